@@ -1,0 +1,291 @@
+//! What can be typed. The doc comments below are the help texts that users read.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use privet_kernels::dispatch::Arm;
+use privet_schemes::SchemeId;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Look records up in somebody else's table without the server learning which.
+#[derive(Parser)]
+#[command(name = "privet", version, about, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 integrity.")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Turn a CSV, JSON Lines or Parquet file into a table that can be served
+    Build(Build),
+    /// Show what a table file holds, and check that it is whole
+    Inspect(Inspect),
+    /// Serve tables over the network
+    Serve(Serve),
+    /// Look records up without the server learning which
+    Get(Get),
+    /// Show the whole thing in one process: a table, a server, lookups, and what the server saw
+    Demo(Demo),
+    /// Measure a scheme on this machine; every record received is compared with the table
+    Bench(Bench),
+    /// Say what this machine offers and what to do about what is missing
+    Doctor(Doctor),
+}
+
+#[derive(Args)]
+pub(crate) struct Build {
+    /// The file to read; `-` for standard input (needs --format)
+    pub(crate) input: PathBuf,
+    /// Column that holds the key; without it, records are numbered by row from 0
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) key: Option<String>,
+    /// Columns that make up the value, as compact JSON; default: all but the key
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', conflicts_with = "raw_value")]
+    pub(crate) value: Vec<String>,
+    /// Store the bytes of this one column as the value, instead of JSON
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) raw_value: Option<String>,
+    /// Refuse values longer than this many bytes
+    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
+    pub(crate) max_value: Option<u64>,
+    /// What to do when a key appears twice
+    #[arg(long, value_enum, default_value_t = OnDuplicate::Error)]
+    pub(crate) on_duplicate: OnDuplicate,
+    /// Format of the input; default: by its extension
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<InputFormat>,
+    /// The table file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum OnDuplicate {
+    /// Stop and name the key and its lines
+    Error,
+    /// Keep the first row
+    First,
+    /// Keep the last row
+    Last,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum InputFormat {
+    Csv,
+    /// JSON Lines: one object on each line
+    #[value(alias = "json-lines")]
+    Jsonl,
+    Parquet,
+}
+
+#[derive(Args)]
+pub(crate) struct Inspect {
+    /// The table file
+    pub(crate) file: PathBuf,
+    /// Read the whole file and check its digest
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// Table files. A table is named after its file, without the extension; NAME=FILE chooses another name
+    #[arg(required = true, value_name = "[NAME=]FILE")]
+    pub(crate) tables: Vec<String>,
+    /// The scheme to answer with: `auto`, or one of: simplepir
+    #[arg(long, default_value = "auto", value_parser = parse_scheme)]
+    pub(crate) scheme: SchemeChoice,
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1:7700")]
+    pub(crate) listen: SocketAddr,
+    /// Second address, for /metrics (Prometheus) and /healthz
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+    /// Certificate chain in PEM; with --tls-key
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key in PEM; with --tls-cert
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Allow plaintext on an address that is not loopback
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Threads that share each pass over a table; default: all cores
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Collect concurrent queries for at most this long before a pass, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 2.0, value_parser = parse_milliseconds)]
+    pub(crate) batch_window: f64,
+    /// Most queries answered in one pass
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) max_batch: u16,
+    /// Most connections at once
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_connections: u32,
+    /// Where precomputed hints are kept between starts; default: the user's cache directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// Keep precomputed hints in memory only
+    #[arg(long, conflicts_with = "cache")]
+    pub(crate) no_cache: bool,
+    /// Log as JSON lines
+    #[arg(long)]
+    pub(crate) log_json: bool,
+    /// Instruction set to compute with; default: the best there is
+    #[arg(long, value_parser = parse_arm)]
+    pub(crate) kernel: Option<Arm>,
+}
+
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("wanted").required(true).multiple(true).args(["key", "index", "keys_from"]))]
+pub(crate) struct Get {
+    /// Address of the server, such as http://127.0.0.1:7700
+    pub(crate) url: String,
+    /// A key to look up; may be repeated
+    #[arg(short, long, value_name = "KEY")]
+    pub(crate) key: Vec<String>,
+    /// A record to look up by its number, from 0; may be repeated
+    #[arg(short, long, value_name = "N")]
+    pub(crate) index: Vec<u64>,
+    /// Look up every line of this file; `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keys_from: Option<PathBuf>,
+    /// The table to look in, if the server has several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+    /// Where hints are kept between calls; default: the user's state directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Certificate authority to trust for https, in PEM; default: the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// Accept that the table at this address is another one than at first use
+    #[arg(long)]
+    pub(crate) accept_new_table: bool,
+    /// Print one JSON object for each lookup
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say on standard error what was sent and received, and how long it took
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Demo {
+    /// Entries in the demonstration's table
+    #[arg(long, default_value = "200000", value_parser = parse_number)]
+    pub(crate) entries: u64,
+}
+
+#[derive(Args)]
+pub(crate) struct Bench {
+    /// The scheme to measure: simplepir
+    #[arg(long, default_value = "simplepir", value_parser = parse_scheme_name)]
+    pub(crate) scheme: SchemeId,
+    /// Records in the table, such as 1000000 or 2^20
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    pub(crate) records: u64,
+    /// Bytes in a record
+    #[arg(long, value_name = "B", value_parser = parse_number)]
+    pub(crate) record_len: u64,
+    /// Queries to measure, rounded up to whole batches
+    #[arg(long, value_name = "Q", default_value = "16", value_parser = parse_number)]
+    pub(crate) queries: u64,
+    /// Queries answered in one pass
+    #[arg(long, value_name = "K", default_value = "1", value_parser = parse_number)]
+    pub(crate) batch: u64,
+    /// Threads of the server; default: all cores
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Seed of the table's bytes and of the choice of records (never of secrets)
+    #[arg(long, value_name = "X", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Instruction set to compute with: portable, avx2 or avx512; default: the best there is
+    #[arg(long, value_parser = parse_arm)]
+    pub(crate) kernel: Option<Arm>,
+}
+
+#[derive(Args)]
+pub(crate) struct Doctor {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `--scheme` says to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SchemeChoice {
+    /// The scheme that suits the table.
+    Auto,
+    /// This one.
+    Named(SchemeId),
+}
+
+fn parse_scheme(text: &str) -> Result<SchemeChoice, String> {
+    if text == "auto" {
+        return Ok(SchemeChoice::Auto);
+    }
+    parse_scheme_name(text).map(SchemeChoice::Named)
+}
+
+fn parse_scheme_name(text: &str) -> Result<SchemeId, String> {
+    text.parse().map_err(|error: privet_core::Error| error.to_string())
+}
+
+fn parse_arm(text: &str) -> Result<Arm, String> {
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+fn parse_milliseconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=1000.0).contains(&value) => Ok(value),
+        _ => Err("a number of milliseconds from 0 to 1000 is expected".to_owned()),
+    }
+}
+
+/// A positive whole number: `1000000`, `1_000_000` or `2^20`.
+pub(crate) fn parse_number(text: &str) -> Result<u64, String> {
+    let plain = text.replace('_', "");
+    let number = match plain.split_once('^') {
+        Some((base, exponent)) => {
+            let base: Option<u64> = base.parse().ok();
+            let exponent: Option<u32> = exponent.parse().ok();
+            base.zip(exponent).and_then(|(base, exponent)| base.checked_pow(exponent))
+        }
+        None => plain.parse().ok(),
+    };
+    match number {
+        Some(0) | None => Err(format!("{text:?} is no positive whole number such as 1000000 or 2^20")),
+        Some(number) => Ok(number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_may_be_powers_and_overflow_is_refused() {
+        assert_eq!(parse_number("2^25"), Ok(1 << 25));
+        assert_eq!(parse_number("1_000"), Ok(1000));
+        for wrong in ["0", "", "2^64", "-1", "x", "2^", "^3", "1.5"] {
+            assert!(parse_number(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The limits of one core of this machine, taken in the same run as the figures they are compared with.
+
+use super::report::Yardsticks;
+use privet_core::{Error, Result, TableShape};
+use privet_kernels::Kernels;
+use privet_kernels::memory::HugeBuffer;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Sequential reads are measured over this many bytes.
+const READ_BYTES: usize = 1 << 30;
+/// Random reads are measured over a buffer as large as the table, and at least this large, so that caches do not answer.
+const LEAST_RANDOM_BYTES: u64 = 64 << 20;
+/// Each yardstick is the best of this many runs: a shared machine can only make it worse.
+const RUNS: usize = 4;
+
+/// Takes all yardsticks.
+pub(super) fn take(kernels: Kernels, shape: TableShape) -> Result<Yardsticks> {
+    Ok(Yardsticks {
+        read_gbps: sequential_read(kernels)? / 1e9,
+        random_reads_per_s: random_reads(kernels, shape)?,
+        aes_blocks_per_s: best_rate(1 << 26, || {
+            black_box(kernels.aes_blocks(1 << 26));
+        }),
+        multiply_accumulates_per_s: multiply_accumulates(kernels),
+    })
+}
+
+/// Units per second, the best of several runs.
+fn best_rate(units: u64, mut run: impl FnMut()) -> f64 {
+    let rate = |start: Instant| units as f64 / start.elapsed().as_secs_f64();
+    (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            run();
+            rate(start)
+        })
+        .fold(0.0, f64::max)
+}
+
+/// Memory that is really there: every page is written, since untouched pages are one shared page of zeros.
+fn filled(len: usize) -> Result<HugeBuffer<u8>> {
+    let mut buffer =
+        HugeBuffer::new_zeroed(len).map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))?;
+    buffer.iter_mut().enumerate().step_by(64).for_each(|(place, byte)| *byte = (place / 64) as u8);
+    Ok(buffer)
+}
+
+fn sequential_read(kernels: Kernels) -> Result<f64> {
+    let buffer = filled(READ_BYTES)?;
+    Ok(best_rate(READ_BYTES as u64, || {
+        black_box(kernels.read_sum(black_box(&buffer)));
+    }))
+}
+
+fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
+    const READS: u64 = 1 << 21;
+    let record_len = shape.record_len() as usize;
+    let len = usize::try_from(shape.bytes().max(LEAST_RANDOM_BYTES)).map_err(|_| Error::api_misuse("the table does not fit this machine"))?;
+    let buffer = filled(len)?;
+    let records = (len / record_len) as u64;
+    // A fixed generator: which addresses are read is no secret and must not cost time.
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let positions: Vec<u64> = (0..READS)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (u128::from(state) * u128::from(records) >> 64) as u64
+        })
+        .collect();
+    let mut out = vec![0; record_len];
+    Ok(best_rate(READS, || kernels.gather_xor(&buffer, record_len, &positions, black_box(&mut out))))
+}
+
+fn multiply_accumulates(kernels: Kernels) -> f64 {
+    const WANTED: u64 = 1 << 32;
+    let mut done = 0;
+    let rate = best_rate(1, || done = black_box(kernels.multiply_accumulate_peak(WANTED)));
+    rate * done as f64
+}

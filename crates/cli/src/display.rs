@@ -1,0 +1,89 @@
+//! Numbers, sizes, durations and progress for people. Everything written by hand goes to standard output through [`Page`], progress to standard error.
+
+use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use privet_core::{Error, Result};
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+/// `1,234,567`
+pub(crate) fn count(number: u64) -> String {
+    HumanCount(number).to_string()
+}
+
+/// `12.3 MiB`
+pub(crate) fn bytes(number: u64) -> String {
+    HumanBytes(number).to_string()
+}
+
+/// `35 µs`, `1.20 ms`, `3.4 s`
+pub(crate) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match seconds {
+        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
+        s if s < 120.0 => format!("{s:.1} s"),
+        _ => HumanDuration(duration).to_string(),
+    }
+}
+
+/// Two columns of text on standard output: a label and what it says.
+#[derive(Default)]
+pub(crate) struct Page(String);
+
+impl Page {
+    /// A line of text.
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) -> &mut Self {
+        self.0.push_str(text.as_ref());
+        self.0.push('\n');
+        self
+    }
+
+    /// A label and its value.
+    pub(crate) fn entry(&mut self, label: &str, value: impl std::fmt::Display) -> &mut Self {
+        self.0.push_str(&format!("  {label:<22} {value}\n"));
+        self
+    }
+
+    /// Writes what was collected.
+    pub(crate) fn print(&self) -> Result<()> {
+        write_out(self.0.as_bytes())
+    }
+}
+
+/// Writes to standard output. A reader that went away (`| head`) is no error of ours, but there is nothing left to do: the process ends quietly.
+pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(Error::unavailable("cannot write to standard output").caused_by(error)),
+    }
+}
+
+/// A progress bar in bytes on a terminal, nothing elsewhere.
+pub(crate) fn byte_progress(what: &str, total: Option<u64>) -> ProgressBar {
+    let template = match total {
+        Some(_) => "{msg} [{bar:30}] {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left",
+        None => "{msg} {spinner} {bytes} at {bytes_per_sec}",
+    };
+    bar(what, total, template)
+}
+
+/// A progress bar for a share of work, in thousandths.
+pub(crate) fn share_progress(what: &str) -> ProgressBar {
+    bar(what, Some(1000), "{msg} [{bar:30}] {percent} %, {eta} left")
+}
+
+fn bar(what: &str, total: Option<u64>, template: &str) -> ProgressBar {
+    let bar = match total {
+        Some(total) => ProgressBar::new(total),
+        None => ProgressBar::new_spinner(),
+    };
+    if !std::io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.with_message(what.to_owned())
+}

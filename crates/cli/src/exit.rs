@@ -1,0 +1,48 @@
+//! Exit codes: 0 found (or done), 1 not found, 2 usage or bad input, 3 server or network, 4 integrity.
+
+use privet_core::{Blame, Error};
+use std::error::Error as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// How a command ended when nothing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Done; for lookups: everything was found.
+    Done,
+    /// At least one key is not in the table. An answer, not an error.
+    NotFound,
+}
+
+/// Help, version and usage errors, as clap prints them: code 0 for what was asked for, 2 for mistakes.
+pub(crate) fn from_usage(error: &clap::Error) -> ExitCode {
+    // A closed pipe while printing help is nobody's concern.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Prints an error with its causes and chooses the exit code by who is at fault.
+pub(crate) fn from_outcome(outcome: Result<Outcome, Error>) -> ExitCode {
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::NotFound) => ExitCode::from(1),
+        Err(error) => {
+            let mut text = format!("privet: {error}");
+            let mut cause = error.source();
+            while let Some(inner) = cause {
+                text.push_str(&format!("\n  because: {inner}"));
+                cause = inner.source();
+            }
+            let _ = writeln!(std::io::stderr(), "{text}");
+            ExitCode::from(code(error.blame()))
+        }
+    }
+}
+
+fn code(blame: Blame) -> u8 {
+    match blame {
+        Blame::ApiMisuse | Blame::Corrupted => 2,
+        Blame::Integrity => 4,
+        _ => 3,
+    }
+}

@@ -1,0 +1,36 @@
+//! `privet`: build a table, serve it, look records up without the server learning which.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`arguments`] | what can be typed, and the help that explains it |
+//! | [`commands`] | one module for each command |
+//! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
+//! | [`display`] | bytes, durations and progress for people |
+//! | [`exit`] | what each exit code means |
+
+mod arguments;
+mod bench;
+mod commands;
+mod display;
+mod exit;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::from_usage(&error),
+    };
+    let outcome = match arguments.command {
+        Command::Build(build) => commands::build::run(&build),
+        Command::Inspect(inspect) => commands::inspect::run(&inspect),
+        Command::Serve(serve) => commands::serve::run(&serve),
+        Command::Get(get) => commands::get::run(&get),
+        Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Bench(bench) => bench::run(&bench),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor),
+    };
+    exit::from_outcome(outcome)
+}

@@ -1,0 +1,140 @@
+//! Errors, sorted by who is at fault.
+//!
+//! A reader of an error wants to know two things: whose mistake it was and what to do now. [`Blame`] answers the first,
+//! the message the second. Layers above map the blame, and nothing else, to a wire status or to an exit code.
+
+use std::fmt;
+
+/// The result type of every Privet crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Who is at fault for an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Blame {
+    /// The caller asked for something that cannot be: an index beyond the table, a shape beyond the proof, an unknown column.
+    ApiMisuse,
+    /// Bytes from a peer do not parse, or are not what the parameters prescribe.
+    InvalidMessage,
+    /// A peer broke the protocol: a well-formed message at the wrong time, parameters below the security target.
+    PeerMisbehaved,
+    /// A digest, proof or pinned identity does not match: what was received must not be believed.
+    Integrity,
+    /// A budget has run out: hints, queries of a window, a size limit, a queue.
+    Exhausted,
+    /// A file of our own is damaged: truncated, bit-rotted or written by something else.
+    Corrupted,
+    /// The other side, or a resource of this machine, cannot be had right now; trying again later may help.
+    Unavailable,
+}
+
+impl Blame {
+    /// A stable lower-case name, for logs and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Blame::ApiMisuse => "api-misuse",
+            Blame::InvalidMessage => "invalid-message",
+            Blame::PeerMisbehaved => "peer-misbehaved",
+            Blame::Integrity => "integrity",
+            Blame::Exhausted => "exhausted",
+            Blame::Corrupted => "corrupted",
+            Blame::Unavailable => "unavailable",
+        }
+    }
+}
+
+impl fmt::Display for Blame {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// An error: who is at fault, what happened and what to do about it, and the cause below, if any.
+///
+/// A message never contains a record index, a key or query content: errors may be logged and sent to a peer.
+pub struct Error {
+    blame: Blame,
+    message: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident => $blame:ident,)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(message: impl Into<String>) -> Self {
+                Self::new(Blame::$blame, message)
+            }
+        )*
+    };
+}
+
+impl Error {
+    /// An error with the given blame and message.
+    pub fn new(blame: Blame, message: impl Into<String>) -> Self {
+        Self { blame, message: message.into(), source: None }
+    }
+
+    constructors! {
+        /// [`Blame::ApiMisuse`]
+        api_misuse => ApiMisuse,
+        /// [`Blame::InvalidMessage`]
+        invalid_message => InvalidMessage,
+        /// [`Blame::PeerMisbehaved`]
+        peer_misbehaved => PeerMisbehaved,
+        /// [`Blame::Integrity`]
+        integrity => Integrity,
+        /// [`Blame::Exhausted`]
+        exhausted => Exhausted,
+        /// [`Blame::Corrupted`]
+        corrupted => Corrupted,
+        /// [`Blame::Unavailable`]
+        unavailable => Unavailable,
+    }
+
+    /// Attaches the error that caused this one.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Puts `context` and a colon before the message: `context: message`.
+    #[must_use]
+    pub fn within(mut self, context: impl fmt::Display) -> Self {
+        self.message = format!("{context}: {}", self.message);
+        self
+    }
+
+    /// Who is at fault.
+    pub fn blame(&self) -> Blame {
+        self.blame
+    }
+
+    /// What happened and what to do, without the cause.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.message, self.blame)?;
+        if let Some(source) = &self.source {
+            write!(formatter, ", caused by: {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
+    }
+}

@@ -1,0 +1,27 @@
+//! The building blocks of private information retrieval (PIR), shared by every scheme.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`table`] | what a table is: shape, identity, epoch, digest, a view of its records |
+//! | [`index`] | [`RecordIndex`]: which record is wanted, a secret |
+//! | [`secret`] | [`Secret`]: zeroized, never printed, never cloned |
+//! | [`randomness`] | [`SecretRng`] for everything secret, [`PublicSeed`] for everything public; unrelated types |
+//! | [`codec`] | bounded little-endian reading and writing of bytes from outside |
+//! | [`lwe`] | learning with errors: parameters with their proof, sampling, encryption, decryption |
+//! | [`error`] | [`Error`]: every error says who is at fault |
+//!
+//! Nothing in this crate opens a file or a socket, reads a clock or starts a thread.
+
+pub mod codec;
+pub mod error;
+pub mod index;
+pub mod lwe;
+pub mod randomness;
+pub mod secret;
+pub mod table;
+
+pub use error::{Blame, Error, Result};
+pub use index::RecordIndex;
+pub use randomness::{PublicSeed, SecretRng};
+pub use secret::Secret;
+pub use table::{Epoch, TableDigest, TableId, TableIdentity, TableShape, TableView};

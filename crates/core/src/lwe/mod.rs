@@ -1,0 +1,160 @@
+//! Learning with errors (LWE): Regev encryption of unit vectors, as SimplePIR uses it.
+//!
+//! A client that wants column `c` of a byte matrix `D` (rows × columns) sends `A·s + e + Δ·u_c`: one word modulo
+//! q = 2^32 per column, where `A` is public, `s` a fresh uniform secret, `e` a small error and `u_c` the unit vector. The server multiplies
+//! by `D`; since `D·A` is known beforehand (the *hint*), the client can take the mask off and is left with `Δ·D_c` plus noise.
+//!
+//! # Parameters
+//! Secret dimension 1024, q = 2^32, error a discrete Gaussian of σ = 6.4, secret uniform modulo q: 128-bit security for up to 2^20
+//! samples per secret as published with SimplePIR (Henzinger et al., USENIX Security 2023, §4.2 and appendix). The plaintext modulus is 256: one
+//! symbol is one byte of the table, so Δ = q/256 = 2^24.
+//!
+//! # Correctness
+//! The server multiplies raw bytes `D_ij` in [0, 255]. The client knows its own errors, so it subtracts `128·Σ_j e_j`, which leaves the noise
+//! `Σ_j (D_ij − 128)·e_j` with |D_ij − 128| ≤ 128. That sum is sub-Gaussian with parameter at most 128·σ·√columns, whatever the
+//! table holds, and decryption fails only if it reaches Δ/2 = 2^23:
+//! `P(failure of one byte) ≤ 2·exp(−(2^23)² / (2·128²·σ²·columns))` ([`failure_bound_log2`]). At 2^20 columns that is 2^-71.
+
+mod error_sampler;
+
+pub use error_sampler::sample_errors;
+
+use crate::{Error, PublicSeed, Result, SecretRng};
+use privet_kernels::Kernels;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+/// Words in an LWE secret.
+pub const SECRET_DIMENSION: usize = 1024;
+
+/// Standard deviation of the error.
+pub const ERROR_DEVIATION: f64 = 6.4;
+
+/// log2 of Δ = q / 256.
+const DELTA_BITS: u32 = 24;
+
+/// LWE samples that may share one public matrix and one secret: the published proof of 128-bit security reaches this far.
+pub const MAX_COLUMNS: u64 = 1 << 20;
+
+/// log2 of an upper bound for the probability that one byte decrypts wrongly, for any table of `columns` columns.
+pub fn failure_bound_log2(columns: u64) -> f64 {
+    failure_bound_log2_at(columns, ERROR_DEVIATION, 128.0)
+}
+
+/// The same bound for another deviation and another largest centred entry. The tests shrink Δ/2 relative to the noise by raising
+/// `deviation`, to see failures happen at the predicted rate.
+fn failure_bound_log2_at(columns: u64, deviation: f64, largest_entry: f64) -> f64 {
+    let margin = f64::from(1u32 << (DELTA_BITS - 1));
+    let variance = (largest_entry * deviation).powi(2) * columns as f64;
+    1.0 - margin * margin / (2.0 * variance) * std::f64::consts::LOG2_E
+}
+
+/// Checks that `columns` LWE samples stay within the published proof.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), with the numbers.
+pub fn check_columns(columns: u64) -> Result<()> {
+    if (1..=MAX_COLUMNS).contains(&columns) {
+        return Ok(());
+    }
+    Err(Error::api_misuse(format!(
+        "{columns} columns need as many LWE samples under one secret; the parameters (dimension {SECRET_DIMENSION}, q = 2^32, \
+         deviation {ERROR_DEVIATION}) are proven for 1 to {MAX_COLUMNS}"
+    )))
+}
+
+/// The public matrix A: one row of [`SECRET_DIMENSION`] words per column of the table, expanded from a seed by AES-128 in counter mode, never
+/// stored.
+#[derive(Clone, Debug)]
+pub struct PublicMatrix {
+    key: [u8; 16],
+}
+
+impl PublicMatrix {
+    /// The matrix that `seed` expands to.
+    pub fn new(seed: &PublicSeed) -> Self {
+        Self { key: seed.aes_key() }
+    }
+
+    /// Writes rows `first_row ..` of A, [`SECRET_DIMENSION`] words each, until `out` is full.
+    pub fn rows(&self, kernels: Kernels, first_row: u64, out: &mut [u32]) {
+        const BLOCKS_PER_ROW: u64 = SECRET_DIMENSION as u64 / 4;
+        kernels.aes128_ctr_words(&self.key, first_row * BLOCKS_PER_ROW, out);
+    }
+
+    /// A·s: one word for each entry of `out`.
+    fn times_secret(&self, kernels: Kernels, secret: &[u32], out: &mut [u32]) {
+        kernels.keystream_times_vector(&self.key, 0, SECRET_DIMENSION, secret, out);
+    }
+}
+
+/// What a client keeps to read the answer to one encrypted unit vector: the secret and the sum of its errors. Erased when dropped.
+pub struct DecryptionKey {
+    secret: Zeroizing<Vec<u32>>,
+    error_sum: Zeroizing<u32>,
+}
+
+impl DecryptionKey {
+    /// The secret vector `s`, to be multiplied with rows of the hint.
+    pub fn secret(&self) -> &[u32] {
+        &self.secret
+    }
+
+    /// The table byte behind one word of the answer, given the same row of hint times secret.
+    pub fn decrypt(&self, answer: u32, hint_times_secret: u32) -> u8 {
+        let centred = answer
+            .wrapping_sub(hint_times_secret)
+            .wrapping_sub(self.error_sum.wrapping_mul(128));
+        (centred.wrapping_add(1 << (DELTA_BITS - 1)) >> DELTA_BITS) as u8
+    }
+
+    /// What remains of an answer word when the byte it carries is taken off: the noise, for tests of its distribution.
+    #[cfg(test)]
+    fn noise(&self, answer: u32, hint_times_secret: u32, byte: u8) -> i32 {
+        answer
+            .wrapping_sub(hint_times_secret)
+            .wrapping_sub(self.error_sum.wrapping_mul(128))
+            .wrapping_sub(u32::from(byte) << DELTA_BITS) as i32
+    }
+}
+
+/// Encrypts the unit vector of `columns` entries whose 1 stands at `column`, a secret: `A·s + e + Δ·u_column`, under a fresh secret. Takes
+/// the same time, and touches the same memory, for every `column`.
+///
+/// # Panics
+/// If `columns` is not within [`MAX_COLUMNS`]: callers hold parameters that were checked.
+pub fn encrypt_unit_vector(
+    kernels: Kernels,
+    matrix: &PublicMatrix,
+    columns: usize,
+    column: u64,
+    rng: &mut SecretRng,
+) -> (Vec<u32>, DecryptionKey) {
+    assert!((1..=MAX_COLUMNS).contains(&(columns as u64)), "columns were checked when the parameters were made");
+    let mut secret = Zeroizing::new(vec![0u32; SECRET_DIMENSION]);
+    rng.fill_words(&mut secret);
+    let mut errors = Zeroizing::new(vec![0u32; columns]);
+    sample_errors(rng, &mut errors);
+    encrypt_with(kernels, matrix, column, secret, &errors)
+}
+
+fn encrypt_with(
+    kernels: Kernels,
+    matrix: &PublicMatrix,
+    column: u64,
+    secret: Zeroizing<Vec<u32>>,
+    errors: &[u32],
+) -> (Vec<u32>, DecryptionKey) {
+    let mut query = vec![0u32; errors.len()];
+    matrix.times_secret(kernels, &secret, &mut query);
+    let mut error_sum = Zeroizing::new(0u32);
+    for (place, (word, error)) in query.iter_mut().zip(errors).enumerate() {
+        let wanted = u32::from((place as u64).ct_eq(&column).unwrap_u8());
+        *word = word.wrapping_add(*error).wrapping_add(wanted << DELTA_BITS);
+        *error_sum = error_sum.wrapping_add(*error);
+    }
+    (query, DecryptionKey { secret, error_sum })
+}
+
+#[cfg(test)]
+mod tests;

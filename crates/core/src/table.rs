@@ -1,0 +1,151 @@
+//! What a table is: `records` records of `record_len` bytes each, with an identity that outlives its contents.
+
+use crate::{Error, Result};
+use std::fmt;
+
+/// Records of at most 16 MiB: a bound for what may be allocated on the word of a peer.
+pub const MAX_RECORD_LEN: u64 = 1 << 24;
+
+/// Tables of at most 2^48 bytes: products of sizes below never overflow, and no scheme's proof reaches further.
+pub const MAX_TABLE_BYTES: u64 = 1 << 48;
+
+/// The number of records and their width. A value of this type is valid: at least one record of at least one byte,
+/// and sizes within [`MAX_RECORD_LEN`] and [`MAX_TABLE_BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TableShape {
+    records: u64,
+    record_len: u64,
+}
+
+impl TableShape {
+    /// A shape of `records` records of `record_len` bytes.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), with the numbers, if either is zero or too large.
+    pub fn new(records: u64, record_len: u64) -> Result<Self> {
+        if records == 0 || record_len == 0 {
+            return Err(Error::api_misuse(format!(
+                "a table needs at least one record of at least one byte, not {records} records of {record_len} bytes"
+            )));
+        }
+        if record_len > MAX_RECORD_LEN {
+            return Err(Error::api_misuse(format!(
+                "a record of {record_len} bytes is too long: the limit is {MAX_RECORD_LEN} bytes"
+            )));
+        }
+        match records.checked_mul(record_len) {
+            Some(bytes) if bytes <= MAX_TABLE_BYTES => Ok(Self { records, record_len }),
+            _ => Err(Error::api_misuse(format!(
+                "{records} records of {record_len} bytes are too much for one table: the limit is {MAX_TABLE_BYTES} bytes"
+            ))),
+        }
+    }
+
+    /// The number of records, at least 1.
+    pub fn records(self) -> u64 {
+        self.records
+    }
+
+    /// The width of a record in bytes, at least 1.
+    pub fn record_len(self) -> u64 {
+        self.record_len
+    }
+
+    /// The size of all records in bytes.
+    pub fn bytes(self) -> u64 {
+        self.records * self.record_len
+    }
+}
+
+/// Names a table for its whole life, through all its epochs: 16 random bytes drawn when it is first built.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub [u8; 16]);
+
+/// The version of a table's contents: 0 when built, one more with every update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch(pub u64);
+
+/// The BLAKE3 digest of a table's records (and of the key map that interprets them, if it has one).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TableDigest(pub [u8; 32]);
+
+fn write_hex(bytes: &[u8], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+}
+
+macro_rules! hex_format {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_hex(&self.0, formatter)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, concat!(stringify!($name), "({})"), self)
+            }
+        }
+    )*};
+}
+hex_format!(TableId, TableDigest);
+
+/// Which table, in which version, with which contents. Every message of the protocol is about exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TableIdentity {
+    /// The table, through all its versions.
+    pub id: TableId,
+    /// The version.
+    pub epoch: Epoch,
+    /// The contents of that version.
+    pub digest: TableDigest,
+    /// Number and width of the records of that version.
+    pub shape: TableShape,
+}
+
+/// A borrowed table: its identity and its records, one after the other in their natural order.
+#[derive(Clone, Copy)]
+pub struct TableView<'a> {
+    identity: TableIdentity,
+    records: &'a [u8],
+}
+
+impl<'a> TableView<'a> {
+    /// Pairs an identity with its records.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `records` is not `identity.shape.bytes()` long.
+    pub fn new(identity: TableIdentity, records: &'a [u8]) -> Result<Self> {
+        if records.len() as u64 != identity.shape.bytes() {
+            return Err(Error::api_misuse(format!(
+                "a table of {} records of {} bytes has {} bytes, not {}",
+                identity.shape.records(),
+                identity.shape.record_len(),
+                identity.shape.bytes(),
+                records.len()
+            )));
+        }
+        Ok(Self { identity, records })
+    }
+
+    /// Which table this is.
+    pub fn identity(&self) -> TableIdentity {
+        self.identity
+    }
+
+    /// Number and width of the records.
+    pub fn shape(&self) -> TableShape {
+        self.identity.shape
+    }
+
+    /// All records, `shape().bytes()` bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.records
+    }
+
+    /// The record numbered `number`, or `None` beyond the end. For the owner of a table, to whom nothing in it is secret.
+    pub fn record(&self, number: u64) -> Option<&'a [u8]> {
+        let len = self.shape().record_len() as usize;
+        let start = usize::try_from(number).ok()?.checked_mul(len)?;
+        self.records.get(start..start.checked_add(len)?)
+    }
+}

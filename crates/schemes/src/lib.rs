@@ -1,0 +1,20 @@
+//! The schemes of private information retrieval, one folder each, behind one contract.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`contract`] | the small traits that a scheme implements, each only if it has the capability |
+//! | [`reservation`] | reserve → commit → send: a query of a scheme with single-use hints cannot be sent before its state change is on disk |
+//! | [`offline`] | the phase before the first query: nothing, a download, or the whole table streaming past |
+//! | [`registry`] | from a [`SchemeId`] to a server and a client with their types erased; generics end there |
+//! | [`simplepir`] | one server, LWE, a public reusable hint |
+//!
+//! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that lacks a file lacks the capability.
+
+pub mod contract;
+pub mod offline;
+pub mod registry;
+pub mod reservation;
+mod scheme_id;
+pub mod simplepir;
+
+pub use scheme_id::SchemeId;

@@ -1,0 +1,187 @@
+//! The phase before the first query: what a client must receive, and how it checks what it received.
+
+use privet_core::{Error, Result};
+
+/// What has to flow from a server before the first query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OfflinePhase {
+    /// Nothing.
+    Nothing,
+    /// A public hint, the same for every client, of `len` bytes: stored as it is and read in pieces later.
+    Download {
+        /// Size in bytes.
+        len: u64,
+    },
+    /// The whole table, `len` bytes in natural order, from which the client derives secret hints of its own; nothing of it is stored as it is.
+    StreamTable {
+        /// Size in bytes.
+        len: u64,
+    },
+}
+
+impl OfflinePhase {
+    /// Bytes that have to flow.
+    pub fn len(self) -> u64 {
+        match self {
+            OfflinePhase::Nothing => 0,
+            OfflinePhase::Download { len } | OfflinePhase::StreamTable { len } => len,
+        }
+    }
+
+    /// Whether nothing has to flow.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Consumes a stream chunk by chunk, in order, from any point where it was left off.
+pub trait StreamConsumer {
+    /// The offset of the next byte it wants.
+    fn next_offset(&self) -> u64;
+
+    /// Takes the bytes at `offset`.
+    ///
+    /// # Errors
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if they are not the next ones or reach beyond the end.
+    fn absorb(&mut self, offset: u64, chunk: &[u8]) -> Result<()>;
+
+    /// Checks that everything arrived and is what was announced.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the digest does not match, [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved)
+    /// if bytes are missing.
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// The consumer for bytes that are kept as they are: checks order, length and BLAKE3 digest.
+pub struct Download {
+    len: u64,
+    digest: [u8; 32],
+    received: u64,
+    hasher: blake3::Hasher,
+}
+
+impl Download {
+    /// A download of `len` bytes whose BLAKE3 digest is announced as `digest`.
+    pub fn new(len: u64, digest: [u8; 32]) -> Self {
+        Self { len, digest, received: 0, hasher: blake3::Hasher::new() }
+    }
+
+    /// Size of the whole in bytes.
+    pub fn total(&self) -> u64 {
+        self.len
+    }
+}
+
+impl StreamConsumer for Download {
+    fn next_offset(&self) -> u64 {
+        self.received
+    }
+
+    fn absorb(&mut self, offset: u64, chunk: &[u8]) -> Result<()> {
+        if offset != self.received {
+            return Err(Error::peer_misbehaved(format!(
+                "the server sent byte {offset} of a download when byte {} was due",
+                self.received
+            )));
+        }
+        if chunk.len() as u64 > self.len - self.received {
+            return Err(Error::peer_misbehaved(format!(
+                "the server sent more than the {} bytes it had announced for a download",
+                self.len
+            )));
+        }
+        self.hasher.update(chunk);
+        self.received += chunk.len() as u64;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if self.received != self.len {
+            return Err(Error::peer_misbehaved(format!(
+                "a download ended after {} of {} bytes",
+                self.received, self.len
+            )));
+        }
+        if self.hasher.finalize() != blake3::Hash::from_bytes(self.digest) {
+            return Err(Error::integrity(
+                "a download does not have the digest that the server announced; it was damaged on the way or the server is at fault",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Where a downloaded hint lies: in memory, in a file, in a browser's storage. Read in pieces, because a query needs few of its rows.
+pub trait HintSource: Send + Sync {
+    /// Size in bytes.
+    fn len(&self) -> u64;
+
+    /// Whether there is nothing in it.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `out` with the bytes from `offset`, having checked that they are the ones once stored.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are damaged or not there.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
+}
+
+impl HintSource for Vec<u8> {
+    fn len(&self) -> u64 {
+        Vec::len(self) as u64
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let found = usize::try_from(offset)
+            .ok()
+            .and_then(|start| self.get(start..start.checked_add(out.len())?))
+            .ok_or_else(|| Error::corrupted("a hint is shorter than its parameters prescribe"))?;
+        out.copy_from_slice(found);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::Blame;
+
+    #[test]
+    fn a_download_accepts_exactly_the_announced_bytes_in_order() {
+        let bytes = b"some hint".to_vec();
+        let digest = *blake3::hash(&bytes).as_bytes();
+        let fresh = || Download::new(bytes.len() as u64, digest);
+
+        let mut good = fresh();
+        good.absorb(0, &bytes[..4]).unwrap();
+        assert_eq!(good.next_offset(), 4);
+        good.absorb(4, &bytes[4..]).unwrap();
+        good.finish().unwrap();
+
+        let blame = |result: Result<()>| result.unwrap_err().blame();
+        let mut gap = fresh();
+        assert_eq!(blame(gap.absorb(1, &bytes[1..])), Blame::PeerMisbehaved);
+        let mut long = fresh();
+        assert_eq!(blame(long.absorb(0, b"some hint and more")), Blame::PeerMisbehaved);
+        let mut short = fresh();
+        short.absorb(0, &bytes[..8]).unwrap();
+        assert_eq!(blame(short.finish()), Blame::PeerMisbehaved);
+        let mut changed = fresh();
+        changed.absorb(0, b"some hist").unwrap();
+        assert_eq!(blame(changed.finish()), Blame::Integrity);
+    }
+
+    #[test]
+    fn a_hint_in_memory_refuses_reads_beyond_its_end() {
+        let hint = vec![1u8, 2, 3, 4];
+        let mut out = [0; 2];
+        hint.read_at(2, &mut out).unwrap();
+        assert_eq!(out, [3, 4]);
+        assert!(hint.read_at(3, &mut out).is_err());
+        assert!(hint.read_at(u64::MAX, &mut out).is_err());
+    }
+}

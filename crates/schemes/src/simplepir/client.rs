@@ -1,0 +1,80 @@
+//! The client: encrypts which column it wants, reads its record from the answer.
+
+use super::{SimplePir, SimplePirAnswer, SimplePirParameters, SimplePirQuery};
+use crate::contract::{Record, SchemeOf, StatelessClient};
+use crate::offline::HintSource;
+use privet_core::codec::words_from_bytes;
+use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, encrypt_unit_vector};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
+use privet_kernels::Kernels;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// A client of one table in one epoch, with its hint.
+pub struct SimplePirClient {
+    parameters: SimplePirParameters,
+    hint: Arc<dyn HintSource>,
+    kernels: Kernels,
+}
+
+/// What recovering one record needs: the key, and the row at which the record begins.
+pub struct SimplePirPending {
+    key: DecryptionKey,
+    first_row: Secret<u64>,
+}
+
+impl SimplePirClient {
+    /// A client that reads its hint from `hint`.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint has another size than the parameters prescribe.
+    pub fn new(parameters: SimplePirParameters, hint: Arc<dyn HintSource>, kernels: Kernels) -> Result<Self> {
+        if hint.len() != parameters.hint_bytes() {
+            return Err(Error::corrupted(format!(
+                "the hint has {} bytes, its parameters prescribe {}",
+                hint.len(),
+                parameters.hint_bytes()
+            )));
+        }
+        Ok(Self { parameters, hint, kernels })
+    }
+}
+
+impl StatelessClient for SimplePirClient {
+    type Pending = SimplePirPending;
+
+    fn query(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<(Vec<SimplePirQuery>, SimplePirPending)> {
+        let (column, first_row) = self.parameters.place(index);
+        let columns = self.parameters.columns() as usize;
+        let (words, key) = encrypt_unit_vector(self.kernels, self.parameters.matrix(), columns, column, rng);
+        Ok((vec![SimplePirQuery { words }], SimplePirPending { key, first_row: Secret::new(first_row) }))
+    }
+
+    fn recover(&self, pending: SimplePirPending, answers: &[SimplePirAnswer]) -> Result<Record> {
+        let [answer] = answers else {
+            return Err(Error::api_misuse(format!("SimplePIR has one server, {} answers were given", answers.len())));
+        };
+        let record_len = self.parameters.shape().record_len() as usize;
+        let first_row = *pending.first_row.expose() as usize;
+        let hint = self.hint_rows(first_row, record_len)?;
+        let mut mask = Zeroizing::new(vec![0; record_len]);
+        self.kernels.words_times_vector(&hint, SECRET_DIMENSION, pending.key.secret(), &mut mask);
+        let words = &answer.words[first_row..first_row + record_len];
+        let record = words.iter().zip(mask.iter()).map(|(word, mask)| pending.key.decrypt(*word, *mask)).collect();
+        Ok(Zeroizing::new(record))
+    }
+}
+
+impl SimplePirClient {
+    /// Rows of the hint as words. Which rows is secret, but reading them is a local matter that no server sees.
+    fn hint_rows(&self, first_row: usize, rows: usize) -> Result<Zeroizing<Vec<u32>>> {
+        let row_bytes = SECRET_DIMENSION * 4;
+        let mut bytes = Zeroizing::new(vec![0; rows * row_bytes]);
+        self.hint.read_at((first_row * row_bytes) as u64, &mut bytes)?;
+        Ok(Zeroizing::new(words_from_bytes(&bytes)))
+    }
+}
+
+impl SchemeOf for SimplePirClient {
+    type Scheme = SimplePir;
+}

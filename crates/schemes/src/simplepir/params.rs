@@ -1,0 +1,119 @@
+//! The layout of a table as a byte matrix, checked against the proof.
+
+use crate::contract::{Parameters, table_seed};
+use privet_core::codec::Reader;
+use privet_core::lwe::{self, PublicMatrix, SECRET_DIMENSION};
+use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape};
+
+/// A hint of at most 64 GiB: 2^24 rows.
+const MAX_ROWS: u64 = 1 << 24;
+
+/// How a table is read as a matrix of `rows` × `columns` bytes: column `c` is the bytes `[c·rows, (c+1)·rows)` of the table in its natural order, and `rows` is a
+/// multiple of `record_len`, so every record lies whole in one column. The last column may end in zeros that belong to no record.
+#[derive(Clone, Debug)]
+pub struct SimplePirParameters {
+    shape: TableShape,
+    rows: u64,
+    columns: u64,
+    matrix: PublicMatrix,
+}
+
+impl SimplePirParameters {
+    /// The default layout, as near to a square as whole records allow: upload and download then cost about the same.
+    ///
+    /// # Errors
+    /// As [`with_records_per_column`](Self::with_records_per_column).
+    pub fn new(identity: &TableIdentity) -> Result<Self> {
+        let shape = identity.shape;
+        let square = (shape.bytes() as f64).sqrt();
+        let wanted = (square / shape.record_len() as f64).round().max(1.0) as u64;
+        // Very large tables must be taller than wide: the proof limits the columns.
+        let needed = shape.records().div_ceil(lwe::MAX_COLUMNS);
+        Self::with_records_per_column(identity, wanted.max(needed).min(shape.records()))
+    }
+
+    /// A layout with the given number of records in a column. More of them: a longer hint and answer, a shorter query.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the layout has more columns than the parameters' proof allows, or a hint beyond 64 GiB.
+    pub fn with_records_per_column(identity: &TableIdentity, records_per_column: u64) -> Result<Self> {
+        let shape = identity.shape;
+        if records_per_column == 0 || records_per_column > shape.records() {
+            return Err(Error::api_misuse(format!(
+                "a column of {records_per_column} records does not fit a table of {} records",
+                shape.records()
+            )));
+        }
+        let columns = shape.records().div_ceil(records_per_column);
+        lwe::check_columns(columns).map_err(|error| {
+            error.within(format!("SimplePIR on {} records of {} bytes", shape.records(), shape.record_len()))
+        })?;
+        let rows = records_per_column * shape.record_len();
+        if rows > MAX_ROWS {
+            return Err(Error::api_misuse(format!(
+                "SimplePIR on {} records of {} bytes needs {rows} rows, a hint of {} bytes; the limit is {MAX_ROWS} rows",
+                shape.records(),
+                shape.record_len(),
+                rows * hint_bytes_per_row()
+            )));
+        }
+        let seed = table_seed("privet 2026-11 simplepir public matrix", identity);
+        Ok(Self { shape, rows, columns, matrix: PublicMatrix::new(&seed) })
+    }
+
+    /// Height of the byte matrix; the number of words in an answer.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Width of the byte matrix; the number of words in a query.
+    pub fn columns(&self) -> u64 {
+        self.columns
+    }
+
+    /// The table's shape.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// Size of the hint: 1024 words for each row.
+    pub fn hint_bytes(&self) -> u64 {
+        self.rows * hint_bytes_per_row()
+    }
+
+    /// log2 of a bound for the probability that a record comes back with a wrong byte, for any contents of the table.
+    pub fn failure_bound_log2(&self) -> f64 {
+        lwe::failure_bound_log2(self.columns) + (self.shape.record_len() as f64).log2()
+    }
+
+    /// The public matrix A, one row for each column of the table.
+    pub(crate) fn matrix(&self) -> &PublicMatrix {
+        &self.matrix
+    }
+
+    /// Where a record lies: its column, and the row at which it begins. Both secret.
+    pub(crate) fn place(&self, index: &RecordIndex) -> (u64, u64) {
+        let per_column = self.rows / self.shape.record_len();
+        let index = index.expose();
+        (index / per_column, index % per_column * self.shape.record_len())
+    }
+}
+
+fn hint_bytes_per_row() -> u64 {
+    SECRET_DIMENSION as u64 * 4
+}
+
+impl Parameters for SimplePirParameters {
+    /// Eight bytes: the number of records in a column, little-endian. Everything else follows from the table's identity.
+    fn encode(&self) -> Vec<u8> {
+        (self.rows / self.shape.record_len()).to_le_bytes().to_vec()
+    }
+
+    fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("SimplePIR's parameters", bytes);
+        let records_per_column = reader.u64()?;
+        reader.finish()?;
+        Self::with_records_per_column(identity, records_per_column)
+            .map_err(|error| Error::peer_misbehaved("the server announced parameters that are refused").caused_by(error))
+    }
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Installs what a fresh machine lacks to build Privet, or says in one sentence what is missing.
+#   --cross      also the targets and the C compiler that checks for arm64 and WebAssembly need
+#   --apt-index  also Debian's package index, which the example reads
+set -euo pipefail
+
+cross=no apt_index=no
+for argument in "$@"; do
+    case "$argument" in
+        --cross) cross=yes ;;
+        --apt-index) apt_index=yes ;;
+        *) echo "install-tools.sh: unknown argument $argument" >&2; exit 2 ;;
+    esac
+done
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
+
+updated=no
+update_index() {
+    [ "$updated" = yes ] || as_root apt-get update -qq
+    updated=yes
+}
+
+# need COMMAND PACKAGE: installs Debian's PACKAGE if COMMAND is not there.
+need() {
+    command -v "$1" >/dev/null && return
+    if command -v apt-get >/dev/null && update_index && as_root apt-get install -y -qq "$2" >/dev/null; then
+        return
+    fi
+    echo "Privet needs the command $1 (on Debian: package $2); install it and try again." >&2
+    exit 1
+}
+
+if ! command -v cargo >/dev/null; then
+    echo "Privet needs Rust: install it from https://rustup.rs and try again." >&2
+    exit 1
+fi
+# ring, the cryptography below TLS, compiles some C.
+need cc gcc
+
+if command -v rustup >/dev/null; then
+    # The version and components that rust-toolchain.toml names.
+    rustup show active-toolchain >/dev/null 2>&1 || rustup toolchain install
+fi
+
+if [ "$cross" = yes ]; then
+    need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+    need dpkg dpkg
+    dpkg -s libc6-dev-arm64-cross >/dev/null 2>&1 || { update_index; as_root apt-get install -y -qq libc6-dev-arm64-cross >/dev/null; }
+    rustup target add wasm32-unknown-unknown aarch64-unknown-linux-gnu
+    rustup component add rustfmt clippy
+fi
+
+if [ "$apt_index" = yes ]; then
+    update_index
+fi
