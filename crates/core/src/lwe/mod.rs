@@ -84,7 +84,7 @@ impl PublicMatrix {
 
     /// A·s: one word for each entry of `out`.
     fn times_secret(&self, kernels: Kernels, secret: &[u32], out: &mut [u32]) {
-        kernels.keystream_times_vector(&self.key, 0, SECRET_DIMENSION, secret, out);
+        kernels.keystream_times_vector(&self.key, 0, secret, out);
     }
 }
 

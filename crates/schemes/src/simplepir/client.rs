@@ -58,7 +58,7 @@ impl StatelessClient for SimplePirClient {
         let first_row = *pending.first_row.expose() as usize;
         let hint = self.hint_rows(first_row, record_len)?;
         let mut mask = Zeroizing::new(vec![0; record_len]);
-        self.kernels.words_times_vector(&hint, SECRET_DIMENSION, pending.key.secret(), &mut mask);
+        self.kernels.words_times_vector(&hint, pending.key.secret(), &mut mask);
         let words = &answer.words[first_row..first_row + record_len];
         let record = words.iter().zip(mask.iter()).map(|(word, mask)| pending.key.decrypt(*word, *mask)).collect();
         Ok(Zeroizing::new(record))

@@ -74,7 +74,8 @@ impl Answerer for SimplePirServer {
     fn answer(&self, _role: Role, queries: &[SimplePirQuery]) -> Vec<SimplePirAnswer> {
         let words: Vec<&[u32]> = queries.iter().map(|query| query.words.as_slice()).collect();
         let mut answers = vec![vec![0; self.parameters.rows() as usize]; queries.len()];
-        self.kernels.multiply(&self.table, &words, &mut answers, self.threads);
+        let mut out: Vec<&mut [u32]> = answers.iter_mut().map(Vec::as_mut_slice).collect();
+        self.kernels.multiply(&self.table, &words, &mut out, self.threads);
         answers.into_iter().map(|words| SimplePirAnswer { words }).collect()
     }
 }
