@@ -51,7 +51,9 @@ impl SimplePirServer {
         let matrix = self.parameters.matrix();
         let rows_of_matrix =
             |first: usize, _count: usize, out: &mut [u32]| matrix.rows(self.kernels, first as u64, out);
-        self.kernels.multiply_matrix(&self.table, SECRET_DIMENSION, rows_of_matrix, &mut hint, self.threads, progress);
+        self.kernels
+            .multiply_matrix(&self.table, SECRET_DIMENSION, rows_of_matrix, &mut hint, self.threads, progress)
+            .map_err(|error| Error::unavailable("no memory to compute the hint").caused_by(error))?;
         Ok(SimplePirHint(hint))
     }
 

@@ -1,0 +1,236 @@
+//! `privet get`: looks records up without the server learning which.
+
+use crate::arguments::Get;
+use crate::display;
+use crate::exit::Outcome;
+use indicatif::ProgressBar;
+use privet_client::{Client, ClientOptions, Progress, Stats, Target};
+use privet_core::{Error, Result};
+use privet_wire::PartKind;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::path::Path;
+
+/// How many lookups are handed over at once: enough to keep the server's batches full, few enough that a long list needs little memory.
+const AT_ONCE: usize = 256;
+
+/// Connects, looks everything up in the order given, prints as it goes.
+pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
+    let mut wanted: Vec<Wanted> = arguments.key.iter().map(|key| Wanted::Key(key.clone().into_bytes())).collect();
+    wanted.extend(arguments.index.iter().map(|index| Wanted::Index(*index)));
+    if let Some(path) = &arguments.keys_from {
+        wanted.extend(keys_from(path)?.into_iter().map(Wanted::Key));
+    }
+
+    let client = Client::connect_blocking(options(arguments)?, reporter(arguments.verbose))?;
+    if arguments.verbose {
+        describe(&client);
+    }
+    let mut outcome = Outcome::Done;
+    for wanted in wanted.chunks(AT_ONCE) {
+        let targets: Vec<Target> = wanted.iter().map(Wanted::target).collect();
+        for (wanted, value) in wanted.iter().zip(client.get_many_blocking(&targets)) {
+            let value = value?;
+            if value.is_none() {
+                outcome = Outcome::NotFound;
+            }
+            print(arguments.json, wanted, value.as_ref().map(|value| value.as_slice()))?;
+        }
+    }
+    if arguments.verbose {
+        summarize(&client.stats());
+    }
+    Ok(outcome)
+}
+
+fn options(arguments: &Get) -> Result<ClientOptions> {
+    let mut options = ClientOptions::new([&arguments.url]);
+    options.table = arguments.table.clone();
+    options.state_dir = Some(match &arguments.state {
+        Some(directory) => directory.clone(),
+        None => privet_client::store::default_directory()?,
+    });
+    options.ca_file = arguments.tls_ca.clone();
+    options.accept_new_table = arguments.accept_new_table;
+    Ok(options)
+}
+
+/// What one lookup is for.
+enum Wanted {
+    Key(Vec<u8>),
+    Index(u64),
+}
+
+impl Wanted {
+    fn target(&self) -> Target {
+        match self {
+            Wanted::Key(key) => Target::key(key),
+            Wanted::Index(index) => Target::index(*index),
+        }
+    }
+}
+
+/// Every line of a file, without its line end.
+fn keys_from(path: &Path) -> Result<Vec<Vec<u8>>> {
+    let unreadable = |error: std::io::Error| Error::api_misuse(format!("cannot read keys from {}", path.display())).caused_by(error);
+    let input: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(std::fs::File::open(path).map_err(unreadable)?)
+    };
+    let mut keys = Vec::new();
+    for line in BufReader::new(input).split(b'\n') {
+        let mut line = line.map_err(unreadable)?;
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        keys.push(line);
+    }
+    Ok(keys)
+}
+
+/// One lookup as a JSON line. The value stands under `value` if it is JSON itself, under `text` if it is other text, else under `hex`.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u64>,
+    found: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hex: Option<String>,
+}
+
+fn print(json: bool, wanted: &Wanted, value: Option<&[u8]>) -> Result<()> {
+    if json {
+        return display::write_out(json_line(wanted, value)?.as_bytes());
+    }
+    match (value, wanted) {
+        (Some(value), _) => display::write_out(&[value, b"\n"].concat()),
+        (None, Wanted::Key(key)) => say(&format!("not found: {}", String::from_utf8_lossy(key))),
+        (None, Wanted::Index(index)) => say(&format!("record {index} holds no value")),
+    }
+}
+
+fn json_line(wanted: &Wanted, value: Option<&[u8]>) -> Result<String> {
+    let text = value.and_then(|value| std::str::from_utf8(value).ok());
+    let parsed = text.and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+    let line = Line {
+        key: match wanted {
+            Wanted::Key(key) => Some(String::from_utf8_lossy(key).into_owned()),
+            Wanted::Index(_) => None,
+        },
+        index: match wanted {
+            Wanted::Key(_) => None,
+            Wanted::Index(index) => Some(*index),
+        },
+        found: value.is_some(),
+        value: parsed,
+        text: if parsed.is_none() { text } else { None },
+        hex: match (value, text) {
+            (Some(value), None) => Some(value.iter().map(|byte| format!("{byte:02x}")).collect()),
+            _ => None,
+        },
+    };
+    let line = serde_json::to_string(&line).map_err(|error| Error::unavailable("a value cannot be printed as JSON").caused_by(error))?;
+    Ok(line + "\n")
+}
+
+/// Progress bars for what is downloaded before the first lookup, and notices, on standard error.
+fn reporter(verbose: bool) -> impl FnMut(Progress) + Send + 'static {
+    let mut bar: Option<(PartKind, ProgressBar)> = None;
+    move |progress| match progress {
+        Progress::Part { part, done, total, fetched } => {
+            if !fetched || total == 0 {
+                return;
+            }
+            if bar.as_ref().is_none_or(|(shown, _)| *shown != part) {
+                bar = Some((part, display::byte_progress(name_of(part), Some(total))));
+            }
+            if let Some((_, bar)) = &bar {
+                bar.set_position(done);
+                if done == total {
+                    bar.finish_and_clear();
+                }
+            }
+        }
+        Progress::Waiting { part, done, total } if done == 0 => {
+            let _ = say(&format!(
+                "another process is downloading the {} ({}); waiting for it",
+                name_of(part),
+                display::bytes(total)
+            ));
+        }
+        Progress::Notice(notice) => {
+            let _ = say(&notice);
+        }
+        Progress::Retrying { url, pause, error } if verbose => {
+            let _ = say(&format!("{url}: {error}; trying again in {}", display::duration(pause)));
+        }
+        _ => {}
+    }
+}
+
+fn name_of(part: PartKind) -> &'static str {
+    match part {
+        PartKind::Layout => "record layout",
+        PartKind::Hint => "hint",
+        _ => "table",
+    }
+}
+
+fn say(text: &str) -> Result<()> {
+    // Standard error may be closed; then there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "privet: {text}");
+    Ok(())
+}
+
+fn describe(client: &Client) {
+    let table = client.table();
+    let identity = table.identity;
+    let _ = say(&format!(
+        "table {} at epoch {}, {} records of {}, digest {}, scheme {}; server {}",
+        table.name,
+        identity.epoch.0,
+        display::count(identity.shape.records()),
+        display::bytes(identity.shape.record_len()),
+        identity.digest,
+        table.scheme.plan.scheme,
+        table.software
+    ));
+}
+
+fn summarize(stats: &Stats) {
+    let per = |total: std::time::Duration| display::duration(total / u32::try_from(stats.lookups.max(1)).unwrap_or(u32::MAX));
+    let _ = say(&format!(
+        "ready after {} ({} fetched); {} lookups, {} sent and {} received, query {} and recover {} each",
+        display::duration(stats.ready_after),
+        display::bytes(stats.prepare.down),
+        stats.lookups,
+        display::bytes(stats.lookup.up),
+        display::bytes(stats.lookup.down),
+        per(stats.query_time),
+        per(stats.recover_time)
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_printed_as_what_they_are() {
+        let key = Wanted::Key(b"k".to_vec());
+        let line = |value: Option<&[u8]>| json_line(&key, value).unwrap();
+        assert_eq!(line(Some(br#"{"price":1.10}"#)), "{\"key\":\"k\",\"found\":true,\"value\":{\"price\":1.10}}\n");
+        assert_eq!(line(Some(b"plain words")), "{\"key\":\"k\",\"found\":true,\"text\":\"plain words\"}\n");
+        assert_eq!(line(Some(&[0xff, 0x00])), "{\"key\":\"k\",\"found\":true,\"hex\":\"ff00\"}\n");
+        assert_eq!(line(None), "{\"key\":\"k\",\"found\":false}\n");
+        assert_eq!(json_line(&Wanted::Index(7), Some(b"")).unwrap(), "{\"index\":7,\"found\":true,\"text\":\"\"}\n");
+    }
+}

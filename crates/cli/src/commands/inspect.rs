@@ -1,0 +1,117 @@
+//! `privet inspect`: what a table file says about itself, and whether it is whole.
+
+use crate::arguments::Inspect;
+use crate::display::{self, Page};
+use crate::exit::Outcome;
+use privet_core::{Error, Result};
+use privet_table::snapshot::{Snapshot, ValueForm};
+use serde::Serialize;
+
+/// Opens the file, which checks its header, and with `--verify` reads all of it.
+pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
+    let snapshot = Snapshot::open(&arguments.file)?;
+    if arguments.verify {
+        let bar = display::byte_progress("verifying", Some(snapshot.file_bytes()));
+        let verified = snapshot.verify(|done, total| {
+            bar.set_length(total);
+            bar.set_position(done);
+        });
+        bar.finish_and_clear();
+        verified?;
+    }
+    let report = Report::of(&snapshot, arguments.verify);
+    if arguments.json {
+        let text = serde_json::to_string(&report).map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
+        display::write_out(format!("{text}\n").as_bytes())?;
+    } else {
+        report.page().print()?;
+    }
+    Ok(Outcome::Done)
+}
+
+#[derive(Serialize)]
+struct Report {
+    file: String,
+    file_bytes: u64,
+    table_id: String,
+    epoch: u64,
+    records: u64,
+    record_len: u64,
+    key_column: Option<String>,
+    value: &'static str,
+    value_columns: Vec<String>,
+    keys: Option<u64>,
+    load: Option<f64>,
+    stash_entries: Option<u64>,
+    stash_bytes: Option<u64>,
+    layout_bytes: u64,
+    digest: String,
+    created_by: String,
+    verified: bool,
+}
+
+impl Report {
+    fn of(snapshot: &Snapshot, verified: bool) -> Self {
+        let header = snapshot.header();
+        let identity = snapshot.identity();
+        let key_map = snapshot.key_map();
+        Self {
+            file: snapshot.path().display().to_string(),
+            file_bytes: snapshot.file_bytes(),
+            table_id: identity.id.to_string(),
+            epoch: identity.epoch.0,
+            records: identity.shape.records(),
+            record_len: identity.shape.record_len(),
+            key_column: header.key_column.clone(),
+            value: match header.value_form {
+                ValueForm::Raw(_) => "raw",
+                _ => "json",
+            },
+            value_columns: header.value_form.columns().to_vec(),
+            keys: key_map.map(|map| map.keys()),
+            load: key_map.map(|map| map.load()),
+            stash_entries: key_map.map(|map| map.stash_entries()),
+            stash_bytes: key_map.map(|map| map.stash_bytes()),
+            layout_bytes: snapshot.layout_bytes().len() as u64,
+            digest: identity.digest.to_string(),
+            created_by: header.created_by.clone(),
+            verified,
+        }
+    }
+
+    fn page(&self) -> Page {
+        let mut page = Page::default();
+        page.line(&self.file);
+        page.entry("table id", &self.table_id);
+        page.entry("epoch", self.epoch);
+        page.entry("records", format!("{} of {}", display::count(self.records), display::bytes(self.record_len)));
+        match (&self.key_column, self.keys) {
+            (Some(column), Some(keys)) => {
+                page.entry("key map", format!("buckets, {} keys from column {column:?}", display::count(keys)));
+                page.entry("load", format!("{:.1} %", self.load.unwrap_or_default() * 100.0));
+                page.entry(
+                    "stash",
+                    format!(
+                        "{} values, {}",
+                        display::count(self.stash_entries.unwrap_or_default()),
+                        display::bytes(self.stash_bytes.unwrap_or_default())
+                    ),
+                );
+            }
+            _ => {
+                page.entry("key map", "none: records are looked up by number");
+            }
+        }
+        let columns = match self.value_columns.as_slice() {
+            [] => "all other columns".to_owned(),
+            columns => columns.join(", "),
+        };
+        page.entry("value", format!("{}: {columns}", self.value));
+        page.entry("record layout", display::bytes(self.layout_bytes));
+        page.entry("file size", display::bytes(self.file_bytes));
+        page.entry("digest", &self.digest);
+        page.entry("created by", &self.created_by);
+        page.entry("verified", if self.verified { "yes, every byte" } else { "header and layout only; --verify reads everything" });
+        page
+    }
+}

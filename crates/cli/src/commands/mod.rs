@@ -1,0 +1,8 @@
+//! One module for each command: from what was typed to what is printed.
+
+pub(crate) mod build;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod get;
+pub(crate) mod inspect;
+pub(crate) mod serve;

@@ -1,0 +1,375 @@
+//! The easy way: connect, get, done.
+//!
+//! ```no_run
+//! # async fn example() -> privet_core::Result<()> {
+//! use privet_client::{Client, ClientOptions};
+//!
+//! let options = ClientOptions::new(["http://127.0.0.1:7700"]);
+//! let client = Client::connect(options, |_progress| {}).await?;
+//! match client.get(b"openssl").await? {
+//!     Some(value) => println!("{}", String::from_utf8_lossy(&value)),
+//!     None => println!("the table has no such key"),
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! A [`Client`] has a thread and a small runtime of its own. Its futures need no particular runtime, and each has a blocking twin.
+
+use crate::driver::{Command, Driver};
+use crate::session::{ChosenTable, KnownPin, Patience, Session, SessionOptions, Target, Value};
+use crate::state::{MemoryState, State};
+use crate::store::Store;
+use crate::transport::{Transport, checked_url};
+use privet_core::{Error, Result};
+use privet_kernels::Kernels;
+use privet_schemes::SchemeId;
+use privet_wire::PartKind;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// Whom to ask, for which table, and how.
+#[derive(Clone)]
+pub struct ClientOptions {
+    /// The servers' addresses, one for each of the scheme's roles in order: `http://host:port` or `https://host:port`.
+    pub urls: Vec<String>,
+    /// The table's name; `None` if the server has only one.
+    pub table: Option<String>,
+    /// The scheme; `None` for the first that fits.
+    pub scheme: Option<SchemeId>,
+    /// Where to keep hints and pins; `None` keeps them in memory, for this client alone.
+    pub state_dir: Option<PathBuf>,
+    /// A PEM file with certificates to trust besides the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Believe a server that shows another table or version than last time.
+    pub accept_new_table: bool,
+    /// The instruction set to compute with.
+    pub kernels: Kernels,
+    /// How long to wait for what.
+    pub patience: Patience,
+    /// How many lookups may be under way at once, at least 1.
+    pub in_flight: usize,
+    /// How long another process's download of the same hint may stand still before this one gives up waiting for it.
+    pub busy_patience: Duration,
+}
+
+impl ClientOptions {
+    /// Defaults for the servers at `urls`: the only table, the first fitting scheme, state in memory, the fastest kernels of this machine.
+    pub fn new<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
+        let session = SessionOptions::new(0, Kernels::detect());
+        Self {
+            urls: urls.into_iter().map(Into::into).collect(),
+            table: None,
+            scheme: None,
+            state_dir: None,
+            ca_file: None,
+            accept_new_table: false,
+            kernels: session.kernels,
+            patience: session.patience,
+            in_flight: session.in_flight,
+            busy_patience: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What happens before, and around, the lookups.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Progress {
+    /// The table and scheme are chosen.
+    Described(Box<ChosenTable>),
+    /// A part is at hand up to `done` of `total` bytes.
+    Part {
+        /// Which part.
+        part: PartKind,
+        /// Bytes at hand.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+        /// Whether they just came from the server, or were stored.
+        fetched: bool,
+    },
+    /// Another process is downloading the part; this one waits for it.
+    Waiting {
+        /// Which part.
+        part: PartKind,
+        /// Bytes that the other process has, about.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// Something worth telling a person: a damaged file that will be fetched again, say.
+    Notice(String),
+    /// A server failed and will be tried again.
+    Retrying {
+        /// Which one.
+        url: String,
+        /// After how long.
+        pause: Duration,
+        /// What happened.
+        error: Error,
+    },
+    /// Lookups can begin.
+    Ready,
+}
+
+/// Bytes of messages that crossed the wire, gRPC's five bytes before each included, HTTP/2 and TLS not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// To the servers.
+    pub up: u64,
+    /// From the servers.
+    pub down: u64,
+}
+
+/// What a client has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Asking what is served.
+    pub describe: Traffic,
+    /// Fetching layout and hint.
+    pub prepare: Traffic,
+    /// Queries and answers.
+    pub lookup: Traffic,
+    /// Lookups that are over, whatever came of them.
+    pub lookups: u64,
+    /// Computing queries, in total.
+    pub query_time: Duration,
+    /// Reading records from answers, in total.
+    pub recover_time: Duration,
+    /// From the beginning to the first possible lookup.
+    pub ready_after: Duration,
+    /// Whether the whole hint was found in the state directory. `None`: the scheme has none, or it has not been looked for yet.
+    pub hint_was_stored: Option<bool>,
+}
+
+/// A client of one table. Dropping it ends its connections; lookups under way are given up.
+pub struct Client {
+    commands: mpsc::UnboundedSender<Command>,
+    table: ChosenTable,
+    stats: Arc<Mutex<Stats>>,
+}
+
+impl Client {
+    /// Asks the servers what they serve, checks it against what was seen before, and fetches layout and hint unless they are stored. `progress` hears of
+    /// each step, on the client's own thread.
+    ///
+    /// # Errors
+    /// Of every [`Blame`](privet_core::Blame); [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is not the one seen before.
+    pub async fn connect(
+        options: ClientOptions,
+        progress: impl FnMut(Progress) + Send + 'static,
+    ) -> Result<Self> {
+        let (start, ready) = Start::new(options, progress);
+        start.spawn()?;
+        ready.wait().await
+    }
+
+    /// As [`connect`](Self::connect), for programs without a runtime. Not to be called from asynchronous code.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_blocking(
+        options: ClientOptions,
+        progress: impl FnMut(Progress) + Send + 'static,
+    ) -> Result<Self> {
+        let (start, ready) = Start::new(options, progress);
+        start.spawn()?;
+        ready.wait_blocking()
+    }
+
+    /// The value of `key`, or `None` if the table does not have it. Either costs the same query.
+    ///
+    /// # Errors
+    /// Of every [`Blame`](privet_core::Blame).
+    pub async fn get(&self, key: &[u8]) -> Result<Option<Value>> {
+        self.get_target(Target::key(key)).await
+    }
+
+    /// The value in record `index`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such record or the table is one of keys; otherwise of every kind.
+    pub async fn get_index(&self, index: u64) -> Result<Value> {
+        let found = self.get_target(Target::index(index)).await?;
+        found.ok_or_else(|| Error::peer_misbehaved("the record holds no value"))
+    }
+
+    /// The value of one target.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get) and [`get_index`](Self::get_index).
+    pub async fn get_target(&self, target: Target) -> Result<Option<Value>> {
+        received(self.ask(target).await)
+    }
+
+    /// The values of several targets, in their order. Several queries are under way at once; there are as many as there are targets, whatever they are.
+    pub async fn get_many(&self, targets: &[Target]) -> Vec<Result<Option<Value>>> {
+        // All are handed over before the first is waited for.
+        let replies: Vec<_> = targets.iter().map(|target| self.ask(target.clone())).collect();
+        let mut values = Vec::with_capacity(replies.len());
+        for reply in replies {
+            values.push(received(reply.await));
+        }
+        values
+    }
+
+    /// As [`get_target`](Self::get_target). Not to be called from asynchronous code.
+    ///
+    /// # Errors
+    /// As [`get_target`](Self::get_target).
+    pub fn get_target_blocking(&self, target: Target) -> Result<Option<Value>> {
+        received(self.ask(target).blocking_recv())
+    }
+
+    /// As [`get_many`](Self::get_many). Not to be called from asynchronous code.
+    pub fn get_many_blocking(&self, targets: &[Target]) -> Vec<Result<Option<Value>>> {
+        let replies: Vec<_> = targets.iter().map(|target| self.ask(target.clone())).collect();
+        replies.into_iter().map(|reply| received(reply.blocking_recv())).collect()
+    }
+
+    /// The table, and the scheme it is queried by.
+    pub fn table(&self) -> &ChosenTable {
+        &self.table
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> Stats {
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, target: Target) -> oneshot::Receiver<Result<Option<Value>>> {
+        let (reply, receiver) = oneshot::channel();
+        // If the driver is gone, the reply's other end is dropped with the command, and whoever waits sees that.
+        let _ = self.commands.send(Command { target, reply });
+        receiver
+    }
+}
+
+fn received(
+    reply: std::result::Result<Result<Option<Value>>, oneshot::error::RecvError>,
+) -> Result<Option<Value>> {
+    reply.unwrap_or_else(|_| Err(driver_gone()))
+}
+
+fn driver_gone() -> Error {
+    Error::unavailable("the client's own thread has ended")
+}
+
+/// Everything a driver's thread needs to begin.
+struct Start {
+    options: ClientOptions,
+    progress: Box<dyn FnMut(Progress) + Send>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    stats: Arc<Mutex<Stats>>,
+    ready: oneshot::Sender<Result<ChosenTable>>,
+}
+
+/// What the client waits for meanwhile.
+struct Ready {
+    commands: mpsc::UnboundedSender<Command>,
+    stats: Arc<Mutex<Stats>>,
+    table: oneshot::Receiver<Result<ChosenTable>>,
+}
+
+impl Start {
+    fn new(
+        options: ClientOptions,
+        progress: impl FnMut(Progress) + Send + 'static,
+    ) -> (Self, Ready) {
+        let (sender, commands) = mpsc::unbounded_channel();
+        let (ready, table) = oneshot::channel();
+        let stats = Arc::new(Mutex::new(Stats::default()));
+        let waiting = Ready { commands: sender, stats: Arc::clone(&stats), table };
+        (Self { options, progress: Box::new(progress), commands, stats, ready }, waiting)
+    }
+
+    fn spawn(self) -> Result<()> {
+        let thread = std::thread::Builder::new().name("privet-client".to_owned());
+        let spawned = thread.spawn(move || self.run());
+        spawned
+            .map(drop)
+            .map_err(|error| Error::unavailable("no thread for the client").caused_by(error))
+    }
+
+    fn run(self) {
+        let Self { options, progress, commands, stats, ready } = self;
+        // One thread for the network beside this one.
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = match runtime {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                let _ = ready
+                    .send(Err(Error::unavailable("no runtime for the client").caused_by(error)));
+                return;
+            }
+        };
+        runtime.block_on(async {
+            match prepare(&options) {
+                Ok((session, state, transports, started)) => {
+                    let ready = Some(ready);
+                    let busy_patience = options.busy_patience;
+                    let driver = Driver {
+                        session,
+                        state,
+                        transports,
+                        commands,
+                        progress,
+                        stats,
+                        ready,
+                        busy_patience,
+                        started,
+                    };
+                    driver.run().await;
+                }
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                }
+            }
+        });
+        runtime.shutdown_background();
+    }
+}
+
+type Prepared = (Session, Box<dyn State>, Vec<Transport>, Instant);
+
+fn prepare(options: &ClientOptions) -> Result<Prepared> {
+    let mut state: Box<dyn State> = match &options.state_dir {
+        Some(directory) => {
+            Box::new(Store::open(directory)?.replacing_damaged_pins(options.accept_new_table))
+        }
+        None => Box::new(MemoryState::default()),
+    };
+    let mut transports = Vec::new();
+    let mut session = SessionOptions::new(options.urls.len(), options.kernels);
+    for (server, url) in options.urls.iter().enumerate() {
+        let url = checked_url(url)?;
+        let known = state.pins(&url)?.into_iter();
+        session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
+        transports.push(Transport::new(&url, options.ca_file.as_deref())?);
+    }
+    session.table = options.table.clone();
+    session.scheme = options.scheme;
+    session.accept_new_table = options.accept_new_table;
+    session.in_flight = options.in_flight;
+    session.patience = options.patience;
+    let started = Instant::now();
+    Ok((Session::new(session, started.elapsed())?, state, transports, started))
+}
+
+impl Ready {
+    async fn wait(self) -> Result<Client> {
+        let Self { commands, stats, table } = self;
+        let table = table.await.unwrap_or_else(|_| Err(driver_gone()))?;
+        Ok(Client { commands, table, stats })
+    }
+
+    fn wait_blocking(self) -> Result<Client> {
+        let Self { commands, stats, table } = self;
+        let table = table.blocking_recv().unwrap_or_else(|_| Err(driver_gone()))?;
+        Ok(Client { commands, table, stats })
+    }
+}

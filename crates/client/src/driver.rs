@@ -1,0 +1,334 @@
+//! Drives a [`Session`]: does what it says with sockets and files, and tells it what came of that.
+//!
+//! One thread owns session and state, and everything about them happens there in order: computing queries, reading records, writing files. The network
+//! runs beside it, so that a query under computation delays no answer on its way.
+
+use crate::client::{Progress, Stats};
+use crate::session::{
+    ChosenTable, Event, ExchangeId, LookupId, Output, Persist, Request, Response, Session, Target,
+    Value,
+};
+use crate::state::{Opened, PartKey, PartState, State};
+use crate::transport::{Delivery, Transport, request_len};
+use privet_core::{Error, Result};
+use privet_wire::PartKind;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::sleep_until;
+
+/// Responses that may wait for the session. A chunk has at most 256 KiB, so this bounds memory; a full queue slows the sender down.
+const INCOMING_CAPACITY: usize = 16;
+
+/// How often to ask whether another process has completed a download.
+const BUSY_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a client asks of its driver.
+pub(crate) struct Command {
+    pub(crate) target: Target,
+    pub(crate) reply: oneshot::Sender<Result<Option<Value>>>,
+}
+
+struct Incoming {
+    exchange: ExchangeId,
+    delivery: Delivery,
+}
+
+/// A part that another process is downloading.
+struct Busy {
+    part: PartKey,
+    done: u64,
+    /// When it last grew.
+    grew: Instant,
+    ask_again: Instant,
+}
+
+pub(crate) struct Driver {
+    pub(crate) session: Session,
+    pub(crate) state: Box<dyn State>,
+    pub(crate) transports: Vec<Transport>,
+    pub(crate) commands: mpsc::UnboundedReceiver<Command>,
+    pub(crate) progress: Box<dyn FnMut(Progress) + Send>,
+    pub(crate) stats: Arc<Mutex<Stats>>,
+    /// Told once whether there is anything to look things up in.
+    pub(crate) ready: Option<oneshot::Sender<Result<ChosenTable>>>,
+    /// How long another process's download may stand still.
+    pub(crate) busy_patience: Duration,
+    pub(crate) started: Instant,
+}
+
+/// What the driver keeps while it runs.
+struct Running {
+    incoming: mpsc::Sender<Incoming>,
+    exchanges: HashMap<ExchangeId, (AbortHandle, PhaseOf)>,
+    replies: HashMap<LookupId, oneshot::Sender<Result<Option<Value>>>>,
+    busy: Option<Busy>,
+}
+
+/// Which part of the traffic an exchange counts as.
+#[derive(Clone, Copy)]
+enum PhaseOf {
+    Describe,
+    Prepare,
+    Lookup,
+}
+
+impl Driver {
+    /// Runs until the client is gone.
+    pub(crate) async fn run(mut self) {
+        let (sender, mut incoming) = mpsc::channel(INCOMING_CAPACITY);
+        let mut running = Running {
+            incoming: sender,
+            exchanges: HashMap::new(),
+            replies: HashMap::new(),
+            busy: None,
+        };
+        loop {
+            self.do_what_is_due(&mut running);
+            let wake = self.wake_time(&running);
+            tokio::select! {
+                command = self.commands.recv() => match command {
+                    Some(Command { target, reply }) => {
+                        let lookup = self.session.lookup(target);
+                        running.replies.insert(lookup, reply);
+                    }
+                    None => break,
+                },
+                message = incoming.recv() => if let Some(message) = message {
+                    self.deliver(message, &mut running);
+                },
+                () = sleep_until(wake.into()) => {}
+            }
+        }
+        for (exchange, _) in running.exchanges.into_values() {
+            exchange.abort();
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn wake_time(&self, running: &Running) -> Instant {
+        let timeout = self.session.next_timeout().map(|timeout| self.started + timeout);
+        let busy = running.busy.as_ref().map(|busy| busy.ask_again);
+        let far = Instant::now() + Duration::from_secs(3600);
+        [timeout, busy].into_iter().flatten().min().unwrap_or(far)
+    }
+
+    fn do_what_is_due(&mut self, running: &mut Running) {
+        let now = self.now();
+        self.session.handle_timeout(now);
+        if running.busy.as_ref().is_some_and(|busy| busy.ask_again <= Instant::now())
+            && let Some(busy) = running.busy.take()
+        {
+            self.open(busy.part.clone(), Some(busy), running);
+        }
+        loop {
+            let before = Instant::now();
+            let Some(output) = self.session.poll(self.now()) else { return };
+            self.count_work(&output, before.elapsed());
+            self.carry_out(output, running);
+        }
+    }
+
+    /// What one poll computed shows in what it returned.
+    fn count_work(&self, output: &Output, took: Duration) {
+        let mut stats = self.stats();
+        match output {
+            Output::Transmit { request: Request::Answer(_), .. }
+            | Output::Persist(Persist::Journal { .. }) => {
+                stats.query_time += took;
+            }
+            Output::Event(
+                Event::Found { .. } | Event::NotFound { .. } | Event::LookupFailed { .. },
+            ) => {
+                stats.recover_time += took;
+                stats.lookups += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn carry_out(&mut self, output: Output, running: &mut Running) {
+        match output {
+            Output::Transmit { exchange, server, request, patience } => {
+                self.transmit(exchange, server, request, patience, running);
+            }
+            Output::Abandon(exchange) => {
+                if let Some((exchange, _)) = running.exchanges.remove(&exchange) {
+                    exchange.abort();
+                }
+            }
+            Output::Open(part) => self.open(part, None, running),
+            Output::Persist(persist) => {
+                if let Err(error) = self.persist(persist) {
+                    self.session.handle_storage_failure(error);
+                }
+            }
+            Output::Event(event) => self.event(event, running),
+        }
+    }
+
+    fn transmit(
+        &mut self,
+        exchange: ExchangeId,
+        server: usize,
+        request: Request,
+        patience: Duration,
+        running: &mut Running,
+    ) {
+        let phase = match &request {
+            Request::Describe(_) => PhaseOf::Describe,
+            Request::Fetch(_) => PhaseOf::Prepare,
+            Request::Answer(_) => PhaseOf::Lookup,
+        };
+        self.stats().traffic(phase).up += request_len(&request);
+        let transport = self.transports[server].clone();
+        let incoming = running.incoming.clone();
+        let task = tokio::spawn(async move {
+            let deliver = |delivery| {
+                let incoming = &incoming;
+                async move { incoming.send(Incoming { exchange, delivery }).await.is_ok() }
+            };
+            transport.exchange(request, patience, deliver).await;
+        });
+        running.exchanges.insert(exchange, (task.abort_handle(), phase));
+    }
+
+    fn deliver(&mut self, Incoming { exchange, delivery }: Incoming, running: &mut Running) {
+        let now = self.now();
+        let goes_on = matches!(delivery, Ok((Response::Chunk(_), _)));
+        if let Some((_, phase)) = running.exchanges.get(&exchange)
+            && let Ok((_, len)) = &delivery
+        {
+            self.stats().traffic(*phase).down += len;
+        }
+        if !goes_on {
+            running.exchanges.remove(&exchange);
+        }
+        match delivery {
+            Ok((response, _)) => self.session.handle_message(exchange, response, now),
+            Err(error) => self.session.handle_failure(exchange, error, now),
+        }
+    }
+
+    fn open(&mut self, part: PartKey, busy: Option<Busy>, running: &mut Running) {
+        match self.state.open(&part) {
+            Ok(Opened::Have { part: state, notice }) => {
+                if let Some(notice) = notice {
+                    (self.progress)(Progress::Notice(notice));
+                }
+                self.note_origin(&part, &state);
+                self.session.handle_part(state, self.now());
+            }
+            Ok(Opened::Busy { done }) => {
+                let now = Instant::now();
+                let grew = match &busy {
+                    Some(busy) if busy.done == done => busy.grew,
+                    _ => now,
+                };
+                if now - grew >= self.busy_patience {
+                    let error = Error::unavailable(format!(
+                        "another process has been holding the download of the {} without getting on for {} s; end it, or wait and try again",
+                        part.kind,
+                        self.busy_patience.as_secs()
+                    ));
+                    return self.session.handle_storage_failure(error);
+                }
+                (self.progress)(Progress::Waiting {
+                    part: part.kind,
+                    done: done.min(part.len),
+                    total: part.len,
+                });
+                running.busy = Some(Busy { part, done, grew, ask_again: now + BUSY_PAUSE });
+            }
+            Err(error) => self.session.handle_storage_failure(error),
+        }
+    }
+
+    fn note_origin(&self, part: &PartKey, state: &PartState) {
+        if part.kind == PartKind::Hint {
+            let stored = matches!(state, PartState::Complete(_));
+            self.stats().hint_was_stored.get_or_insert(stored);
+        }
+    }
+
+    fn persist(&mut self, persist: Persist) -> Result<()> {
+        match persist {
+            Persist::Pin { server, name, pin } => {
+                self.state.pin(self.transports[server].url(), &name, &pin)
+            }
+            Persist::Append { part, offset, bytes } => self.state.append(&part, offset, &bytes),
+            Persist::Complete(part) => {
+                let source = self.state.complete(&part)?;
+                self.session.handle_part(PartState::Complete(source), self.now());
+                Ok(())
+            }
+            Persist::Discard(part) => self.state.discard(&part),
+            Persist::Journal { lookup, .. } => {
+                let error = Error::api_misuse(
+                    "this version of the client keeps no journal, which the scheme needs",
+                );
+                self.session.handle_not_persisted(lookup, error);
+                Ok(())
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event, running: &mut Running) {
+        let mut reply = |lookup, result| {
+            // Whoever asked may have stopped waiting; the lookup took its course all the same.
+            if let Some(reply) = running.replies.remove(&lookup) {
+                let _ = reply.send(result);
+            }
+        };
+        match event {
+            Event::Found { lookup, value } => reply(lookup, Ok(Some(value))),
+            Event::NotFound { lookup } => reply(lookup, Ok(None)),
+            Event::LookupFailed { lookup, error } => reply(lookup, Err(error)),
+            Event::Described(table) => {
+                for transport in &mut self.transports {
+                    transport.expect_answers(table.scheme.plan.answer_len);
+                }
+                (self.progress)(Progress::Described(table));
+            }
+            Event::Progress { part, done, total, fetched } => {
+                (self.progress)(Progress::Part { part, done, total, fetched });
+            }
+            Event::Retrying { server, pause, error } => {
+                let url = self.transports[server].url().to_owned();
+                (self.progress)(Progress::Retrying { url, pause, error });
+            }
+            Event::Ready => {
+                self.stats().ready_after = self.now();
+                (self.progress)(Progress::Ready);
+                if let (Some(ready), Some(table)) = (self.ready.take(), self.session.table()) {
+                    let _ = ready.send(Ok(table.clone()));
+                }
+            }
+            Event::Failed(error) => {
+                if let Some(ready) = self.ready.take() {
+                    let _ = ready.send(Err(error));
+                }
+            }
+        }
+    }
+
+    fn stats(&self) -> std::sync::MutexGuard<'_, Stats> {
+        // Numbers stay numbers, whatever happened to another holder of the lock.
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stats {
+    fn traffic(&mut self, phase: PhaseOf) -> &mut crate::client::Traffic {
+        match phase {
+            PhaseOf::Describe => &mut self.describe,
+            PhaseOf::Prepare => &mut self.prepare,
+            PhaseOf::Lookup => &mut self.lookup,
+        }
+    }
+}

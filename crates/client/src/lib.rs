@@ -1,0 +1,28 @@
+//! Looking records up privately: the client's side of Privet.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`session`] | everything a client does, as a state machine without I/O or clock; states the invariants that keep the index secret |
+//! | [`state`] | what a client keeps between runs: the seam, and an implementation in memory |
+//! | [`store`] | the same in a state directory, safe against crashes and concurrent processes |
+//! | [`transport`] | exchanges over gRPC, and what their failures mean |
+//! | [`client`] | [`Client`]: the three put together, for programs that just want their records |
+//!
+//! The last three need files, sockets and threads: the feature `native`, on by default. Without it, the session builds for browsers too.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+#[cfg(feature = "native")]
+pub mod client;
+#[cfg(feature = "native")]
+mod driver;
+pub mod session;
+pub mod state;
+#[cfg(feature = "native")]
+pub mod store;
+#[cfg(feature = "native")]
+pub mod transport;
+
+#[cfg(feature = "native")]
+pub use client::{Client, ClientOptions, Progress, Stats, Traffic};
+pub use session::{ChosenTable, Patience, Session, Target, Value};

@@ -1,0 +1,366 @@
+//! Requests on their way: timeouts, pauses between attempts, and what to do after a server failed.
+//!
+//! A *call* is one request to one server until it is answered or given up; an *exchange* is one attempt at it. A retry sends the call's request as it is,
+//! so its bytes are identical.
+//!
+//! A *link* is what is known of one server. After a failure it is in doubt: the server may have been restarted with another table. Calls are then held,
+//! the server is asked to describe itself again, and only if it tells the same story do the held calls go out.
+//!
+//! Nothing here looks at what a request contains.
+
+use super::interface::{Event, ExchangeId, LookupId, Output, Patience, Request};
+use super::repeat;
+use privet_core::{Blame, Error, SecretRng};
+use privet_wire::DescribeRequest;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What a call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Describe,
+    Fetch,
+    Answer(LookupId),
+}
+
+enum CallState {
+    /// Waits for the link to be out of doubt.
+    Held,
+    /// Waits before the next attempt.
+    Pausing { until: Duration },
+    /// Waits for a response.
+    InFlight { exchange: ExchangeId, until: Duration },
+}
+
+pub(super) struct Call {
+    pub(super) server: usize,
+    pub(super) purpose: Purpose,
+    pub(super) request: Request,
+    state: CallState,
+    /// Attempts that the server turned away for lack of capacity, and since when.
+    turned_away: Failing,
+    /// The server refused the request; that stands if it still tells the same story.
+    refusal: Option<Error>,
+}
+
+/// A row of failures without a success in between.
+#[derive(Clone, Copy, Default)]
+struct Failing {
+    count: u32,
+    since: Option<Duration>,
+}
+
+impl Failing {
+    fn add(&mut self, now: Duration) {
+        self.count = self.count.saturating_add(1);
+        self.since.get_or_insert(now);
+    }
+
+    fn for_how_long(&self, now: Duration) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
+    }
+}
+
+#[derive(Default)]
+struct Link {
+    /// It described itself, and nothing failed since.
+    trusted: bool,
+    /// It described itself at least once.
+    known: bool,
+    failing: Failing,
+}
+
+/// A call that is over without a response.
+pub(super) struct Ended {
+    pub(super) server: usize,
+    pub(super) purpose: Purpose,
+    pub(super) error: Error,
+}
+
+pub(super) struct Calls {
+    patience: Patience,
+    links: Vec<Link>,
+    calls: Vec<Call>,
+    exchanges: u64,
+}
+
+impl Calls {
+    pub(super) fn new(servers: usize, patience: Patience) -> Self {
+        let links = (0..servers).map(|_| Link::default()).collect();
+        Self { patience, links, calls: Vec::new(), exchanges: 0 }
+    }
+
+    /// Begins a call. It goes out at once unless its server is in doubt.
+    pub(super) fn start(
+        &mut self,
+        server: usize,
+        purpose: Purpose,
+        request: Request,
+        now: Duration,
+        out: &mut VecDeque<Output>,
+    ) {
+        let state = CallState::Held;
+        self.calls.push(Call {
+            server,
+            purpose,
+            request,
+            state,
+            turned_away: Failing::default(),
+            refusal: None,
+        });
+        if purpose == Purpose::Describe || self.links[server].trusted {
+            self.transmit(self.calls.len() - 1, now, out);
+        } else {
+            self.describe_again(server, now, now, out);
+        }
+    }
+
+    /// The call that waits for `exchange`. `None` for late and repeated responses, which nobody waits for.
+    pub(super) fn waiting_for(&self, exchange: ExchangeId) -> Option<&Call> {
+        self.position(exchange).map(|at| &self.calls[at])
+    }
+
+    /// Ends the call that waits for `exchange`: it was answered.
+    pub(super) fn answered(&mut self, exchange: ExchangeId) -> Option<Call> {
+        let call = self.calls.swap_remove(self.position(exchange)?);
+        if call.purpose != Purpose::Describe {
+            self.links[call.server].failing = Failing::default();
+        }
+        Some(call)
+    }
+
+    /// A part of the response came: waits anew for the next. Another attempt would ask for `rest`.
+    pub(super) fn progressed(&mut self, exchange: ExchangeId, rest: Request, now: Duration) {
+        let Some(at) = self.position(exchange) else { return };
+        self.calls[at].request = rest;
+        let until = now + self.patience_for(self.calls[at].purpose);
+        self.calls[at].state = CallState::InFlight { exchange, until };
+        self.calls[at].turned_away = Failing::default();
+        let server = self.calls[at].server;
+        self.links[server].failing = Failing::default();
+    }
+
+    /// The server told the same story as before (or its first). What was held goes out; refused calls end.
+    pub(super) fn trust(
+        &mut self,
+        server: usize,
+        now: Duration,
+        out: &mut VecDeque<Output>,
+    ) -> Vec<Ended> {
+        let link = &mut self.links[server];
+        (link.trusted, link.known) = (true, true);
+        let mut ended = Vec::new();
+        let mut at = 0;
+        while at < self.calls.len() {
+            let call = &mut self.calls[at];
+            if call.server != server || !matches!(call.state, CallState::Held) {
+                at += 1;
+            } else if let Some(error) = call.refusal.take() {
+                let Call { server, purpose, .. } = self.calls.remove(at);
+                ended.push(Ended { server, purpose, error });
+            } else {
+                self.transmit(at, now, out);
+                at += 1;
+            }
+        }
+        if !self.calls.iter().any(|call| call.server == server) {
+            self.links[server].failing = Failing::default();
+        }
+        ended
+    }
+
+    /// The attempt failed. Decides whether and when there is another; returns the calls that this ends.
+    pub(super) fn failed(
+        &mut self,
+        exchange: ExchangeId,
+        error: Error,
+        now: Duration,
+        rng: &mut SecretRng,
+        out: &mut VecDeque<Output>,
+    ) -> Vec<Ended> {
+        let Some(at) = self.position(exchange) else { return Vec::new() };
+        let (server, purpose) = (self.calls[at].server, self.calls[at].purpose);
+        match error.blame() {
+            // There and busy: its story is not in doubt.
+            Blame::Exhausted if purpose != Purpose::Describe => {
+                let call = &mut self.calls[at];
+                call.turned_away.add(now);
+                if call.turned_away.for_how_long(now) >= self.patience.give_up_after {
+                    self.calls.remove(at);
+                    return vec![Ended { server, purpose, error }];
+                }
+                let pause = self.patience.pause(self.calls[at].turned_away.count, rng);
+                self.calls[at].state = CallState::Pausing { until: now + pause };
+                out.push_back(Output::Event(Event::Retrying { server, pause, error }));
+                Vec::new()
+            }
+            Blame::Unavailable | Blame::Exhausted => self.link_failed(at, error, now, rng, out),
+            // Whoever is there has never been a server of ours.
+            _ if purpose == Purpose::Describe && !self.links[server].known => {
+                self.calls.remove(at);
+                vec![Ended { server, purpose, error }]
+            }
+            _ if purpose == Purpose::Describe => self.link_failed(at, error, now, rng, out),
+            // A refusal. Perhaps because the server has another table now: ask, before believing that it is about this request.
+            _ => {
+                self.calls[at].state = CallState::Held;
+                self.calls[at].refusal = Some(error);
+                self.links[server].trusted = false;
+                self.describe_again(server, now, now, out);
+                Vec::new()
+            }
+        }
+    }
+
+    fn link_failed(
+        &mut self,
+        at: usize,
+        error: Error,
+        now: Duration,
+        rng: &mut SecretRng,
+        out: &mut VecDeque<Output>,
+    ) -> Vec<Ended> {
+        let (server, purpose) = (self.calls[at].server, self.calls[at].purpose);
+        self.calls[at].state = CallState::Held;
+        let link = &mut self.links[server];
+        // Calls that fail together are one failure.
+        if !link.trusted && purpose != Purpose::Describe {
+            self.describe_again(server, now, now, out);
+            return Vec::new();
+        }
+        link.trusted = false;
+        link.failing.add(now);
+        let patience =
+            if link.known { self.patience.give_up_after } else { self.patience.first_contact };
+        if link.failing.for_how_long(now) >= patience {
+            link.failing = Failing::default();
+            return self.give_up(server, &error, out);
+        }
+        let pause = self.patience.pause(link.failing.count, rng);
+        if purpose == Purpose::Describe {
+            self.calls[at].state = CallState::Pausing { until: now + pause };
+        } else {
+            self.describe_again(server, now + pause, now, out);
+        }
+        out.push_back(Output::Event(Event::Retrying { server, pause, error }));
+        Vec::new()
+    }
+
+    fn give_up(&mut self, server: usize, error: &Error, out: &mut VecDeque<Output>) -> Vec<Ended> {
+        let mut ended = Vec::new();
+        self.calls.retain(|call| {
+            if call.server == server {
+                if let CallState::InFlight { exchange, .. } = call.state {
+                    out.push_back(Output::Abandon(exchange));
+                }
+                ended.push(Ended { server, purpose: call.purpose, error: repeat(error) });
+            }
+            call.server != server
+        });
+        ended
+    }
+
+    /// Ends all calls, without a word: the session is over.
+    pub(super) fn abandon_all(&mut self, out: &mut VecDeque<Output>) {
+        for call in self.calls.drain(..) {
+            if let CallState::InFlight { exchange, .. } = call.state {
+                out.push_back(Output::Abandon(exchange));
+            }
+        }
+    }
+
+    /// Sends what has paused long enough; returns the exchanges whose time is up.
+    pub(super) fn due(
+        &mut self,
+        now: Duration,
+        out: &mut VecDeque<Output>,
+    ) -> Vec<(ExchangeId, Error)> {
+        let mut late = Vec::new();
+        for at in 0..self.calls.len() {
+            match self.calls[at].state {
+                CallState::Pausing { until } if until <= now => self.transmit(at, now, out),
+                CallState::InFlight { exchange, until } if until <= now => {
+                    let waited = self.patience_for(self.calls[at].purpose);
+                    let error = Error::unavailable(format!(
+                        "the server did not answer within {} s",
+                        waited.as_secs_f64()
+                    ));
+                    out.push_back(Output::Abandon(exchange));
+                    late.push((exchange, error));
+                }
+                _ => {}
+            }
+        }
+        late
+    }
+
+    /// When [`due`](Self::due) will have something to do.
+    pub(super) fn next_timeout(&self) -> Option<Duration> {
+        let times = self.calls.iter().filter_map(|call| match call.state {
+            CallState::Held => None,
+            CallState::Pausing { until } | CallState::InFlight { until, .. } => Some(until),
+        });
+        times.min()
+    }
+
+    fn position(&self, exchange: ExchangeId) -> Option<usize> {
+        let waits = |call: &Call| matches!(call.state, CallState::InFlight { exchange: of, .. } if of == exchange);
+        self.calls.iter().position(waits)
+    }
+
+    fn transmit(&mut self, at: usize, now: Duration, out: &mut VecDeque<Output>) {
+        let patience = self.patience_for(self.calls[at].purpose);
+        let exchange = ExchangeId(self.exchanges);
+        self.exchanges += 1;
+        let call = &mut self.calls[at];
+        call.state = CallState::InFlight { exchange, until: now + patience };
+        out.push_back(Output::Transmit {
+            exchange,
+            server: call.server,
+            request: call.request.clone(),
+            patience,
+        });
+    }
+
+    /// Sees to it that the server is asked to describe itself, at `when` or, if it is being asked already, as planned.
+    fn describe_again(
+        &mut self,
+        server: usize,
+        when: Duration,
+        now: Duration,
+        out: &mut VecDeque<Output>,
+    ) {
+        if self.calls.iter().any(|call| call.server == server && call.purpose == Purpose::Describe)
+        {
+            return;
+        }
+        self.calls.push(Call {
+            server,
+            purpose: Purpose::Describe,
+            request: Request::Describe(DescribeRequest::default()),
+            state: CallState::Pausing { until: when },
+            turned_away: Failing::default(),
+            refusal: None,
+        });
+        if when <= now {
+            self.transmit(self.calls.len() - 1, now, out);
+        }
+    }
+
+    fn patience_for(&self, purpose: Purpose) -> Duration {
+        match purpose {
+            Purpose::Describe => self.patience.describe,
+            Purpose::Fetch => self.patience.chunk,
+            Purpose::Answer(_) => self.patience.answer,
+        }
+    }
+}
+
+impl Patience {
+    /// The pause after the `failures`-th failure in a row: doubled each time, bounded, and shortened by up to half at random.
+    fn pause(&self, failures: u32, rng: &mut SecretRng) -> Duration {
+        let doubled = self.first_pause.saturating_mul(1 << failures.saturating_sub(1).min(20));
+        let full = doubled.min(self.longest_pause);
+        full.mul_f64(0.5 + 0.5 * f64::from(rng.next_u32()) / f64::from(u32::MAX))
+    }
+}

@@ -1,0 +1,283 @@
+//! What goes into a session and what comes out of it.
+
+use crate::state::{PartKey, Pin};
+use privet_core::{Error, TableIdentity};
+use privet_kernels::Kernels;
+use privet_schemes::SchemeId;
+use privet_wire::{
+    AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription,
+    PartKind, SchemeDescription, ServerDescription,
+};
+use std::time::Duration;
+use zeroize::Zeroizing;
+
+/// What a session is to do, and how patiently.
+pub struct SessionOptions {
+    /// The name of the table to use. `None`: the only one that is served.
+    pub table: Option<String>,
+    /// The scheme to use. `None`: the first that the server offers and that takes as many servers as there are.
+    pub scheme: Option<SchemeId>,
+    /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`.
+    pub servers: usize,
+    /// What was pinned in earlier sessions.
+    pub pins: Vec<KnownPin>,
+    /// Whether to believe a server that shows another table or version than the pinned one, and to pin that instead.
+    pub accept_new_table: bool,
+    /// The instruction set to compute with.
+    pub kernels: Kernels,
+    /// How many lookups may be under way at once, at least 1. Others wait their turn.
+    pub in_flight: usize,
+    /// How long to wait for what.
+    pub patience: Patience,
+}
+
+impl SessionOptions {
+    /// Options for `servers` servers, with everything else at its default: the only table, any scheme, nothing pinned, 8 lookups at once.
+    pub fn new(servers: usize, kernels: Kernels) -> Self {
+        Self {
+            table: None,
+            scheme: None,
+            servers,
+            pins: Vec::new(),
+            accept_new_table: false,
+            kernels,
+            in_flight: 8,
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// A pin from an earlier session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownPin {
+    /// Which of the session's servers.
+    pub server: usize,
+    /// The table's name there.
+    pub name: String,
+    /// What was seen.
+    pub pin: Pin,
+}
+
+/// How long to wait for what. Pauses between attempts double from the first to the longest; a random part of up to half is taken off each, so
+/// that clients of a restarted server do not all return at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// For a server to describe itself.
+    pub describe: Duration,
+    /// For the next chunk of a download.
+    pub chunk: Duration,
+    /// For the answer to a query.
+    pub answer: Duration,
+    /// The pause after a first failure.
+    pub first_pause: Duration,
+    /// The longest pause between attempts.
+    pub longest_pause: Duration,
+    /// For a server that has never been reached: it is perhaps just starting, but more likely the address is wrong.
+    pub first_contact: Duration,
+    /// For a server that was there once and fails: it is perhaps restarting.
+    pub give_up_after: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            describe: Duration::from_secs(10),
+            chunk: Duration::from_secs(30),
+            answer: Duration::from_secs(60),
+            first_pause: Duration::from_millis(100),
+            longest_pause: Duration::from_secs(5),
+            first_contact: Duration::from_secs(2),
+            give_up_after: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Names one request on its way, so that its response can be told from a late one to an earlier attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExchangeId(pub(super) u64);
+
+/// Names one lookup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LookupId(pub(super) u64);
+
+/// What to look up. Secret: prints without its content and is erased when dropped.
+#[derive(Clone)]
+pub enum Target {
+    /// A value by its key.
+    Key(Zeroizing<Vec<u8>>),
+    /// A value by its record's number.
+    Index(Zeroizing<u64>),
+}
+
+impl Target {
+    /// The value of `key`.
+    pub fn key(key: impl AsRef<[u8]>) -> Self {
+        Target::Key(Zeroizing::new(key.as_ref().to_vec()))
+    }
+
+    /// The value in record `index`.
+    pub fn index(index: u64) -> Self {
+        Target::Index(Zeroizing::new(index))
+    }
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Target::Key(_) => "Key(..)",
+            Target::Index(_) => "Index(..)",
+        })
+    }
+}
+
+/// A value that was looked up: erased when dropped.
+pub type Value = Zeroizing<Vec<u8>>;
+
+/// A request to one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// What is served?
+    Describe(DescribeRequest),
+    /// The bytes of a part, from an offset to its end: answered by any number of [`Response::Chunk`] and then [`Response::End`].
+    Fetch(FetchRequest),
+    /// The answer to a query.
+    Answer(AnswerRequest),
+}
+
+/// A response, or a piece of one. Already validated on its own; whether it belongs to the request is for the session to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// To [`Request::Describe`].
+    Described(ServerDescription),
+    /// To [`Request::Fetch`], in order.
+    Chunk(FetchChunk),
+    /// To [`Request::Fetch`]: there are no more chunks.
+    End,
+    /// To [`Request::Answer`].
+    Answered(AnswerResponse),
+}
+
+/// What a session wants from its driver.
+#[derive(Debug)]
+pub enum Output {
+    /// Send this.
+    Transmit {
+        /// Names the exchange in [`Session::handle_message`](super::Session::handle_message) and
+        /// [`Session::handle_failure`](super::Session::handle_failure).
+        exchange: ExchangeId,
+        /// To which server.
+        server: usize,
+        /// What.
+        request: Request,
+        /// How long the session will wait for the (next) response.
+        patience: Duration,
+    },
+    /// The session does not wait for this exchange any more; whatever still comes of it is ignored.
+    Abandon(ExchangeId),
+    /// Say what is stored of this part, with [`Session::handle_part`](super::Session::handle_part).
+    Open(PartKey),
+    /// Keep this.
+    Persist(Persist),
+    /// News for whoever uses the session.
+    Event(Event),
+}
+
+/// What has to be kept.
+#[derive(Debug)]
+pub enum Persist {
+    /// What was seen at a server. Kept before anything that depends on it.
+    Pin {
+        /// Which server.
+        server: usize,
+        /// The table's name there.
+        name: String,
+        /// What was seen.
+        pin: Pin,
+    },
+    /// The next bytes of a part.
+    Append {
+        /// Which part.
+        part: PartKey,
+        /// Where in the part they begin.
+        offset: u64,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// All bytes of the part are there and have the right digest. To be answered with [`Session::handle_part`](super::Session::handle_part).
+    Complete(PartKey),
+    /// The bytes of the part are wrong.
+    Discard(PartKey),
+    /// A journal record. To be answered with [`Session::handle_persisted`](super::Session::handle_persisted); the query is not sent before.
+    Journal {
+        /// Of which lookup.
+        lookup: LookupId,
+        /// The record, for [`Receipt::append`](privet_schemes::reservation::Receipt::append).
+        record: Vec<u8>,
+    },
+}
+
+/// The table that a session looks things up in, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChosenTable {
+    /// Name and version of the server software, for people.
+    pub software: String,
+    /// The table's name.
+    pub name: String,
+    /// Which table, in which version, of which shape.
+    pub identity: TableIdentity,
+    /// How keys and values lie in records.
+    pub layout: PartDescription,
+    /// The scheme, its parameters and its hint.
+    pub scheme: SchemeDescription,
+}
+
+/// News.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The table and scheme are chosen, and are what was pinned if anything was.
+    Described(Box<ChosenTable>),
+    /// A part is at hand up to `done` of `total` bytes.
+    Progress {
+        /// Which part.
+        part: PartKind,
+        /// Bytes at hand.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+        /// Whether they came from the server during this session, or were stored.
+        fetched: bool,
+    },
+    /// Everything is there; lookups begin.
+    Ready,
+    /// A server failed and will be tried again.
+    Retrying {
+        /// Which server.
+        server: usize,
+        /// After how long.
+        pause: Duration,
+        /// What happened.
+        error: Error,
+    },
+    /// The value that was looked up.
+    Found {
+        /// Which lookup.
+        lookup: LookupId,
+        /// The value.
+        value: Value,
+    },
+    /// The table does not have the key.
+    NotFound {
+        /// Which lookup.
+        lookup: LookupId,
+    },
+    /// A lookup failed. The session goes on.
+    LookupFailed {
+        /// Which lookup.
+        lookup: LookupId,
+        /// Why.
+        error: Error,
+    },
+    /// The session is over: it cannot begin, or the server changed its story. Lookups still open have failed.
+    Failed(Error),
+}

@@ -1,0 +1,133 @@
+//! Lookups: waiting, being asked, and answered but not yet read.
+//!
+//! Reading a record comes after everything that can be sent has been: it touches different parts of the hint for different indices, and the
+//! moment of the next transmission must not tell how long that took. (What remains is that an answer that comes during a read waits for its end. A
+//! driver that cannot accept even that looks one target up at a time.)
+
+use super::interface::{LookupId, Target};
+use privet_core::{Error, Result};
+use privet_schemes::reservation::{Pending, Reservation};
+use std::collections::{BTreeMap, VecDeque};
+
+/// How far a lookup is.
+pub(super) enum Stage {
+    /// Waits for its turn.
+    Waiting,
+    /// Waits for its journal record to be durable.
+    Committing(Reservation),
+    /// Waits for answers, one from each server.
+    Asking(Asked),
+}
+
+pub(super) struct Asked {
+    pub(super) pending: Pending,
+    /// What became of each server's query. `None`: still open.
+    pub(super) answers: Vec<Option<Result<Vec<u8>>>>,
+}
+
+/// A lookup that has all it will ever get.
+pub(super) struct Answered {
+    pub(super) id: LookupId,
+    pub(super) target: Target,
+    pub(super) pending: Pending,
+    pub(super) answers: Vec<Result<Vec<u8>>>,
+}
+
+#[derive(Default)]
+pub(super) struct Lookups {
+    count: u64,
+    open: BTreeMap<LookupId, (Target, Stage)>,
+    waiting: VecDeque<LookupId>,
+    answered: VecDeque<Answered>,
+}
+
+impl Lookups {
+    pub(super) fn add(&mut self, target: Target) -> LookupId {
+        let id = LookupId(self.count);
+        self.count += 1;
+        self.open.insert(id, (target, Stage::Waiting));
+        self.waiting.push_back(id);
+        id
+    }
+
+    /// Only an identity, for a lookup that fails at once.
+    pub(super) fn add_nothing(&mut self) -> LookupId {
+        self.count += 1;
+        LookupId(self.count - 1)
+    }
+
+    /// Lookups between their first query and their last answer.
+    pub(super) fn under_way(&self) -> usize {
+        self.open.len() - self.waiting.len()
+    }
+
+    /// The next lookup to ask for. It counts as under way from now on.
+    pub(super) fn next_waiting(&mut self) -> Option<(LookupId, Target)> {
+        let id = self.waiting.pop_front()?;
+        self.open.get(&id).map(|(target, _)| (id, target.clone()))
+    }
+
+    pub(super) fn commits(&mut self, id: LookupId, reservation: Reservation) {
+        self.set(id, Stage::Committing(reservation));
+    }
+
+    /// The reservation of a lookup whose journal record is durable now.
+    pub(super) fn committed(&mut self, id: LookupId) -> Option<Reservation> {
+        let (_, stage) = self.open.get_mut(&id)?;
+        match std::mem::replace(stage, Stage::Waiting) {
+            Stage::Committing(reservation) => Some(reservation),
+            other => {
+                *stage = other;
+                None
+            }
+        }
+    }
+
+    pub(super) fn asks(&mut self, id: LookupId, pending: Pending, servers: usize) {
+        let answers = (0..servers).map(|_| None).collect();
+        self.set(id, Stage::Asking(Asked { pending, answers }));
+    }
+
+    fn set(&mut self, id: LookupId, new: Stage) {
+        if let Some((_, stage)) = self.open.get_mut(&id) {
+            *stage = new;
+        }
+    }
+
+    /// Notes what became of one server's query. A lookup is over only when all of its queries are: whatever one of them came to, the others
+    /// take their course.
+    pub(super) fn settled(&mut self, id: LookupId, server: usize, answer: Result<Vec<u8>>) {
+        let Some((_, Stage::Asking(asked))) = self.open.get_mut(&id) else { return };
+        asked.answers[server].get_or_insert(answer);
+        if asked.answers.iter().any(Option::is_none) {
+            return;
+        }
+        if let Some((target, Stage::Asking(Asked { pending, answers }))) = self.open.remove(&id) {
+            let answers = answers.into_iter().flatten().collect();
+            self.answered.push_back(Answered { id, target, pending, answers });
+        }
+    }
+
+    pub(super) fn next_answered(&mut self) -> Option<Answered> {
+        self.answered.pop_front()
+    }
+
+    /// Drops a lookup. Returns whether it was open.
+    pub(super) fn drop(&mut self, id: LookupId) -> bool {
+        self.waiting.retain(|waiting| *waiting != id);
+        self.open.remove(&id).is_some()
+    }
+
+    /// Drops all lookups that have no answer yet.
+    pub(super) fn drop_all(&mut self) -> Vec<LookupId> {
+        self.waiting.clear();
+        std::mem::take(&mut self.open).into_keys().collect()
+    }
+}
+
+impl Answered {
+    /// The answers in order, or the first error among them.
+    pub(super) fn into_answers(self) -> (LookupId, Target, Pending, Result<Vec<Vec<u8>>, Error>) {
+        (self.id, self.target, self.pending, self.answers.into_iter().collect())
+    }
+}

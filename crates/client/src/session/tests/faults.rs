@@ -1,0 +1,253 @@
+//! Whatever the network does, every lookup ends right, and a retry is a repeat.
+
+use super::world::*;
+use crate::session::*;
+use std::collections::HashSet;
+use std::time::Duration;
+
+const LOOKUPS: usize = 12;
+
+/// Looks up hits and misses under `fate` and checks all outcomes, and that there are as many different queries as lookups.
+fn survives(peer: &Peer, fate: impl FnMut(usize, &Request) -> Fate + 'static) -> World {
+    let mut world = World::new(peer.clone());
+    world.fate = Box::new(fate);
+    let lookups: Vec<_> =
+        (0..LOOKUPS).map(|k| world.session.lookup(Target::key(pair(2 * k).0))).collect();
+    world.run();
+    assert!(world.failure.is_none(), "{:?}", world.failure);
+    for (k, lookup) in lookups.iter().enumerate() {
+        let value = world.outcomes[lookup].as_ref().unwrap().as_ref().map(|value| value.to_vec());
+        assert_eq!(value, (2 * k < 20).then(|| pair(2 * k).1), "lookup {k}");
+    }
+    let different: HashSet<_> = world.queries().into_iter().collect();
+    assert_eq!(different.len(), LOOKUPS, "a retry repeats a query, byte for byte");
+    world
+}
+
+#[test]
+fn each_message_in_turn_is_lost_broken_turned_away_late_or_repeated() {
+    let peer = Peer::keyed(20);
+    let messages = survives(&peer, |_, _| Fate::Arrives).sent.len();
+    assert_eq!(messages, 3 + LOOKUPS);
+    for at in 0..messages {
+        // 200 s is beyond every timeout: the response comes long after the retry's.
+        for fate in [
+            Fate::Lost,
+            Fate::Breaks,
+            Fate::TurnedAway,
+            Fate::Late(200_000),
+            Fate::Cut(1),
+            Fate::Twice,
+        ] {
+            let world = survives(&peer, move |k, _| if k == at { fate } else { Fate::Arrives });
+            let repeated = world.sent.len() - messages;
+            let expected = match fate {
+                Fate::Twice => 0..=0,
+                // The rest of a part that came in one chunk is nothing; a longer one is fetched on.
+                Fate::Cut(_) => 0..=2,
+                // The request again, and a description before it unless it is one or the server was just busy. A late
+                // message holds up nothing but itself.
+                _ => 1..=2,
+            };
+            assert!(expected.contains(&repeated), "{fate:?} at {at}: {repeated} more messages");
+        }
+    }
+}
+
+#[test]
+fn any_mixture_of_faults_is_survived() {
+    let peer = Peer::keyed(20);
+    for seed in 0..60 {
+        let mut dice = Dice(seed);
+        survives(&peer, move |_, _| match dice.roll(10) {
+            0 => Fate::Lost,
+            1 => Fate::Breaks,
+            2 => Fate::TurnedAway,
+            3 => Fate::Late(dice.roll(100_000)),
+            4 => Fate::Cut(dice.roll(5) as usize),
+            5 => Fate::Twice,
+            _ => Fate::Arrives,
+        });
+    }
+}
+
+#[test]
+fn a_download_goes_on_where_it_broke_off() {
+    let peer = Peer::keyed(20);
+    let world = survives(&peer, {
+        let mut fetches = 0;
+        move |_, request| {
+            let is_hint =
+                matches!(request, Request::Fetch(request) if request.part == PartKind::Hint);
+            fetches += usize::from(is_hint);
+            if is_hint && fetches < 3 { Fate::Cut(2) } else { Fate::Arrives }
+        }
+    });
+    let offsets = world.sent.iter().filter_map(|(_, request)| match request {
+        Request::Fetch(request) if request.part == PartKind::Hint => Some(request.offset),
+        _ => None,
+    });
+    assert_eq!(offsets.collect::<Vec<_>>(), [0, 10_000, 20_000]);
+}
+
+#[test]
+fn a_stored_part_is_not_fetched_and_a_partly_stored_one_only_to_its_end() {
+    let peer = Peer::keyed(20);
+    let mut first = World::new(peer.clone());
+    first.found(Target::key(pair(0).0));
+    let mut second = World::new(peer.clone());
+    second.state = first.state;
+    second.found(Target::key(pair(0).0));
+    assert_eq!(
+        second.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(),
+        ["describe", "answer"]
+    );
+
+    let mut third = World::new(peer);
+    let mut broken = false;
+    third.fate = Box::new(move |_, request| match request {
+        Request::Fetch(request) if request.part == PartKind::Hint && !broken => {
+            broken = true;
+            Fate::Cut(2)
+        }
+        _ => Fate::Arrives,
+    });
+    // The session ends in the middle of the hint.
+    while third.trace().iter().filter(|sent| sent.1 == "fetch").count() < 3 {
+        assert!(third.step());
+    }
+    let mut fourth = World::new(third.peers[0].clone());
+    fourth.state = third.state;
+    fourth.found(Target::key(pair(0).0));
+    let fetched: Vec<_> =
+        fourth.sent.iter().filter(|(_, request)| matches!(request, Request::Fetch(_))).collect();
+    let [(_, Request::Fetch(rest))] = fetched[..] else { panic!("one fetch") };
+    assert_eq!((rest.part, rest.offset), (PartKind::Hint, 10_000));
+}
+
+#[test]
+fn a_restarted_server_that_tells_the_same_story_loses_no_lookup() {
+    let peer = Peer::keyed(20);
+    // From the sixth message on it is away for thirty messages.
+    let world =
+        survives(&peer, |k, _| if (6..36).contains(&k) { Fate::Breaks } else { Fate::Arrives });
+    let described = world.trace().iter().filter(|sent| sent.1 == "describe").count();
+    assert!(described > 1, "it was asked again before it got another query");
+    assert!(world.events.iter().any(|event| event.starts_with("Retrying")));
+}
+
+#[test]
+fn a_server_that_returns_with_another_story_gets_no_further_query() {
+    let peer = Peer::keyed(20);
+    let changes: [fn(&mut TableIdentity); 3] = [
+        |identity| identity.epoch.0 += 1,
+        |identity| identity.digest.0[0] ^= 1,
+        |identity| identity.id.0[0] ^= 1,
+    ];
+    for change in changes {
+        let mut world = World::new(peer.clone());
+        world.found(Target::key(pair(0).0));
+        world.peers[0] = peer.clone().with_identity(change);
+        let broken_at = world.sent.len();
+        world.fate =
+            Box::new(move |k, _| if k == broken_at { Fate::Breaks } else { Fate::Arrives });
+        let error = world.get(Target::key(pair(1).0)).unwrap_err();
+        assert_eq!(error.blame(), Blame::Integrity);
+        assert_eq!(world.failed_with(), Blame::Integrity);
+        assert_eq!(
+            world.trace()[broken_at + 1..].iter().map(|sent| sent.1).collect::<Vec<_>>(),
+            ["describe"]
+        );
+        let error = world.get(Target::key(pair(1).0)).unwrap_err();
+        assert_eq!(error.blame(), Blame::Integrity, "the session is over");
+    }
+}
+
+#[test]
+fn a_refusal_stands_if_the_server_tells_the_same_story() {
+    let peer = Peer::keyed(20);
+    let mut world = World::new(peer);
+    world.found(Target::key(pair(0).0));
+    let mut refusals = 1;
+    world.falsify = Box::new(move |request, responses| {
+        if matches!(request, Request::Answer(_)) && refusals > 0 {
+            refusals -= 1;
+            return vec![Err(Error::invalid_message("the query is malformed"))];
+        }
+        responses
+    });
+    assert_eq!(world.get(Target::key(pair(1).0)).unwrap_err().blame(), Blame::InvalidMessage);
+    assert_eq!(world.found(Target::key(pair(1).0)), pair(1).1, "the session goes on");
+}
+
+#[test]
+fn a_server_that_was_never_there_is_given_up_soon() {
+    let mut impatient = options(1);
+    impatient.patience = Patience::default();
+    let mut world = World::with_options(vec![Peer::keyed(20)], impatient);
+    world.fate = Box::new(|_, _| Fate::Breaks);
+    let lookup = world.session.lookup(Target::key(b"key"));
+    world.run();
+    assert_eq!(world.failed_with(), Blame::Unavailable);
+    assert_eq!(world.outcomes[&lookup].as_ref().unwrap_err().blame(), Blame::Unavailable);
+    let patience = Patience::default();
+    assert!(world.now >= patience.first_contact);
+    assert!(world.now <= patience.first_contact + patience.longest_pause);
+}
+
+#[test]
+fn a_server_that_stays_away_costs_the_lookups_but_not_the_session() {
+    for fate in [Fate::Breaks, Fate::Lost, Fate::TurnedAway] {
+        let mut patient = options(1);
+        patient.patience = Patience::default();
+        let mut world = World::with_options(vec![Peer::keyed(20)], patient);
+        world.found(Target::key(pair(0).0));
+        let start = world.now;
+        world.fate = Box::new(move |_, _| fate);
+        let error = world.get(Target::key(pair(1).0)).unwrap_err();
+        assert!(matches!(error.blame(), Blame::Unavailable | Blame::Exhausted));
+        assert!(world.now - start >= Patience::default().give_up_after);
+        assert!(world.now - start <= Duration::from_secs(140));
+        assert!(world.failure.is_none());
+
+        world.fate = Box::new(|_, _| Fate::Arrives);
+        assert_eq!(world.found(Target::key(pair(2).0)), pair(2).1, "it is back");
+    }
+}
+
+#[test]
+fn pauses_grow_and_are_bounded() {
+    let mut world = World::new(Peer::keyed(20));
+    world.fate = Box::new(|_, _| Fate::Breaks);
+    let mut times = Vec::new();
+    while world.now < Duration::from_secs(100) {
+        let before = world.sent.len();
+        world.step();
+        if world.sent.len() > before {
+            times.push(world.now);
+        }
+    }
+    let pauses: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let Patience { first_pause, longest_pause, .. } = Patience::default();
+    assert!(pauses.iter().all(|pause| *pause >= first_pause / 2));
+    assert!(pauses.iter().all(|pause| *pause <= longest_pause + Duration::from_millis(2)));
+    assert!(pauses.iter().any(|pause| *pause > longest_pause / 2));
+    assert!(times.len() < 60, "{} attempts in 100 s", times.len());
+}
+
+#[test]
+fn a_server_in_doubt_gets_no_new_query_before_it_has_described_itself() {
+    let mut world = World::new(Peer::keyed(20));
+    world.run();
+    world.session.lookup(Target::key(pair(0).0));
+    let Some(Output::Transmit { exchange, .. }) = world.session.poll(world.now) else {
+        panic!("no query")
+    };
+    world.session.handle_failure(exchange, Error::unavailable("the connection broke"), world.now);
+    world.session.lookup(Target::key(pair(1).0));
+    let before = world.sent.len();
+    world.run();
+    let sent: Vec<_> = world.trace()[before..].iter().map(|sent| sent.1).collect();
+    assert_eq!(sent, ["describe", "answer", "answer"]);
+    assert!(world.outcomes.values().all(Result::is_ok) && world.outcomes.len() == 2);
+}

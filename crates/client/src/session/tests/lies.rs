@@ -1,0 +1,344 @@
+//! Servers that lie. Each lie gets the right blame; none gets a further query, a panic, or memory.
+
+use super::world::*;
+use crate::session::*;
+use crate::state::State;
+use privet_schemes::offline::StreamConsumer;
+use privet_wire::limits::FETCH_CHUNK_LEN;
+
+type Lie = fn(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>;
+
+/// How a session with a server that tells `lie` ends: whose fault, and whether it was over for good.
+fn outcome(lie: Lie) -> (Blame, bool) {
+    let mut world = World::new(Peer::keyed(20));
+    world.falsify = Box::new(lie);
+    let error = world.get(Target::key(pair(1).0)).unwrap_err();
+    (error.blame(), world.failure.is_some())
+}
+
+fn on_chunk(
+    mut responses: Vec<Result<Response>>,
+    at: usize,
+    lie: fn(&mut FetchChunk),
+) -> Vec<Result<Response>> {
+    if let Some(Ok(Response::Chunk(chunk))) = responses.get_mut(at) {
+        lie(chunk);
+    }
+    responses
+}
+
+fn on_answer(
+    mut responses: Vec<Result<Response>>,
+    lie: fn(&mut AnswerResponse),
+) -> Vec<Result<Response>> {
+    if let Ok(Response::Answered(response)) = &mut responses[0] {
+        lie(response);
+    }
+    responses
+}
+
+#[test]
+fn lies_in_downloads_end_the_session() {
+    let lies: &[(&str, Lie, Blame)] = &[
+        ("a gap", |_, r| on_chunk(r, 1, |chunk| chunk.offset += 1), Blame::PeerMisbehaved),
+        ("an overlap", |_, r| on_chunk(r, 1, |chunk| chunk.offset -= 1), Blame::PeerMisbehaved),
+        (
+            "the end of all numbers",
+            |_, r| on_chunk(r, 0, |chunk| chunk.offset = u64::MAX),
+            Blame::PeerMisbehaved,
+        ),
+        (
+            "a chunk longer than the part",
+            |_, r| on_chunk(r, 0, |chunk| chunk.data = vec![0; FETCH_CHUNK_LEN].into()),
+            Blame::PeerMisbehaved,
+        ),
+        (
+            "a chunk after the end",
+            |_, mut r| {
+                if let Some(Ok(Response::Chunk(last))) = r.iter().rev().nth(1) {
+                    let offset = last.offset + last.data.len() as u64;
+                    let extra = Response::Chunk(FetchChunk { offset, data: vec![0].into() });
+                    r.insert(r.len() - 1, Ok(extra));
+                }
+                r
+            },
+            Blame::PeerMisbehaved,
+        ),
+        (
+            "other bytes than announced",
+            |_, r| {
+                on_chunk(r, 0, |chunk| {
+                    let mut data = chunk.data.to_vec();
+                    data[0] ^= 1;
+                    chunk.data = data.into();
+                })
+            },
+            Blame::Integrity,
+        ),
+    ];
+    for (name, lie, blame) in lies {
+        assert_eq!(outcome(*lie), (*blame, true), "{name}");
+    }
+}
+
+#[test]
+fn a_download_with_the_wrong_digest_is_not_kept() {
+    let mut world = World::new(Peer::keyed(20));
+    world.falsify =
+        Box::new(|_, r| on_chunk(r, 0, |chunk| chunk.data = vec![7; chunk.data.len()].into()));
+    world.run();
+    let part = part_key(
+        world.session.table().unwrap(),
+        PartKind::Layout,
+        world.session.table().unwrap().layout,
+    );
+    let crate::state::Opened::Have { part: PartState::Partial(download), .. } =
+        world.state.open(&part).unwrap()
+    else {
+        panic!("it was kept")
+    };
+    assert_eq!(download.next_offset(), 0);
+}
+
+#[test]
+fn lies_in_answers_cost_one_lookup() {
+    let lies: &[(&str, Lie, Blame)] = &[
+        (
+            "another table",
+            |_, r| on_answer(r, |answer| answer.table.0[0] ^= 1),
+            Blame::PeerMisbehaved,
+        ),
+        ("another epoch", |_, r| on_answer(r, |answer| answer.epoch.0 += 1), Blame::PeerMisbehaved),
+        (
+            "other parameters",
+            |_, r| on_answer(r, |answer| answer.parameter_digest[31] ^= 1),
+            Blame::PeerMisbehaved,
+        ),
+        (
+            "nothing",
+            |_, r| on_answer(r, |answer| answer.answer = Vec::new().into()),
+            Blame::InvalidMessage,
+        ),
+        (
+            "a byte too many",
+            |_, r| on_answer(r, |answer| answer.answer = vec![0; answer.answer.len() + 1].into()),
+            Blame::InvalidMessage,
+        ),
+        (
+            "something else",
+            |request, r| {
+                if matches!(request, Request::Answer(_)) { vec![Ok(Response::End)] } else { r }
+            },
+            Blame::PeerMisbehaved,
+        ),
+        (
+            "a description",
+            |request, r| {
+                let description = ServerDescription::new("liar", Vec::new()).unwrap();
+                if matches!(request, Request::Answer(_)) {
+                    vec![Ok(Response::Described(description))]
+                } else {
+                    r
+                }
+            },
+            Blame::PeerMisbehaved,
+        ),
+    ];
+    for (name, lie, blame) in lies {
+        assert_eq!(outcome(*lie), (*blame, false), "{name}");
+    }
+}
+
+#[test]
+fn a_server_that_repeats_itself_for_ever_is_given_up() {
+    let mut world = World::new(Peer::keyed(20));
+    let mut first = None;
+    world.falsify = Box::new(move |request, responses| match request {
+        // The first chunk again and again, and never another.
+        Request::Fetch(request) if request.part == PartKind::Hint => {
+            let first = first.get_or_insert_with(|| responses.into_iter().next().unwrap().unwrap());
+            (0..3000).map(|_| Ok(first.clone())).collect()
+        }
+        _ => responses,
+    });
+    let lookup = world.session.lookup(Target::key(pair(1).0));
+    world.run();
+    assert_eq!(world.outcomes[&lookup].as_ref().unwrap_err().blame(), Blame::Unavailable);
+}
+
+/// Whatever a server makes of its responses, a session ends: every lookup has an outcome, and nothing panics.
+#[test]
+fn random_lies_end_in_errors() {
+    let peer = Peer::keyed(20);
+    let (mut errors, mut failures) = (0, 0);
+    for seed in 0..300 {
+        let mut world = World::new(peer.clone());
+        let mut dice = Dice(seed);
+        world.falsify = Box::new(move |_, mut responses| {
+            if dice.roll(3) != 0 {
+                return responses;
+            }
+            let at = dice.roll(responses.len() as u64) as usize;
+            match (&mut responses[at], dice.roll(4)) {
+                (Ok(Response::Chunk(chunk)), 0) => chunk.offset = dice.roll(60_000),
+                (Ok(Response::Chunk(chunk)), 1) => {
+                    chunk.data = vec![1; 1 + dice.roll(9000) as usize].into()
+                }
+                (Ok(Response::Answered(answer)), 0) => {
+                    answer.answer = vec![1; dice.roll(9000) as usize].into()
+                }
+                (Ok(Response::Answered(answer)), 1) => answer.epoch.0 = dice.roll(3),
+                (Ok(Response::Described(description)), 0) => description.tables.clear(),
+                (Ok(Response::Described(description)), 1) => {
+                    description.tables[0].identity.epoch.0 = dice.roll(3)
+                }
+                (response, 2) => *response = Ok(Response::End),
+                _ => {
+                    let blames = [
+                        Blame::InvalidMessage,
+                        Blame::Integrity,
+                        Blame::Exhausted,
+                        Blame::Unavailable,
+                    ];
+                    responses.truncate(at);
+                    responses.push(Err(Error::new(blames[dice.roll(4) as usize], "no")));
+                }
+            }
+            responses
+        });
+        let lookups: Vec<_> =
+            (0..6).map(|k| world.session.lookup(Target::key(pair(k).0))).collect();
+        world.run();
+        for lookup in lookups {
+            errors += usize::from(world.outcomes[&lookup].is_err());
+        }
+        failures += usize::from(world.failure.is_some());
+    }
+    assert!(errors > 300 && errors < 1800, "{errors} of 1800 lookups failed");
+    assert!(failures > 50 && failures < 300, "{failures} of 300 sessions failed");
+}
+
+#[test]
+fn a_layout_that_is_none_or_for_another_table_is_refused() {
+    let peer = Peer::keyed(20);
+    let truncated = peer.layout[..peer.layout.len() - 1].to_vec();
+    let foreign = Peer::keyed(100).layout;
+    for layout in [Vec::new(), vec![0xff; 4000], truncated, foreign] {
+        let mut world = World::new(peer.clone().with_layout(layout));
+        world.run();
+        assert_eq!(world.failed_with(), Blame::InvalidMessage);
+        assert!(world.queries().is_empty());
+    }
+}
+
+#[test]
+fn every_byte_of_a_layout_may_be_wrong() {
+    let peer = Peer::keyed(20);
+    for at in 0..peer.layout.len() {
+        let mut layout = peer.layout.clone();
+        layout[at] ^= 0x41;
+        let mut world = World::new(peer.clone().with_layout(layout));
+        // A wrong displacement or value is a wrong answer, which nobody can tell; a panic is what must not be.
+        let _ = world.get(Target::key(pair(1).0));
+        let _ = world.get(Target::key(pair(3).0));
+    }
+}
+
+#[test]
+fn the_choice_of_table_and_scheme_is_explained() {
+    let (one, other) = (Peer::indexed(3, 3, 1), Peer::indexed(4, 4, 2));
+    let both = |peer: &Peer| (peer.identity(), described(&peer.layout), peer.scheme().clone());
+    let (a, b) = (both(&one), both(&other));
+    let mut two = one.clone();
+    two.description = describe(&[("first", a.0, a.1, a.2), ("second", b.0, b.1, b.2)]);
+
+    let mut none = one.clone();
+    none.description = describe(&[]);
+    let failure = |peer: &Peer, table: Option<&str>, servers: usize| {
+        let mut choice = options(servers);
+        choice.table = table.map(str::to_owned);
+        let mut world = World::with_options(vec![peer.clone(); servers], choice);
+        world.run();
+        assert_eq!(world.failed_with(), Blame::ApiMisuse);
+        world.failure.unwrap().message().to_owned()
+    };
+    assert_eq!(
+        failure(&two, None, 1),
+        "the server has several tables, choose one by name: first, second"
+    );
+    assert_eq!(
+        failure(&two, Some("third"), 1),
+        "the server has no table called \"third\"; it has: first, second"
+    );
+    assert_eq!(failure(&none, None, 1), "the server serves no table");
+    assert_eq!(
+        failure(&one, None, 2),
+        "no scheme that serves table table takes 2 servers; it is served by: simplepir (1 servers)"
+    );
+
+    let mut choice = options(1);
+    choice.table = Some("first".to_owned());
+    choice.scheme = Some(privet_schemes::SchemeId::SimplePir);
+    let mut world = World::with_options(vec![two], choice);
+    world.run();
+    assert_eq!(world.session.table().unwrap().identity, one.identity());
+}
+
+/// A session that has pinned what `before` serves meets `after`.
+fn meets(before: &Peer, after: &Peer, accept: bool) -> World {
+    let mut world = World::new(before.clone());
+    world.run();
+    let mut again = options(1);
+    let pins = world.state.pins("server 0").unwrap();
+    again.pins = pins.into_iter().map(|(name, pin)| KnownPin { server: 0, name, pin }).collect();
+    assert_eq!(again.pins.len(), 1);
+    again.accept_new_table = accept;
+    let mut next = World::with_options(vec![after.clone()], again);
+    next.state = world.state;
+    next.run();
+    next
+}
+
+#[test]
+fn a_table_that_is_not_the_pinned_one_is_refused_until_accepted() {
+    let peer = Peer::indexed(20, 4, 1);
+    assert!(meets(&peer, &peer, false).failure.is_none());
+    let layout =
+        privet_table::RecordLayout::Index(privet_table::IndexLayout::for_lengths(1, 3)).encode();
+    let changed = [
+        (
+            peer.clone().with_identity(|identity| identity.id.0[3] ^= 1),
+            "is another table than before",
+        ),
+        (
+            peer.clone().with_identity(|identity| identity.epoch.0 = 2),
+            "was updated from version 1 to version 2",
+        ),
+        (
+            peer.clone().with_identity(|identity| identity.epoch.0 = 0),
+            "went back from version 1 to version 0",
+        ),
+        (
+            peer.clone().with_identity(|identity| identity.digest.0[0] ^= 1),
+            "has other contents than before",
+        ),
+        (peer.clone().with_layout(layout), "has another record layout or hint than before"),
+        (Peer::indexed(21, 4, 1), "has other contents than before"),
+    ];
+    for (after, what) in changed {
+        let refused = meets(&peer, &after, false);
+        assert_eq!(refused.failed_with(), Blame::Integrity);
+        let message = refused.failure.as_ref().unwrap().message().to_owned();
+        assert!(message.contains(what), "{message}");
+        assert!(message.contains("--accept-new-table"), "{message}");
+        assert_eq!(refused.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"]);
+
+        let mut accepted = meets(&peer, &after, true);
+        assert!(accepted.failure.is_none());
+        // The layout that some of these serve does not fit the records; what counts here is that they are asked for.
+        let _ = accepted.get(Target::index(5));
+        assert_eq!(accepted.queries().len(), 1);
+        let pins = accepted.state.pins("server 0").unwrap();
+        assert_eq!(pins, [("table".to_owned(), pin_of(accepted.session.table().unwrap()))]);
+    }
+}

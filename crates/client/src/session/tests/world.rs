@@ -1,0 +1,428 @@
+//! A network in memory: servers that answer truly, a clock that jumps to the next thing to happen, and hooks to lose, delay, repeat and falsify.
+
+use crate::session::*;
+use crate::state::{MemoryState, Opened, State};
+use privet_core::{Epoch, PublicSeed, TableDigest, TableId, TableIdentity, TableShape, TableView};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::{ErasedServer, ServerOptions};
+use privet_schemes::reservation::Journal;
+use privet_table::key_map::{Pairs, pack};
+use privet_table::{IndexLayout, RecordLayout};
+use privet_wire::prost::Message;
+use privet_wire::{SchemeDescription, TableDescription, proto};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Chunks so short that the small hints of these tests come in several.
+const CHUNK_LEN: usize = 5000;
+
+/// From a query to its answer.
+type Answers = dyn Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync;
+
+/// A server of one table.
+#[derive(Clone)]
+pub(super) struct Peer {
+    pub(super) description: ServerDescription,
+    pub(super) layout: Vec<u8>,
+    pub(super) hint: Vec<u8>,
+    answers: Arc<Answers>,
+}
+
+/// Key number `k` and its value; values differ in length, and one is so long that it goes to the stash.
+pub(super) fn pair(k: usize) -> (Vec<u8>, Vec<u8>) {
+    let len = if k == 3 { 700 } else { 3 + k % 5 };
+    (format!("key-{k}").into_bytes(), (0..len).map(|i| (k * 31 + i) as u8).collect())
+}
+
+struct Keyed(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Pairs for Keyed {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn key(&self, pair: usize) -> &[u8] {
+        &self.0[pair].0
+    }
+    fn value(&self, pair: usize) -> &[u8] {
+        &self.0[pair].1
+    }
+}
+
+impl Peer {
+    /// A table of the first `keys` pairs, one of them in the stash.
+    pub(super) fn keyed(keys: usize) -> Self {
+        let pairs = Keyed((0..keys).map(pair).collect());
+        let packed = pack(&pairs, PublicSeed::derive("privet test", b"seed")).unwrap();
+        let map = packed.key_map();
+        assert_eq!(map.stash_entries(), u64::from(keys > 3), "the long value is in the stash");
+        let mut records = Vec::new();
+        let mut record = Vec::new();
+        for bucket in 0..map.buckets() {
+            packed.write_record(&pairs, bucket, &mut record);
+            records.extend(&record);
+        }
+        Self::new(RecordLayout::Keyed(map.clone()).encode(), &records, map.shape(), 1)
+    }
+
+    /// A table of `records` records of `len` bytes, by index.
+    pub(super) fn indexed(records: u64, len: u64, id: u8) -> Self {
+        let layout = RecordLayout::Index(IndexLayout::for_lengths(len, len)).encode();
+        let bytes: Vec<u8> =
+            (0..records * len).map(|i| (i * 13 + i / 251 + u64::from(id)) as u8).collect();
+        Self::new(layout, &bytes, TableShape::new(records, len).unwrap(), id)
+    }
+
+    fn new(layout: Vec<u8>, records: &[u8], shape: TableShape, id: u8) -> Self {
+        let digest = TableDigest(*blake3::hash(records).as_bytes());
+        let identity = TableIdentity { id: TableId([id; 16]), epoch: Epoch(1), digest, shape };
+        let table = TableView::new(identity, records).unwrap();
+        let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
+        let server = registry::server(SchemeId::SimplePir, table, options).unwrap();
+        let hint = server.precompute(&|_| {}).unwrap().unwrap().as_bytes().into_owned();
+        let scheme =
+            SchemeDescription::new(server.plan().clone(), &identity, Some(described(&hint)))
+                .unwrap();
+        let description = describe(&[("table", identity, described(&layout), scheme)]);
+        let answers = Arc::new(move |query: &[u8]| answer(&*server, query));
+        Self { description, layout, hint, answers }
+    }
+
+    /// The same table, served by something that the registry does not know.
+    pub(super) fn served_by(
+        mut self,
+        plan: SchemePlan,
+        answers: impl Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync + 'static,
+    ) -> Self {
+        let scheme = SchemeDescription::new(plan, &self.identity(), None).unwrap();
+        self.description = describe(&[("table", self.identity(), described(&self.layout), scheme)]);
+        self.answers = Arc::new(answers);
+        self
+    }
+
+    pub(super) fn identity(&self) -> TableIdentity {
+        self.description.tables[0].identity
+    }
+
+    pub(super) fn scheme(&self) -> &SchemeDescription {
+        &self.description.tables[0].schemes[0]
+    }
+
+    /// Tells of another identity, and otherwise does as before.
+    pub(super) fn with_identity(mut self, change: impl Fn(&mut TableIdentity)) -> Self {
+        let mut identity = self.identity();
+        change(&mut identity);
+        let scheme = self.scheme().clone();
+        let scheme = SchemeDescription::new(scheme.plan, &identity, scheme.hint).unwrap();
+        self.description = describe(&[("table", identity, described(&self.layout), scheme)]);
+        self
+    }
+
+    /// Serves another layout, and describes it truly.
+    pub(super) fn with_layout(mut self, layout: Vec<u8>) -> Self {
+        let scheme = self.scheme().clone();
+        self.description = describe(&[("table", self.identity(), described(&layout), scheme)]);
+        self.layout = layout;
+        self
+    }
+
+    /// The true responses to `request`.
+    pub(super) fn respond(&self, request: &Request) -> Vec<Result<Response>> {
+        match request {
+            Request::Describe(_) => vec![Ok(Response::Described(self.description.clone()))],
+            Request::Fetch(request) => {
+                let part = if request.part == PartKind::Layout { &self.layout } else { &self.hint };
+                let start = request.offset as usize;
+                let chunks = part[start..].chunks(CHUNK_LEN).enumerate().map(|(k, data)| {
+                    let offset = (start + k * CHUNK_LEN) as u64;
+                    Ok(Response::Chunk(FetchChunk { offset, data: data.to_vec().into() }))
+                });
+                chunks.chain([Ok(Response::End)]).collect()
+            }
+            Request::Answer(request) => vec![(self.answers)(&request.query).map(|answer| {
+                let (table, epoch, parameter_digest) =
+                    (request.table, request.epoch, request.parameter_digest);
+                Response::Answered(AnswerResponse {
+                    table,
+                    epoch,
+                    parameter_digest,
+                    answer: answer.into(),
+                })
+            })],
+        }
+    }
+}
+
+fn answer(server: &dyn ErasedServer, query: &[u8]) -> Result<Vec<u8>> {
+    server.answer(Role(0), &[query]).remove(0)
+}
+
+pub(super) fn described(part: &[u8]) -> PartDescription {
+    PartDescription::new(part.len() as u64, *blake3::hash(part).as_bytes())
+}
+
+pub(super) fn describe(
+    tables: &[(&str, TableIdentity, PartDescription, SchemeDescription)],
+) -> ServerDescription {
+    let tables = tables.iter().map(|(name, identity, layout, scheme)| {
+        TableDescription::new(name, *identity, *layout, vec![scheme.clone()]).unwrap()
+    });
+    ServerDescription::new("a peer in memory", tables.collect()).unwrap()
+}
+
+/// What the network does to one exchange.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// Responses come, each a millisecond after the one before.
+    Arrives,
+    /// The same, beginning after so many milliseconds.
+    Late(u64),
+    /// Nothing ever comes.
+    Lost,
+    /// Only the first so many responses come.
+    Cut(usize),
+    /// Every response comes twice.
+    Twice,
+    /// The connection breaks.
+    Breaks,
+    /// The server is busy.
+    TurnedAway,
+}
+
+/// What happens to the message that is the so-manieth sent.
+type Decide = Box<dyn FnMut(usize, &Request) -> Fate>;
+
+type Falsify = Box<dyn FnMut(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>>;
+
+pub(super) struct World {
+    pub(super) session: Session,
+    pub(super) peers: Vec<Peer>,
+    pub(super) state: MemoryState,
+    pub(super) now: Duration,
+    /// Everything that was sent, in order.
+    pub(super) sent: Vec<(usize, Request)>,
+    /// Journal records, in order, with how much had been sent before each.
+    pub(super) journal: Vec<(usize, Vec<u8>)>,
+    pub(super) journal_breaks: bool,
+    pub(super) fate: Decide,
+    pub(super) falsify: Falsify,
+    pub(super) events: Vec<String>,
+    pub(super) failure: Option<Error>,
+    pub(super) outcomes: HashMap<LookupId, Result<Option<Value>>>,
+    /// What is on its way, by time of arrival.
+    on_its_way: BTreeMap<(Duration, u64), (ExchangeId, Result<Response>)>,
+    count: u64,
+    /// Exchanges that the session no longer waits for. Their responses still come: a session must not mind.
+    pub(super) abandoned: HashSet<ExchangeId>,
+}
+
+/// Options that are patient for ten minutes, so that only tests of impatience see it end.
+pub(super) fn options(servers: usize) -> SessionOptions {
+    let mut options = SessionOptions::new(servers, Kernels::detect());
+    options.patience.first_contact = Duration::from_secs(600);
+    options.patience.give_up_after = Duration::from_secs(600);
+    options
+}
+
+struct Records<'a>(&'a mut Vec<Vec<u8>>, bool);
+
+impl Journal for Records<'_> {
+    fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
+        if self.1 {
+            return Err(Error::unavailable("the disk is full"));
+        }
+        self.0.push(record.to_vec());
+        Ok(())
+    }
+}
+
+impl World {
+    pub(super) fn new(peer: Peer) -> Self {
+        Self::with_options(vec![peer], options(1))
+    }
+
+    pub(super) fn with_options(peers: Vec<Peer>, options: SessionOptions) -> Self {
+        Self::with_session(peers, Session::new(options, Duration::ZERO).unwrap())
+    }
+
+    pub(super) fn with_session(peers: Vec<Peer>, session: Session) -> Self {
+        Self {
+            session,
+            peers,
+            state: MemoryState::default(),
+            now: Duration::ZERO,
+            sent: Vec::new(),
+            journal: Vec::new(),
+            journal_breaks: false,
+            fate: Box::new(|_, _| Fate::Arrives),
+            falsify: Box::new(|_, responses| responses),
+            events: Vec::new(),
+            failure: None,
+            outcomes: HashMap::new(),
+            on_its_way: BTreeMap::new(),
+            count: 0,
+            abandoned: HashSet::new(),
+        }
+    }
+
+    /// Lets time pass until nothing is left to happen.
+    pub(super) fn run(&mut self) {
+        for _ in 0..100_000 {
+            if !self.step() {
+                return;
+            }
+        }
+        panic!("the session never comes to rest");
+    }
+
+    /// Does what the session says, then lets the next thing happen. Returns whether there was one.
+    pub(super) fn step(&mut self) -> bool {
+        while let Some(output) = self.session.poll(self.now) {
+            self.carry_out(output);
+        }
+        let arrival = self.on_its_way.keys().next().map(|(time, _)| *time);
+        let timeout = self.session.next_timeout();
+        let Some(next) = [arrival, timeout].into_iter().flatten().min() else { return false };
+        self.now = self.now.max(next);
+        match self.on_its_way.first_entry() {
+            Some(entry) if arrival == Some(next) => match entry.remove() {
+                (exchange, Ok(response)) => {
+                    self.session.handle_message(exchange, response, self.now)
+                }
+                (exchange, Err(error)) => self.session.handle_failure(exchange, error, self.now),
+            },
+            _ => self.session.handle_timeout(self.now),
+        }
+        true
+    }
+
+    /// Looks one target up, to the end.
+    pub(super) fn get(&mut self, target: Target) -> Result<Option<Value>> {
+        let lookup = self.session.lookup(target);
+        self.run();
+        self.outcomes.remove(&lookup).expect("every lookup has an outcome")
+    }
+
+    pub(super) fn found(&mut self, target: Target) -> Vec<u8> {
+        self.get(target).unwrap().expect("it is in the table").to_vec()
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Transmit { exchange, server, request, .. } => {
+                self.transmit(exchange, server, request)
+            }
+            Output::Abandon(exchange) => {
+                self.abandoned.insert(exchange);
+            }
+            Output::Open(part) => match self.state.open(&part).unwrap() {
+                Opened::Have { part, .. } => self.session.handle_part(part, self.now),
+                Opened::Busy { .. } => panic!("memory is never busy"),
+            },
+            Output::Persist(Persist::Pin { server, name, pin }) => {
+                self.state.pin(&format!("server {server}"), &name, &pin).unwrap();
+            }
+            Output::Persist(Persist::Append { part, offset, bytes }) => {
+                self.state.append(&part, offset, &bytes).unwrap();
+            }
+            Output::Persist(Persist::Complete(part)) => {
+                let source = self.state.complete(&part).unwrap();
+                self.session.handle_part(PartState::Complete(source), self.now);
+            }
+            Output::Persist(Persist::Discard(part)) => self.state.discard(&part).unwrap(),
+            Output::Persist(Persist::Journal { lookup, record }) => {
+                let mut records = Vec::new();
+                let receipt =
+                    Receipt::append(&mut Records(&mut records, self.journal_breaks), &record);
+                self.journal.extend(records.into_iter().map(|record| (self.sent.len(), record)));
+                match receipt {
+                    Ok(receipt) => self.session.handle_persisted(lookup, receipt, self.now),
+                    Err(error) => self.session.handle_not_persisted(lookup, error),
+                }
+            }
+            Output::Event(event) => self.event(event),
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        let (lookup, outcome) = match event {
+            Event::Found { lookup, value } => (lookup, Ok(Some(value))),
+            Event::NotFound { lookup } => (lookup, Ok(None)),
+            Event::LookupFailed { lookup, error } => (lookup, Err(error)),
+            Event::Failed(error) => {
+                assert!(self.failure.replace(error).is_none(), "a session fails once");
+                return;
+            }
+            other => return self.events.push(format!("{other:?}")),
+        };
+        assert!(self.outcomes.insert(lookup, outcome).is_none(), "a lookup has one outcome");
+    }
+
+    fn transmit(&mut self, exchange: ExchangeId, server: usize, request: Request) {
+        let fate = (self.fate)(self.sent.len(), &request);
+        self.sent.push((server, request.clone()));
+        let mut arrival = self.now + Duration::from_millis(1);
+        let mut responses = match fate {
+            Fate::Lost => Vec::new(),
+            Fate::Breaks => vec![Err(Error::unavailable("the connection broke"))],
+            Fate::TurnedAway => vec![Err(Error::exhausted("the server is busy"))],
+            _ => (self.falsify)(&request, self.peers[server].respond(&request)),
+        };
+        if let Fate::Late(milliseconds) = fate {
+            arrival += Duration::from_millis(milliseconds);
+        }
+        if let Fate::Cut(count) = fate {
+            responses.truncate(count);
+        }
+        for response in responses {
+            let repeat = match (&response, fate) {
+                (Ok(response), Fate::Twice) => Some(Ok(response.clone())),
+                _ => None,
+            };
+            for response in [Some(response), repeat].into_iter().flatten() {
+                self.on_its_way.insert((arrival, self.count), (exchange, response));
+                self.count += 1;
+                arrival += Duration::from_millis(1);
+            }
+        }
+    }
+
+    /// What a server sees of each request: to whom, of which kind, how long.
+    pub(super) fn trace(&self) -> Vec<(usize, &'static str, usize)> {
+        let trace = self.sent.iter().map(|(server, request)| match request {
+            Request::Describe(request) => {
+                (*server, "describe", proto::DescribeRequest::from(*request).encoded_len())
+            }
+            Request::Fetch(request) => {
+                (*server, "fetch", proto::FetchRequest::from(*request).encoded_len())
+            }
+            Request::Answer(request) => {
+                (*server, "answer", proto::AnswerRequest::from(request.clone()).encoded_len())
+            }
+        });
+        trace.collect()
+    }
+
+    /// The bytes of every query that was sent, repeats included.
+    pub(super) fn queries(&self) -> Vec<Vec<u8>> {
+        let queries = self.sent.iter().filter_map(|(_, request)| match request {
+            Request::Answer(request) => {
+                Some(proto::AnswerRequest::from(request.clone()).encode_to_vec())
+            }
+            _ => None,
+        });
+        queries.collect()
+    }
+
+    pub(super) fn failed_with(&self) -> privet_core::Blame {
+        self.failure.as_ref().expect("the session failed").blame()
+    }
+}
+
+/// A cheap generator for tests' own choices.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % sides
+    }
+}

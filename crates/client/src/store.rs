@@ -1,0 +1,278 @@
+//! The state directory: what a client keeps on disk, safe against crashes at any moment and against two processes at once.
+//!
+//! ```text
+//! STATE/                                 $XDG_STATE_HOME/privet or ~/.local/state/privet, unless told otherwise
+//!   pins/
+//!     <hash of a server's address>.pins  what was first seen there: see `pin_file`
+//!     lock                               held while pins are rewritten: an instant
+//!   tables/<table id>/
+//!     layout-<digest>.part               complete parts: see `part_file`
+//!     hint-<digest>.part
+//!     hint-<digest>.partial              a download under way
+//!     lock                               held by the process that downloads
+//! ```
+//!
+//! **Readers never wait.** A complete part never changes, so any number of processes read it without a lock.
+//!
+//! **One writer.** Whoever downloads holds the table's lock; others are told [`Opened::Busy`] and ask again until the part is
+//! complete. The lock ends with its process, even if that is killed, and the next one goes on where the file ends.
+//!
+//! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`] says so. Pins are not rebuilt: a damaged
+//! pin file is refused by name.
+
+mod files;
+mod part_file;
+mod pin_file;
+#[cfg(test)]
+mod tests;
+
+use crate::state::{Opened, PartKey, PartState, Pin, State};
+use files::Lock;
+use part_file::{CompletePart, GrowingPart};
+use privet_core::{Blame, Error, Result, TableId};
+use privet_schemes::offline::HintSource;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long to wait for another process that rewrites pins, which takes it an instant.
+const PIN_LOCK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The pins of one server, by the tables' names.
+type Pins = Vec<(String, Pin)>;
+
+/// A state directory.
+pub struct Store {
+    root: PathBuf,
+    replace_damaged_pins: bool,
+    chunk_len: u32,
+    growing: Vec<(PartKey, GrowingPart, Lock)>,
+}
+
+/// Where the state lies if nobody says otherwise: `$XDG_STATE_HOME/privet`, or else `~/.local/state/privet`.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if neither variable is set.
+pub fn default_directory() -> Result<PathBuf> {
+    // An empty or relative XDG_STATE_HOME counts as unset, as its specification says.
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(state) = absolute("XDG_STATE_HOME") {
+        return Ok(state.join("privet"));
+    }
+    let home = absolute("HOME").or_else(|| absolute("USERPROFILE"));
+    home.map(|home| home.join(".local/state/privet")).ok_or_else(|| {
+        Error::api_misuse("there is no place to keep hints: set HOME or XDG_STATE_HOME, or name a state directory")
+    })
+}
+
+impl Store {
+    /// Opens the state directory `root`, and creates it if need be.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be created.
+    pub fn open(root: &Path) -> Result<Self> {
+        for directory in [root.to_owned(), root.join("pins"), root.join("tables")] {
+            files::create_directory(&directory)?;
+        }
+        let root = root.to_owned();
+        Ok(Self {
+            root,
+            replace_damaged_pins: false,
+            chunk_len: part_file::CHUNK_LEN,
+            growing: Vec::new(),
+        })
+    }
+
+    /// Lets damaged pins be replaced by what the server shows now: for a user who has decided to believe it.
+    #[must_use]
+    pub fn replacing_damaged_pins(mut self, replace: bool) -> Self {
+        self.replace_damaged_pins = replace;
+        self
+    }
+
+    fn table_directory(&self, table: TableId) -> PathBuf {
+        self.root.join("tables").join(table.to_string())
+    }
+
+    fn part_path(&self, part: &PartKey, extension: &str) -> PathBuf {
+        let digest = blake3::Hash::from_bytes(part.digest).to_hex();
+        let name = format!("{}-{}.{extension}", part.kind.name(), &digest[..32]);
+        self.table_directory(part.table.id).join(name)
+    }
+
+    fn pin_path(&self, server: &str) -> PathBuf {
+        let hash = blake3::hash(server.as_bytes()).to_hex();
+        self.root.join("pins").join(format!("{}.pins", &hash[..32]))
+    }
+
+    fn growing(&mut self, part: &PartKey) -> Result<usize> {
+        let found = self.growing.iter().position(|(key, ..)| key == part);
+        found.ok_or_else(|| Error::api_misuse("a part must be opened before it is written"))
+    }
+
+    /// The complete part, if it is there and whole as far as its header and size say; otherwise what was wrong with it.
+    fn open_complete(&self, part: &PartKey) -> Result<Result<Option<CompletePart>>> {
+        match CompletePart::open(&self.part_path(part, "part"), part) {
+            Err(error) if error.blame() == Blame::Corrupted => Ok(Err(error)),
+            other => other.map(Ok),
+        }
+    }
+
+    fn read_pins(&self, path: &Path) -> Result<Option<Pins>> {
+        let decoded = match files::read_if_there(path, pin_file::MAX_LEN) {
+            Ok(None) => return Ok(None),
+            Ok(Some(bytes)) => pin_file::decode(&bytes),
+            Err(error) => Err(error),
+        };
+        match decoded {
+            Ok(pins) => Ok(Some(pins)),
+            Err(error) if error.blame() != Blame::Unavailable && self.replace_damaged_pins => {
+                Ok(None)
+            }
+            Err(error) if error.blame() == Blame::Unavailable => Err(error),
+            Err(error) => Err(Error::corrupted(format!(
+                "{} cannot be read ({}), so it is not known which tables were seen at that server before; if you believe what it serves now, accept its tables anew",
+                path.display(),
+                error.message()
+            ))),
+        }
+    }
+
+    /// Drops everything kept for `table`, unless some pin still names it.
+    fn drop_unpinned(&self, table: TableId) -> Result<()> {
+        let pins = self.root.join("pins");
+        let entries =
+            std::fs::read_dir(&pins).map_err(|error| files::failed(&pins, "list", error))?;
+        for entry in entries {
+            let path = entry.map_err(|error| files::failed(&pins, "list", error))?.path();
+            if path.extension().is_none_or(|extension| extension != "pins") {
+                continue;
+            }
+            // A file that cannot be read may name the table: keep it then.
+            let Ok(Some(pins)) = self.read_pins(&path) else { return Ok(()) };
+            if pins.iter().any(|(_, pin)| pin.table == table) {
+                return Ok(());
+            }
+        }
+        self.drop_files(table, |_| true)
+    }
+
+    /// Removes those of a table's files that `doomed` picks by name, if nobody is writing there.
+    fn drop_files(&self, table: TableId, doomed: impl Fn(&str) -> bool) -> Result<()> {
+        let directory = self.table_directory(table);
+        if !directory.is_dir() {
+            return Ok(());
+        }
+        // Somebody else's download goes on; its files are merely superfluous.
+        let Some(_lock) = Lock::try_take(&directory.join("lock"))? else { return Ok(()) };
+        let entries = std::fs::read_dir(&directory)
+            .map_err(|error| files::failed(&directory, "list", error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| files::failed(&directory, "list", error))?;
+            let name = entry.file_name();
+            if name != "lock" && name.to_str().is_some_and(&doomed) {
+                files::remove_if_there(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl State for Store {
+    fn open(&mut self, part: &PartKey) -> Result<Opened> {
+        self.growing.retain(|(key, ..)| key != part);
+        if let Ok(Some(complete)) = self.open_complete(part)? {
+            return Ok(Opened::Have {
+                part: PartState::Complete(Arc::new(complete)),
+                notice: None,
+            });
+        }
+        let directory = self.table_directory(part.table.id);
+        files::create_directory(&directory)?;
+        let partial = self.part_path(part, "partial");
+        let Some(lock) = Lock::try_take(&directory.join("lock"))? else {
+            let done = std::fs::metadata(&partial).map_or(0, |metadata| metadata.len());
+            return Ok(Opened::Busy { done });
+        };
+        // Again, now that nobody else can be writing: it may have been completed in between, and damage is ours to remove.
+        let mut notice = None;
+        match self.open_complete(part)? {
+            Ok(Some(complete)) => {
+                return Ok(Opened::Have { part: PartState::Complete(Arc::new(complete)), notice });
+            }
+            Ok(None) => {}
+            Err(damage) => {
+                files::remove_if_there(&self.part_path(part, "part"))?;
+                notice =
+                    Some(format!("{}; the {} will be fetched again", damage.message(), part.kind));
+            }
+        }
+        let set_aside = self.part_path(part, "damaged");
+        if set_aside.exists() {
+            files::remove_if_there(&set_aside)?;
+            notice =
+                Some(format!("a stored {} was found damaged; it will be fetched again", part.kind));
+        }
+        let (growing, download, _dropped) = GrowingPart::open(&partial, part, self.chunk_len)?;
+        self.growing.push((part.clone(), growing, lock));
+        Ok(Opened::Have { part: PartState::Partial(Box::new(download)), notice })
+    }
+
+    fn append(&mut self, part: &PartKey, offset: u64, bytes: &[u8]) -> Result<()> {
+        let at = self.growing(part)?;
+        self.growing[at].1.append(offset, bytes)
+    }
+
+    fn complete(&mut self, part: &PartKey) -> Result<Arc<dyn HintSource>> {
+        let at = self.growing(part)?;
+        let (_, growing, _lock) = self.growing.remove(at);
+        Ok(Arc::new(growing.complete(&self.part_path(part, "part"))?))
+    }
+
+    fn discard(&mut self, part: &PartKey) -> Result<()> {
+        let held =
+            self.growing.iter().position(|(key, ..)| key == part).map(|at| self.growing.remove(at));
+        if held.is_some() {
+            files::remove_if_there(&self.part_path(part, "partial"))?;
+            files::remove_if_there(&self.part_path(part, "part"))?;
+        }
+        Ok(())
+    }
+
+    fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {
+        pin_file::check_server(server)?;
+        Ok(self.read_pins(&self.pin_path(server))?.unwrap_or_default())
+    }
+
+    fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
+        let lock = self.root.join("pins/lock");
+        let started = Instant::now();
+        let _lock = loop {
+            match Lock::try_take(&lock)? {
+                Some(lock) => break lock,
+                None if started.elapsed() < PIN_LOCK_PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
+                None => {
+                    return Err(Error::unavailable(format!(
+                        "another process has held {} for {} s; end it and try again",
+                        lock.display(),
+                        PIN_LOCK_PATIENCE.as_secs()
+                    )));
+                }
+            }
+        };
+        let mut pins = self.pins(server)?;
+        let known = pins.iter().position(|(known, _)| known == name);
+        let replaced = known.map(|at| pins.remove(at).1);
+        pins.push((name.to_owned(), *pin));
+        files::replace(&self.pin_path(server), &pin_file::encode(server, &pins))?;
+        match replaced {
+            Some(old) if old.table != pin.table => self.drop_unpinned(old.table),
+            // The same table in another version: its parts have other digests, and nothing old is of use.
+            Some(old) if old != *pin => self.drop_files(pin.table, |_| true),
+            _ => Ok(()),
+        }
+    }
+}

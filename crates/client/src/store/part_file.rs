@@ -1,0 +1,354 @@
+//! One downloaded part in one file, readable in pieces without reading it all.
+//!
+//! ```text
+//! header   104 bytes   magic "privetpt" ‖ version u32 ‖ chunk_len u32 ‖ kind, its name padded with zeros, 8 ‖
+//!                      len u64 ‖ table id 16 ‖ epoch u64 ‖ BLAKE3 of the whole part 32 ‖ checksum of all that 16
+//! chunk    chunk_len bytes (the last one: what is left) ‖ its checksum 16
+//! chunk    …
+//! ```
+//!
+//! Numbers are little-endian. A header's checksum is the first half of a BLAKE3 hash; a chunk's is that of a BLAKE3 hash keyed with the header and
+//! starting with the chunk's number, so that neither a chunk out of place nor one from another file passes.
+//!
+//! **While it grows** the file is called `*.partial` and only ever gets longer, a whole chunk at a time. Whatever a crash leaves is a prefix of that: chunks that
+//! were written, then perhaps a torn one, and after a power failure perhaps pages that were never written. Opening it again checks chunk after chunk
+//! and cuts the file at the first that does not pass: nothing torn is trusted, and at most the tail is fetched again.
+//!
+//! **Complete** is a matter of the name: once the digest over all bytes was right, the file is synced and renamed. A reader checks the header and the file's
+//! size, and then each chunk when it reads it: 32 rows of a hint cost the checksums of three chunks.
+
+use super::files;
+use crate::state::{PartKey, incomplete, out_of_order};
+use privet_core::codec::Reader;
+use privet_core::{Epoch, Error, Result, TableId};
+use privet_schemes::offline::{Download, HintSource, StreamConsumer};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"privetpt";
+const VERSION: u32 = 1;
+const CHECKSUM_LEN: usize = 16;
+const HEADER_LEN: usize = 104;
+
+/// Bytes per chunk: small enough that reading a few rows checks little else, large enough that checksums add a quarter of a thousandth.
+pub(crate) const CHUNK_LEN: u32 = 64 << 10;
+
+/// No file of ours has larger chunks: a bound for what is allocated on the word of a header.
+const MAX_CHUNK_LEN: u32 = 1 << 20;
+
+/// What a header says, and how its chunks are checked.
+#[derive(Clone, PartialEq, Eq)]
+struct Header {
+    kind: [u8; 8],
+    chunk_len: u32,
+    len: u64,
+    table: TableId,
+    epoch: Epoch,
+    digest: [u8; 32],
+}
+
+impl Header {
+    fn of(part: &PartKey, chunk_len: u32) -> Self {
+        let mut kind = [0; 8];
+        part.kind.name().bytes().zip(&mut kind).for_each(|(byte, slot)| *slot = byte);
+        let PartKey { table, len, digest, .. } = *part;
+        Self { kind, chunk_len, len, table: table.id, epoch: table.epoch, digest }
+    }
+
+    fn encode(&self) -> [u8; HEADER_LEN] {
+        let mut bytes = Vec::with_capacity(HEADER_LEN);
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(self.chunk_len.to_le_bytes());
+        bytes.extend(self.kind);
+        bytes.extend(self.len.to_le_bytes());
+        bytes.extend(self.table.0);
+        bytes.extend(self.epoch.0.to_le_bytes());
+        bytes.extend(self.digest);
+        let checksum = half(blake3::hash(&bytes));
+        bytes.extend(checksum);
+        let mut header = [0; HEADER_LEN];
+        header.copy_from_slice(&bytes);
+        header
+    }
+
+    fn decode(bytes: &[u8; HEADER_LEN]) -> Result<Self> {
+        let (fields, checksum) = bytes.split_at(HEADER_LEN - CHECKSUM_LEN);
+        let mut reader = Reader::new("the header", fields);
+        if reader.array::<8>()? != *MAGIC {
+            return Err(Error::corrupted("it does not begin like a file of Privet's"));
+        }
+        let version = reader.u32()?;
+        if version != VERSION {
+            return Err(Error::corrupted(format!(
+                "it has format version {version}, this program knows version {VERSION}"
+            )));
+        }
+        if half(blake3::hash(fields)) != checksum {
+            return Err(Error::corrupted("its header is damaged"));
+        }
+        let chunk_len = reader.u32()?;
+        if chunk_len == 0 || chunk_len > MAX_CHUNK_LEN {
+            return Err(Error::corrupted("its header makes no sense"));
+        }
+        let header = Self {
+            chunk_len,
+            kind: reader.array()?,
+            len: reader.u64()?,
+            table: TableId(reader.array()?),
+            epoch: Epoch(reader.u64()?),
+            digest: reader.array()?,
+        };
+        reader.finish()?;
+        Ok(header)
+    }
+
+    /// Reads and checks the header of `file`, and that it is the header of `part`.
+    fn read(file: &File, path: &Path, part: &PartKey) -> Result<Self> {
+        let mut bytes = [0; HEADER_LEN];
+        let size = files::size(file, path)?;
+        if size < HEADER_LEN as u64 {
+            return Err(Error::corrupted(format!("it ends after {size} bytes, within its header")));
+        }
+        files::read_exact_at(file, path, 0, &mut bytes)?;
+        let header = Self::decode(&bytes)?;
+        if header != Self::of(part, header.chunk_len) {
+            return Err(Error::corrupted(
+                "it belongs to another table or version than its name says",
+            ));
+        }
+        Ok(header)
+    }
+
+    fn chunks(&self) -> u64 {
+        self.len.div_ceil(u64::from(self.chunk_len))
+    }
+
+    /// Where a chunk begins in the file.
+    fn position(&self, chunk: u64) -> u64 {
+        HEADER_LEN as u64 + chunk * (u64::from(self.chunk_len) + CHECKSUM_LEN as u64)
+    }
+
+    /// Bytes of the part in a chunk.
+    fn data_len(&self, chunk: u64) -> usize {
+        let start = chunk * u64::from(self.chunk_len);
+        (self.len.saturating_sub(start)).min(u64::from(self.chunk_len)) as usize
+    }
+
+    fn file_len(&self) -> Option<u64> {
+        let checksums = self.chunks().checked_mul(CHECKSUM_LEN as u64)?;
+        self.len.checked_add(checksums)?.checked_add(HEADER_LEN as u64)
+    }
+
+    fn chunk_key(&self) -> [u8; 32] {
+        blake3::derive_key("privet 2026-11 chunks of a stored part", &self.encode())
+    }
+}
+
+fn half(hash: blake3::Hash) -> [u8; CHECKSUM_LEN] {
+    let mut half = [0; CHECKSUM_LEN];
+    half.copy_from_slice(&hash.as_bytes()[..CHECKSUM_LEN]);
+    half
+}
+
+fn chunk_checksum(key: &[u8; 32], chunk: u64, data: &[u8]) -> [u8; CHECKSUM_LEN] {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    hasher.update(&chunk.to_le_bytes());
+    hasher.update(data);
+    half(hasher.finalize())
+}
+
+/// A complete part. Any number of processes may read it at once.
+pub(crate) struct CompletePart {
+    file: File,
+    path: PathBuf,
+    header: Header,
+    key: [u8; 32],
+}
+
+impl CompletePart {
+    /// Opens the complete file at `path` without reading more than its header; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not the file of `part`.
+    pub(crate) fn open(path: &Path, part: &PartKey) -> Result<Option<Self>> {
+        let Some(file) = files::open_if_there(path)? else { return Ok(None) };
+        let header = Header::read(&file, path, part).map_err(|error| files::blame(path, error))?;
+        let size = files::size(&file, path)?;
+        if Some(size) != header.file_len() {
+            let error = Error::corrupted(format!(
+                "it has {size} bytes, which is not the size of a complete file"
+            ));
+            return Err(files::blame(path, error));
+        }
+        let key = header.chunk_key();
+        Ok(Some(Self { file, path: path.to_owned(), header, key }))
+    }
+
+    /// Reads chunk `chunk` into `buffer` and checks it.
+    fn read_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        let data_len = self.header.data_len(chunk);
+        buffer.resize(data_len + CHECKSUM_LEN, 0);
+        files::read_exact_at(&self.file, &self.path, self.header.position(chunk), buffer)?;
+        let (data, checksum) = buffer.split_at(data_len);
+        if chunk_checksum(&self.key, chunk, data) == checksum {
+            return Ok(data);
+        }
+        // Out of the way, so that the next session fetches it again. If that fails, the next session finds the same damage: nothing worse.
+        let _ = std::fs::rename(&self.path, self.path.with_extension("damaged"));
+        let error = Error::corrupted(
+            "it was damaged after it was written; it is set aside and will be fetched again next time",
+        );
+        Err(files::blame(&self.path, error))
+    }
+}
+
+impl HintSource for CompletePart {
+    fn len(&self) -> u64 {
+        self.header.len
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let end = offset.checked_add(out.len() as u64).filter(|end| *end <= self.header.len);
+        if end.is_none() {
+            return Err(files::blame(
+                &self.path,
+                Error::corrupted("it is shorter than its parameters prescribe"),
+            ));
+        }
+        let chunk_len = u64::from(self.header.chunk_len);
+        let mut buffer = Vec::new();
+        let (mut chunk, mut within) = (offset / chunk_len, (offset % chunk_len) as usize);
+        let mut rest = out;
+        while !rest.is_empty() {
+            let data = self.read_chunk(chunk, &mut buffer)?;
+            let count = rest.len().min(data.len() - within);
+            let (head, tail) = rest.split_at_mut(count);
+            head.copy_from_slice(&data[within..within + count]);
+            rest = tail;
+            (chunk, within) = (chunk + 1, 0);
+        }
+        Ok(())
+    }
+}
+
+/// A part that is still growing. Whoever holds it holds the table's lock.
+pub(crate) struct GrowingPart {
+    file: File,
+    path: PathBuf,
+    header: Header,
+    key: [u8; 32],
+    /// Chunks in the file.
+    written: u64,
+    /// Bytes that do not fill a chunk yet.
+    tail: Vec<u8>,
+}
+
+impl GrowingPart {
+    /// Opens the growing file at `path`, or begins one. Returns a download that has absorbed what is there, and how many bytes of the file were
+    /// dropped because they could not be trusted.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read or written.
+    pub(crate) fn open(
+        path: &Path,
+        part: &PartKey,
+        chunk_len: u32,
+    ) -> Result<(Self, Download, u64)> {
+        let file = files::open_or_create(path)?;
+        let found = files::size(&file, path)?;
+        let fresh = Header::of(part, chunk_len);
+        // A file cut within its header, or of another chunk length, holds nothing worth keeping.
+        let header = Header::read(&file, path, part).ok().filter(|header| *header == fresh);
+        let is_fresh = header.is_none();
+        let header = header.unwrap_or(fresh);
+        let key = header.chunk_key();
+        let mut growing =
+            Self { file, path: path.to_owned(), header, key, written: 0, tail: Vec::new() };
+        let mut download = Download::new(part.len, part.digest);
+        if is_fresh {
+            files::truncate(&growing.file, path, 0)?;
+            files::write_all_at(&growing.file, path, 0, &growing.header.encode())?;
+            return Ok((growing, download, found));
+        }
+        growing.absorb_written(found, &mut download)?;
+        let kept = growing.header.position(growing.written).min(found);
+        let kept = if growing.written == growing.header.chunks() { growing.end() } else { kept };
+        files::truncate(&growing.file, path, kept)?;
+        Ok((growing, download, found - kept))
+    }
+
+    /// Replays the chunks that pass into `download`, up to the first that does not.
+    fn absorb_written(&mut self, found: u64, download: &mut Download) -> Result<()> {
+        let mut buffer = Vec::new();
+        while self.written < self.header.chunks() {
+            let (start, data_len) =
+                (self.header.position(self.written), self.header.data_len(self.written));
+            if start + (data_len + CHECKSUM_LEN) as u64 > found {
+                break;
+            }
+            buffer.resize(data_len + CHECKSUM_LEN, 0);
+            files::read_exact_at(&self.file, &self.path, start, &mut buffer)?;
+            let (data, checksum) = buffer.split_at(data_len);
+            if chunk_checksum(&self.key, self.written, data) != checksum {
+                break;
+            }
+            download.absorb(download.next_offset(), data)?;
+            self.written += 1;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the part that were taken so far, in the file or in the tail.
+    fn taken(&self) -> u64 {
+        let in_file = self.written * u64::from(self.header.chunk_len);
+        in_file.min(self.header.len) + self.tail.len() as u64
+    }
+
+    /// Where the next byte of the file goes.
+    fn end(&self) -> u64 {
+        if self.written == self.header.chunks() {
+            self.header.len + self.written * CHECKSUM_LEN as u64 + HEADER_LEN as u64
+        } else {
+            self.header.position(self.written)
+        }
+    }
+
+    /// Takes the next bytes; writes those that fill chunks.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be written.
+    pub(crate) fn append(&mut self, offset: u64, mut bytes: &[u8]) -> Result<()> {
+        if offset != self.taken() || bytes.len() as u64 > self.header.len - self.taken() {
+            return Err(out_of_order(offset, self.taken()));
+        }
+        while !bytes.is_empty() {
+            let due = self.header.data_len(self.written);
+            let (now, later) = bytes.split_at(bytes.len().min(due - self.tail.len()));
+            self.tail.extend_from_slice(now);
+            bytes = later;
+            if self.tail.len() == due {
+                let checksum = chunk_checksum(&self.key, self.written, &self.tail);
+                self.tail.extend(checksum);
+                files::write_all_at(&self.file, &self.path, self.end(), &self.tail)?;
+                self.written += 1;
+                self.tail.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Syncs the file and gives it its final name `target`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if bytes are missing, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the disk fails.
+    pub(crate) fn complete(self, target: &Path) -> Result<CompletePart> {
+        if self.taken() != self.header.len {
+            return Err(incomplete(self.taken(), self.header.len));
+        }
+        files::sync(&self.file, &self.path)?;
+        files::rename(&self.path, target)?;
+        let Self { file, header, key, .. } = self;
+        Ok(CompletePart { file, path: target.to_owned(), header, key })
+    }
+}

@@ -1,0 +1,417 @@
+//! Crashes at every moment, damage at every byte, two writers, and pins.
+
+use super::*;
+use privet_core::{Epoch, TableDigest, TableIdentity, TableShape};
+use privet_schemes::offline::{Download, StreamConsumer};
+use privet_wire::PartKind;
+
+/// Small chunks, so that a part of a few hundred bytes has every boundary there is.
+const CHUNK_LEN: u32 = 16;
+
+fn identity(id: u8, epoch: u64) -> TableIdentity {
+    let shape = TableShape::new(3, 5).unwrap();
+    TableIdentity {
+        id: TableId([id; 16]),
+        epoch: Epoch(epoch),
+        digest: TableDigest([9; 32]),
+        shape,
+    }
+}
+
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 7 + i / 256) as u8).collect()
+}
+
+fn part_of(bytes: &[u8], kind: PartKind) -> PartKey {
+    let digest = *blake3::hash(bytes).as_bytes();
+    PartKey { table: identity(1, 0), kind, len: bytes.len() as u64, digest }
+}
+
+fn store(root: &Path) -> Store {
+    let mut store = Store::open(root).unwrap();
+    store.chunk_len = CHUNK_LEN;
+    store
+}
+
+fn partial(opened: Opened) -> Download {
+    match opened {
+        Opened::Have { part: PartState::Partial(download), .. } => *download,
+        Opened::Have { .. } => panic!("complete already"),
+        Opened::Busy { .. } => panic!("busy"),
+    }
+}
+
+fn complete(opened: Opened) -> Arc<dyn HintSource> {
+    match opened {
+        Opened::Have { part: PartState::Complete(source), .. } => source,
+        Opened::Have { .. } => panic!("not complete"),
+        Opened::Busy { .. } => panic!("busy"),
+    }
+}
+
+fn notice(opened: &Opened) -> Option<&str> {
+    match opened {
+        Opened::Have { notice, .. } => notice.as_deref(),
+        Opened::Busy { .. } => panic!("busy"),
+    }
+}
+
+/// Appends what is missing in pieces of `step` bytes, as a session would, and completes the part.
+fn finish(
+    store: &mut Store,
+    part: &PartKey,
+    mut download: Download,
+    bytes: &[u8],
+    step: usize,
+) -> Arc<dyn HintSource> {
+    let from = download.next_offset() as usize;
+    for (k, piece) in bytes[from..].chunks(step).enumerate() {
+        let offset = (from + k * step) as u64;
+        download.absorb(offset, piece).unwrap();
+        store.append(part, offset, piece).unwrap();
+    }
+    download.finish().unwrap();
+    store.complete(part).unwrap()
+}
+
+fn contents(source: &dyn HintSource) -> Result<Vec<u8>> {
+    let mut out = vec![0; source.len() as usize];
+    source.read_at(0, &mut out)?;
+    Ok(out)
+}
+
+fn pin(table: u8, epoch: u64) -> Pin {
+    Pin {
+        table: TableId([table; 16]),
+        epoch: Epoch(epoch),
+        digest: TableDigest([3; 32]),
+        parameter_digest: [4; 32],
+        parts_digest: [5; 32],
+    }
+}
+
+#[test]
+fn a_part_comes_back_whole_and_in_pieces_whatever_its_length() {
+    for len in [0, 1, 15, 16, 17, 31, 32, 33, 100] {
+        let (directory, bytes) = (tempfile::tempdir().unwrap(), bytes(len));
+        let part = part_of(&bytes, PartKind::Hint);
+        let mut store = store(directory.path());
+        let download = partial(store.open(&part).unwrap());
+        let source = finish(&mut store, &part, download, &bytes, 7);
+        assert_eq!(contents(&*source).unwrap(), bytes);
+
+        let again = complete(super::tests::store(directory.path()).open(&part).unwrap());
+        for start in 0..=len {
+            for end in start..=len {
+                let mut out = vec![0; end - start];
+                again.read_at(start as u64, &mut out).unwrap();
+                assert_eq!(out, bytes[start..end], "{start}..{end} of {len}");
+            }
+        }
+        assert_eq!(again.read_at(1, &mut vec![0; len]).unwrap_err().blame(), Blame::Corrupted);
+        assert_eq!(again.read_at(u64::MAX, &mut [0]).unwrap_err().blame(), Blame::Corrupted);
+    }
+}
+
+/// What a kill leaves is the file up to some byte. Whatever byte that is, the download goes on and ends right.
+#[test]
+fn a_download_survives_a_kill_at_every_byte() {
+    let bytes = bytes(100);
+    let part = part_of(&bytes, PartKind::Hint);
+    let directory = tempfile::tempdir().unwrap();
+    let whole = {
+        let mut store = store(directory.path());
+        let download = partial(store.open(&part).unwrap());
+        drop(download);
+        store.append(&part, 0, &bytes).unwrap();
+        std::fs::read(store.part_path(&part, "partial")).unwrap()
+    };
+    let stride = CHUNK_LEN as usize + 16;
+    for cut in 0..=whole.len() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = store(directory.path());
+        let path = store.part_path(&part, "partial");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &whole[..cut]).unwrap();
+
+        let download = partial(store.open(&part).unwrap());
+        let whole_chunks = cut.saturating_sub(104) / stride;
+        let due = if cut == whole.len() { 100 } else { whole_chunks * CHUNK_LEN as usize };
+        assert_eq!(download.next_offset(), due as u64, "cut at {cut}");
+        let source = finish(&mut store, &part, download, &bytes, 11);
+        assert_eq!(contents(&*source).unwrap(), bytes, "cut at {cut}");
+        assert!(!path.exists());
+    }
+}
+
+/// After a power failure, pages of the tail may be anything: what does not pass is cut off, what precedes it is kept.
+#[test]
+fn a_partial_file_with_a_flipped_bit_anywhere_is_cut_back_and_finished() {
+    let bytes = bytes(70);
+    let part = part_of(&bytes, PartKind::Hint);
+    let origin = tempfile::tempdir().unwrap();
+    let mut origin_store = store(origin.path());
+    drop(origin_store.open(&part).unwrap());
+    origin_store.append(&part, 0, &bytes).unwrap();
+    let whole = std::fs::read(origin_store.part_path(&part, "partial")).unwrap();
+    for at in 0..whole.len() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = store(directory.path());
+        let path = store.part_path(&part, "partial");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        std::fs::write(&path, &damaged).unwrap();
+        let download = partial(store.open(&part).unwrap());
+        let intact = at.saturating_sub(104) / (CHUNK_LEN as usize + 16) * CHUNK_LEN as usize;
+        assert_eq!(download.next_offset(), intact as u64, "flipped at {at}");
+        let source = finish(&mut store, &part, download, &bytes, 70);
+        assert_eq!(contents(&*source).unwrap(), bytes, "flipped at {at}");
+    }
+}
+
+/// A complete file never yields a wrong byte: damage shows when it is opened (header, size) or when the chunk is read, and the part is fetched again.
+#[test]
+fn a_complete_file_damaged_anywhere_is_noticed_and_fetched_again() {
+    let bytes = bytes(70);
+    let part = part_of(&bytes, PartKind::Hint);
+    let origin = tempfile::tempdir().unwrap();
+    let mut origin_store = store(origin.path());
+    let download = partial(origin_store.open(&part).unwrap());
+    finish(&mut origin_store, &part, download, &bytes, 70);
+    let whole = std::fs::read(origin_store.part_path(&part, "part")).unwrap();
+
+    let flipped = (0..whole.len()).map(|at| {
+        let mut file = whole.clone();
+        file[at] ^= 1;
+        file
+    });
+    let cut = (0..whole.len()).map(|len| whole[..len].to_vec());
+    let longer = std::iter::once([&whole[..], &[0]].concat());
+    for file in flipped.chain(cut).chain(longer) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = store(directory.path());
+        let path = store.part_path(&part, "part");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &file).unwrap();
+        let opened = store.open(&part).unwrap();
+        let opened = match opened {
+            Opened::Have { part: PartState::Complete(source), .. } => {
+                let error = contents(&*source).unwrap_err();
+                assert_eq!(error.blame(), Blame::Corrupted);
+                assert!(error.message().contains(path.to_str().unwrap()), "{error} names the file");
+                store.open(&part).unwrap()
+            }
+            other => other,
+        };
+        assert!(notice(&opened).is_some(), "the user hears of it");
+        let download = partial(opened);
+        assert_eq!(download.next_offset(), 0);
+        let source = finish(&mut store, &part, download, &bytes, 9);
+        assert_eq!(contents(&*source).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn chunks_out_of_place_or_from_another_file_do_not_pass() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    let mut write = |bytes: &[u8]| {
+        let part = part_of(bytes, PartKind::Hint);
+        let download = partial(store.open(&part).unwrap());
+        finish(&mut store, &part, download, bytes, bytes.len());
+        (store.part_path(&part, "part"), part)
+    };
+    let (path, part) = write(&bytes(48));
+    let (other_path, _) = write(&bytes(64)[16..]);
+    let (whole, other) = (std::fs::read(&path).unwrap(), std::fs::read(other_path).unwrap());
+    let swapped = [&whole[..104], &whole[136..168], &whole[104..136], &whole[168..]].concat();
+    let foreign = [&whole[..104], &other[104..136], &whole[136..]].concat();
+    for file in [swapped, foreign] {
+        std::fs::write(&path, file).unwrap();
+        let source = CompletePart::open(&path, &part).unwrap().unwrap();
+        assert_eq!(contents(&source).unwrap_err().blame(), Blame::Corrupted);
+    }
+}
+
+#[test]
+fn reading_checks_only_the_chunks_it_touches() {
+    let bytes = bytes(160);
+    let part = part_of(&bytes, PartKind::Hint);
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    let download = partial(store.open(&part).unwrap());
+    let source = finish(&mut store, &part, download, &bytes, 160);
+    let path = store.part_path(&part, "part");
+    let mut file = std::fs::read(&path).unwrap();
+    file[104 + 5 * 32] ^= 1;
+    std::fs::write(&path, file).unwrap();
+
+    let mut out = [0; 32];
+    source.read_at(3 * 16, &mut out).unwrap();
+    source.read_at(6 * 16, &mut out).unwrap();
+    assert_eq!(source.read_at(4 * 16 + 1, &mut out).unwrap_err().blame(), Blame::Corrupted);
+}
+
+#[test]
+fn a_second_writer_waits_and_readers_do_not() {
+    let (bytes, other) = (bytes(64), bytes(40));
+    let (part, second_part) = (part_of(&bytes, PartKind::Layout), part_of(&other, PartKind::Hint));
+    let directory = tempfile::tempdir().unwrap();
+    let (mut first, mut second) = (store(directory.path()), store(directory.path()));
+    let download = partial(first.open(&part).unwrap());
+    first.append(&part, 0, &bytes[..40]).unwrap();
+    let Opened::Busy { done } = second.open(&part).unwrap() else { panic!("two writers") };
+    assert_eq!(done, 104 + 2 * 32, "header and two chunks");
+    let mut download = download;
+    download.absorb(0, &bytes[..40]).unwrap();
+    finish(&mut first, &part, download, &bytes, 24);
+
+    assert_eq!(contents(&*complete(second.open(&part).unwrap())).unwrap(), bytes);
+    // A reader is not kept waiting by a download of something else.
+    drop(first.open(&second_part).unwrap());
+    assert_eq!(contents(&*complete(second.open(&part).unwrap())).unwrap(), bytes);
+    assert!(matches!(second.open(&second_part).unwrap(), Opened::Busy { .. }));
+    // A writer that dies gives up its lock.
+    drop(first);
+    partial(second.open(&second_part).unwrap());
+}
+
+#[test]
+fn a_part_is_not_complete_before_its_last_byte() {
+    let bytes = bytes(64);
+    let part = part_of(&bytes, PartKind::Hint);
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    drop(store.open(&part).unwrap());
+    store.append(&part, 0, &bytes[..63]).unwrap();
+    assert_eq!(store.append(&part, 0, &bytes[..1]).unwrap_err().blame(), Blame::ApiMisuse);
+    assert_eq!(store.append(&part, 63, &bytes[..2]).unwrap_err().blame(), Blame::ApiMisuse);
+    assert_eq!(store.complete(&part).err().unwrap().blame(), Blame::ApiMisuse);
+    assert_eq!(partial(store.open(&part).unwrap()).next_offset(), 48);
+}
+
+#[test]
+fn a_discarded_part_leaves_nothing() {
+    let bytes = bytes(64);
+    let part = part_of(&bytes, PartKind::Hint);
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    drop(store.open(&part).unwrap());
+    store.append(&part, 0, &bytes).unwrap();
+    store.discard(&part).unwrap();
+    assert_eq!(partial(store.open(&part).unwrap()).next_offset(), 0);
+}
+
+#[test]
+fn pins_are_kept_per_server_and_name_and_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    assert_eq!(store.pins("http://a").unwrap(), []);
+    store.pin("http://a", "one", &pin(1, 0)).unwrap();
+    store.pin("http://a", "two", &pin(2, 0)).unwrap();
+    store.pin("http://b", "one", &pin(1, 0)).unwrap();
+    store.pin("http://a", "one", &pin(1, 7)).unwrap();
+    let mut pins = super::tests::store(directory.path()).pins("http://a").unwrap();
+    pins.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(pins, [("one".to_owned(), pin(1, 7)), ("two".to_owned(), pin(2, 0))]);
+    assert_eq!(store.pins("http://b").unwrap(), [("one".to_owned(), pin(1, 0))]);
+}
+
+#[test]
+fn a_replaced_table_is_forgotten_unless_pinned_elsewhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    let bytes = bytes(20);
+    let part = part_of(&bytes, PartKind::Hint);
+    let download = partial(store.open(&part).unwrap());
+    finish(&mut store, &part, download, &bytes, 20);
+    store.pin("http://a", "t", &pin(1, 0)).unwrap();
+    store.pin("http://b", "t", &pin(1, 0)).unwrap();
+
+    store.pin("http://a", "t", &pin(2, 0)).unwrap();
+    complete(store.open(&part).unwrap());
+    store.pin("http://b", "t", &pin(2, 0)).unwrap();
+    assert!(!store.part_path(&part, "part").exists(), "nobody pins the old table any more");
+    partial(store.open(&part).unwrap());
+}
+
+#[test]
+fn a_pin_file_damaged_anywhere_is_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    store.pin("http://a", "table", &pin(1, 0)).unwrap();
+    let path = store.pin_path("http://a");
+    let whole = std::fs::read(&path).unwrap();
+    let flipped = (0..whole.len()).map(|at| {
+        let mut file = whole.clone();
+        file[at] ^= 0x80;
+        file
+    });
+    let cut = (0..whole.len()).map(|len| whole[..len].to_vec());
+    let longer = std::iter::once([&whole[..], &[0]].concat());
+    for file in flipped.chain(cut).chain(longer) {
+        std::fs::write(&path, &file).unwrap();
+        let error = store.pins("http://a").unwrap_err();
+        assert_eq!(error.blame(), Blame::Corrupted);
+        assert!(error.message().contains(path.to_str().unwrap()), "{error} names the file");
+        assert_eq!(
+            store.pin("http://a", "table", &pin(1, 0)).unwrap_err().blame(),
+            Blame::Corrupted
+        );
+    }
+    let mut accepting = super::tests::store(directory.path()).replacing_damaged_pins(true);
+    assert_eq!(accepting.pins("http://a").unwrap(), []);
+    accepting.pin("http://a", "table", &pin(2, 0)).unwrap();
+    assert_eq!(store.pins("http://a").unwrap(), [("table".to_owned(), pin(2, 0))]);
+}
+
+#[test]
+fn pins_written_at_once_are_all_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    std::thread::scope(|scope| {
+        for table in 0..8 {
+            let root = directory.path();
+            scope.spawn(move || {
+                store(root).pin("http://a", &format!("t{table}"), &pin(table, 0)).unwrap()
+            });
+        }
+    });
+    assert_eq!(store(directory.path()).pins("http://a").unwrap().len(), 8);
+}
+
+#[cfg(unix)]
+#[test]
+fn everything_belongs_to_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("state");
+    let mut store = store(&root);
+    let bytes = bytes(20);
+    let part = part_of(&bytes, PartKind::Hint);
+    let download = partial(store.open(&part).unwrap());
+    finish(&mut store, &part, download, &bytes, 20);
+    store.pin("http://a", "t", &pin(1, 0)).unwrap();
+    let mut pending = vec![root];
+    let mut seen = 0;
+    while let Some(path) = pending.pop() {
+        let metadata = std::fs::metadata(&path).unwrap();
+        let mode = metadata.permissions().mode() & 0o777;
+        assert_eq!(mode, if metadata.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        seen += 1;
+        if metadata.is_dir() {
+            pending.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert!(seen >= 8, "directories, part, pins and locks");
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "in the way").unwrap();
+    let error = Store::open(&file.join("state")).err().unwrap();
+    assert_eq!(error.blame(), Blame::Unavailable);
+    assert!(error.message().contains("file"));
+}

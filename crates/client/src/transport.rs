@@ -1,0 +1,310 @@
+//! Exchanges with one server over gRPC, and what their failures mean to a person.
+//!
+//! A transport sends what a session says and hands back what comes, validated by [`privet_wire`]. It decides nothing: when to try again, and whether to
+//! believe what came, is the session's business. The connection is made with the first exchange, and made again when it was lost.
+
+use crate::session::{Request, Response};
+use privet_core::{Blame, Error, Result};
+use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT, answer_response_limit};
+use privet_wire::prost::Message;
+use privet_wire::proto::privet_client::PrivetClient;
+use privet_wire::{AnswerResponse, FetchChunk, ServerDescription, WireStatus, proto};
+use std::error::Error as StdError;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+
+/// A host that does not answer at all is given up after this long.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An idle connection is probed this often, so that one that a router has forgotten is noticed before the next query.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A probe not answered within this time means that the connection is lost.
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What every certificate in PEM form begins with.
+const CERTIFICATE_MARK: &[u8] = b"-----BEGIN CERTIFICATE-----";
+
+/// gRPC puts five bytes before every message.
+const FRAME_LEN: u64 = 5;
+
+/// What a transport passes on: a response, with its size on the wire, or why there is none.
+pub type Delivery = Result<(Response, u64)>;
+
+/// One server, over gRPC.
+#[derive(Clone)]
+pub struct Transport {
+    url: String,
+    client: PrivetClient<Channel>,
+    answer_limit: usize,
+    /// Whether the server has ever said anything that is gRPC. Then a broken connection is just that.
+    has_spoken: Arc<AtomicBool>,
+}
+
+impl Transport {
+    /// A transport to the server at `url`, `http://host:port` or `https://host:port`. Certificates are checked against the system's
+    /// authorities and those in the PEM file `ca_file`. Nothing is sent yet. To be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `url` is none, or `ca_file` cannot be read or is no certificate.
+    pub fn new(url: &str, ca_file: Option<&Path>) -> Result<Self> {
+        let url = checked_url(url)?;
+        let misuse = |error: tonic::transport::Error| {
+            Error::api_misuse(format!("{url} cannot be used as an address: {}", chain(&error)))
+                .caused_by(error)
+        };
+        let mut endpoint = Endpoint::from_shared(url.clone())
+            .map_err(misuse)?
+            .user_agent(concat!("privet/", env!("CARGO_PKG_VERSION")))
+            .map_err(misuse)?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .tcp_keepalive(Some(KEEPALIVE_INTERVAL))
+            .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
+            .keep_alive_timeout(KEEPALIVE_TIMEOUT)
+            // Hints are large; the default window of 64 KiB would make a long line wait for its acknowledgements.
+            .initial_stream_window_size(4 << 20)
+            .initial_connection_window_size(8 << 20);
+        if url.starts_with("https://") {
+            endpoint = with_tls(&endpoint, ca_file)?;
+        }
+        let client = PrivetClient::new(endpoint.connect_lazy());
+        Ok(Self { url, client, answer_limit: 0, has_spoken: Arc::default() })
+    }
+
+    /// The server's address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Prepares for answers of `answer_len` bytes; longer messages are refused before they are received.
+    pub fn expect_answers(&mut self, answer_len: usize) {
+        self.answer_limit = answer_response_limit(answer_len);
+    }
+
+    /// Sends `request` and passes what comes back to `deliver`, in order, until that says that it wants no more.
+    pub async fn exchange<F>(
+        &self,
+        request: Request,
+        patience: Duration,
+        mut deliver: impl FnMut(Delivery) -> F,
+    ) where
+        F: Future<Output = bool>,
+    {
+        match request {
+            Request::Describe(request) => {
+                let mut client =
+                    self.client.clone().max_decoding_message_size(DESCRIBE_RESPONSE_LIMIT);
+                let response = client.describe(with_deadline(request.into(), patience)).await;
+                let described =
+                    response.map_err(|status| self.no_description(&status)).and_then(|response| {
+                        self.has_spoken.store(true, Ordering::Relaxed);
+                        let (message, len) = measured(response.into_inner());
+                        let description = ServerDescription::try_from(message)
+                            .map_err(|error| error.within(&self.url))?;
+                        Ok((Response::Described(description), len))
+                    });
+                deliver(described).await;
+            }
+            Request::Answer(request) => {
+                let mut client = self.client.clone().max_decoding_message_size(self.answer_limit);
+                let response = client.answer(with_deadline(request.into(), patience)).await;
+                let answered =
+                    response.map_err(|status| self.failure(&status)).and_then(|response| {
+                        let (message, len) = measured(response.into_inner());
+                        Ok((Response::Answered(AnswerResponse::try_from(message)?), len))
+                    });
+                deliver(answered).await;
+            }
+            Request::Fetch(request) => {
+                let mut client = self.client.clone().max_decoding_message_size(FETCH_CHUNK_LIMIT);
+                let mut stream = match client.fetch(tonic::Request::new(request.into())).await {
+                    Ok(response) => response.into_inner(),
+                    Err(status) => {
+                        deliver(Err(self.failure(&status))).await;
+                        return;
+                    }
+                };
+                loop {
+                    let delivery = match stream.message().await {
+                        Ok(Some(message)) => {
+                            let (message, len) = measured(message);
+                            FetchChunk::try_from(message).map(|chunk| (Response::Chunk(chunk), len))
+                        }
+                        Ok(None) => Ok((Response::End, 0)),
+                        Err(status) => Err(self.failure(&status)),
+                    };
+                    let last = !matches!(delivery, Ok((Response::Chunk(_), _)));
+                    if !deliver(delivery).await || last {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a failed exchange means.
+    fn failure(&self, status: &tonic::Status) -> Error {
+        // A status that the server sent has no source; one that was made on this side, because there was no server to send one, has.
+        match status.source() {
+            Some(source) => self.unreachable(source),
+            None => {
+                self.has_spoken.store(true, Ordering::Relaxed);
+                Error::from(WireStatus::from(status)).within(&self.url)
+            }
+        }
+    }
+
+    /// What a failed attempt to have the server describe itself means: whatever answers there may be something else altogether.
+    fn no_description(&self, status: &tonic::Status) -> Error {
+        let error = self.failure(status);
+        let refused_by_privet =
+            matches!(status.code(), tonic::Code::FailedPrecondition | tonic::Code::InvalidArgument);
+        match error.blame() {
+            Blame::PeerMisbehaved | Blame::ApiMisuse
+                if status.source().is_none() && !refused_by_privet =>
+            {
+                Error::peer_misbehaved(format!(
+                    "{} answers, but not as a Privet server does ({}); check the address and the port",
+                    self.url,
+                    WireStatus::from(status).message
+                ))
+            }
+            _ => error,
+        }
+    }
+
+    /// What it means that no exchange took place.
+    fn unreachable(&self, error: &(dyn StdError + 'static)) -> Error {
+        let url = &self.url;
+        if let Some(tls) = find::<rustls::Error>(error) {
+            return match tls {
+                rustls::Error::InvalidCertificate(reason) => Error::integrity(format!(
+                    "the certificate of {url} is not to be trusted ({reason}); if the server uses a certificate of its own, name its authority's file (--ca-file)"
+                )),
+                _ => Error::peer_misbehaved(format!(
+                    "{url} does not speak TLS as expected ({tls}); if the server is started without a certificate, write http:// instead of https://"
+                )),
+            };
+        }
+        let detail = chain(error);
+        let message = match find::<io::Error>(error).map(io::Error::kind) {
+            Some(io::ErrorKind::ConnectionRefused) => {
+                format!(
+                    "nothing listens at {url}; check the address and the port, and that the server is running"
+                )
+            }
+            Some(
+                io::ErrorKind::TimedOut
+                | io::ErrorKind::HostUnreachable
+                | io::ErrorKind::NetworkUnreachable,
+            ) => {
+                format!("{url} cannot be reached ({detail}); check the address and the network")
+            }
+            _ if detail.contains("dns error") || detail.contains("lookup address") => {
+                format!("there is no host of that name: {url}; check its spelling")
+            }
+            _ if !self.has_spoken.load(Ordering::Relaxed) => format!(
+                "{url} does not speak gRPC ({detail}); check that the address and port are those of a Privet server, and whether it is http:// or https:// there; a server at its limit of connections looks the same"
+            ),
+            _ => format!("the connection to {url} was lost ({detail})"),
+        };
+        Error::unavailable(message)
+    }
+}
+
+/// The size of a request on the wire.
+pub(crate) fn request_len(request: &Request) -> u64 {
+    let message = match request {
+        Request::Describe(request) => proto::DescribeRequest::from(*request).encoded_len(),
+        Request::Fetch(request) => proto::FetchRequest::from(*request).encoded_len(),
+        Request::Answer(request) => proto::AnswerRequest::from(request.clone()).encoded_len(),
+    };
+    message as u64 + FRAME_LEN
+}
+
+fn measured<M: Message>(message: M) -> (M, u64) {
+    let len = message.encoded_len() as u64 + FRAME_LEN;
+    (message, len)
+}
+
+fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
+    let mut request = tonic::Request::new(message);
+    request.set_timeout(patience);
+    request
+}
+
+/// The address without a slash at its end, so that one server has one spelling.
+pub(crate) fn checked_url(url: &str) -> Result<String> {
+    let url = url.trim_end_matches('/');
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return Ok(url.to_owned());
+    }
+    Err(Error::api_misuse(format!(
+        "an address begins with http:// or https://, this one does not: {url}"
+    )))
+}
+
+/// `endpoint` over TLS, with the system's authorities and those in `ca_file`. A machine without authorities of its own can do with the file alone.
+fn with_tls(endpoint: &Endpoint, ca_file: Option<&Path>) -> Result<Endpoint> {
+    let mut config = ClientTlsConfig::new();
+    if let Some(path) = ca_file {
+        let pem = std::fs::read(path).map_err(|error| {
+            Error::api_misuse(format!("cannot read {}: {error}", path.display())).caused_by(error)
+        })?;
+        // An empty list of authorities is no error to the layers below, and would show as a server not to be trusted.
+        if !pem.windows(CERTIFICATE_MARK.len()).any(|window| window == CERTIFICATE_MARK) {
+            return Err(Error::api_misuse(format!(
+                "{} holds no certificate in PEM form",
+                path.display()
+            )));
+        }
+        config = config.ca_certificate(Certificate::from_pem(pem));
+    }
+    let with_system = endpoint.clone().tls_config(config.clone().with_native_roots());
+    with_system.or_else(|error| if ca_file.is_some() { endpoint.clone().tls_config(config) } else { Err(error) }).map_err(
+        |error| {
+            Error::api_misuse(format!(
+                "no certificate authorities can be used ({}); install the system's (the package is often called ca-certificates), or name a file with them (--ca-file)",
+                chain(&error)
+            ))
+            .caused_by(error)
+        },
+    )
+}
+
+/// The first cause of type `T`.
+fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e T> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<T>() {
+            return Some(found);
+        }
+        // `io::Error` hides what it wraps from `source`.
+        if let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref)
+            && let Some(found) = find::<T>(inner)
+        {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,91 @@
+//! Small tables, servers for them on loopback, and clients that do not wait long.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+use privet_client::{ClientOptions, Patience};
+use privet_core::{Epoch, PublicSeed, TableDigest, TableId, TableIdentity};
+use privet_schemes::SchemeId;
+use privet_server::{RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
+use privet_table::RecordLayout;
+use privet_table::digest::{DigestParts, layout_digest};
+use privet_table::key_map::{Pairs, pack};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) const KEYS: usize = 300;
+
+/// Key number `k` and its value in the table of version `version`.
+pub(crate) fn pair(k: usize, version: u8) -> (Vec<u8>, Vec<u8>) {
+    let value = (0..10 + k % 23).map(|i| (k * 7 + i) as u8 ^ version).collect();
+    (format!("package-{k}").into_bytes(), value)
+}
+
+struct Keyed(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Pairs for Keyed {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn key(&self, pair: usize) -> &[u8] {
+        &self.0[pair].0
+    }
+    fn value(&self, pair: usize) -> &[u8] {
+        &self.0[pair].1
+    }
+}
+
+/// A table of [`KEYS`] keys.
+pub(crate) fn table(name: &str, id: u8, version: u8) -> ServedTable {
+    let pairs = Keyed((0..KEYS).map(|k| pair(k, version)).collect());
+    let packed = pack(&pairs, PublicSeed::derive("privet test", &[id])).unwrap();
+    let map = packed.key_map();
+    let (mut records, mut record) = (Vec::new(), Vec::new());
+    for bucket in 0..map.buckets() {
+        packed.write_record(&pairs, bucket, &mut record);
+        records.extend(&record);
+    }
+    let layout = RecordLayout::Keyed(map.clone()).encode();
+    let parts =
+        DigestParts { layout: layout_digest(&layout), records: *blake3::hash(&records).as_bytes() };
+    let digest: TableDigest = parts.combine(map.shape());
+    let identity = TableIdentity {
+        id: TableId([id; 16]),
+        epoch: Epoch(version.into()),
+        digest,
+        shape: map.shape(),
+    };
+    let (name, layout, scheme) = (name.to_owned(), layout.into(), SchemeId::SimplePir);
+    ServedTable { name, identity, layout, records: Box::new(records), scheme }
+}
+
+pub(crate) fn config(listen: SocketAddr, tls: Option<&Path>) -> ServerConfig {
+    let mut config = ServerConfig::new(listen);
+    config.threads = 1;
+    config.drain_limit = Duration::from_secs(5);
+    config.tls = tls.map(|directory| TlsFiles {
+        cert: directory.join("cert.pem"),
+        key: directory.join("key.pem"),
+    });
+    config
+}
+
+pub(crate) fn any_port() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+pub(crate) async fn serve(tables: Vec<ServedTable>) -> (RunningServer, String) {
+    let server = Server::start(config(any_port(), None), tables).await.unwrap();
+    let url = format!("http://{}", server.local_addr());
+    (server, url)
+}
+
+pub(crate) fn options(url: &str) -> ClientOptions {
+    let mut options = ClientOptions::new([url]);
+    options.patience = Patience {
+        first_contact: Duration::from_millis(300),
+        longest_pause: Duration::from_millis(200),
+        ..Patience::default()
+    };
+    options
+}

@@ -1,0 +1,307 @@
+//! The product with a matrix by fewer multiplications.
+//!
+//! Strassen's identity multiplies two matrices cut into 2 × 2 parts with seven products of parts instead of eight. Applied three times it needs 343 products
+//! of eighths instead of 512: two thirds of the work, which at these sizes is all multiplication. What it costs is that the left factor's parts are sums of
+//! up to eight bytes, so they no longer fit a byte. They fit a signed half-word easily, and multiplying half-words by the two half-words of a word costs exactly as
+//! much as multiplying bytes by its four bytes: half as many products for each instruction, half as many digits. The right factor's parts are sums of words modulo
+//! 2³², which stay words; so do the results, which are added and subtracted into place. Everything is exact modulo 2³².
+//!
+//! ```text
+//! matrix: 8 strips of panels x 8 parts of groups      each product t of the 343:
+//! a:      8 parts of groups  x 8 parts of width          left  = sum of up to 8 of the 64 parts of the matrix, on the fly, tile by tile
+//! out:    8 strips of panels x 8 parts of width          right = sum of up to 8 of the 64 parts of a
+//!                                                         left * right is added to, or taken from, up to 8 of the 64 parts of out
+//! ```
+//!
+//! Strips and parts that reach beyond the end are zeros that are never stored: they drop out of the sums.
+//! Source: V. Strassen, *Gaussian Elimination is not Optimal*, Numerische Mathematik 13, 1969.
+
+use super::product::{PanelSums, Prepared, transpose};
+use super::{GROUP_BYTES, GROUP_COLUMNS, PANEL_ROWS, TiledBytes};
+use crate::dispatch::Kernels;
+use crate::memory::{HugeBuffer, MemoryError};
+use crate::threads;
+
+/// How often the identity is applied. A fourth time would save another eighth of the multiplications and lose more in additions.
+const LEVELS: u32 = 3;
+
+/// Parts along each side of each matrix.
+const PARTS: usize = 1 << LEVELS;
+
+/// Products of parts.
+const PRODUCTS: usize = 7usize.pow(LEVELS);
+
+/// Groups whose widened sums are made at a time: 16 KiB, half of a first-level cache.
+const CHUNK_GROUPS: usize = 32;
+
+/// Columns of the public matrix that are held expanded at a time.
+const BLOCK_COLUMNS: usize = 1 << 15;
+
+/// Groups and panels below which a part is too small for the additions to pay.
+const LEAST_PART_GROUPS: usize = 4 * CHUNK_GROUPS;
+const LEAST_STRIP_PANELS: usize = 8;
+const LEAST_PART_WIDTH: usize = 32;
+
+/// 64 rows × 4 columns of sums: first columns 0 and 2 side by side for each row, then columns 1 and 3, which is how the even and odd bytes of a
+/// [group](super) fall.
+pub(crate) type WideGroup = [[i16; 2 * PANEL_ROWS]; 2];
+
+/// A part in a sum: its row and column among the parts, and whether it is subtracted.
+#[derive(Clone, Copy)]
+struct Term {
+    row: usize,
+    column: usize,
+    minus: bool,
+}
+
+const fn plus(row: usize, column: usize) -> Term {
+    Term { row, column, minus: false }
+}
+
+const fn minus(row: usize, column: usize) -> Term {
+    Term { row, column, minus: true }
+}
+
+/// Strassen's seven products: what each multiplies, and where it goes.
+struct Identity {
+    left: [&'static [Term]; 7],
+    right: [&'static [Term]; 7],
+    out: [&'static [Term]; 7],
+}
+
+const STRASSEN: Identity = Identity {
+    left: [
+        &[plus(0, 0), plus(1, 1)],
+        &[plus(1, 0), plus(1, 1)],
+        &[plus(0, 0)],
+        &[plus(1, 1)],
+        &[plus(0, 0), plus(0, 1)],
+        &[plus(1, 0), minus(0, 0)],
+        &[plus(0, 1), minus(1, 1)],
+    ],
+    right: [
+        &[plus(0, 0), plus(1, 1)],
+        &[plus(0, 0)],
+        &[plus(0, 1), minus(1, 1)],
+        &[plus(1, 0), minus(0, 0)],
+        &[plus(1, 1)],
+        &[plus(0, 0), plus(0, 1)],
+        &[plus(1, 0), plus(1, 1)],
+    ],
+    out: [
+        &[plus(0, 0), plus(1, 1)],
+        &[plus(1, 0), minus(1, 1)],
+        &[plus(0, 1), plus(1, 1)],
+        &[plus(0, 0), plus(1, 0)],
+        &[minus(0, 0), plus(0, 1)],
+        &[plus(1, 1)],
+        &[plus(0, 0)],
+    ],
+};
+
+/// The terms of product `product` of the identity applied [`LEVELS`] times: one choice of seven for each level.
+fn terms(mut product: usize, of: &[&[Term]; 7]) -> Vec<Term> {
+    let mut terms = vec![plus(0, 0)];
+    for _ in 0..LEVELS {
+        let inner = of[product % 7];
+        product /= 7;
+        let refine = |outer: Term| {
+            inner.iter().map(move |inner| Term {
+                row: 2 * outer.row + inner.row,
+                column: 2 * outer.column + inner.column,
+                minus: outer.minus != inner.minus,
+            })
+        };
+        terms = terms.into_iter().flat_map(refine).collect();
+    }
+    terms
+}
+
+/// The added and the subtracted slices of a sum.
+struct Sum<'a, T> {
+    plus: Vec<&'a [T]>,
+    minus: Vec<&'a [T]>,
+}
+
+impl<'a, T> Sum<'a, T> {
+    /// The sum over `terms` of the slices that `part` finds; parts that are not there are zeros.
+    fn of(terms: &[Term], part: impl Fn(&Term) -> Option<&'a [T]>) -> Self {
+        let mut sum = Sum { plus: Vec::with_capacity(terms.len()), minus: Vec::with_capacity(terms.len()) };
+        for term in terms {
+            if let Some(slice) = part(term) {
+                if term.minus { sum.minus.push(slice) } else { sum.plus.push(slice) }
+            }
+        }
+        sum
+    }
+
+    fn is_zero(&self) -> bool {
+        self.plus.is_empty() && self.minus.is_empty()
+    }
+}
+
+/// Whether a product of this size is faster in parts.
+pub(super) fn pays(matrix: &TiledBytes, width: usize) -> bool {
+    width.is_multiple_of(PARTS)
+        && width / PARTS >= LEAST_PART_WIDTH
+        && matrix.rows() >= PARTS * LEAST_STRIP_PANELS * PANEL_ROWS
+        && matrix.groups() >= PARTS * LEAST_PART_GROUPS
+}
+
+impl Kernels {
+    /// As [`multiply_matrix`](Kernels::multiply_matrix), for a `width` that is a multiple of 8. Holds up to 32 768 rows of the right factor expanded.
+    ///
+    /// # Errors
+    ///
+    /// [`MemoryError`] when there is no room for that; `out` is then untouched.
+    pub(super) fn multiply_matrix_in_parts(
+        self,
+        matrix: &TiledBytes,
+        width: usize,
+        fill: &(impl Fn(usize, usize, &mut [u32]) + Sync),
+        out: &mut [u32],
+        threads: usize,
+        progress: &(impl Fn(f64) + Sync),
+    ) -> Result<(), MemoryError> {
+        assert!(width.is_multiple_of(PARTS), "the width is cut into {PARTS} parts");
+        let block_columns = BLOCK_COLUMNS.min(matrix.groups() * GROUP_COLUMNS);
+        let mut expanded = HugeBuffer::<u32>::new_zeroed(block_columns * width)?;
+        out.fill(0);
+        let blocks = matrix.columns().div_ceil(block_columns);
+        for block in 0..blocks {
+            let first_column = block * block_columns;
+            let columns = block_columns.min(matrix.columns() - first_column);
+            let padded = columns.next_multiple_of(GROUP_COLUMNS);
+            expanded[columns * width..padded * width].fill(0);
+            let items = expanded[..columns * width].chunks_mut(COLUMNS_PER_FILL * width).enumerate().collect();
+            threads::for_each(threads, items, |(item, words): (usize, &mut [u32])| {
+                fill(first_column + item * COLUMNS_PER_FILL, words.len() / width, words);
+            });
+            let factor = Block {
+                kernels: self,
+                matrix,
+                first_group: first_column / GROUP_COLUMNS,
+                groups: padded / GROUP_COLUMNS,
+                words: &expanded[..padded * width],
+                width,
+                threads,
+            };
+            for product in 0..PRODUCTS {
+                factor.add_product(product, out);
+                progress((block * PRODUCTS + product + 1) as f64 / (blocks * PRODUCTS) as f64);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows of the right factor that are expanded by one call of `fill`.
+const COLUMNS_PER_FILL: usize = 256;
+
+/// A block of columns of the matrix, and the rows of the right factor that belong to it.
+struct Block<'a> {
+    kernels: Kernels,
+    matrix: &'a TiledBytes,
+    first_group: usize,
+    groups: usize,
+    /// `4 · groups` rows of `width` words.
+    words: &'a [u32],
+    width: usize,
+    threads: usize,
+}
+
+impl Block<'_> {
+    fn part_groups(&self) -> usize {
+        self.groups.div_ceil(PARTS)
+    }
+
+    fn part_width(&self) -> usize {
+        self.width / PARTS
+    }
+
+    /// Adds one of the products of parts to every part of `out` that it belongs to.
+    fn add_product(&self, product: usize, out: &mut [u32]) {
+        let right = self.right_factor(&terms(product, &STRASSEN.right));
+        let left_terms = terms(product, &STRASSEN.left);
+        let out_terms = terms(product, &STRASSEN.out);
+
+        // Panel p of every strip belongs together; no two p share memory, so threads share them out.
+        let panels = self.matrix.rows().div_ceil(PANEL_ROWS);
+        let strip_panels = panels.div_ceil(PARTS);
+        let mut items: Vec<(usize, Vec<&mut [u32]>)> = (0..strip_panels).map(|p| (p, Vec::with_capacity(PARTS))).collect();
+        for (panel, rows) in out.chunks_mut(PANEL_ROWS * self.width).enumerate() {
+            items[panel % strip_panels].1.push(rows);
+        }
+        threads::for_each(self.threads, items, |(p, mut strips)| {
+            let Some(sums) = self.multiply_panel(p, strip_panels, &left_terms, &right) else { return };
+            let mut rows = vec![0; PANEL_ROWS * self.part_width()];
+            transpose(&sums, &mut rows);
+            for term in &out_terms {
+                // The last strip may have fewer panels, and the last panel fewer rows.
+                let Some(strip) = strips.get_mut(term.row) else { continue };
+                let first = term.column * self.part_width();
+                for (row, sums) in strip.chunks_mut(self.width).zip(rows.chunks(self.part_width())) {
+                    let row = &mut row[first..first + self.part_width()];
+                    self.kernels.accumulate_words(sums, term.minus, row);
+                }
+            }
+        });
+    }
+
+    /// Panel `p` of the product's left factor times its right factor; `None` if it is zero.
+    fn multiply_panel(&self, p: usize, strip_panels: usize, left: &[Term], right: &[Prepared]) -> Option<Vec<PanelSums>> {
+        let panels = self.matrix.rows().div_ceil(PANEL_ROWS);
+        let mut sums = vec![[0u32; PANEL_ROWS]; self.part_width()];
+        let mut wide = vec![[[0i16; 2 * PANEL_ROWS]; 2]; CHUNK_GROUPS];
+        let mut touched = false;
+        for start in (0..self.part_groups()).step_by(CHUNK_GROUPS) {
+            let len = CHUNK_GROUPS.min(self.part_groups() - start);
+            let sum = Sum::of(left, |term| {
+                let panel = term.row * strip_panels + p;
+                let first = term.column * self.part_groups() + start;
+                let last = self.groups.min(first + len);
+                (panel < panels && first < last)
+                    .then(|| self.matrix.panel_groups(panel, self.first_group + first..self.first_group + last))
+            });
+            if sum.is_zero() {
+                continue;
+            }
+            touched = true;
+            let wide = &mut wide[..len];
+            self.kernels.sum_groups(&sum.plus, &sum.minus, wide);
+            let prepared = &right[start * self.part_width()..(start + len) * self.part_width()];
+            self.kernels.multiply_wide(wide, prepared, &mut sums);
+        }
+        touched.then_some(sums)
+    }
+
+    /// The product's right factor, as [`multiply_wide`](Kernels::multiply_wide) takes it: by chunk, then by vector, then by group.
+    fn right_factor(&self, terms: &[Term]) -> Vec<Prepared> {
+        let (part_groups, part_width) = (self.part_groups(), self.part_width());
+        let mut prepared = vec![[0u32; 4]; part_groups * part_width];
+        let items = prepared.chunks_mut(CHUNK_GROUPS * part_width).enumerate().collect();
+        threads::for_each(self.threads, items, |(chunk, prepared): (usize, &mut [Prepared])| {
+            let chunk_groups = prepared.len() / part_width;
+            let mut rows = vec![0u32; GROUP_COLUMNS * part_width];
+            for group in 0..chunk_groups {
+                let in_part = chunk * CHUNK_GROUPS + group;
+                for (column, row) in rows.chunks_mut(part_width).enumerate() {
+                    let sum = Sum::of(terms, |term| {
+                        let group = term.row * part_groups + in_part;
+                        let first = (group * GROUP_COLUMNS + column) * self.width + term.column * part_width;
+                        (group < self.groups).then(|| &self.words[first..first + part_width])
+                    });
+                    self.kernels.sum_words(&sum.plus, &sum.minus, row);
+                }
+                for k in 0..part_width {
+                    let words = [rows[k], rows[part_width + k], rows[2 * part_width + k], rows[3 * part_width + k]];
+                    prepared[k * chunk_groups + group] = self.kernels.prepare_wide(words);
+                }
+            }
+        });
+        prepared
+    }
+}
+
+// A sum of up to 2^LEVELS bytes fits a signed half-word, and the product of a sum with a half-word, twice, fits a word.
+const _: () = assert!(255 * PARTS < 1 << 14 && GROUP_BYTES == 256);

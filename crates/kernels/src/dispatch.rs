@@ -1,0 +1,229 @@
+//! Which instruction sets there are, which this processor has, and the way from a kernel to its arm.
+//!
+//! [`Kernels`] is a proof that an arm may be used here: it can only be made by asking the processor.
+//! That is what makes the calls below into code compiled for more than the baseline sound, and why
+//! they all stand in this one file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::portable;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::{avx2, avx512};
+
+/// An implementation of all kernels for one instruction set. Ordered from slow to fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Arm {
+    /// Plain Rust. Always available; the oracle for the others.
+    Portable,
+    /// x86-64 with AVX2 and AES-NI.
+    Avx2,
+    /// x86-64 with AVX-512 (F, BW, VL, VNNI) and vector AES.
+    Avx512,
+}
+
+impl Arm {
+    /// Every arm there is, best last, whether or not this processor has it.
+    pub const ALL: [Arm; 3] = [Arm::Portable, Arm::Avx2, Arm::Avx512];
+
+    /// The arms this processor can run, best last. Never empty.
+    pub fn available() -> Vec<Arm> {
+        Arm::ALL.into_iter().filter(|arm| arm.is_available()).collect()
+    }
+
+    /// Whether this processor can run the arm. Under Miri, which interprets no vector instructions,
+    /// only the portable arm is.
+    pub fn is_available(self) -> bool {
+        match self {
+            Arm::Portable => true,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Arm::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("aes"),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Arm::Avx512 => {
+                Arm::Avx2.is_available()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512vnni")
+                    && is_x86_feature_detected!("vaes")
+            }
+            #[cfg(any(not(target_arch = "x86_64"), miri))]
+            Arm::Avx2 | Arm::Avx512 => false,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Arm::Portable => "portable",
+            Arm::Avx2 => "avx2",
+            Arm::Avx512 => "avx512",
+        }
+    }
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no arm's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown instruction set {given:?}; valid are portable, avx2 and avx512")]
+pub struct UnknownArm {
+    given: String,
+}
+
+impl FromStr for Arm {
+    type Err = UnknownArm;
+
+    fn from_str(name: &str) -> Result<Arm, UnknownArm> {
+        let known = Arm::ALL.into_iter().find(|arm| arm.name() == name);
+        known.ok_or_else(|| UnknownArm { given: name.to_owned() })
+    }
+}
+
+/// An arm that this processor cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this processor cannot run the {arm} kernels; it can run {}", available_names())]
+pub struct ArmUnavailable {
+    /// The arm asked for.
+    pub arm: Arm,
+}
+
+fn available_names() -> String {
+    Arm::available().into_iter().map(Arm::name).collect::<Vec<_>>().join(", ")
+}
+
+/// All kernels, in an arm that is known to run on this processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernels {
+    // Invariant: `arm.is_available()`. Private, so that only the constructors below set it.
+    arm: Arm,
+}
+
+impl Kernels {
+    /// The best arm of this processor. Cheap: the standard library asks the processor once and
+    /// remembers.
+    pub fn detect() -> Kernels {
+        let best = Arm::ALL.into_iter().rfind(|arm| arm.is_available());
+        Kernels { arm: best.unwrap_or(Arm::Portable) }
+    }
+
+    /// A particular arm, for comparisons and tests.
+    ///
+    /// # Errors
+    ///
+    /// [`ArmUnavailable`] when this processor cannot run it.
+    pub fn with_arm(arm: Arm) -> Result<Kernels, ArmUnavailable> {
+        if arm.is_available() { Ok(Kernels { arm }) } else { Err(ArmUnavailable { arm }) }
+    }
+
+    /// The arm in use.
+    pub fn arm(self) -> Arm {
+        self.arm
+    }
+}
+
+/// Calls the function of the same path in the module of the arm in use.
+macro_rules! on_arm {
+    ($kernels:expr, $($function:ident)::+ ( $($argument:expr),* $(,)? )) => {
+        match $kernels.arm {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the functions are safe but for the instructions they are compiled for, and by the
+            // invariant of `Kernels` this processor has those of `arm`.
+            Arm::Avx512 => unsafe { avx512::$($function)::+($($argument),*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Arm::Avx2 => unsafe { avx2::$($function)::+($($argument),*) },
+            _ => portable::$($function)::+($($argument),*),
+        }
+    };
+}
+
+/// One method per kernel, for the modules of this crate. Shapes are the caller's duty, but a wrong one
+/// panics in every arm; what each kernel computes is written at its portable form.
+impl Kernels {
+    pub(crate) fn tile_rows(
+        self,
+        columns: &[&[u8]],
+        first_row: usize,
+        panels: &mut [u8],
+        stride: usize,
+        offset: usize,
+    ) {
+        on_arm!(self, byte_matrix::tile_rows(columns, first_row, panels, stride, offset));
+    }
+
+    pub(crate) fn prepare_group(self, words: [u32; 4]) -> [u32; 4] {
+        // Compiled for the baseline in every arm: a few scalar instructions.
+        match self.arm {
+            #[cfg(target_arch = "x86_64")]
+            Arm::Avx512 => avx512::byte_matrix::prepare_group(words),
+            #[cfg(target_arch = "x86_64")]
+            Arm::Avx2 => avx2::byte_matrix::prepare_group(words),
+            _ => portable::byte_matrix::prepare_group(words),
+        }
+    }
+
+    pub(crate) fn multiply_chunk(
+        self,
+        chunk: &[[u8; 256]],
+        prepared: &[[u32; 4]],
+        sums: &mut [[u32; 64]],
+        ahead: usize,
+    ) {
+        on_arm!(self, byte_matrix::multiply_chunk(chunk, prepared, sums, ahead));
+    }
+
+    pub(crate) fn aes128_ctr_words_dispatch(
+        self,
+        key: &[u8; 16],
+        first_block: u64,
+        out: &mut [u32],
+    ) {
+        on_arm!(self, keystream::aes128_ctr_words(key, first_block, out));
+    }
+
+    pub(crate) fn keystream_times_vector_dispatch(
+        self,
+        key: &[u8; 16],
+        first_block: u64,
+        vector: &[u32],
+        out: &mut [u32],
+    ) {
+        on_arm!(self, keystream::keystream_times_vector(key, first_block, vector, out));
+    }
+
+    pub(crate) fn words_times_vector_dispatch(
+        self,
+        matrix: &[u32],
+        vector: &[u32],
+        out: &mut [u32],
+    ) {
+        on_arm!(self, keystream::words_times_vector(matrix, vector, out));
+    }
+
+    pub(crate) fn read_sum_dispatch(self, bytes: &[u8]) -> u64 {
+        on_arm!(self, yardstick::read_sum(bytes))
+    }
+
+    pub(crate) fn gather_xor_dispatch(
+        self,
+        table: &[u8],
+        record_len: usize,
+        positions: &[u64],
+        out: &mut [u8],
+    ) {
+        on_arm!(self, yardstick::gather_xor(table, record_len, positions, out));
+    }
+
+    pub(crate) fn aes_blocks_dispatch(self, key: &[u8; 16], blocks: u64) -> [u8; 16] {
+        on_arm!(self, yardstick::aes_blocks(key, blocks))
+    }
+
+    pub(crate) fn multiply_accumulate_dispatch(self, rounds: u64) -> u64 {
+        on_arm!(self, yardstick::multiply_accumulate(rounds))
+    }
+}

@@ -1,0 +1,54 @@
+//! Hot loops and raw memory for Privet.
+//!
+//! A private lookup with linear server work is a loop over every byte of the table, and the speed of
+//! Privet is the speed of a handful of such loops. They live here, apart from any cryptographic idea:
+//! slices in, slices out.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`dispatch`] | which instruction sets this processor has, and [`Kernels`], the proof of it |
+//! | [`byte_matrix`] | a matrix of bytes, re-tiled for the vector units, times vectors and matrices of 32-bit words |
+//! | [`keystream`] | AES-128 in counter mode as a public matrix that is never stored |
+//! | [`yardstick`] | loops that measure what the machine can do at most, for benchmarks |
+//! | [`memory`] | huge-page buffers and read-only file mappings |
+//!
+//! # One algorithm, several arms
+//!
+//! Every kernel is a method of [`Kernels`]. Behind it stand up to three *arms*: `portable`, which is
+//! plain Rust, runs everywhere and is the oracle in the tests; `avx2`; and `avx512`. They give the same
+//! bits. The arm is chosen once, at run time, from what the processor reports, so one binary serves all
+//! machines.
+//!
+//! # Unsafe code
+//!
+//! This is the only crate of the workspace that may contain `unsafe`. It does so for three reasons: to
+//! call a function compiled for instructions that the build's baseline lacks (sound because a
+//! [`Kernels`] exists only for an arm the processor has), to load and store vectors (the pointers come
+//! from slices and arrays of checked length), and to ask the operating system for memory.
+//!
+//! # Shapes
+//!
+//! A slice of the wrong length is a bug of the caller, not bad input: methods check the shapes they
+//! rely on first and panic with a message; each says so under *Panics*. Facts that may come from
+//! outside (sizes to allocate, files, positions in a table) give typed errors.
+
+pub mod byte_matrix;
+pub mod dispatch;
+pub mod keystream;
+pub mod memory;
+pub mod yardstick;
+
+mod portable;
+mod threads;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(test)]
+mod tests;
+
+pub use byte_matrix::TiledBytes;
+pub use dispatch::{Arm, ArmUnavailable, Kernels, UnknownArm};
+#[cfg(not(target_family = "wasm"))]
+pub use memory::{FileMapping, MappingError};
+pub use memory::{HugeBuffer, MemoryError, ThpMode, transparent_huge_pages};
+pub use yardstick::PositionOutOfRange;

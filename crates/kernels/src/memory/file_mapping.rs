@@ -1,0 +1,139 @@
+//! Read-only mappings of whole files.
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+
+/// A file that could not be mapped.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {}: {source}", path.display())]
+pub struct MappingError {
+    path: PathBuf,
+    action: &'static str,
+    source: io::Error,
+}
+
+impl MappingError {
+    /// The file that was to be mapped.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.source.kind() == io::ErrorKind::NotFound
+    }
+}
+
+/// A whole file, mapped read-only into memory.
+///
+/// Pages are read from disk when first touched and may be dropped and read again by the system. A table
+/// is therefore usable at once after [`open`](FileMapping::open), however large it is.
+///
+/// # A file that changes underneath
+///
+/// The mapping shows the file, not a copy of it. If another process *writes* to the file, the bytes seen
+/// here change. If another process *truncates* it, touching a page beyond the new end kills this
+/// process with `SIGBUS`; no check made beforehand can exclude that. Callers therefore map only files
+/// that nobody changes in place: Privet's own snapshot files are written under a temporary name, synced
+/// and renamed, and a new epoch is a new file. A caller who must read a file that others may truncate
+/// reads it with ordinary reads into a [`HugeBuffer`](super::HugeBuffer) instead; so does one who copies
+/// the table into memory anyway.
+pub struct FileMapping {
+    // None for an empty file, which operating systems refuse to map.
+    map: Option<memmap2::Mmap>,
+}
+
+impl FileMapping {
+    /// Maps the file at `path`. An empty file gives an empty slice.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be opened or the system refuses the mapping.
+    pub fn open(path: &Path) -> Result<FileMapping, MappingError> {
+        let failed = |action| move |source| MappingError { path: path.to_owned(), action, source };
+        let file = File::open(path).map_err(failed("open"))?;
+        let metadata = file.metadata().map_err(failed("inspect"))?;
+        if !metadata.is_file() {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+            return Err(failed("map")(source));
+        }
+        if metadata.len() == 0 {
+            return Ok(FileMapping { map: None });
+        }
+        // SAFETY: the mapping is read-only and owned by the value, so the memory stays valid while it is
+        // borrowed. That nobody changes the file meanwhile is the documented duty of the caller, as it
+        // must be for every file mapping.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed("map"))?;
+        Ok(FileMapping { map: Some(map) })
+    }
+
+    /// The file's bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        self.map.as_deref().unwrap_or(&[])
+    }
+
+    /// The file's length in bytes.
+    pub fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    /// Whether the file is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Tells the system that the file is about to be read once from front to back, so that it reads
+    /// further ahead. A hint: failure is ignored, and systems without the call do nothing.
+    pub fn advise_sequential(&self) {
+        #[cfg(unix)]
+        if let Some(map) = &self.map {
+            // Only a hint, so nothing depends on its success.
+            let _ = map.advise(memmap2::Advice::Sequential);
+        }
+    }
+
+    /// Takes the pages that lie wholly within `range` (bytes of the file, cut to its length) out of this
+    /// process's resident memory, for use behind a loader that has copied them elsewhere. The bytes stay
+    /// readable: touching them again reads them again. A hint, like
+    /// [`advise_sequential`](FileMapping::advise_sequential).
+    pub fn release_pages(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        if let Some(map) = &self.map {
+            // Rounded inwards to 64 KiB, the largest page size in use, so that no page still needed by a
+            // reader at either edge is dropped.
+            const GRAIN: usize = 1 << 16;
+            let start = range.start.min(map.len()).next_multiple_of(GRAIN);
+            let end = if range.end >= map.len() { map.len() } else { range.end / GRAIN * GRAIN };
+            if start < end {
+                // SAFETY: dropping pages of a shared, read-only file mapping loses nothing: the next
+                // access brings the same file contents back. (The call is unsafe because on private or
+                // anonymous memory it would reset bytes.)
+                let _ = unsafe {
+                    map.unchecked_advise_range(
+                        memmap2::UncheckedAdvice::DontNeed,
+                        start,
+                        end - start,
+                    )
+                };
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = range;
+    }
+}
+
+impl Deref for FileMapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl std::fmt::Debug for FileMapping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileMapping").field("len", &self.len()).finish()
+    }
+}

@@ -1,0 +1,6 @@
+//! Plain Rust, for every processor, and the oracle of the tests: clear first, and written so that the
+//! compiler can use what vector instructions the baseline has.
+
+pub(crate) mod byte_matrix;
+pub(crate) mod keystream;
+pub(crate) mod yardstick;

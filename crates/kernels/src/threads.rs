@@ -1,0 +1,39 @@
+//! Splitting independent pieces of work over a few threads.
+
+use std::sync::{Mutex, PoisonError};
+
+/// Calls `work` once for every item, on up to `threads` threads (0 counts as 1), the calling one among
+/// them. Threads fetch the next item when they are done with the last, so one that the operating system
+/// delays does not hold up the rest. Fewer threads are used when there are fewer items or when the
+/// system refuses to start more; on WebAssembly it is always the calling one.
+pub(crate) fn for_each<I>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync)
+where
+    I: Send,
+{
+    let threads =
+        if cfg!(target_family = "wasm") { 1 } else { threads.clamp(1, items.len().max(1)) };
+    if threads == 1 {
+        items.into_iter().for_each(work);
+        return;
+    }
+    let queue = Mutex::new(items.into_iter());
+    let drain = || {
+        loop {
+            // The lock guards only `next`, which does not panic, so a poisoned queue is still whole.
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            match next {
+                Some(item) => work(item),
+                None => break,
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // A refused thread is not an error: the others do its share.
+            if std::thread::Builder::new().spawn_scoped(scope, drain).is_err() {
+                break;
+            }
+        }
+        drain();
+    });
+}

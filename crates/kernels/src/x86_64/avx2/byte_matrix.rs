@@ -1,0 +1,191 @@
+//! Tiles and their products with vectors.
+//!
+//! AVX2 has a byte multiplication too (`vpmaddubsw`), but it saturates its 16-bit sums and so gives
+//! wrong results for large bytes. Widening the bytes and multiplying half-words (`vpmaddwd`) is exact:
+//! 255 · 2¹⁵ · 2 is far below 2³¹.
+
+use std::arch::x86_64::*;
+
+use super::{load, load_words, store_words};
+use crate::byte_matrix::{GROUP_BYTES, GROUP_COLUMNS, PANEL_ROWS};
+use crate::portable::byte_matrix::tile_panel;
+use crate::x86_64::{prefetch, prefetch_second_level};
+
+/// How far ahead of the loads each column is prefetched while tiling, in bytes.
+const TILE_AHEAD: usize = 512;
+
+/// Groups that fit in half of a first-level cache, since a chunk is walked over twice.
+const CACHED_GROUPS: usize = 64;
+
+/// See [`crate::portable::byte_matrix::tile_rows`].
+#[target_feature(enable = "avx2,aes")]
+pub(crate) fn tile_rows(
+    columns: &[&[u8]],
+    first_row: usize,
+    panels: &mut [u8],
+    stride: usize,
+    offset: usize,
+) {
+    let aligned = panels.as_ptr().addr().is_multiple_of(32)
+        && stride.is_multiple_of(32)
+        && offset.is_multiple_of(32);
+    assert!(aligned, "tiles lie on cache lines");
+    let rows = columns.first().map_or(0, |column| column.len());
+    for (p, panel) in panels.chunks_exact_mut(stride).enumerate() {
+        let row = first_row + p * PANEL_ROWS;
+        let tiles = &mut panel[offset..];
+        if rows < row + PANEL_ROWS {
+            tile_panel(columns, row, tiles);
+            continue;
+        }
+        let groups = tiles.as_chunks_mut::<GROUP_BYTES>().0;
+        for (group, columns) in groups.iter_mut().zip(columns.as_chunks::<GROUP_COLUMNS>().0) {
+            let (top, bottom) = group.split_at_mut(GROUP_BYTES / 2);
+            tile_half_group(columns, row, top);
+            tile_half_group(columns, row + PANEL_ROWS / 2, bottom);
+        }
+    }
+    // Non-temporal stores are weakly ordered; whoever is handed the matrix next must see them.
+    _mm_sfence();
+}
+
+/// Interleaves rows `row..row + 32` of four columns into 128 bytes aligned to 32.
+#[inline]
+#[target_feature(enable = "avx2,aes")]
+fn tile_half_group(columns: &[&[u8]; 4], row: usize, tiles: &mut [u8]) {
+    let mut column = [_mm256_setzero_si256(); 4];
+    for c in 0..4 {
+        let bytes = columns[c][row..].first_chunk().expect("the caller checked the length");
+        prefetch(bytes, TILE_AHEAD);
+        column[c] = load(bytes);
+    }
+    let [a, b, c, d] = column;
+    // Unpacking works within lanes of 128 bits, of which lane i holds rows 16 i.. 16 i + 15:
+    // `quarter[j]` has in its lane i the rows 16 i + 4 j .. 16 i + 4 j + 3, all four columns side by side.
+    let (ab_low, ab_high) = (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b));
+    let (cd_low, cd_high) = (_mm256_unpacklo_epi8(c, d), _mm256_unpackhi_epi8(c, d));
+    let quarter = [
+        _mm256_unpacklo_epi16(ab_low, cd_low),
+        _mm256_unpackhi_epi16(ab_low, cd_low),
+        _mm256_unpacklo_epi16(ab_high, cd_high),
+        _mm256_unpackhi_epi16(ab_high, cd_high),
+    ];
+    let vectors = [
+        _mm256_permute2x128_si256::<0x20>(quarter[0], quarter[1]),
+        _mm256_permute2x128_si256::<0x20>(quarter[2], quarter[3]),
+        _mm256_permute2x128_si256::<0x31>(quarter[0], quarter[1]),
+        _mm256_permute2x128_si256::<0x31>(quarter[2], quarter[3]),
+    ];
+    for (bytes, vector) in tiles.as_chunks_mut::<32>().0.iter_mut().zip(vectors) {
+        // SAFETY: the array has 32 bytes and is aligned to 32 as `tile_rows` checked. The store goes
+        // around the caches, because a table is larger than they are; `tile_rows` ends with a fence.
+        unsafe { _mm256_stream_si256(bytes.as_mut_ptr().cast(), vector) };
+    }
+}
+
+/// The signed half-words of the words of one vector for the four columns of a group, paired as the
+/// widened bytes will be: low halves of columns 0 and 2, of columns 1 and 3, then the high halves.
+///
+/// A word is low + 2¹⁶ · high modulo 2³² with low in −2¹⁵..2¹⁵: half of 2¹⁶ is added before the high half
+/// is taken, so that it makes up for a low half that reads as negative.
+pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
+    let [a, b, c, d] = words.map(|word| word & 0xffff);
+    let [e, f, g, h] = words.map(|word| word.wrapping_add(0x8000) >> 16);
+    [a | c << 16, b | d << 16, e | g << 16, f | h << 16]
+}
+
+/// See [`crate::portable::byte_matrix::multiply_chunk`].
+///
+/// The cache lines that will be needed next are asked for while the halves of this chunk are worked on:
+/// two of each group by both halves of the only vector, or one each by the halves of the first two.
+#[target_feature(enable = "avx2,aes")]
+pub(crate) fn multiply_chunk(
+    chunk: &[[u8; GROUP_BYTES]],
+    prepared: &[[u32; 4]],
+    sums: &mut [[u32; PANEL_ROWS]],
+    ahead: usize,
+) {
+    assert_eq!(prepared.len(), chunk.len() * sums.len());
+    // An only vector comes with chunks of any length, and `ahead` is meant for one walk along them; here
+    // they are cut to what the cache holds, and the next piece is fetched during both walks.
+    let only = sums.len() == 1;
+    let next_piece = CACHED_GROUPS * GROUP_BYTES;
+    let prepared = prepared.chunks(chunk.len().max(1));
+    for (k, (sums, prepared)) in sums.iter_mut().zip(prepared).enumerate() {
+        let (top, bottom) = sums.split_at_mut(PANEL_ROWS / 2);
+        for (chunk, prepared) in chunk.chunks(CACHED_GROUPS).zip(prepared.chunks(CACHED_GROUPS)) {
+            if only {
+                multiply_half::<0, 2>(chunk, prepared, top, next_piece);
+                multiply_half::<1, 2>(chunk, prepared, bottom, next_piece + 128);
+            } else if k < 2 {
+                multiply_half::<0, 1>(chunk, prepared, top, ahead + k * 128);
+                multiply_half::<1, 1>(chunk, prepared, bottom, ahead + k * 128 + 64);
+            } else {
+                multiply_half::<0, 0>(chunk, prepared, top, 0);
+                multiply_half::<1, 0>(chunk, prepared, bottom, 0);
+            }
+        }
+    }
+}
+
+/// One vector and the upper (0) or lower (1) 32 rows: 4 vectors of 8 rows × 2 half-words are 8 sums, as
+/// many as 16 registers allow beside the operands.
+#[inline]
+#[target_feature(enable = "avx2,aes")]
+fn multiply_half<const HALF: usize, const LINES_AHEAD: usize>(
+    chunk: &[[u8; GROUP_BYTES]],
+    prepared: &[[u32; 4]],
+    sums: &mut [u32],
+    ahead: usize,
+) {
+    let mut sum = [[_mm256_setzero_si256(); 2]; 4];
+    let low_bytes = _mm256_set1_epi16(0x00ff);
+    for (group, words) in chunk.iter().zip(prepared) {
+        for line in 0..LINES_AHEAD {
+            prefetch_second_level(group, ahead + line * 64);
+        }
+        let low_02 = _mm256_set1_epi32(words[0] as i32);
+        let low_13 = _mm256_set1_epi32(words[1] as i32);
+        let high_02 = _mm256_set1_epi32(words[2] as i32);
+        let high_13 = _mm256_set1_epi32(words[3] as i32);
+        let bytes = group.as_chunks::<32>().0;
+        for v in 0..4 {
+            let bytes = load(&bytes[4 * HALF + v]);
+            let columns_02 = _mm256_and_si256(bytes, low_bytes);
+            let columns_13 = _mm256_srli_epi16::<8>(bytes);
+            let low = _mm256_add_epi32(
+                _mm256_madd_epi16(columns_02, low_02),
+                _mm256_madd_epi16(columns_13, low_13),
+            );
+            let high = _mm256_add_epi32(
+                _mm256_madd_epi16(columns_02, high_02),
+                _mm256_madd_epi16(columns_13, high_13),
+            );
+            sum[v][0] = _mm256_add_epi32(sum[v][0], low);
+            sum[v][1] = _mm256_add_epi32(sum[v][1], high);
+        }
+    }
+    for (sums, [low, high]) in sums.as_chunks_mut::<8>().0.iter_mut().zip(sum) {
+        let sum = _mm256_add_epi32(low, _mm256_slli_epi32::<16>(high));
+        store_words(sums, _mm256_add_epi32(load_words(sums), sum));
+    }
+}
+
+/// At least `multiplications` half-word products by the kernel itself, on a chunk that stays in the
+/// first-level cache; returns their number.
+#[target_feature(enable = "avx2,aes")]
+pub(crate) fn multiply_accumulate(multiplications: u64) -> u64 {
+    let chunk = [[3u8; GROUP_BYTES]; CACHED_GROUPS];
+    let prepared = [[5u32; 4]; CACHED_GROUPS];
+    let mut sums = [0; PANEL_ROWS];
+    let per_round = (CACHED_GROUPS * GROUP_BYTES * 2) as u64;
+    let rounds = multiplications.div_ceil(per_round);
+    for _ in 0..rounds {
+        let (chunk, prepared) = std::hint::black_box((&chunk, &prepared));
+        let (top, bottom) = sums.split_at_mut(PANEL_ROWS / 2);
+        multiply_half::<0, 0>(chunk, prepared, top, 0);
+        multiply_half::<1, 0>(chunk, prepared, bottom, 0);
+    }
+    std::hint::black_box(sums);
+    rounds * per_round
+}

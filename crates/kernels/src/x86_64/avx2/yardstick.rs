@@ -1,0 +1,89 @@
+//! Yardsticks with AVX2.
+
+use std::arch::x86_64::*;
+
+pub(crate) use super::byte_matrix::multiply_accumulate;
+use super::keystream::{LANES, encrypt_counters, store_blocks};
+use super::{load, store_words};
+use crate::portable;
+use crate::portable::yardstick::xor_blocks;
+use crate::x86_64::aes_key::round_keys;
+use crate::x86_64::gather::{prefetch_record, record};
+use crate::x86_64::prefetch;
+
+/// How far ahead of the loads a sequential reading prefetches, in bytes.
+const READ_AHEAD: usize = 4096;
+
+/// See [`crate::portable::yardstick::read_sum`].
+#[target_feature(enable = "avx2,aes")]
+pub(crate) fn read_sum(bytes: &[u8]) -> u64 {
+    let (batches, rest) = bytes.as_chunks::<256>();
+    let mut sum = [_mm256_setzero_si256(); 8];
+    for batch in batches {
+        let vectors = batch.as_chunks::<32>().0;
+        for i in 0..8 {
+            if i % 2 == 0 {
+                prefetch(&vectors[i], READ_AHEAD);
+            }
+            sum[i] = _mm256_add_epi64(sum[i], load(&vectors[i]));
+        }
+    }
+    let mut total = portable::yardstick::read_sum(rest);
+    for sum in sum {
+        let mut words = [0u32; 8];
+        store_words(&mut words, sum);
+        for [low, high] in words.as_chunks::<2>().0 {
+            total = total.wrapping_add(u64::from(*low) | u64::from(*high) << 32);
+        }
+    }
+    total
+}
+
+/// See [`crate::portable::yardstick::gather_xor`].
+#[target_feature(enable = "avx2,aes")]
+pub(crate) fn gather_xor(table: &[u8], record_len: usize, positions: &[u64], out: &mut [u8]) {
+    out.fill(0);
+    if let Ok(out) = <&mut [u8; 32]>::try_from(&mut *out) {
+        let mut sum = _mm256_setzero_si256();
+        for (i, &position) in positions.iter().enumerate() {
+            prefetch_record(table, 32, positions, i);
+            let record = record(table, 32, position);
+            sum = _mm256_xor_si256(sum, load(record.as_array().expect("32 bytes")));
+        }
+        // SAFETY: the array has 32 bytes, and the store needs no alignment.
+        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), sum) };
+        return;
+    }
+    for (i, &position) in positions.iter().enumerate() {
+        prefetch_record(table, record_len, positions, i);
+        // Compiled for AVX2, this loop needs no help.
+        for (sum, byte) in out.iter_mut().zip(record(table, record_len, position)) {
+            *sum ^= byte;
+        }
+    }
+}
+
+/// See [`crate::portable::yardstick::aes_blocks`].
+#[target_feature(enable = "avx2,aes")]
+pub(crate) fn aes_blocks(key: &[u8; 16], blocks: u64) -> [u8; 16] {
+    let keys = round_keys(key);
+    let batch = LANES as u64;
+    let mut counter = _mm_setzero_si128();
+    let mut sum = _mm_setzero_si128();
+    for _ in 0..blocks / batch {
+        for block in encrypt_counters(&keys, &mut counter) {
+            sum = _mm_xor_si128(sum, block);
+        }
+    }
+    // What is left is less than a batch: through the ordinary keystream.
+    let mut words = [0u32; 4 * LANES];
+    let words = &mut words[..4 * (blocks % batch) as usize];
+    super::keystream::aes128_ctr_words(key, blocks - blocks % batch, words);
+    let mut total = xor_blocks(words);
+    let mut words = [0; 4 * LANES];
+    let mut last = [_mm_setzero_si128(); LANES];
+    last[0] = sum;
+    store_blocks(&mut words, last);
+    total ^= xor_blocks(&words);
+    total.to_le_bytes()
+}

@@ -1,0 +1,190 @@
+//! Counter-mode keystream with vector AES: four blocks in a vector, eight vectors under way, because a
+//! round takes several cycles but a new one can begin in each.
+
+use std::arch::x86_64::*;
+
+use zeroize::Zeroizing;
+
+use super::{load_words, store_words};
+use crate::keystream::BLOCK_WORDS;
+use crate::x86_64::aes_key::round_keys;
+use crate::x86_64::prefetch;
+
+/// Vectors under way.
+pub(super) const LANES: usize = 8;
+/// Blocks of one vector.
+pub(super) const VECTOR_BLOCKS: usize = 4;
+/// Words of one vector.
+const VECTOR_WORDS: usize = VECTOR_BLOCKS * BLOCK_WORDS;
+/// Rows of the keystream matrix multiplied at a time: one vector of each is under way.
+const ROWS: usize = LANES;
+
+/// An expanded key, each round key in all four lanes.
+pub(super) struct Cipher {
+    keys: [__m512i; 11],
+}
+
+impl Cipher {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+    pub(super) fn new(key: &[u8; 16]) -> Cipher {
+        let narrow = round_keys(key);
+        let mut keys = [_mm512_setzero_si512(); 11];
+        for r in 0..11 {
+            keys[r] = _mm512_broadcast_i32x4(narrow[r]);
+        }
+        Cipher { keys }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+    pub(super) fn encrypt(&self, blocks: &mut [__m512i; LANES]) {
+        for block in blocks.iter_mut() {
+            *block = _mm512_xor_si512(*block, self.keys[0]);
+        }
+        for key in &self.keys[1..10] {
+            for block in blocks.iter_mut() {
+                *block = _mm512_aesenc_epi128(*block, *key);
+            }
+        }
+        for block in blocks.iter_mut() {
+            *block = _mm512_aesenclast_epi128(*block, self.keys[10]);
+        }
+    }
+}
+
+/// The counter blocks `block..block + 4`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(super) fn counters(block: u64) -> __m512i {
+    _mm512_add_epi64(each_block(block), _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0))
+}
+
+/// The same number in the counter half of four blocks.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(super) fn each_block(number: u64) -> __m512i {
+    let number = number as i64;
+    _mm512_set_epi64(0, number, 0, number, 0, number, 0, number)
+}
+
+/// See [`crate::portable::keystream::aes128_ctr_words`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn aes128_ctr_words(key: &[u8; 16], first_block: u64, out: &mut [u32]) {
+    const BATCH: usize = LANES * VECTOR_WORDS;
+    let cipher = Cipher::new(key);
+    let mut counter = counters(first_block);
+    let step = each_block(VECTOR_BLOCKS as u64);
+    let (batches, rest) = out.as_chunks_mut::<BATCH>();
+    for batch in batches {
+        keystream_batch(&cipher, &mut counter, step, batch);
+    }
+    if !rest.is_empty() {
+        let mut batch = [0; BATCH];
+        keystream_batch(&cipher, &mut counter, step, &mut batch);
+        rest.copy_from_slice(&batch[..rest.len()]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn keystream_batch(
+    cipher: &Cipher,
+    counter: &mut __m512i,
+    step: __m512i,
+    out: &mut [u32; LANES * VECTOR_WORDS],
+) {
+    let mut blocks = [_mm512_setzero_si512(); LANES];
+    for block in &mut blocks {
+        *block = *counter;
+        *counter = _mm512_add_epi64(*counter, step);
+    }
+    cipher.encrypt(&mut blocks);
+    for (words, block) in out.as_chunks_mut::<VECTOR_WORDS>().0.iter_mut().zip(blocks) {
+        store_words(words, block);
+    }
+}
+
+/// See [`crate::portable::keystream::keystream_times_vector`].
+///
+/// Eight rows advance together, 16 columns at a time. A row of fewer columns than a multiple of 16 runs
+/// into the next row's keystream, where the vector's copy is padded with zeros; likewise the last rows
+/// are computed eight at a time and the surplus dropped.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn keystream_times_vector(
+    key: &[u8; 16],
+    first_block: u64,
+    vector: &[u32],
+    out: &mut [u32],
+) {
+    let cipher = Cipher::new(key);
+    let row_blocks = (vector.len() / BLOCK_WORDS) as u64;
+    let mut padded =
+        Zeroizing::new(vec![[0u32; VECTOR_WORDS]; vector.len().div_ceil(VECTOR_WORDS)]);
+    padded.as_flattened_mut()[..vector.len()].copy_from_slice(vector);
+
+    let mut row_offset = [_mm512_setzero_si512(); ROWS];
+    for (r, offset) in row_offset.iter_mut().enumerate() {
+        *offset = each_block(row_blocks.wrapping_mul(r as u64));
+    }
+    let step = each_block(VECTOR_BLOCKS as u64);
+    let mut block = first_block;
+    for out in out.chunks_mut(ROWS) {
+        let mut counter = counters(block);
+        let mut sum = [_mm512_setzero_si512(); ROWS];
+        for words in padded.iter() {
+            let words = load_words(words);
+            let mut blocks = [_mm512_setzero_si512(); ROWS];
+            for r in 0..ROWS {
+                blocks[r] = _mm512_add_epi64(counter, row_offset[r]);
+            }
+            counter = _mm512_add_epi64(counter, step);
+            cipher.encrypt(&mut blocks);
+            for r in 0..ROWS {
+                sum[r] = _mm512_add_epi32(sum[r], _mm512_mullo_epi32(blocks[r], words));
+            }
+        }
+        for (out, sum) in out.iter_mut().zip(sum) {
+            *out = _mm512_reduce_add_epi32(sum) as u32;
+        }
+        block = block.wrapping_add(row_blocks.wrapping_mul(ROWS as u64));
+    }
+}
+
+/// See [`crate::portable::keystream::words_times_vector`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn words_times_vector(matrix: &[u32], vector: &[u32], out: &mut [u32]) {
+    const BATCH: usize = 4 * VECTOR_WORDS;
+    let width = vector.len();
+    let (vector_batches, vector_rest) = vector.as_chunks::<BATCH>();
+    for (j, out) in out.iter_mut().enumerate() {
+        let (batches, rest) = matrix[j * width..(j + 1) * width].as_chunks::<BATCH>();
+        let mut sum = [_mm512_setzero_si512(); 4];
+        for (row, vector) in batches.iter().zip(vector_batches) {
+            let (row, vector) =
+                (row.as_chunks::<VECTOR_WORDS>().0, vector.as_chunks::<VECTOR_WORDS>().0);
+            for i in 0..4 {
+                prefetch(&row[i], 4096);
+                let product = _mm512_mullo_epi32(load_words(&row[i]), load_words(&vector[i]));
+                sum[i] = _mm512_add_epi32(sum[i], product);
+            }
+        }
+        for (row, vector) in rest.chunks(VECTOR_WORDS).zip(vector_rest.chunks(VECTOR_WORDS)) {
+            let product = _mm512_mullo_epi32(load_up_to(row), load_up_to(vector));
+            sum[0] = _mm512_add_epi32(sum[0], product);
+        }
+        let low = _mm512_add_epi32(sum[0], sum[1]);
+        let high = _mm512_add_epi32(sum[2], sum[3]);
+        *out = _mm512_reduce_add_epi32(_mm512_add_epi32(low, high)) as u32;
+    }
+}
+
+/// Up to 16 words, filled up with zeros.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn load_up_to(words: &[u32]) -> __m512i {
+    assert!(words.len() <= VECTOR_WORDS);
+    let mask = ((1u32 << words.len()) - 1) as __mmask16;
+    // SAFETY: the mask selects the slice's own words, and a masked load touches nothing else.
+    unsafe { _mm512_maskz_loadu_epi32(mask, words.as_ptr().cast()) }
+}

@@ -1,0 +1,34 @@
+//! AVX-512 with VNNI and vector AES: 64-byte vectors, 32 registers.
+//!
+//! All functions here are enabled for the same set of features, those that
+//! [`Arm::Avx512`](crate::Arm::Avx512) stands for, so that they inline into each other.
+
+pub(crate) mod byte_matrix;
+pub(crate) mod keystream;
+pub(crate) mod yardstick;
+
+use std::arch::x86_64::*;
+
+/// Loads a vector; no alignment needed.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load(bytes: &[u8; 64]) -> __m512i {
+    // SAFETY: the array has 64 bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+/// Loads a vector of words; no alignment needed.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_words(words: &[u32; 16]) -> __m512i {
+    // SAFETY: the array has 64 bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
+/// Stores a vector of words; no alignment needed.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_words(words: &mut [u32; 16], vector: __m512i) {
+    // SAFETY: the array has 64 bytes, and the store needs no alignment.
+    unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) }
+}

@@ -1,0 +1,85 @@
+//! Sums of parts and their products, for [`byte_matrix::strassen`](crate::byte_matrix).
+
+use std::arch::x86_64::*;
+
+use super::{load_words, store_words};
+use crate::byte_matrix::{GROUP_BYTES, PANEL_ROWS, WideGroup};
+use crate::portable::strassen as portable;
+
+/// See [`portable::sum_groups`], which the compiler vectorises for this arm.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn sum_groups(plus: &[&[[u8; GROUP_BYTES]]], minus: &[&[[u8; GROUP_BYTES]]], out: &mut [WideGroup]) {
+    portable::sum_groups(plus, minus, out);
+}
+
+/// See [`portable::sum_words`], which the compiler vectorises for this arm.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn sum_words(plus: &[&[u32]], minus: &[&[u32]], out: &mut [u32]) {
+    portable::sum_words(plus, minus, out);
+}
+
+/// See [`portable::accumulate_words`], which the compiler vectorises for this arm.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn accumulate_words(words: &[u32], minus: bool, out: &mut [u32]) {
+    portable::accumulate_words(words, minus, out);
+}
+
+/// See [`portable::multiply_wide`]; the prepared form is that of AVX2, half-words in pairs. Two vectors at a time: 2 × 2 halves × 64 rows are
+/// 16 sums in registers.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn multiply_wide(wide: &[WideGroup], prepared: &[[u32; 4]], sums: &mut [[u32; PANEL_ROWS]]) {
+    assert_eq!(prepared.len(), wide.len() * sums.len());
+    if wide.is_empty() {
+        return;
+    }
+    let (pairs, rest) = sums.as_chunks_mut::<2>();
+    let mut prepared = prepared.chunks_exact(wide.len());
+    let mut next = || prepared.next().expect("there are as many as vectors");
+    for sums in pairs {
+        multiply_vectors::<2>(wide, [next(), next()], sums);
+    }
+    if let [sums] = rest {
+        multiply_vectors::<1>(wide, [next()], std::array::from_mut(sums));
+    }
+}
+
+/// A pair of products of half-words fits 32 bits (see the bound at the end of the driver); `vpdpwssd` adds it modulo 2³².
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn multiply_vectors<const VECTORS: usize>(
+    wide: &[WideGroup],
+    prepared: [&[[u32; 4]]; VECTORS],
+    sums: &mut [[u32; PANEL_ROWS]; VECTORS],
+) {
+    let mut low = [[_mm512_setzero_si512(); 4]; VECTORS];
+    let mut high = low;
+    let prepared = prepared.map(|prepared| &prepared[..wide.len()]);
+    for (g, group) in wide.iter().enumerate() {
+        for (half, rows) in group.iter().enumerate() {
+            let rows: [__m512i; 4] = std::array::from_fn(|v| load_half_words(rows, v));
+            for k in 0..VECTORS {
+                let low_digits = _mm512_set1_epi32(prepared[k][g][half] as i32);
+                let high_digits = _mm512_set1_epi32(prepared[k][g][2 + half] as i32);
+                for v in 0..4 {
+                    low[k][v] = _mm512_dpwssd_epi32(low[k][v], rows[v], low_digits);
+                    high[k][v] = _mm512_dpwssd_epi32(high[k][v], rows[v], high_digits);
+                }
+            }
+        }
+    }
+    for ((sums, low), high) in sums.iter_mut().zip(low).zip(high) {
+        for ((words, low), high) in sums.as_chunks_mut::<16>().0.iter_mut().zip(low).zip(high) {
+            let sum = _mm512_add_epi32(low, _mm512_slli_epi32::<16>(high));
+            store_words(words, _mm512_add_epi32(load_words(words), sum));
+        }
+    }
+}
+
+/// The sixteen rows numbered `v` of one half of a group.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_half_words(rows: &[i16; 2 * PANEL_ROWS], v: usize) -> __m512i {
+    let half_words = &rows.as_chunks::<32>().0[v];
+    // SAFETY: the array has 64 bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(half_words.as_ptr().cast()) }
+}

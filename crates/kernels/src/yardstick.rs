@@ -1,0 +1,73 @@
+//! Loops that show what one core of this machine can do at most.
+//!
+//! A benchmark reports a scheme beside the limit that binds it: the speed at which memory can be read
+//! in order or at random, at which AES blocks can be made, at which bytes can be multiplied. Each loop
+//! returns a value that depends on all its work, so that no compiler can leave any of it out.
+
+use std::hint::black_box;
+
+use crate::dispatch::Kernels;
+
+/// A position beyond the end of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("position {position} lies outside a table of {records} records")]
+pub struct PositionOutOfRange {
+    /// The offending position.
+    pub position: u64,
+    /// The number of records in the table.
+    pub records: u64,
+}
+
+impl Kernels {
+    /// The sum modulo 2⁶⁴ of the 64-bit little-endian words of `bytes` (the last filled up with
+    /// zeros): one sequential reading, with every byte loaded.
+    pub fn read_sum(self, bytes: &[u8]) -> u64 {
+        self.read_sum_dispatch(bytes)
+    }
+
+    /// XORs the records at `positions` (in records; repeats count) into `out`, which it overwrites. The
+    /// table is `table.len() / record_len` records of `record_len` bytes. Records are prefetched some
+    /// positions ahead, so that many reads are under way at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionOutOfRange`] for the first position outside the table; `out` is then unchanged.
+    ///
+    /// # Panics
+    ///
+    /// If `record_len` is 0 or `out.len()` is not `record_len`.
+    pub fn gather_xor(
+        self,
+        table: &[u8],
+        record_len: usize,
+        positions: &[u64],
+        out: &mut [u8],
+    ) -> Result<(), PositionOutOfRange> {
+        assert!(record_len > 0, "records have at least one byte");
+        assert_eq!(out.len(), record_len, "the sum is as long as a record");
+        let records = (table.len() / record_len) as u64;
+        if let Some(&position) = positions.iter().find(|&&position| position >= records) {
+            return Err(PositionOutOfRange { position, records });
+        }
+        self.gather_xor_dispatch(table, record_len, positions, out);
+        Ok(())
+    }
+
+    /// Encrypts the counter blocks `0..blocks` with AES-128 under the key of zeros, in registers, and
+    /// returns the XOR of the results. The counter block is that of [`keystream`](crate::keystream).
+    pub fn aes_blocks(self, blocks: u64) -> [u8; 16] {
+        black_box(self.aes_blocks_dispatch(&[0; 16], black_box(blocks)))
+    }
+
+    /// Multiplies bytes by signed digits and adds up, in registers and the first-level cache, with what
+    /// [`multiply`](Kernels::multiply) uses on this arm: with AVX-512 the bare instruction, else its inner
+    /// loop. Makes at least
+    /// `multiplications` byte-sized multiply-accumulates and returns how many it made; the AVX2 arm
+    /// multiplies half-words and counts each as one.
+    ///
+    /// On the AVX-512 arm [`multiply`](Kernels::multiply) needs four of them for each byte of the
+    /// matrix and each query, on the AVX2 arm two, on the portable arm one.
+    pub fn multiply_accumulate_peak(self, multiplications: u64) -> u64 {
+        black_box(self.multiply_accumulate_dispatch(black_box(multiplications)))
+    }
+}

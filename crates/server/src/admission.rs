@@ -1,0 +1,287 @@
+//! What every request passes on its way in, and every response on its way out: slots, a deadline, a watch over clients that do not read, and the counting.
+//!
+//! A request that finds no free slot is refused with RESOURCE_EXHAUSTED before its body is read, so that being overloaded costs little. A slot is free again when
+//! the response has been sent to its end, or given up.
+//!
+//! A client that does not read its response would hold a slot and the memory behind it for ever: HTTP/2 lets it stay connected, and answer pings, while its
+//! window is closed. So a response that makes no progress for the *stall limit* costs its client the connection.
+
+use crate::connections::ConnectionHandle;
+use crate::observe::Metrics;
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use privet_wire::StatusCode;
+use prometheus_client::metrics::counter::Counter;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::AbortHandle;
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+/// The limits of [`ServerConfig`](crate::ServerConfig) that requests meet here.
+#[derive(Clone, Copy)]
+pub(crate) struct AdmissionLimits {
+    pub(crate) max_concurrent_requests: usize,
+    pub(crate) max_concurrent_fetches: usize,
+    pub(crate) request_deadline: Duration,
+    pub(crate) stall_limit: Duration,
+}
+
+/// Puts [`Admitted`] around a service. All clones share their slots.
+#[derive(Clone)]
+pub(crate) struct AdmissionLayer(Arc<Admission>);
+
+struct Admission {
+    requests: Arc<Semaphore>,
+    fetches: Arc<Semaphore>,
+    limits: AdmissionLimits,
+    metrics: Arc<Metrics>,
+}
+
+impl AdmissionLayer {
+    pub(crate) fn new(limits: AdmissionLimits, metrics: Arc<Metrics>) -> Self {
+        Self(Arc::new(Admission {
+            requests: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
+            fetches: Arc::new(Semaphore::new(limits.max_concurrent_fetches)),
+            limits,
+            metrics,
+        }))
+    }
+}
+
+impl<S> Layer<S> for AdmissionLayer {
+    type Service = Admitted<S>;
+
+    fn layer(&self, inner: S) -> Admitted<S> {
+        Admitted { inner, admission: Arc::clone(&self.0) }
+    }
+}
+
+/// A service behind the slots.
+#[derive(Clone)]
+pub(crate) struct Admitted<S> {
+    inner: S,
+    admission: Arc<Admission>,
+}
+
+impl<S> Service<Request<Body>> for Admitted<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        // The service that was polled ready is the one to call; its clone is not ready yet.
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
+        let admission = Arc::clone(&self.admission);
+        let mut outcome =
+            Outcome::new(method(request.uri().path()), Arc::clone(&admission.metrics));
+        let slot = match admission.slot(outcome.method) {
+            Ok(slot) => slot,
+            Err(refusal) => {
+                outcome.end(StatusCode::ResourceExhausted);
+                return Box::pin(async move { Ok(refusal.into_http()) });
+            }
+        };
+        let (bytes_in, bytes_out) = admission.metrics.body_bytes(outcome.method);
+        let connection = request.extensions().get::<ConnectionHandle>().cloned();
+        let request = request.map(|body| Body::new(Counted { body, bytes: bytes_in }));
+        Box::pin(async move {
+            let limits = admission.limits;
+            let Ok(response) =
+                tokio::time::timeout(limits.request_deadline, inner.call(request)).await
+            else {
+                outcome.end(StatusCode::DeadlineExceeded);
+                let status =
+                    Status::deadline_exceeded("the server did not answer in time; try again later");
+                return Ok(status.into_http());
+            };
+            let response = response?;
+            outcome.status = status_in(response.headers());
+            let progress = Arc::new(AtomicU64::new(0));
+            let watch = connection.filter(|_| !response.body().is_end_stream()).map(|connection| {
+                let watched = Arc::clone(&progress);
+                tokio::spawn(close_when_stalled(watched, limits.stall_limit, connection))
+                    .abort_handle()
+            });
+            Ok(response.map(|body| {
+                Body::new(Sent { body, bytes: bytes_out, progress, watch, outcome, _slot: slot })
+            }))
+        })
+    }
+}
+
+impl Admission {
+    fn slot(&self, method: &'static str) -> Result<OwnedSemaphorePermit, Status> {
+        let (slots, reason, limit) = match method {
+            "Fetch" => (&self.fetches, "fetches", self.limits.max_concurrent_fetches),
+            _ => (&self.requests, "requests", self.limits.max_concurrent_requests),
+        };
+        Arc::clone(slots).try_acquire_owned().map_err(|_| {
+            self.metrics.shed(reason);
+            Status::resource_exhausted(format!(
+                "the server is busy: {limit} {reason} are under way already; try again in a moment"
+            ))
+        })
+    }
+}
+
+/// A method's name as it is counted. One word for everything unknown: a client must not be able to invent metrics.
+fn method(path: &str) -> &'static str {
+    match path {
+        "/privet.v1.Privet/Describe" => "Describe",
+        "/privet.v1.Privet/Fetch" => "Fetch",
+        "/privet.v1.Privet/Answer" => "Answer",
+        _ => "other",
+    }
+}
+
+fn status_in(headers: &HeaderMap) -> Option<StatusCode> {
+    let number = headers.get("grpc-status")?.to_str().ok()?.parse().ok()?;
+    Some(StatusCode::from_number(number))
+}
+
+/// Closes the connection once a whole `limit` goes by without progress. Aborted when the response ends.
+async fn close_when_stalled(
+    progress: Arc<AtomicU64>,
+    limit: Duration,
+    connection: ConnectionHandle,
+) {
+    let mut before = progress.load(Ordering::Relaxed);
+    loop {
+        tokio::time::sleep(limit).await;
+        let now = progress.load(Ordering::Relaxed);
+        if now == before {
+            tracing::info!("a client does not read its response; its connection is closed");
+            connection.close();
+            return;
+        }
+        before = now;
+    }
+}
+
+/// Counts a request when it ends, however it ends.
+struct Outcome {
+    method: &'static str,
+    started: Instant,
+    status: Option<StatusCode>,
+    metrics: Arc<Metrics>,
+}
+
+impl Outcome {
+    fn new(method: &'static str, metrics: Arc<Metrics>) -> Self {
+        Self { method, started: Instant::now(), status: None, metrics }
+    }
+
+    fn end(mut self, status: StatusCode) {
+        self.status = Some(status);
+    }
+}
+
+impl Drop for Outcome {
+    fn drop(&mut self) {
+        // Without a status it was given up by the client, or with its connection.
+        let status = self.status.unwrap_or(StatusCode::Cancelled);
+        let elapsed = self.started.elapsed();
+        self.metrics.request(self.method, status, elapsed);
+        tracing::debug!(
+            method = self.method,
+            status = status.name(),
+            seconds = elapsed.as_secs_f64(),
+            "request"
+        );
+    }
+}
+
+/// A request body whose bytes are counted.
+struct Counted {
+    body: Body,
+    bytes: Counter,
+}
+
+impl HttpBody for Counted {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame
+            && let Some(data) = frame.data_ref()
+        {
+            self.bytes.inc_by(data.len() as u64);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A response body: counts bytes, reports progress, learns the status from the trailers, and keeps the slot until it is sent.
+struct Sent {
+    body: Body,
+    bytes: Counter,
+    progress: Arc<AtomicU64>,
+    watch: Option<AbortHandle>,
+    outcome: Outcome,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl HttpBody for Sent {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        self.progress.fetch_add(1, Ordering::Relaxed);
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame {
+            if let Some(data) = frame.data_ref() {
+                self.bytes.inc_by(data.len() as u64);
+            } else if let Some(trailers) = frame.trailers_ref() {
+                self.outcome.status = status_in(trailers);
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        if let Some(watch) = &self.watch {
+            watch.abort();
+        }
+    }
+}

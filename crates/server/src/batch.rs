@@ -1,0 +1,251 @@
+//! The queue in front of the compute thread: queries of different clients, answered in one pass over the table.
+//!
+//! A pass is bound by reading the table from memory, and several queries share one reading, so queries for the same table and role are collected and
+//! answered together:
+//!
+//! - The first query of a batch waits at most the *window* for others to join. Under light load a query therefore takes a pass and a window; there is nothing
+//!   to gain, and two milliseconds are lost. A window of zero loses nothing and gathers nothing by waiting.
+//! - A batch that is full does not wait.
+//! - While a pass runs, queries gather anyway. The window counts from a query's arrival, so those that arrived during a pass longer than the window start the
+//!   next one at once. Under heavy load the window no longer matters: batches are as large as the load makes them.
+//!
+//! There is one compute thread, whatever the number of tables, because each pass is given all of the machine: two at once would only share its memory bandwidth.
+//! Tables take turns by age: the batch that is due longest goes first, so none starves.
+//!
+//! A query whose caller has gone (connection lost, deadline passed) is dropped when its turn comes, before anything is computed. A query that does not
+//! parse gets an error of its own and leaves the others of its batch alone.
+
+use crate::observe::Metrics;
+use bytes::Bytes;
+use privet_core::{Error, Result};
+use privet_schemes::contract::Role;
+use privet_schemes::registry::ErasedServer;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// What queries may be answered together: those for one table, scheme and role.
+pub(crate) struct Lane {
+    pub(crate) table: String,
+    pub(crate) server: Arc<dyn ErasedServer>,
+    pub(crate) role: Role,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct BatchSettings {
+    pub(crate) window: Duration,
+    pub(crate) max_batch: usize,
+    pub(crate) queue_limit: usize,
+}
+
+/// The queue and its compute thread.
+pub(crate) struct Batcher {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    lanes: Vec<Lane>,
+    settings: BatchSettings,
+    metrics: Arc<Metrics>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    queues: Vec<VecDeque<Job>>,
+    waiting: usize,
+    stopped: bool,
+}
+
+struct Job {
+    query: Bytes,
+    arrived: Instant,
+    reply: oneshot::Sender<Result<Vec<u8>>>,
+}
+
+impl Batcher {
+    /// Starts the compute thread for `lanes`.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no thread.
+    pub(crate) fn start(
+        lanes: Vec<Lane>,
+        settings: BatchSettings,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self> {
+        let queues = lanes.iter().map(|_| VecDeque::new()).collect();
+        let state = Mutex::new(State { queues, waiting: 0, stopped: false });
+        let shared = Arc::new(Shared { lanes, settings, metrics, state, changed: Condvar::new() });
+        let compute = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("privet-compute".to_owned())
+            .spawn(move || compute.run())
+            .map_err(|source| {
+                Error::unavailable("the system gives no thread to compute on").caused_by(source)
+            })?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Queues a query for the lane numbered `lane` and waits for its answer. Dropping the future takes the query back.
+    ///
+    /// # Errors
+    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; what the scheme says of the query itself.
+    pub(crate) async fn answer(&self, lane: usize, query: Bytes) -> Result<Vec<u8>> {
+        let answer = self.shared.enqueue(lane, query)?;
+        answer.await.map_err(|_| {
+            Error::unavailable("the server is stopping; ask again later or ask another one")
+        })?
+    }
+
+    /// Stops the compute thread after the pass that it is at, and waits for it. Queries still waiting get an error.
+    pub(crate) fn stop(&self) {
+        {
+            let mut state = self.shared.lock();
+            state.stopped = true;
+            state.queues.iter_mut().for_each(VecDeque::clear);
+            state.waiting = 0;
+            self.shared.metrics.queue_depth.set(0);
+        }
+        self.shared.changed.notify_all();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the compute thread panicked");
+        }
+    }
+}
+
+impl Drop for Batcher {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that can panic runs under the lock, so a poisoned state is still whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enqueue(&self, lane: usize, query: Bytes) -> Result<oneshot::Receiver<Result<Vec<u8>>>> {
+        let (reply, answer) = oneshot::channel();
+        let mut state = self.lock();
+        if state.stopped {
+            // The reply is dropped, which the caller reads as a server that is stopping.
+            return Ok(answer);
+        }
+        if state.waiting >= self.settings.queue_limit {
+            drop(state);
+            self.metrics.shed("queue");
+            return Err(Error::exhausted(format!(
+                "the server is busy: {} queries are waiting already; try again in a moment",
+                self.settings.queue_limit
+            )));
+        }
+        state.waiting += 1;
+        state.queues[lane].push_back(Job { query, arrived: Instant::now(), reply });
+        self.metrics.queue_depth.set(state.waiting as i64);
+        drop(state);
+        self.changed.notify_all();
+        Ok(answer)
+    }
+
+    fn run(&self) {
+        while let Some((lane, jobs)) = self.next_batch() {
+            self.compute(&self.lanes[lane], jobs);
+        }
+    }
+
+    /// Waits until a batch is due and takes it. `None` once stopped.
+    fn next_batch(&self) -> Option<(usize, Vec<Job>)> {
+        let mut state = self.lock();
+        loop {
+            if state.stopped {
+                return None;
+            }
+            state = match self.next_due(&state) {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some((lane, due)) => {
+                    let wait = due.saturating_duration_since(Instant::now());
+                    if wait.is_zero() {
+                        let jobs = self.take(&mut state, lane);
+                        if !jobs.is_empty() {
+                            return Some((lane, jobs));
+                        }
+                        state
+                    } else {
+                        self.changed
+                            .wait_timeout(state, wait)
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .0
+                    }
+                }
+            };
+        }
+    }
+
+    /// The lane whose batch is due first, and when.
+    fn next_due(&self, state: &State) -> Option<(usize, Instant)> {
+        let due = |queue: &VecDeque<Job>| {
+            let full = queue.len() >= self.settings.max_batch;
+            queue
+                .front()
+                .map(|job| if full { job.arrived } else { job.arrived + self.settings.window })
+        };
+        let dues =
+            state.queues.iter().enumerate().filter_map(|(lane, queue)| Some((lane, due(queue)?)));
+        dues.min_by_key(|(_, due)| *due)
+    }
+
+    /// The oldest queries of a lane whose callers are still there, at most a batch.
+    fn take(&self, state: &mut State, lane: usize) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        while jobs.len() < self.settings.max_batch
+            && let Some(job) = state.queues[lane].pop_front()
+        {
+            state.waiting -= 1;
+            if !job.reply.is_closed() {
+                jobs.push(job);
+            }
+        }
+        self.metrics.queue_depth.set(state.waiting as i64);
+        jobs
+    }
+
+    fn compute(&self, lane: &Lane, jobs: Vec<Job>) {
+        let started = Instant::now();
+        let queries: Vec<&[u8]> = jobs.iter().map(|job| &*job.query).collect();
+        // A panic here is a bug of a scheme. It must cost these queries their answers, not everybody the server.
+        let answers = catch_unwind(AssertUnwindSafe(|| lane.server.answer(lane.role, &queries)));
+        let Ok(answers) = answers else {
+            tracing::error!(
+                table = lane.table,
+                queries = jobs.len(),
+                "a pass panicked; its queries are not answered"
+            );
+            let bug = || Error::unavailable("the server failed to answer; this is a bug in it");
+            jobs.into_iter().for_each(|job| drop(job.reply.send(Err(bug()))));
+            return;
+        };
+        let elapsed = started.elapsed();
+        self.metrics.pass(&lane.table, jobs.len(), elapsed);
+        tracing::debug!(
+            table = lane.table,
+            queries = jobs.len(),
+            seconds = elapsed.as_secs_f64(),
+            "pass"
+        );
+        for (job, answer) in jobs.into_iter().zip(answers) {
+            // The caller may have gone meanwhile.
+            let _ = job.reply.send(answer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+use super::*;
+use privet_core::{Blame, Epoch, TableDigest, TableId, TableIdentity, TableShape};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::{Precomputed, SchemePlan};
+use std::sync::mpsc;
+
+/// A scheme whose answer is the query backwards. It refuses queries that begin with 255 and panics on those that begin with 254.
+struct Mirror {
+    plan: SchemePlan,
+    /// The batches it was given, with their role.
+    seen: Mutex<Vec<(u8, Vec<Vec<u8>>)>>,
+    /// Where it says that a pass begins, and waits to be let through. Without it, it does neither.
+    gate: Option<(mpsc::Sender<()>, Mutex<mpsc::Receiver<()>>)>,
+}
+
+/// The test's end of a gate.
+struct Gate {
+    began: mpsc::Receiver<()>,
+    open: mpsc::Sender<()>,
+}
+
+impl Mirror {
+    fn new(gated: bool) -> (Arc<Self>, Gate) {
+        let shape = TableShape::new(4, 1).unwrap();
+        let identity = TableIdentity {
+            id: TableId([0; 16]),
+            epoch: Epoch(0),
+            digest: TableDigest([0; 32]),
+            shape,
+        };
+        let plan =
+            SchemePlan::from_announcement(SchemeId::SimplePir, &identity, &2u64.to_le_bytes())
+                .unwrap();
+        let (begin, began) = mpsc::channel();
+        let (open, opened) = mpsc::channel();
+        let gate = gated.then(|| (begin, Mutex::new(opened)));
+        (Arc::new(Self { plan, seen: Mutex::new(Vec::new()), gate }), Gate { began, open })
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        self.seen.lock().unwrap().iter().map(|(_, queries)| queries.len()).collect()
+    }
+}
+
+impl ErasedServer for Mirror {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn precompute(&self, _progress: &(dyn Fn(f64) + Sync)) -> Result<Option<Precomputed>> {
+        Ok(None)
+    }
+
+    fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
+        self.seen
+            .lock()
+            .unwrap()
+            .push((role.0, queries.iter().map(|query| query.to_vec()).collect()));
+        if let Some((begin, opened)) = &self.gate {
+            begin.send(()).unwrap();
+            opened.lock().unwrap().recv().unwrap();
+        }
+        assert!(queries.iter().all(|query| query.first() != Some(&254)), "planted");
+        let answer = |query: &&[u8]| match query.first() {
+            Some(255) => Err(Error::invalid_message("planted")),
+            _ => Ok(query.iter().rev().copied().collect()),
+        };
+        queries.iter().map(answer).collect()
+    }
+
+    fn extra_bytes(&self) -> u64 {
+        0
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+const NO_WINDOW: BatchSettings =
+    BatchSettings { window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
+
+fn batcher(mirror: &Arc<Mirror>, roles: u8, settings: BatchSettings) -> Batcher {
+    let lane =
+        |role| Lane { table: "mirror".into(), server: Arc::clone(mirror) as _, role: Role(role) };
+    Batcher::start((0..roles).map(lane).collect(), settings, Arc::new(Metrics::new())).unwrap()
+}
+
+/// Queues a query at once; its answer is to be awaited.
+fn ask(batcher: &Batcher, lane: usize, query: &[u8]) -> oneshot::Receiver<Result<Vec<u8>>> {
+    batcher.shared.enqueue(lane, Bytes::copy_from_slice(query)).unwrap()
+}
+
+fn answer(receiver: oneshot::Receiver<Result<Vec<u8>>>) -> Result<Vec<u8>> {
+    receiver.blocking_recv().unwrap()
+}
+
+#[test]
+fn queries_that_come_during_a_pass_are_answered_by_the_next_one_up_to_a_batch() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 1, NO_WINDOW);
+    let first = ask(&batcher, 0, &[0, 1]);
+    gate.began.recv().unwrap();
+    let others: Vec<_> = (1..=10).map(|number| ask(&batcher, 0, &[number, 7])).collect();
+    for _ in 0..4 {
+        gate.open.send(()).unwrap();
+    }
+    assert_eq!(answer(first).unwrap(), [1, 0]);
+    for (number, other) in (1..=10).zip(others) {
+        assert_eq!(answer(other).unwrap(), [7, number]);
+    }
+    assert_eq!(mirror.sizes(), [1, 4, 4, 2]);
+}
+
+#[test]
+fn the_first_query_waits_a_window_for_others() {
+    let (mirror, _gate) = Mirror::new(false);
+    let window = Duration::from_millis(200);
+    let batcher = batcher(&mirror, 1, BatchSettings { window, ..NO_WINDOW });
+    let started = Instant::now();
+    let both = [ask(&batcher, 0, &[1]), ask(&batcher, 0, &[2])];
+    both.into_iter().for_each(|one| drop(answer(one).unwrap()));
+    assert!(started.elapsed() >= window);
+    assert_eq!(mirror.sizes(), [2]);
+}
+
+#[test]
+fn a_full_batch_does_not_wait() {
+    let (mirror, _gate) = Mirror::new(false);
+    let window = Duration::from_secs(3600);
+    let batcher = batcher(&mirror, 1, BatchSettings { window, ..NO_WINDOW });
+    let full: Vec<_> = (0..4).map(|number| ask(&batcher, 0, &[number])).collect();
+    // Waiting for the window would take an hour.
+    full.into_iter().for_each(|one| drop(answer(one).unwrap()));
+    assert_eq!(mirror.sizes(), [4]);
+}
+
+#[test]
+fn a_query_whose_caller_has_gone_is_not_computed() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 1, NO_WINDOW);
+    let first = ask(&batcher, 0, &[0]);
+    gate.began.recv().unwrap();
+    let gone: Vec<_> = (1..=6).map(|number| ask(&batcher, 0, &[number])).collect();
+    let stays = ask(&batcher, 0, &[9]);
+    drop(gone);
+    gate.open.send(()).unwrap();
+    gate.open.send(()).unwrap();
+    answer(first).unwrap();
+    assert_eq!(answer(stays).unwrap(), [9]);
+    let seen = mirror.seen.lock().unwrap();
+    assert_eq!(*seen, [(0, vec![vec![0]]), (0, vec![vec![9]])]);
+}
+
+#[test]
+fn a_query_that_does_not_parse_fails_alone() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 1, NO_WINDOW);
+    let first = ask(&batcher, 0, &[0]);
+    gate.began.recv().unwrap();
+    let before = ask(&batcher, 0, &[1, 2]);
+    let bad = ask(&batcher, 0, &[255]);
+    let after = ask(&batcher, 0, &[3, 4]);
+    gate.open.send(()).unwrap();
+    gate.open.send(()).unwrap();
+    answer(first).unwrap();
+    assert_eq!(answer(before).unwrap(), [2, 1]);
+    assert_eq!(answer(bad).unwrap_err().blame(), Blame::InvalidMessage);
+    assert_eq!(answer(after).unwrap(), [4, 3]);
+    assert_eq!(mirror.sizes(), [1, 3]);
+}
+
+#[test]
+fn a_panic_costs_its_batch_and_nothing_else() {
+    let (mirror, _gate) = Mirror::new(false);
+    let batcher = batcher(&mirror, 1, NO_WINDOW);
+    assert_eq!(answer(ask(&batcher, 0, &[254])).unwrap_err().blame(), Blame::Unavailable);
+    assert_eq!(answer(ask(&batcher, 0, &[1, 2])).unwrap(), [2, 1]);
+}
+
+#[test]
+fn queries_in_different_roles_never_share_a_pass_and_take_turns_by_age() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 2, NO_WINDOW);
+    let first = ask(&batcher, 0, &[0]);
+    gate.began.recv().unwrap();
+    let rest: Vec<_> = [(1, 1), (0, 2), (1, 3), (0, 4)]
+        .map(|(lane, number)| ask(&batcher, lane, &[number]))
+        .into();
+    (0..3).for_each(|_| gate.open.send(()).unwrap());
+    answer(first).unwrap();
+    rest.into_iter().for_each(|one| drop(answer(one).unwrap()));
+    let seen = mirror.seen.lock().unwrap();
+    assert_eq!(
+        *seen,
+        [(0, vec![vec![0]]), (1, vec![vec![1], vec![3]]), (0, vec![vec![2], vec![4]])]
+    );
+}
+
+#[test]
+fn a_full_queue_refuses_and_recovers() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 1, BatchSettings { queue_limit: 3, ..NO_WINDOW });
+    let first = ask(&batcher, 0, &[0]);
+    gate.began.recv().unwrap();
+    let waiting: Vec<_> = (1..=3).map(|number| ask(&batcher, 0, &[number])).collect();
+    let refused = batcher.shared.enqueue(0, Bytes::from_static(&[4])).unwrap_err();
+    assert_eq!(refused.blame(), Blame::Exhausted);
+    assert_eq!(batcher.shared.metrics.queue_depth.get(), 3);
+    (0..3).for_each(|_| gate.open.send(()).unwrap());
+    answer(first).unwrap();
+    waiting.into_iter().for_each(|one| drop(answer(one).unwrap()));
+    assert_eq!(batcher.shared.metrics.queue_depth.get(), 0);
+    assert_eq!(answer(ask(&batcher, 0, &[5, 6])).unwrap(), [6, 5]);
+}
+
+#[tokio::test]
+async fn stopping_ends_those_who_wait_and_those_who_come_later() {
+    let (mirror, _gate) = Mirror::new(false);
+    let window = Duration::from_secs(3600);
+    let batcher = Arc::new(batcher(&mirror, 1, BatchSettings { window, ..NO_WINDOW }));
+    let waiting = {
+        let batcher = Arc::clone(&batcher);
+        tokio::spawn(async move { batcher.answer(0, Bytes::from_static(&[1])).await })
+    };
+    while batcher.shared.metrics.queue_depth.get() == 0 {
+        tokio::task::yield_now().await;
+    }
+    batcher.stop();
+    assert_eq!(waiting.await.unwrap().unwrap_err().blame(), Blame::Unavailable);
+    let late = batcher.answer(0, Bytes::from_static(&[1])).await;
+    assert_eq!(late.unwrap_err().blame(), Blame::Unavailable);
+    assert!(mirror.sizes().is_empty());
+}

@@ -1,0 +1,222 @@
+//! Every knob of a server, with its default.
+
+use privet_core::{Error, Result};
+use privet_kernels::Kernels;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest batch window: beyond it, clients give up.
+const MAX_BATCH_WINDOW: Duration = Duration::from_secs(10);
+
+/// How a server listens, computes, and defends itself. [`ServerConfig::new`] gives the defaults.
+#[derive(Clone)]
+pub struct ServerConfig {
+    /// Where clients connect. Port 0 lets the system choose; [`RunningServer::local_addr`](crate::RunningServer::local_addr) tells.
+    pub listen: SocketAddr,
+    /// Where `/metrics` and `/healthz` are served, over plain HTTP. Default: nowhere.
+    pub metrics_listen: Option<SocketAddr>,
+    /// Certificate and key for TLS. Default: none, and then `listen` must be a loopback address.
+    pub tls: Option<TlsFiles>,
+    /// Allows plaintext on any address. A network then sees which table is asked and when, and can change answers. Default: false.
+    pub insecure: bool,
+    /// The instruction set to compute with. Default: the best this processor has.
+    pub kernels: Kernels,
+    /// Threads that share each pass over a table. Default: one for each core.
+    pub threads: usize,
+    /// How long the first query of a batch waits for others. Default: 2 ms, which a single client hardly notices beside the network.
+    pub batch_window: Duration,
+    /// Queries answered in one pass. Default: 16; more make a pass slower and save little memory traffic.
+    pub max_batch: usize,
+    /// Queries that wait for a pass; one more is refused with RESOURCE_EXHAUSTED. Default: 1024.
+    pub queue_limit: usize,
+    /// Connections open at once; one more is closed as soon as it is accepted. Default: 1024.
+    pub max_connections: usize,
+    /// Requests of one connection that may be under way; further ones wait in the client. Default: 256.
+    pub max_streams_per_connection: u32,
+    /// Requests read, waiting or being answered, of all clients together; one more is refused with RESOURCE_EXHAUSTED before its body is read.
+    /// Default: 2048.
+    pub max_concurrent_requests: usize,
+    /// Downloads under way, of all clients together; one more is refused with RESOURCE_EXHAUSTED. Default: 64.
+    pub max_concurrent_fetches: usize,
+    /// How long a request may take from its first byte until its answer begins. Default: 30 s.
+    pub request_deadline: Duration,
+    /// How long a client may leave a response unread before its connection is closed. Default: 60 s.
+    pub stall_limit: Duration,
+    /// How long a new connection may take until the TLS handshake is done, and again until the first byte of HTTP. Default: 10 s.
+    pub handshake_limit: Duration,
+    /// How often a quiet connection is asked whether it is still there, and how long it may take to say so. Default: 20 s.
+    pub keepalive: Duration,
+    /// How long requests under way may take to finish when the server stops. Default: 10 s.
+    pub drain_limit: Duration,
+    /// Where precomputed hints are kept, so that a restart need not compute them again. Nobody else may write there. Default: none; hints then live in memory.
+    pub cache_dir: Option<PathBuf>,
+    /// Hears how far the precomputation of hints is. Default: nobody.
+    pub progress: Option<ProgressListener>,
+}
+
+/// Hears of progress, from whichever thread computes.
+pub type ProgressListener = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
+
+/// How far the precomputation of one table's hint is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The table's name.
+    pub table: &'a str,
+    /// The share that is done, from 0 to 1.
+    pub share: f64,
+}
+
+/// Certificate and key for TLS.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// A PEM file with the server's certificate, followed by intermediate ones, if any.
+    pub cert: PathBuf,
+    /// A PEM file with the certificate's private key.
+    pub key: PathBuf,
+}
+
+impl ServerConfig {
+    /// The defaults, for a server at `listen`.
+    pub fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            metrics_listen: None,
+            tls: None,
+            insecure: false,
+            kernels: Kernels::detect(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            batch_window: Duration::from_millis(2),
+            max_batch: 16,
+            queue_limit: 1024,
+            max_connections: 1024,
+            max_streams_per_connection: 256,
+            max_concurrent_requests: 2048,
+            max_concurrent_fetches: 64,
+            request_deadline: Duration::from_secs(30),
+            stall_limit: Duration::from_secs(60),
+            handshake_limit: Duration::from_secs(10),
+            keepalive: Duration::from_secs(20),
+            drain_limit: Duration::from_secs(10),
+            cache_dir: None,
+            progress: None,
+        }
+    }
+
+    /// Checks what can be checked before anything is started.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) with a sentence that says what to change.
+    pub fn check(&self) -> Result<()> {
+        if self.tls.is_none() && !self.insecure && !is_loopback(self.listen.ip()) {
+            return Err(Error::api_misuse(format!(
+                "{} can be reached from other machines, and without TLS whoever is on the way sees which table is asked and can change answers: give a \
+                 certificate and key (--tls-cert, --tls-key), listen on 127.0.0.1, or accept plaintext with --insecure",
+                self.listen
+            )));
+        }
+        let counts = [
+            ("threads", self.threads),
+            ("max_batch", self.max_batch),
+            ("queue_limit", self.queue_limit),
+            ("max_connections", self.max_connections),
+            ("max_streams_per_connection", self.max_streams_per_connection as usize),
+            ("max_concurrent_requests", self.max_concurrent_requests),
+            ("max_concurrent_fetches", self.max_concurrent_fetches),
+        ];
+        if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Err(Error::api_misuse(format!(
+                "{name} must be at least 1: with 0 nobody could be served"
+            )));
+        }
+        // The bound of what the semaphores behind these numbers can count.
+        if let Some((name, _)) = counts.iter().find(|(_, count)| *count > 1 << 24) {
+            return Err(Error::api_misuse(format!("{name} can be at most {}", 1 << 24)));
+        }
+        let durations = [
+            ("request_deadline", self.request_deadline),
+            ("stall_limit", self.stall_limit),
+            ("handshake_limit", self.handshake_limit),
+            ("keepalive", self.keepalive),
+        ];
+        if self.batch_window > MAX_BATCH_WINDOW {
+            return Err(Error::api_misuse(format!(
+                "batch_window can be at most {} s: every query may have to wait that long",
+                MAX_BATCH_WINDOW.as_secs()
+            )));
+        }
+        if let Some((name, _)) = durations.iter().find(|(_, duration)| duration.is_zero()) {
+            return Err(Error::api_misuse(format!("{name} must be longer than nothing")));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ServerConfig {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ServerConfig")
+            .field("listen", &self.listen)
+            .field("metrics_listen", &self.metrics_listen)
+            .field("tls", &self.tls)
+            .field("threads", &self.threads)
+            .field("cache_dir", &self.cache_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::Blame;
+
+    fn config(listen: &str) -> ServerConfig {
+        ServerConfig::new(listen.parse().unwrap())
+    }
+
+    #[test]
+    fn plaintext_is_for_loopback_unless_asked_for_by_name() {
+        for loopback in ["127.0.0.1:0", "127.9.9.9:80", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
+            config(loopback).check().unwrap();
+        }
+        for reachable in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
+            let error = config(reachable).check().unwrap_err();
+            assert_eq!(error.blame(), Blame::ApiMisuse);
+            assert!(
+                error.to_string().contains("--tls-cert")
+                    && error.to_string().contains("--insecure"),
+                "{error}"
+            );
+            ServerConfig { insecure: true, ..config(reachable) }.check().unwrap();
+            let tls = Some(TlsFiles { cert: "c".into(), key: "k".into() });
+            ServerConfig { tls, ..config(reachable) }.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn limits_that_would_serve_nobody_are_refused_by_name() {
+        let refusal = |config: ServerConfig| config.check().unwrap_err().to_string();
+        let base = config("127.0.0.1:0");
+        assert!(refusal(ServerConfig { max_batch: 0, ..base.clone() }).contains("max_batch"));
+        assert!(refusal(ServerConfig { threads: 0, ..base.clone() }).contains("threads"));
+        assert!(
+            refusal(ServerConfig { queue_limit: usize::MAX, ..base.clone() })
+                .contains("queue_limit")
+        );
+        assert!(
+            refusal(ServerConfig { stall_limit: Duration::ZERO, ..base.clone() })
+                .contains("stall_limit")
+        );
+        assert!(
+            refusal(ServerConfig { batch_window: Duration::MAX, ..base.clone() })
+                .contains("batch_window")
+        );
+        ServerConfig { batch_window: Duration::ZERO, ..base }.check().unwrap();
+    }
+}

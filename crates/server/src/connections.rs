@@ -1,0 +1,327 @@
+//! Accepting connections: the cap, TLS, and limits for the silent ones.
+//!
+//! A connection over the cap is closed as soon as it is accepted: the client sees that at once and can go elsewhere, instead of waiting in a queue it does not know
+//! of. TLS handshakes run beside each other, each within a time limit and inside a slot. Afterwards a connection on which nothing arrives for longer than
+//! the keepalive allows is closed; as HTTP/2 pings are answered by every live client, this meets the dead ones, and those that never say a word.
+
+use crate::observe::{Metrics, Open};
+use crate::{ServerConfig, TlsFiles};
+use privet_core::{Error, Result};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{Instant, Sleep};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tonic::transport::server::Connected;
+
+/// Connections whose handshake is done, waiting to be served.
+const ACCEPTED_AHEAD: usize = 64;
+
+/// What accepting needs to know.
+pub(crate) struct Acceptor {
+    pub(crate) listener: TcpListener,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) slots: Arc<Semaphore>,
+    pub(crate) handshake_limit: Duration,
+    pub(crate) idle_limit: Duration,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Ends accepting.
+    pub(crate) stop: CancellationToken,
+    /// Ends every connection at once.
+    pub(crate) abort: CancellationToken,
+}
+
+impl Acceptor {
+    pub(crate) fn new(
+        config: &ServerConfig,
+        listener: TcpListener,
+        tls: Option<TlsAcceptor>,
+        metrics: Arc<Metrics>,
+        stop: CancellationToken,
+        abort: CancellationToken,
+    ) -> Self {
+        Self {
+            listener,
+            tls,
+            slots: Arc::new(Semaphore::new(config.max_connections)),
+            handshake_limit: config.handshake_limit,
+            // A ping, the time to answer it, and some.
+            idle_limit: config.keepalive.saturating_mul(3),
+            metrics,
+            stop,
+            abort,
+        }
+    }
+
+    /// Accepts until stopped. The listener is closed then, so that new clients are refused by the system.
+    pub(crate) fn start(self) -> mpsc::Receiver<io::Result<Connection>> {
+        let (ready, connections) = mpsc::channel(ACCEPTED_AHEAD);
+        tokio::spawn(self.accept_all(ready));
+        connections
+    }
+
+    async fn accept_all(self, ready: mpsc::Sender<io::Result<Connection>>) {
+        loop {
+            let accepted = tokio::select! {
+                () = self.stop.cancelled() => return,
+                accepted = self.listener.accept() => accepted,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Usually the limit of open files: others must close before another try makes sense.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+                self.metrics.shed("connections");
+                tracing::debug!("a connection over the limit is closed");
+                continue;
+            };
+            let held = Held { _slot: slot, _open: Open::new(&self.metrics.connections) };
+            tokio::spawn(prepare(
+                stream,
+                held,
+                self.tls.clone(),
+                self.handshake_limit,
+                self.idle_limit,
+                self.abort.child_token(),
+                ready.clone(),
+            ));
+        }
+    }
+}
+
+/// What a connection holds until it is closed.
+struct Held {
+    _slot: OwnedSemaphorePermit,
+    _open: Open,
+}
+
+async fn prepare(
+    stream: TcpStream,
+    held: Held,
+    tls: Option<TlsAcceptor>,
+    handshake_limit: Duration,
+    idle_limit: Duration,
+    closed: CancellationToken,
+    ready: mpsc::Sender<io::Result<Connection>>,
+) {
+    // Answers are written whole; waiting to fill a packet would only delay their ends. Where it fails, they are delayed.
+    let _ = stream.set_nodelay(true);
+    let io = match tls {
+        None => Io::Plain(stream),
+        Some(tls) => {
+            let handshake = tokio::select! {
+                () = closed.cancelled() => return,
+                handshake = tokio::time::timeout(handshake_limit, tls.accept(stream)) => handshake,
+            };
+            match handshake {
+                Ok(Ok(stream)) => Io::Tls(Box::new(stream)),
+                Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
+                Err(_) => return tracing::debug!("a TLS handshake took too long"),
+            }
+        }
+    };
+    let connection = Connection {
+        io,
+        idle_limit,
+        idle: Box::pin(tokio::time::sleep(handshake_limit)),
+        cancelled: Box::pin(closed.clone().cancelled_owned()),
+        handle: ConnectionHandle(closed),
+        _held: held,
+    };
+    // When nobody takes connections any more, this one is closed by being dropped.
+    let _ = ready.send(Ok(connection)).await;
+}
+
+/// Closes a connection from elsewhere. Every request carries that of its connection.
+#[derive(Clone)]
+pub(crate) struct ConnectionHandle(CancellationToken);
+
+impl ConnectionHandle {
+    pub(crate) fn close(&self) {
+        self.0.cancel();
+    }
+}
+
+/// A connection, encrypted or not, that ends when it is closed from elsewhere or has been silent for too long.
+pub(crate) struct Connection {
+    io: Io,
+    idle_limit: Duration,
+    idle: Pin<Box<Sleep>>,
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+    handle: ConnectionHandle,
+    _held: Held,
+}
+
+enum Io {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// The same call on whichever stream it is.
+macro_rules! on_stream {
+    ($connection:expr, $method:ident($($argument:expr),*)) => {
+        match &mut $connection.io {
+            Io::Plain(stream) => Pin::new(stream).$method($($argument),*),
+            Io::Tls(stream) => Pin::new(stream.as_mut()).$method($($argument),*),
+        }
+    };
+}
+
+impl Connection {
+    fn poll_closed(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        if self.cancelled.as_mut().poll(context).is_ready() {
+            return Poll::Ready(io::Error::new(
+                io::ErrorKind::ConnectionAborted,
+                "closed by the server",
+            ));
+        }
+        Poll::Pending
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Poll::Ready(error) = self.poll_closed(context) {
+            return Poll::Ready(Err(error));
+        }
+        let read = on_stream!(self, poll_read(context, buffer));
+        if read.is_ready() {
+            let deadline = Instant::now() + self.idle_limit;
+            self.idle.as_mut().reset(deadline);
+            return read;
+        }
+        if self.idle.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "nothing was received for too long",
+            )));
+        }
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(error) = self.poll_closed(context) {
+            return Poll::Ready(Err(error));
+        }
+        on_stream!(self, poll_write(context, buffer))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(error) = self.poll_closed(context) {
+            return Poll::Ready(Err(error));
+        }
+        on_stream!(self, poll_flush(context))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(error) = self.poll_closed(context) {
+            return Poll::Ready(Err(error));
+        }
+        on_stream!(self, poll_shutdown(context))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.io {
+            Io::Plain(stream) => stream.is_write_vectored(),
+            Io::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(error) = self.poll_closed(context) {
+            return Poll::Ready(Err(error));
+        }
+        on_stream!(self, poll_write_vectored(context, buffers))
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = ConnectionHandle;
+
+    fn connect_info(&self) -> ConnectionHandle {
+        self.handle.clone()
+    }
+}
+
+/// TLS 1.2 and 1.3 with the certificate and key in `files`.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming the file, if one cannot be read, holds nothing of use, or the key is not the certificate's.
+pub(crate) fn tls_acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
+    let chain = certificates(&files.cert)?;
+    let key =
+        PrivateKeyDer::from_pem_slice(&read(&files.key, "private key")?).map_err(|error| {
+            Error::api_misuse(format!("{} holds no private key in PEM form", files.key.display()))
+                .caused_by(error)
+        })?;
+    let mismatch = |error: rustls::Error| {
+        Error::api_misuse(format!(
+            "the key in {} cannot be used with the certificate in {}: {error}",
+            files.key.display(),
+            files.cert.display()
+        ))
+    };
+    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(
+        rustls::crypto::ring::default_provider(),
+    ))
+    .with_safe_default_protocol_versions()
+    .map_err(mismatch)?
+    .with_no_client_auth()
+    .with_single_cert(chain, key)
+    .map_err(mismatch)?;
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let pem = read(path, "certificate")?;
+    let chain: Vec<_> =
+        CertificateDer::pem_slice_iter(&pem).collect::<Result<_, _>>().map_err(|error| {
+            Error::api_misuse(format!(
+                "the certificate file {} is damaged: {error}",
+                path.display()
+            ))
+        })?;
+    if chain.is_empty() {
+        return Err(Error::api_misuse(format!(
+            "{} holds no certificate in PEM form",
+            path.display()
+        )));
+    }
+    Ok(chain)
+}
+
+fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| {
+        Error::api_misuse(format!("the {what} file {} cannot be read: {error}", path.display()))
+    })
+}

@@ -1,0 +1,104 @@
+//! Streaming a part, as fast as the client reads and no faster.
+//!
+//! A producer copies chunk after chunk into a channel with room for [`READ_AHEAD`] of them. When the channel is full it waits, so a client that stops reading
+//! makes the server hold those, the one being sent and the transport's own bounded buffer: under a megabyte, however long the part.
+//!
+//! Chunks are copied on a thread that may block: parts are mapped files, and reading one may have to wait for a disk.
+
+use crate::hosted::Part;
+use privet_wire::limits::FETCH_CHUNK_LEN;
+use privet_wire::{FetchChunk, proto};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+/// Chunks that are read before the client asks for them.
+const READ_AHEAD: usize = 1;
+
+pub(crate) type ChunkStream = ReceiverStream<Result<proto::FetchChunk, Status>>;
+
+/// The bytes of `part` from `offset` to its end, in chunks. `offset` is at most the length.
+pub(crate) fn stream(part: Arc<Part>, offset: u64) -> ChunkStream {
+    let (chunks, receiver) = mpsc::channel(READ_AHEAD);
+    tokio::spawn(produce(part, offset, chunks));
+    ReceiverStream::new(receiver)
+}
+
+/// Ends when everything is sent or the client has gone.
+async fn produce(
+    part: Arc<Part>,
+    mut offset: u64,
+    chunks: mpsc::Sender<Result<proto::FetchChunk, Status>>,
+) {
+    let len = part.len();
+    while offset < len {
+        // Room first, then read: what is read has a place to go.
+        let Ok(room) = chunks.reserve().await else { return };
+        let source = Arc::clone(&part);
+        let Ok(data) =
+            tokio::task::spawn_blocking(move || source.copy(offset, FETCH_CHUNK_LEN)).await
+        else {
+            room.send(Err(Status::unavailable("the server is stopping; continue later")));
+            return;
+        };
+        let chunk = FetchChunk { offset, data };
+        offset += chunk.data.len() as u64;
+        room.send(Ok(chunk.into()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RecordSource;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio_stream::StreamExt;
+
+    /// Counts how often it is read, one chunk each time (and once for its length).
+    struct Counting {
+        bytes: Vec<u8>,
+        reads: Arc<AtomicUsize>,
+    }
+
+    impl RecordSource for Counting {
+        fn bytes(&self) -> &[u8] {
+            self.reads.fetch_add(1, Ordering::SeqCst);
+            &self.bytes
+        }
+
+        fn release(&self) {}
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_stops_stops_the_producer_too() {
+        const CHUNKS: usize = 50;
+        let reads = Arc::new(AtomicUsize::new(0));
+        let bytes = vec![7; CHUNKS * FETCH_CHUNK_LEN];
+        let source = Counting { bytes, reads: Arc::clone(&reads) };
+        let mut stream = stream(Arc::new(Part::Records(Box::new(source))), 0);
+        for taken in 1..=CHUNKS {
+            stream.next().await.unwrap().unwrap();
+            // However long the producer is left alone, it reads no further than its room.
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+                tokio::task::spawn_blocking(|| ()).await.unwrap();
+            }
+            let read = reads.load(Ordering::SeqCst) - 1;
+            assert!(read <= taken + READ_AHEAD, "{read} chunks read, {taken} taken");
+        }
+        assert!(stream.next().await.is_none());
+        assert_eq!(reads.load(Ordering::SeqCst), CHUNKS + 1);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_goes_ends_the_producer() {
+        let part = Arc::new(Part::Memory(vec![1; 10 * FETCH_CHUNK_LEN].into()));
+        let weak = Arc::downgrade(&part);
+        let (chunks, receiver) = mpsc::channel(READ_AHEAD);
+        let producer = tokio::spawn(produce(part, 0, chunks));
+        drop(receiver);
+        producer.await.unwrap();
+        assert!(weak.upgrade().is_none());
+    }
+}

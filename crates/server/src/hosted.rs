@@ -1,0 +1,328 @@
+//! Tables made ready: for each, the scheme's server, the parts that clients fetch, and what is announced of both.
+
+use crate::config::Progress;
+use crate::hint_cache::{CacheKey, CachedHint, HintCache};
+use crate::table::{RecordSource, ServedTable};
+use crate::{ServerConfig, table};
+use bytes::Bytes;
+use privet_core::{Error, Result, TableId, TableIdentity, TableView};
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::{self, ErasedServer, Precomputed, SchemePlan, ServerOptions};
+use privet_wire::limits::MAX_LAYOUT_LEN;
+use privet_wire::{
+    PartDescription, PartKind, SchemeDescription, ServerDescription, TableDescription,
+};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Where a hint came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HintOrigin {
+    /// The scheme has none.
+    None,
+    /// From the cache directory.
+    Cached,
+    /// Computed, because there was no entry in the cache, or no cache.
+    Computed,
+    /// Computed, because the entry in the cache was damaged.
+    Rebuilt,
+}
+
+impl HintOrigin {
+    /// A name for people and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            HintOrigin::None => "none",
+            HintOrigin::Cached => "cached",
+            HintOrigin::Computed => "computed",
+            HintOrigin::Rebuilt => "rebuilt",
+        }
+    }
+}
+
+/// What a server says of a table that is ready.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReadyTable {
+    /// Its name, identity and scheme as clients see them.
+    pub description: TableDescription,
+    /// Where its hint came from.
+    pub hint_origin: HintOrigin,
+    /// Seconds it took to be ready.
+    pub seconds: f64,
+    /// Memory held beyond the bytes of the table itself, in bytes.
+    pub extra_bytes: u64,
+    /// How much of the table's memory the system backs with huge pages, if it says.
+    pub huge_page_bytes: Option<u64>,
+}
+
+/// One table, ready to be asked about.
+pub(crate) struct HostedTable {
+    pub(crate) name: String,
+    pub(crate) identity: TableIdentity,
+    pub(crate) plan: SchemePlan,
+    pub(crate) parameter_digest: [u8; 32],
+    pub(crate) server: Arc<dyn ErasedServer>,
+    layout: Arc<Part>,
+    hint: Option<Arc<Part>>,
+    records: Arc<Part>,
+}
+
+impl HostedTable {
+    /// The part `kind`, or `None` if the table has none such.
+    pub(crate) fn part(&self, kind: PartKind) -> Option<&Arc<Part>> {
+        match kind {
+            PartKind::Layout => Some(&self.layout),
+            PartKind::Hint => self.hint.as_ref(),
+            PartKind::Table => Some(&self.records),
+            _ => None,
+        }
+    }
+}
+
+/// A part that clients fetch.
+pub(crate) enum Part {
+    Memory(Arc<[u8]>),
+    Computed(Precomputed),
+    Cached(CachedHint),
+    Records(Box<dyn RecordSource>),
+}
+
+impl Part {
+    pub(crate) fn len(&self) -> u64 {
+        self.bytes().len() as u64
+    }
+
+    /// The bytes from `offset`, at most `max_len`; none beyond the end. Copied, because reading a mapped part may wait for a disk, and that must happen here rather
+    /// than wherever the bytes are used.
+    pub(crate) fn copy(&self, offset: u64, max_len: usize) -> Bytes {
+        let bytes = self.bytes();
+        let start = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
+        let end = start.saturating_add(max_len).min(bytes.len());
+        Bytes::copy_from_slice(&bytes[start..end])
+    }
+
+    fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Part::Memory(bytes) => Cow::Borrowed(bytes),
+            Part::Computed(precomputed) => precomputed.as_bytes(),
+            Part::Cached(cached) => Cow::Borrowed(cached.as_slice()),
+            Part::Records(records) => Cow::Borrowed(records.bytes()),
+        }
+    }
+
+    /// Keeps `precomputed` without a copy, unless this machine stores words in another order than they are sent in.
+    fn computed(precomputed: Precomputed) -> Self {
+        if let Cow::Owned(bytes) = precomputed.as_bytes() {
+            return Part::Memory(bytes.into());
+        }
+        Part::Computed(precomputed)
+    }
+}
+
+/// All tables of a server.
+pub(crate) struct HostedTables {
+    pub(crate) tables: Vec<Arc<HostedTable>>,
+    pub(crate) description: ServerDescription,
+    pub(crate) ready: Vec<ReadyTable>,
+    by_id: HashMap<TableId, usize>,
+}
+
+impl HostedTables {
+    /// Makes every table ready, one after the other. The long part of a start: reads the tables, computes the hints that no cache has.
+    ///
+    /// # Errors
+    /// If a table cannot be served under its scheme, or two have one name or one id. The message names the table.
+    pub(crate) fn prepare(tables: Vec<table::ServedTable>, config: &ServerConfig) -> Result<Self> {
+        if tables.is_empty() {
+            return Err(Error::api_misuse("there is no table to serve"));
+        }
+        let cache = config.cache_dir.as_deref().and_then(|dir| match HintCache::open(dir) {
+            Ok(cache) => Some(cache),
+            Err(error) => {
+                tracing::warn!(
+                    ?error,
+                    "hints will be kept in memory and computed again at the next start"
+                );
+                None
+            }
+        });
+        let (mut hosted, mut ready) = (Vec::new(), Vec::new());
+        for table in tables {
+            let name = table.name.clone();
+            let (table, said) = prepare_table(table, cache.as_ref(), config)
+                .map_err(|error| error.within(format!("table {name}")))?;
+            hosted.push(Arc::new(table));
+            ready.push(said);
+        }
+        let software = concat!("privet ", env!("CARGO_PKG_VERSION"));
+        let description = ServerDescription::new(
+            software,
+            ready.iter().map(|table| table.description.clone()).collect(),
+        )
+        .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
+        let by_id =
+            hosted.iter().enumerate().map(|(number, table)| (table.identity.id, number)).collect();
+        Ok(Self { tables: hosted, description, ready, by_id })
+    }
+
+    /// The number of the table that a message is about.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not served here, [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is, but
+    /// in another epoch or under other parameters.
+    pub(crate) fn find(
+        &self,
+        id: TableId,
+        epoch: privet_core::Epoch,
+        parameter_digest: &[u8; 32],
+    ) -> Result<usize> {
+        let number = *self.by_id.get(&id).ok_or_else(|| {
+            Error::api_misuse(format!(
+                "no table with the id {id} is served here; ask again what is served"
+            ))
+        })?;
+        let table = &self.tables[number];
+        if epoch != table.identity.epoch {
+            return Err(Error::peer_misbehaved(format!(
+                "table {} is at epoch {} here, not {}; ask again what is served, and fetch what belongs to it",
+                table.name, table.identity.epoch.0, epoch.0
+            )));
+        }
+        if *parameter_digest != table.parameter_digest {
+            return Err(Error::peer_misbehaved(format!(
+                "table {} is served under other parameters; ask again what is served, and fetch what belongs to it",
+                table.name
+            )));
+        }
+        Ok(number)
+    }
+}
+
+fn prepare_table(
+    table: ServedTable,
+    cache: Option<&HintCache>,
+    config: &ServerConfig,
+) -> Result<(HostedTable, ReadyTable)> {
+    let started = Instant::now();
+    let ServedTable { name, identity, layout, records, scheme } = table;
+    // What can be refused quickly is refused before the long work.
+    privet_wire::describe::check_name(&name)
+        .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
+    if layout.len() as u64 > MAX_LAYOUT_LEN {
+        return Err(Error::api_misuse(format!(
+            "its record layout has {} bytes; clients accept at most {MAX_LAYOUT_LEN}",
+            layout.len()
+        )));
+    }
+    let options = ServerOptions { kernels: config.kernels, threads: config.threads };
+    let server = registry::server(scheme, TableView::new(identity, records.bytes())?, options)?;
+    records.release();
+    let plan = server.plan().clone();
+
+    let report = |share: f64| {
+        if let Some(progress) = &config.progress {
+            progress(Progress { table: &name, share });
+        }
+    };
+    let hint = obtain_hint(&name, &plan, &identity, cache, || server.precompute(&report))?;
+    let hint_origin = hint.as_ref().map_or(HintOrigin::None, |hint| hint.origin);
+    let hint_description =
+        hint.as_ref().map(|hint| PartDescription::new(hint.part.len(), hint.digest));
+    let scheme = SchemeDescription::new(plan.clone(), &identity, hint_description)?;
+    let parameter_digest = scheme.parameter_digest;
+    let layout_description =
+        PartDescription::new(layout.len() as u64, *blake3::hash(&layout).as_bytes());
+    let description = TableDescription::new(&name, identity, layout_description, vec![scheme])?;
+
+    let ready = ReadyTable {
+        description,
+        hint_origin,
+        seconds: started.elapsed().as_secs_f64(),
+        extra_bytes: server.extra_bytes(),
+        huge_page_bytes: server.huge_page_bytes(),
+    };
+    tracing::info!(
+        table = name,
+        scheme = %plan.scheme,
+        records = identity.shape.records(),
+        record_len = identity.shape.record_len(),
+        epoch = identity.epoch.0,
+        hint = hint_origin.name(),
+        seconds = ready.seconds,
+        "table ready"
+    );
+    let hosted = HostedTable {
+        name,
+        identity,
+        plan,
+        parameter_digest,
+        server: Arc::from(server),
+        layout: Arc::new(Part::Memory(layout)),
+        hint: hint.map(|hint| Arc::new(hint.part)),
+        records: Arc::new(Part::Records(records)),
+    };
+    Ok((hosted, ready))
+}
+
+/// A hint that is ready to be fetched.
+struct ObtainedHint {
+    part: Part,
+    digest: [u8; 32],
+    origin: HintOrigin,
+}
+
+impl ObtainedHint {
+    fn cached(cached: CachedHint, origin: HintOrigin) -> Self {
+        let digest = cached.digest();
+        Self { part: Part::Cached(cached), digest, origin }
+    }
+}
+
+/// The hint, from the cache or by `precompute`; `None` if the scheme has none.
+fn obtain_hint(
+    name: &str,
+    plan: &SchemePlan,
+    identity: &TableIdentity,
+    cache: Option<&HintCache>,
+    precompute: impl FnOnce() -> Result<Option<Precomputed>>,
+) -> Result<Option<ObtainedHint>> {
+    let OfflinePhase::Download { len } = plan.offline else { return Ok(None) };
+    let key = CacheKey::new(plan, identity);
+    let mut origin = HintOrigin::Computed;
+    match cache.map(|cache| cache.load(&key, len)) {
+        Some(Ok(Some(cached))) => {
+            return Ok(Some(ObtainedHint::cached(cached, HintOrigin::Cached)));
+        }
+        Some(Err(error)) => {
+            tracing::warn!(table = name, ?error, "the hint is computed again");
+            origin = HintOrigin::Rebuilt;
+        }
+        Some(Ok(None)) | None => {}
+    }
+    let part =
+        precompute()?.map(Part::computed).filter(|part| part.len() == len).ok_or_else(|| {
+            Error::api_misuse(format!(
+                "{} did not compute the hint that its plan prescribes; this is a bug",
+                plan.scheme
+            ))
+        })?;
+    if let Some(cache) = cache {
+        // Served from the file, if that works, so that the memory it was computed in is free again.
+        match cache.store(&key, &part.bytes()).and_then(|()| cache.load(&key, len)) {
+            Ok(Some(cached)) => return Ok(Some(ObtainedHint::cached(cached, origin))),
+            Ok(None) => {
+                tracing::warn!(table = name, "the hint just cached is gone; it is kept in memory")
+            }
+            Err(error) => tracing::warn!(table = name, ?error, "the hint is kept in memory"),
+        }
+    }
+    let digest = *blake3::hash(&part.bytes()).as_bytes();
+    Ok(Some(ObtainedHint { part, digest, origin }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! The Privet server: holds tables, answers queries about them without learning which records they ask for, and stays up.
+//!
+//! The cryptography is elsewhere ([`privet_schemes`]), and so are the messages ([`privet_wire`]). What is here is the work around one line,
+//! [`ErasedServer::answer`](privet_schemes::registry::ErasedServer::answer): to have the table and its hint ready, to bring many queries to one pass over the
+//! table, to bound what any client can make the server hold, and to stop without dropping a query half answered.
+//!
+//! ```text
+//!            ┌ connections ─ admission ─ service ─┬─ Describe
+//! clients ───┤  cap, TLS,     slots,     checks    ├─ Fetch ── fetch: bounded chunks of a layout, hint or table
+//!            └  idle limits   deadline,           └─ Answer ─ batch: queue ─ one pass for many queries
+//!                             counting
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`config`] | [`ServerConfig`]: every knob, its default and the reason |
+//! | [`table`] | [`ServedTable`]: what is to be served, and [`RecordSource`], where its records lie |
+//! | [`running`] | [`Server::start`] and [`RunningServer`]: start, wait, stop |
+//! | `hosted` | tables made ready: the scheme's server, the parts to fetch, the hint from cache or computed |
+//! | `hint_cache` | the files in which precomputed hints survive a restart |
+//! | `connections` | accepting, TLS, the connection cap, idle limits |
+//! | `admission` | slots, deadlines and load shedding for requests; counts what passes |
+//! | `service` | the three methods: is this about a table that is served, in its epoch, under its parameters? |
+//! | `fetch` | streams that read no further ahead than a bound |
+//! | `batch` | the queue in front of the compute thread |
+//! | `observe` | metrics, and the HTTP endpoint that shows them |
+//!
+//! # What one client can make the server hold
+//!
+//! | by | at most |
+//! |---|---|
+//! | connecting | [`max_connections`](ServerConfig::max_connections), each with a window of 1 MiB; the silent ones are closed |
+//! | asking | [`max_concurrent_requests`](ServerConfig::max_concurrent_requests) requests no longer than the longest valid one, and as many answers, each within [`request_deadline`](ServerConfig::request_deadline) |
+//! | fetching | [`max_concurrent_fetches`](ServerConfig::max_concurrent_fetches) streams of three chunks each |
+//! | not reading | [`stall_limit`](ServerConfig::stall_limit), then its connection is closed |
+//!
+//! # What is observed
+//!
+//! Logs and metrics hold sizes, counts, durations and statuses: all of them follow from public parameters and from when a client asks. Query content is never
+//! logged; the index that a query is about is nowhere in this process to be logged.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod admission;
+mod batch;
+pub mod config;
+mod connections;
+mod fetch;
+mod hint_cache;
+mod hosted;
+mod observe;
+pub mod running;
+mod service;
+pub mod table;
+
+pub use config::{Progress, ProgressListener, ServerConfig, TlsFiles};
+pub use hosted::{HintOrigin, ReadyTable};
+pub use running::{RunningServer, Server, ShutdownHandle};
+pub use table::{RecordSource, ServedTable};

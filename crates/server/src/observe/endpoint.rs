@@ -1,0 +1,130 @@
+//! `/metrics` and `/healthz` over plain HTTP/1, on an address of their own so that it can be kept from clients.
+
+use super::Metrics;
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// Scrapers are few. More connections than this wait.
+const MAX_CONNECTIONS: usize = 32;
+
+/// A connection that asks nothing for this long is closed.
+const IDLE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Whether the server can be sent clients.
+pub(crate) struct Health(AtomicU8);
+
+impl Health {
+    pub(crate) const STARTING: u8 = 0;
+    pub(crate) const READY: u8 = 1;
+    pub(crate) const DRAINING: u8 = 2;
+
+    pub(crate) fn new() -> Self {
+        Self(AtomicU8::new(Self::STARTING))
+    }
+
+    pub(crate) fn set(&self, state: u8) {
+        self.0.store(state, Ordering::SeqCst);
+    }
+
+    fn response(&self) -> (StatusCode, &'static str) {
+        match self.0.load(Ordering::SeqCst) {
+            Self::STARTING => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+            Self::READY => (StatusCode::OK, "ready\n"),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+        }
+    }
+}
+
+/// What the endpoint shows.
+#[derive(Clone)]
+pub(crate) struct Endpoint {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: Arc<Health>,
+}
+
+impl Endpoint {
+    /// Answers until `stop`.
+    pub(crate) async fn serve(self, listener: TcpListener, stop: CancellationToken) {
+        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        loop {
+            let accepted = tokio::select! {
+                () = stop.cancelled() => return,
+                accepted = accept(&listener, &slots) => accepted,
+            };
+            let (stream, slot) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection for metrics");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let (endpoint, stop) = (self.clone(), stop.clone());
+            tokio::spawn(async move {
+                let answer = service_fn(|request| {
+                    std::future::ready(Ok::<_, Infallible>(endpoint.respond(&request)))
+                });
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(IDLE_LIMIT)
+                    .serve_connection(TokioIo::new(stream), answer);
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    // How a scraper's connection ends is the scraper's affair.
+                    _ = connection => {}
+                }
+                drop(slot);
+            });
+        }
+    }
+
+    fn respond(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        const TEXT: &str = "text/plain; charset=utf-8";
+        const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        if ![Method::GET, Method::HEAD].contains(request.method()) {
+            return text(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is answered here\n");
+        }
+        match request.uri().path() {
+            "/metrics" => text(StatusCode::OK, OPEN_METRICS, self.metrics.render()),
+            "/healthz" => {
+                let (status, word) = self.health.response();
+                text(status, TEXT, word)
+            }
+            _ => text(StatusCode::NOT_FOUND, TEXT, "there are /metrics and /healthz\n"),
+        }
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    slots: &Arc<Semaphore>,
+) -> std::io::Result<(tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    // The semaphore is never closed.
+    let slot = Arc::clone(slots).acquire_owned().await.map_err(std::io::Error::other)?;
+    Ok((listener.accept().await?.0, slot))
+}
+
+fn text(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+    response
+}

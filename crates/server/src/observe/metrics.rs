@@ -1,0 +1,215 @@
+//! The metrics of one server. They belong to the server, not to the process, so several servers in one process do not mix.
+
+use crate::hosted::ReadyTable;
+use privet_wire::StatusCode;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MethodStatus {
+    method: &'static str,
+    status: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Method {
+    method: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reason {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Origin {
+    origin: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Table {
+    table: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TableInfo {
+    table: String,
+    id: String,
+    scheme: &'static str,
+}
+
+/// The metrics, each with its name and meaning in [`Metrics::new`].
+pub(crate) struct Metrics {
+    registry: Mutex<Registry>,
+    requests: Family<MethodStatus, Counter>,
+    request_seconds: Family<Method, Histogram, fn() -> Histogram>,
+    request_bytes: Family<Method, Counter>,
+    response_bytes: Family<Method, Counter>,
+    shed: Family<Reason, Counter>,
+    queries: Family<Table, Counter>,
+    batch_size: Histogram,
+    answer_seconds: Histogram,
+    hints: Family<Origin, Counter>,
+    table_records: Family<Table, Gauge>,
+    table_record_len: Family<Table, Gauge>,
+    table_epoch: Family<Table, Gauge>,
+    table_info: Family<TableInfo, Gauge>,
+    pub(crate) connections: Gauge,
+    pub(crate) queue_depth: Gauge,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0005, 2.0, 17));
+        let metrics = Self {
+            registry: Mutex::new(Registry::with_prefix("privet")),
+            requests: Family::default(),
+            request_seconds: Family::new_with_constructor(seconds),
+            request_bytes: Family::default(),
+            response_bytes: Family::default(),
+            shed: Family::default(),
+            queries: Family::default(),
+            batch_size: Histogram::new(exponential_buckets(1.0, 2.0, 8)),
+            answer_seconds: seconds(),
+            hints: Family::default(),
+            table_records: Family::default(),
+            table_record_len: Family::default(),
+            table_epoch: Family::default(),
+            table_info: Family::default(),
+            connections: Gauge::default(),
+            queue_depth: Gauge::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&self) {
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        registry.register("requests", "Requests by method and gRPC status", self.requests.clone());
+        registry.register(
+            "request_seconds",
+            "From a request's first byte to its response's last, by method",
+            self.request_seconds.clone(),
+        );
+        registry.register(
+            "request_bytes",
+            "Bytes received in request bodies",
+            self.request_bytes.clone(),
+        );
+        registry.register(
+            "response_bytes",
+            "Bytes sent in response bodies",
+            self.response_bytes.clone(),
+        );
+        registry.register(
+            "shed",
+            "Requests and connections refused because a limit was reached",
+            self.shed.clone(),
+        );
+        registry.register(
+            "queries_answered",
+            "Queries that went through a pass, by table",
+            self.queries.clone(),
+        );
+        registry.register("batch_size", "Queries answered in one pass", self.batch_size.clone());
+        registry.register("answer_seconds", "Duration of a pass", self.answer_seconds.clone());
+        registry.register(
+            "hints",
+            "Hints at start: cached, computed, rebuilt or none",
+            self.hints.clone(),
+        );
+        registry.register("table_records", "Records of a table", self.table_records.clone());
+        registry.register("table_record_len", "Bytes of a record", self.table_record_len.clone());
+        registry.register("table_epoch", "Epoch of a table", self.table_epoch.clone());
+        registry.register(
+            "table",
+            "Tables served: name, id and scheme; always 1",
+            self.table_info.clone(),
+        );
+        registry.register("connections", "Connections open", self.connections.clone());
+        registry.register("queue_depth", "Queries waiting for a pass", self.queue_depth.clone());
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The server's release", build);
+    }
+
+    /// Announces a table that is ready. At a table's start all its counters appear, at zero.
+    pub(crate) fn table(&self, table: &ReadyTable) {
+        let description = &table.description;
+        let label = Table { table: description.name.clone() };
+        let shape = description.identity.shape;
+        let gauge = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        self.table_records.get_or_create(&label).set(gauge(shape.records()));
+        self.table_record_len.get_or_create(&label).set(gauge(shape.record_len()));
+        self.table_epoch.get_or_create(&label).set(gauge(description.identity.epoch.0));
+        drop(self.queries.get_or_create(&label));
+        for scheme in &description.schemes {
+            let info = TableInfo {
+                table: description.name.clone(),
+                id: description.identity.id.to_string(),
+                scheme: scheme.plan.scheme.name(),
+            };
+            self.table_info.get_or_create(&info).set(1);
+        }
+        self.hints.get_or_create(&Origin { origin: table.hint_origin.name() }).inc();
+    }
+
+    /// A request has ended.
+    pub(crate) fn request(&self, method: &'static str, status: StatusCode, elapsed: Duration) {
+        self.requests.get_or_create(&MethodStatus { method, status: status.name() }).inc();
+        self.request_seconds.get_or_create(&Method { method }).observe(elapsed.as_secs_f64());
+    }
+
+    /// Counts for bytes in and out of a method's bodies.
+    pub(crate) fn body_bytes(&self, method: &'static str) -> (Counter, Counter) {
+        let label = Method { method };
+        (
+            self.request_bytes.get_or_create_owned(&label),
+            self.response_bytes.get_or_create_owned(&label),
+        )
+    }
+
+    /// Something was refused because a limit was reached.
+    pub(crate) fn shed(&self, reason: &'static str) {
+        self.shed.get_or_create(&Reason { reason }).inc();
+    }
+
+    /// A pass has ended.
+    pub(crate) fn pass(&self, table: &str, queries: usize, elapsed: Duration) {
+        self.queries.get_or_create(&Table { table: table.to_owned() }).inc_by(queries as u64);
+        self.batch_size.observe(queries as f64);
+        self.answer_seconds.observe(elapsed.as_secs_f64());
+    }
+
+    /// All metrics in the OpenMetrics text format, which Prometheus reads.
+    pub(crate) fn render(&self) -> String {
+        let mut text = String::new();
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &registry);
+        text
+    }
+}
+
+/// Counts something as open for as long as it lives.
+pub(crate) struct Open(Gauge);
+
+impl Open {
+    pub(crate) fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

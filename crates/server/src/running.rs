@@ -1,0 +1,390 @@
+//! Starting a server, waiting for it, stopping it.
+
+use crate::admission::{AdmissionLayer, AdmissionLimits};
+use crate::batch::{BatchSettings, Batcher, Lane};
+use crate::connections::{Acceptor, Connection, tls_acceptor};
+use crate::hosted::HostedTables;
+use crate::observe::{Endpoint, Health, Metrics};
+use crate::service::PrivetService;
+use crate::{ReadyTable, ServedTable, ServerConfig};
+use privet_core::{Error, Result};
+use privet_schemes::contract::Role;
+use privet_wire::limits;
+use privet_wire::proto::privet_server::PrivetServer;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+
+/// Connections that the system keeps until they are accepted.
+const BACKLOG: u32 = 1024;
+
+/// What one stream, and one connection, may send before it is read. Together with the cap on connections this bounds the memory for requests that are
+/// not being read yet.
+const STREAM_WINDOW: u32 = 1 << 18;
+const CONNECTION_WINDOW: u32 = 1 << 20;
+
+/// Starts servers.
+pub struct Server;
+
+impl Server {
+    /// Starts a server for `tables`. Returns when all of them are ready and clients are let in; until then clients' connections are refused, and `/healthz`
+    /// says *starting*. Must be called within a Tokio runtime, on which the server then runs.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the configuration or a table cannot be served as it is,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if an address or memory cannot be had.
+    pub async fn start(config: ServerConfig, tables: Vec<ServedTable>) -> Result<RunningServer> {
+        config.check()?;
+        let tls = config.tls.as_ref().map(tls_acceptor).transpose()?;
+        // Both addresses are taken first: that they are in use should not be found out after minutes of computing.
+        let socket = bind(config.listen)?;
+        let metrics_listener = config
+            .metrics_listen
+            .map(|address| bind(address).and_then(|socket| listen(socket, address)))
+            .transpose()?;
+        let metrics_addr = metrics_listener.as_ref().map(local_addr).transpose()?;
+
+        let metrics = Arc::new(Metrics::new());
+        let health = Arc::new(Health::new());
+        let stop = CancellationToken::new();
+        let abort = CancellationToken::new();
+        let end_endpoint = CancellationToken::new();
+        // Ends the endpoint if the start fails.
+        let endpoint_guard = end_endpoint.clone().drop_guard();
+        let showing = metrics_listener.map(|listener| {
+            let endpoint = Endpoint { metrics: Arc::clone(&metrics), health: Arc::clone(&health) };
+            tokio::spawn(endpoint.serve(listener, end_endpoint))
+        });
+
+        let tables = prepare(&config, tables).await?;
+        tables.ready.iter().for_each(|table| metrics.table(table));
+        let (first_lanes, lanes) = lanes(&tables);
+        let settings = BatchSettings {
+            window: config.batch_window,
+            max_batch: config.max_batch,
+            queue_limit: config.queue_limit,
+        };
+        let batcher = Arc::new(Batcher::start(lanes, settings, Arc::clone(&metrics))?);
+        let listener = listen(socket, config.listen)?;
+        let local_addr = local_addr(&listener)?;
+        let ready = tables.ready.clone();
+
+        let max_request = limits::request_limit(tables.description.plans());
+        let service = PrivetService::new(Arc::new(tables), first_lanes, Arc::clone(&batcher));
+        let service = PrivetServer::new(service).max_decoding_message_size(max_request);
+        let acceptor = Acceptor::new(
+            &config,
+            listener,
+            tls,
+            Arc::clone(&metrics),
+            stop.clone(),
+            abort.clone(),
+        );
+        let serving =
+            tokio::spawn(serve(&config, service, acceptor.start(), metrics, stop.clone()));
+        health.set(Health::READY);
+        tracing::info!(%local_addr, tls = config.tls.is_some(), tables = ready.len(), "serving");
+
+        let ending = Ending {
+            serving,
+            stop: stop.clone(),
+            abort: abort.clone(),
+            drain_limit: config.drain_limit,
+        };
+        let finished = tokio::spawn(async move {
+            let result = ending.run(&health).await;
+            // Joins the compute thread, which may be in the middle of a pass.
+            let _ = tokio::task::spawn_blocking(move || batcher.stop()).await;
+            drop(endpoint_guard);
+            if let Some(showing) = showing {
+                let _ = showing.await;
+            }
+            tracing::info!("stopped");
+            result
+        });
+        Ok(RunningServer {
+            local_addr,
+            metrics_addr,
+            tables: ready,
+            handle: ShutdownHandle { stop, abort },
+            finished: Some(finished),
+        })
+    }
+}
+
+/// A server at work. Dropping it shuts the server down, without waiting.
+pub struct RunningServer {
+    local_addr: SocketAddr,
+    metrics_addr: Option<SocketAddr>,
+    tables: Vec<ReadyTable>,
+    handle: ShutdownHandle,
+    finished: Option<JoinHandle<Result<()>>>,
+}
+
+impl RunningServer {
+    /// Where clients connect, with the port that the system chose if none was asked for.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Where `/metrics` and `/healthz` are, if they are anywhere.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics_addr
+    }
+
+    /// The tables that are served.
+    pub fn tables(&self) -> &[ReadyTable] {
+        &self.tables
+    }
+
+    /// Begins to stop: no new connections, `/healthz` says *draining*, requests under way are finished within
+    /// [`drain_limit`](ServerConfig::drain_limit). Returns at once; see [`wait`](Self::wait).
+    pub fn shutdown(&self) {
+        self.handle.shutdown();
+    }
+
+    /// A handle that stops the server from elsewhere.
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        self.handle.clone()
+    }
+
+    /// Has SIGTERM or SIGINT shut the server down, and a second one end it at once.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not tell of signals.
+    pub fn shutdown_on_signals(&self) -> Result<()> {
+        let mut signals = Signals::new().map_err(|source| {
+            Error::unavailable(
+                "the system does not tell of signals, so the server could not stop in order",
+            )
+            .caused_by(source)
+        })?;
+        let handle = self.handle.clone();
+        tokio::spawn(async move {
+            signals.next().await;
+            tracing::info!(
+                "asked to stop: requests under way are finished; a second signal ends them"
+            );
+            handle.shutdown();
+            signals.next().await;
+            handle.abort();
+        });
+        Ok(())
+    }
+
+    /// Waits until the server has stopped.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it stopped by itself, or requests had to be cut off.
+    pub async fn wait(mut self) -> Result<()> {
+        let Some(finished) = self.finished.take() else { return Ok(()) };
+        finished
+            .await
+            .map_err(|error| Error::unavailable("the server ended unexpectedly").caused_by(error))?
+    }
+}
+
+impl Drop for RunningServer {
+    fn drop(&mut self) {
+        self.handle.shutdown();
+    }
+}
+
+/// Stops a server from elsewhere.
+#[derive(Clone)]
+pub struct ShutdownHandle {
+    stop: CancellationToken,
+    abort: CancellationToken,
+}
+
+impl ShutdownHandle {
+    /// As [`RunningServer::shutdown`].
+    pub fn shutdown(&self) {
+        self.stop.cancel();
+    }
+
+    /// Stops without finishing the requests under way.
+    pub fn abort(&self) {
+        self.stop.cancel();
+        self.abort.cancel();
+    }
+}
+
+async fn prepare(config: &ServerConfig, tables: Vec<ServedTable>) -> Result<HostedTables> {
+    let config = config.clone();
+    let prepared =
+        tokio::task::spawn_blocking(move || HostedTables::prepare(tables, &config)).await;
+    prepared.map_err(|error| {
+        Error::unavailable("preparing the tables ended unexpectedly").caused_by(error)
+    })?
+}
+
+/// One lane for each table and role; for each table, the lane of role 0.
+fn lanes(tables: &HostedTables) -> (Vec<usize>, Vec<Lane>) {
+    let (mut first_lanes, mut lanes) = (Vec::new(), Vec::new());
+    for table in &tables.tables {
+        first_lanes.push(lanes.len());
+        let roles = u8::try_from(table.plan.servers).unwrap_or(u8::MAX);
+        lanes.extend((0..roles).map(|role| Lane {
+            table: table.name.clone(),
+            server: Arc::clone(&table.server),
+            role: Role(role),
+        }));
+    }
+    (first_lanes, lanes)
+}
+
+fn serve(
+    config: &ServerConfig,
+    service: PrivetServer<PrivetService>,
+    connections: mpsc::Receiver<io::Result<Connection>>,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+) -> impl Future<Output = Result<(), tonic::transport::Error>> + use<> {
+    let limits = AdmissionLimits {
+        max_concurrent_requests: config.max_concurrent_requests,
+        max_concurrent_fetches: config.max_concurrent_fetches,
+        request_deadline: config.request_deadline,
+        stall_limit: config.stall_limit,
+    };
+    tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(config.keepalive))
+        .http2_keepalive_timeout(Some(config.keepalive))
+        .max_concurrent_streams(config.max_streams_per_connection)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_max_header_list_size(16 << 10)
+        .layer(AdmissionLayer::new(limits, metrics))
+        .add_service(service)
+        .serve_with_incoming_shutdown(ReceiverStream::new(connections), stop.cancelled_owned())
+}
+
+/// What has to happen from the moment the server is asked to stop.
+struct Ending {
+    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    stop: CancellationToken,
+    abort: CancellationToken,
+    drain_limit: Duration,
+}
+
+impl Ending {
+    async fn run(mut self, health: &Health) -> Result<()> {
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            ended = &mut self.serving => {
+                health.set(Health::DRAINING);
+                return serving_ended(ended);
+            }
+        }
+        health.set(Health::DRAINING);
+        tokio::select! {
+            ended = &mut self.serving => serving_ended(ended),
+            () = self.abort.cancelled() => {
+                let _ = self.serving.await;
+                Ok(())
+            }
+            () = tokio::time::sleep(self.drain_limit) => {
+                self.abort.cancel();
+                let _ = self.serving.await;
+                Err(Error::unavailable(format!(
+                    "requests were still under way {} s after the server was asked to stop; they were cut off",
+                    self.drain_limit.as_secs_f64()
+                )))
+            }
+        }
+    }
+}
+
+fn serving_ended(
+    ended: Result<Result<(), tonic::transport::Error>, tokio::task::JoinError>,
+) -> Result<()> {
+    match ended {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Error::unavailable("the server stopped by itself").caused_by(error)),
+        Err(error) => Err(Error::unavailable("the server stopped by itself").caused_by(error)),
+    }
+}
+
+/// Takes an address without letting anybody connect yet.
+fn bind(address: SocketAddr) -> Result<TcpSocket> {
+    let bound = || -> io::Result<TcpSocket> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // A restarted server need not wait until the connections of the one before are forgotten.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(socket)
+    };
+    bound().map_err(|error| cannot_listen(address, error))
+}
+
+fn listen(socket: TcpSocket, address: SocketAddr) -> Result<TcpListener> {
+    socket.listen(BACKLOG).map_err(|error| cannot_listen(address, error))
+}
+
+fn local_addr(listener: &TcpListener) -> Result<SocketAddr> {
+    listener.local_addr().map_err(|source| {
+        Error::unavailable("the system does not tell the server's own address").caused_by(source)
+    })
+}
+
+fn cannot_listen(address: SocketAddr, error: io::Error) -> Error {
+    let advice = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; another program listens there: stop it or choose another port"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "; ports below 1024 need special rights: choose a higher one"
+        }
+        io::ErrorKind::AddrNotAvailable => "; this machine does not have that address",
+        _ => "",
+    };
+    Error::unavailable(format!("cannot listen on {address}: {error}{advice}")).caused_by(error)
+}
+
+#[cfg(unix)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        // Without a console there is nobody to interrupt the server this way.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The three methods. Each first asks: is this about a table that is served, in its epoch, under its parameters?
+
+use crate::batch::Batcher;
+use crate::fetch::{self, ChunkStream};
+use crate::hosted::{HostedTable, HostedTables};
+use privet_core::{Error, Result};
+use privet_schemes::contract::Role;
+use privet_wire::proto::privet_server::Privet;
+use privet_wire::{
+    AnswerRequest, AnswerResponse, DescribeRequest, FetchRequest, WireStatus, proto,
+};
+use std::sync::Arc;
+use tonic::{Request, Response, Status};
+
+pub(crate) struct PrivetService {
+    tables: Arc<HostedTables>,
+    /// For each table, the batcher's lane for role 0; the lanes for the other roles follow.
+    first_lanes: Vec<usize>,
+    batcher: Arc<Batcher>,
+    description: proto::DescribeResponse,
+}
+
+impl PrivetService {
+    pub(crate) fn new(
+        tables: Arc<HostedTables>,
+        first_lanes: Vec<usize>,
+        batcher: Arc<Batcher>,
+    ) -> Self {
+        let description = tables.description.clone().into();
+        Self { tables, first_lanes, batcher, description }
+    }
+
+    fn fetch_from(&self, request: &FetchRequest) -> Result<ChunkStream> {
+        let number = self.tables.find(request.table, request.epoch, &request.parameter_digest)?;
+        let table = &self.tables.tables[number];
+        let part = table.part(request.part).ok_or_else(|| {
+            Error::api_misuse(format!(
+                "table {} has no {} to fetch under {}",
+                table.name, request.part, table.plan.scheme
+            ))
+        })?;
+        if request.offset > part.len() {
+            return Err(Error::invalid_message(format!(
+                "the {} of table {} ends at byte {}, before byte {}",
+                request.part,
+                table.name,
+                part.len(),
+                request.offset
+            )));
+        }
+        Ok(fetch::stream(Arc::clone(part), request.offset))
+    }
+
+    async fn answer_to(&self, request: AnswerRequest) -> Result<AnswerResponse> {
+        let AnswerRequest { table, epoch, parameter_digest, role, query } = request;
+        let number = self.tables.find(table, epoch, &parameter_digest)?;
+        check_query(&self.tables.tables[number], role, query.len())?;
+        let lane = self.first_lanes[number] + usize::from(role.0);
+        let answer = self.batcher.answer(lane, query).await?;
+        Ok(AnswerResponse { table, epoch, parameter_digest, answer: answer.into() })
+    }
+}
+
+/// Refuses before queueing what a pass could not answer.
+fn check_query(table: &HostedTable, role: Role, len: usize) -> Result<()> {
+    if usize::from(role.0) >= table.plan.servers {
+        return Err(Error::invalid_message(format!(
+            "there is no role {} in {}, a scheme of {} server(s)",
+            role.0, table.plan.scheme, table.plan.servers
+        )));
+    }
+    if len != table.plan.query_len {
+        return Err(Error::invalid_message(format!(
+            "a query to table {} has {} bytes, not {len}",
+            table.name, table.plan.query_len
+        )));
+    }
+    Ok(())
+}
+
+fn status(error: Error) -> Status {
+    WireStatus::from(&error).into()
+}
+
+#[tonic::async_trait]
+impl Privet for PrivetService {
+    type FetchStream = ChunkStream;
+
+    async fn describe(
+        &self,
+        request: Request<proto::DescribeRequest>,
+    ) -> Result<Response<proto::DescribeResponse>, Status> {
+        // There is one version so far, which every client speaks.
+        DescribeRequest::try_from(request.into_inner()).map_err(status)?;
+        Ok(Response::new(self.description.clone()))
+    }
+
+    async fn fetch(
+        &self,
+        request: Request<proto::FetchRequest>,
+    ) -> Result<Response<ChunkStream>, Status> {
+        let request = FetchRequest::try_from(request.into_inner()).map_err(status)?;
+        self.fetch_from(&request).map(Response::new).map_err(status)
+    }
+
+    async fn answer(
+        &self,
+        request: Request<proto::AnswerRequest>,
+    ) -> Result<Response<proto::AnswerResponse>, Status> {
+        let request = AnswerRequest::try_from(request.into_inner()).map_err(status)?;
+        let response = self.answer_to(request).await.map_err(status)?;
+        Ok(Response::new(response.into()))
+    }
+}

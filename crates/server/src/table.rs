@@ -1,0 +1,38 @@
+//! What is to be served.
+
+use privet_core::TableIdentity;
+use privet_schemes::SchemeId;
+use std::sync::Arc;
+
+/// One table to be served, in one version, by one scheme.
+pub struct ServedTable {
+    /// The name under which clients find it: 1 to 64 characters of `A-Z a-z 0-9 . _ -`.
+    pub name: String,
+    /// Which table, in which version.
+    pub identity: TableIdentity,
+    /// The encoded record layout: how keys and values lie in records. Handed to clients as it is.
+    pub layout: Arc<[u8]>,
+    /// Where the records lie.
+    pub records: Box<dyn RecordSource>,
+    /// The scheme that serves it.
+    pub scheme: SchemeId,
+}
+
+/// Where a table's records lie: in memory, in a mapped file.
+///
+/// The scheme's server makes a copy in the order in which it computes. The source stays, because clients may also fetch the table as a whole.
+pub trait RecordSource: Send + Sync {
+    /// All records, one after the other in their natural order: `identity.shape.bytes()` bytes, the same on every call.
+    fn bytes(&self) -> &[u8];
+
+    /// Says that the bytes will not be needed for a while, so that a mapped file need not stay in memory. They must stay readable.
+    fn release(&self);
+}
+
+impl RecordSource for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn release(&self) {}
+}

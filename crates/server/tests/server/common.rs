@@ -1,0 +1,200 @@
+//! Tables, servers and a bare client.
+
+use privet_core::{Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape};
+use privet_kernels::Kernels;
+use privet_schemes::SchemeId;
+use privet_schemes::contract::Role;
+use privet_schemes::registry::{self, ErasedClient};
+use privet_schemes::reservation::{Lookup, Pending, Prepared};
+use privet_server::{RunningServer, ServedTable, Server, ServerConfig};
+use privet_wire::proto::privet_client::PrivetClient;
+use privet_wire::{
+    AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartKind,
+    ServerDescription, TableDescription, limits, proto,
+};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tonic::Status;
+use tonic::transport::{Channel, Endpoint};
+
+pub(crate) type Stub = PrivetClient<Channel>;
+
+/// Records without any structure that a mistake could hide behind.
+pub(crate) fn records(len: usize, seed: u8) -> Vec<u8> {
+    let mut out = vec![0; len];
+    SecretRng::from_fixed_seed([seed; 32]).fill(&mut out);
+    out
+}
+
+pub(crate) fn identity(records: u64, record_len: u64, id: u8) -> TableIdentity {
+    TableIdentity {
+        id: TableId([id; 16]),
+        epoch: Epoch(5),
+        digest: TableDigest([id ^ 255; 32]),
+        shape: TableShape::new(records, record_len).unwrap(),
+    }
+}
+
+/// A table whose id and contents follow from `id`.
+pub(crate) fn table(name: &str, count: u64, record_len: u64, id: u8) -> ServedTable {
+    let identity = identity(count, record_len, id);
+    ServedTable {
+        name: name.to_owned(),
+        identity,
+        layout: Arc::from(*b"a layout"),
+        records: Box::new(records(identity.shape.bytes() as usize, id)),
+        scheme: SchemeId::SimplePir,
+    }
+}
+
+pub(crate) fn config() -> ServerConfig {
+    let mut config = ServerConfig::new("127.0.0.1:0".parse().unwrap());
+    config.metrics_listen = Some("127.0.0.1:0".parse().unwrap());
+    config.threads = 1;
+    config
+}
+
+pub(crate) async fn start(config: ServerConfig, tables: Vec<ServedTable>) -> RunningServer {
+    Server::start(config, tables).await.unwrap()
+}
+
+pub(crate) fn endpoint(address: SocketAddr) -> Endpoint {
+    Channel::from_shared(format!("http://{address}"))
+        .unwrap()
+        .connect_timeout(Duration::from_secs(10))
+}
+
+pub(crate) async fn stub(server: &RunningServer) -> Stub {
+    stub_on(endpoint(server.local_addr()).connect().await.unwrap())
+}
+
+pub(crate) fn stub_on(channel: Channel) -> Stub {
+    PrivetClient::new(channel).max_decoding_message_size(limits::DESCRIBE_RESPONSE_LIMIT)
+}
+
+pub(crate) async fn describe(stub: &mut Stub) -> ServerDescription {
+    let response =
+        stub.describe(proto::DescribeRequest::from(DescribeRequest::default())).await.unwrap();
+    response.into_inner().try_into().unwrap()
+}
+
+pub(crate) fn fetch_request(table: &TableDescription, part: PartKind, offset: u64) -> FetchRequest {
+    FetchRequest {
+        table: table.identity.id,
+        epoch: table.identity.epoch,
+        parameter_digest: table.schemes[0].parameter_digest,
+        part,
+        offset,
+    }
+}
+
+/// The bytes of a part from `offset` on, however many chunks they come in.
+pub(crate) async fn fetch(stub: &mut Stub, request: FetchRequest) -> Result<Vec<u8>, Status> {
+    let mut stream = stub.fetch(proto::FetchRequest::from(request)).await?.into_inner();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = stream.message().await? {
+        let chunk = FetchChunk::try_from(chunk).unwrap();
+        assert_eq!(chunk.offset, request.offset + bytes.len() as u64);
+        bytes.extend_from_slice(&chunk.data);
+    }
+    Ok(bytes)
+}
+
+/// A client of one table, with its hint.
+pub(crate) struct TableClient {
+    pub(crate) description: TableDescription,
+    pub(crate) scheme: Box<dyn ErasedClient>,
+    pub(crate) rng: SecretRng,
+}
+
+impl TableClient {
+    pub(crate) async fn new(stub: &mut Stub, name: &str) -> Self {
+        let description = describe(stub).await.table(name).unwrap().clone();
+        let hint = fetch(stub, fetch_request(&description, PartKind::Hint, 0)).await.unwrap();
+        let announced = description.schemes[0].hint.unwrap();
+        assert_eq!(announced.len, hint.len() as u64);
+        assert_eq!(announced.digest, *blake3::hash(&hint).as_bytes());
+        let plan = description.schemes[0].plan.clone();
+        let scheme =
+            registry::client(plan, &description.identity, Arc::new(hint), Kernels::detect())
+                .unwrap();
+        Self { description, scheme, rng: SecretRng::from_os().unwrap() }
+    }
+
+    pub(crate) fn prepare(&mut self, index: u64) -> (AnswerRequest, Pending) {
+        let index = RecordIndex::new(index, self.description.identity.shape).unwrap();
+        let Prepared::Ready(Lookup { sendable, pending }) =
+            self.scheme.prepare(&index, &mut self.rng).unwrap()
+        else {
+            panic!("SimplePIR has no reservations");
+        };
+        let request = AnswerRequest {
+            table: self.description.identity.id,
+            epoch: self.description.identity.epoch,
+            parameter_digest: self.description.schemes[0].parameter_digest,
+            role: Role(0),
+            query: sendable.queries()[0].clone().into(),
+        };
+        (request, pending)
+    }
+
+    pub(crate) fn recover(&mut self, pending: Pending, response: &AnswerResponse) -> Vec<u8> {
+        self.scheme.recover(pending, &[&response.answer]).unwrap().to_vec()
+    }
+
+    /// Looks one record up and compares it with what `table` with the same id put there.
+    pub(crate) async fn check(&mut self, stub: &mut Stub, index: u64) {
+        let (request, pending) = self.prepare(index);
+        let response = ask(stub, request).await.unwrap();
+        let record = self.recover(pending, &response);
+        assert_eq!(record, self.expected(index), "record {index}");
+    }
+
+    pub(crate) fn expected(&self, index: u64) -> Vec<u8> {
+        let shape = self.description.identity.shape;
+        let len = shape.record_len() as usize;
+        let all = records(shape.bytes() as usize, self.description.identity.id.0[0]);
+        all[index as usize * len..][..len].to_vec()
+    }
+}
+
+pub(crate) async fn ask(stub: &mut Stub, request: AnswerRequest) -> Result<AnswerResponse, Status> {
+    let response = stub.answer(proto::AnswerRequest::from(request.clone())).await?;
+    let response = AnswerResponse::try_from(response.into_inner()).unwrap();
+    response.check_belongs_to(&request).unwrap();
+    Ok(response)
+}
+
+/// Status code and body of a plain HTTP request.
+pub(crate) async fn http(address: SocketAddr, method: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+/// The metric whose name and labels are exactly `name`; 0 if it is not there.
+pub(crate) async fn metric(server: &RunningServer, name: &str) -> f64 {
+    let (status, text) = http(server.metrics_addr().unwrap(), "GET", "/metrics").await;
+    assert_eq!(status, 200);
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map_or(0.0, |value| value.parse().unwrap())
+}
+
+/// Waits until the metric has the value.
+pub(crate) async fn until_metric(server: &RunningServer, name: &str, value: f64) {
+    let reached = async {
+        while metric(server, name).await != value {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), reached)
+        .await
+        .unwrap_or_else(|_| panic!("{name} never was {value}"));
+}

@@ -1,0 +1,85 @@
+//! Right records, for every index, however many ask at once.
+
+use crate::common::*;
+use privet_wire::PartKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_record_of_tables_of_several_shapes() {
+    let shapes = [(1, 1), (2, 1), (1, 300), (7, 3), (53, 20), (130, 5), (301, 1)];
+    let named = |(count, len): (u64, u64)| format!("t{count}x{len}");
+    let tables = shapes
+        .iter()
+        .zip(1..)
+        .map(|(shape, id)| table(&named(*shape), shape.0, shape.1, id))
+        .collect();
+    let server = start(config(), tables).await;
+    let mut stub = stub(&server).await;
+    assert_eq!(describe(&mut stub).await.tables.len(), shapes.len());
+    for shape in shapes {
+        let mut client = TableClient::new(&mut stub, &named(shape)).await;
+        for index in 0..shape.0 {
+            client.check(&mut stub, index).await;
+        }
+        let fetched =
+            fetch(&mut stub, fetch_request(&client.description, PartKind::Table, 0)).await.unwrap();
+        assert_eq!(
+            fetched,
+            records((shape.0 * shape.1) as usize, client.description.identity.id.0[0])
+        );
+        let layout = fetch(&mut stub, fetch_request(&client.description, PartKind::Layout, 0))
+            .await
+            .unwrap();
+        assert_eq!(layout, b"a layout");
+        assert_eq!(client.description.layout.digest, *blake3::hash(&layout).as_bytes());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_lookups_at_once_are_all_right_and_share_passes() {
+    const LOOKUPS: u64 = 1000;
+    let server = start(config(), vec![table("t", 700, 9, 1), table("u", 90, 2, 2)]).await;
+    let mut first = stub(&server).await;
+    let mut clients =
+        [TableClient::new(&mut first, "t").await, TableClient::new(&mut first, "u").await];
+    let mut stubs = Vec::new();
+    for _ in 0..8 {
+        stubs.push(stub(&server).await);
+    }
+    let prepared: Vec<_> = (0..LOOKUPS)
+        .map(|number| {
+            let client = (number % 2) as usize;
+            let index = number * 7919 % clients[client].description.identity.shape.records();
+            let (request, pending) = clients[client].prepare(index);
+            (client, index, request, pending)
+        })
+        .collect();
+    let in_flight = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let tasks: Vec<_> = prepared
+        .into_iter()
+        .zip((0..8).cycle())
+        .map(|((client, index, request, pending), connection)| {
+            let mut stub = stubs[connection].clone();
+            let in_flight = Arc::clone(&in_flight);
+            tokio::spawn(async move {
+                let now = in_flight.0.fetch_add(1, Ordering::SeqCst) + 1;
+                in_flight.1.fetch_max(now, Ordering::SeqCst);
+                let response = ask(&mut stub, request).await.unwrap();
+                in_flight.0.fetch_sub(1, Ordering::SeqCst);
+                (client, index, pending, response)
+            })
+        })
+        .collect();
+    for task in tasks {
+        let (client, index, pending, response) = task.await.unwrap();
+        let record = clients[client].recover(pending, &response);
+        assert_eq!(record, clients[client].expected(index), "record {index}");
+    }
+    let passes = metric(&server, "privet_batch_size_count").await;
+    let most = in_flight.1.load(Ordering::SeqCst);
+    assert!(most > 100, "{most} at once");
+    assert_eq!(metric(&server, "privet_batch_size_sum").await, LOOKUPS as f64);
+    assert!(passes < LOOKUPS as f64 / 2.0, "{passes} passes");
+    assert_eq!(metric(&server, "privet_queue_depth").await, 0.0);
+}

@@ -1,0 +1,12 @@
+//! A real server on loopback, real SimplePIR, and a client that is nothing but the generated stub: what is tested is what any client meets.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod cache;
+mod common;
+mod fetching;
+mod load;
+mod lookups;
+mod operations;
+mod refusals;
+mod tls;

@@ -1,0 +1,266 @@
+//! From an input file to a snapshot file.
+//!
+//! [`build_table`] reads all rows, decides how the table looks, and writes it. Because a table's shape follows from all of its
+//! values (the longest one, for a table by index; all of them, for a table by key), the rows are kept in memory:
+//! the bytes of keys and values once, and about 170 bytes more for each row, most of them while a table by key is packed.
+//! For values of a kilobyte that makes one to two times the size of the output, for values of 32 bytes five times. With
+//! [`OnDuplicate::Last`], values that are replaced keep their memory until the end.
+
+mod arena;
+mod rows;
+
+#[cfg(test)]
+mod tests;
+
+use crate::import::{Rows, Selection, Source};
+use crate::key_map::pack;
+use crate::layout::{IndexLayout, RecordLayout};
+use crate::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
+use privet_core::{Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableShape};
+use rows::KeptRows;
+use std::path::Path;
+
+/// Progress is reported every so many rows or records.
+const REPORT_EVERY: u64 = 64;
+
+/// What to make of an input.
+#[derive(Clone, Debug, Default)]
+pub struct BuildOptions {
+    /// The column that gives the key. Without one, the table is by index: record *i* holds row *i*, from 0.
+    pub key: Option<String>,
+    /// The columns that make the value, as a JSON object. Empty for all columns but the key.
+    pub value_columns: Vec<String>,
+    /// The one column whose bytes are the value. Not together with `value_columns`.
+    pub raw_value: Option<String>,
+    /// Refuse values longer than this many bytes.
+    pub max_value: Option<u64>,
+    /// What to do with a key that occurs again.
+    pub on_duplicate: OnDuplicate,
+}
+
+/// What to do with a key that occurs again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnDuplicate {
+    /// Refuse the input, naming the key and both places.
+    #[default]
+    Error,
+    /// Keep the first row with the key.
+    First,
+    /// Keep the last row with the key.
+    Last,
+}
+
+/// How far a build is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub stage: Stage,
+    /// How many bytes of it are done.
+    pub bytes_done: u64,
+    /// How many bytes there are to do, if that is known.
+    pub bytes_total: Option<u64>,
+}
+
+/// What a build does, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Reading the input.
+    Reading,
+    /// Distributing keys over buckets. Takes about a microsecond per key; its bytes are not counted.
+    Packing,
+    /// Writing the output.
+    Writing,
+}
+
+/// What a build came to.
+#[derive(Clone, Debug)]
+pub struct BuildReport {
+    /// The table's name for life.
+    pub id: TableId,
+    /// The version that was built.
+    pub epoch: Epoch,
+    /// The digest of its contents.
+    pub digest: TableDigest,
+    /// The number of records.
+    pub records: u64,
+    /// The width of a record in bytes.
+    pub record_len: u64,
+    /// The number of rows in the table: keys, for a table by key.
+    pub rows: u64,
+    /// What became of the keys; `None` for a table by index.
+    pub key_map: Option<KeyMapReport>,
+    /// The bytes of all values.
+    pub value_bytes: u64,
+    /// The bytes that all records have room for beyond padding, as a part of the whole, in `[0, 1]`.
+    pub load: f64,
+    /// The length of the output in bytes.
+    pub file_bytes: u64,
+    /// The bytes of all records and of what clients download to read them, divided by the bytes of all values; infinite if there are none.
+    pub overhead: f64,
+    /// How many rows were dropped because their key occurred twice.
+    pub duplicates_dropped: u64,
+}
+
+/// What became of the keys of a table.
+#[derive(Clone, Debug)]
+pub struct KeyMapReport {
+    /// The kind of key map: always `"buckets"` so far.
+    pub kind: &'static str,
+    /// The bytes of the key map, stash included, that every client downloads.
+    pub bytes: u64,
+    /// How many values are in the stash.
+    pub stash_entries: u64,
+    /// The bytes of these values.
+    pub stash_bytes: u64,
+}
+
+/// Reads `source`, builds a table as `options` say, and writes it to `output`. `progress` is called often; it should be quick.
+///
+/// If anything fails, `output` is as it was before.
+///
+/// # Errors
+/// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options contradict each other, or the input is not as
+///   [`import`](crate::import) says it should be, is empty, has duplicate keys, or values that are too long.
+/// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the input cannot be read or the output cannot be written.
+pub fn build_table(
+    options: &BuildOptions,
+    source: Source,
+    output: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BuildReport> {
+    let selection = selection(options)?;
+    let rows = Rows::open(source, selection.clone())?;
+    let kept = KeptRows::read(rows, options, progress)?;
+    // Drawn only now: nobody can have chosen the keys to fit the seed.
+    let mut rng = SecretRng::from_os()?;
+    let (mut id, mut seed) = ([0; 16], [0; 32]);
+    rng.fill(&mut id);
+    rng.fill(&mut seed);
+    write_table(&kept, selection, TableId(id), PublicSeed::from_bytes(seed), output, progress)
+}
+
+fn selection(options: &BuildOptions) -> Result<Selection> {
+    let value = match (&options.raw_value, options.value_columns.as_slice()) {
+        (Some(_), [_, ..]) => {
+            return Err(Error::api_misuse(
+                "a value is either one column's bytes or a JSON object of several columns; choose one",
+            ));
+        }
+        (Some(column), []) => ValueForm::Raw(column.clone()),
+        (None, []) => ValueForm::JsonRest,
+        (None, columns) => {
+            let twice =
+                (1..columns.len()).find(|&column| columns[..column].contains(&columns[column]));
+            if let Some(column) = twice {
+                return Err(Error::api_misuse(format!(
+                    "the value column {} is named twice",
+                    crate::import::quoted(&columns[column])
+                )));
+            }
+            ValueForm::JsonColumns(columns.to_vec())
+        }
+    };
+    Ok(Selection { key: options.key.clone(), value })
+}
+
+/// Everything after reading. Depends on its arguments alone, so that tests can repeat it.
+fn write_table(
+    kept: &KeptRows,
+    selection: Selection,
+    id: TableId,
+    seed: PublicSeed,
+    output: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BuildReport> {
+    progress(Progress { stage: Stage::Packing, bytes_done: 0, bytes_total: None });
+    if selection.key.is_some() {
+        let packed = pack(kept, seed)?;
+        let layout = RecordLayout::Keyed(packed.key_map().clone());
+        let shape = packed.key_map().shape();
+        let write = |number: u64, record: &mut Vec<u8>| packed.write_record(kept, number, record);
+        write_records(kept, selection, id, layout, shape, output, progress, write)
+    } else {
+        let (shortest, longest) = kept.value_lengths();
+        let index = IndexLayout::for_lengths(shortest, longest);
+        let shape = TableShape::new(kept.rows(), index.record_len(longest))?;
+        let write = |number: u64, record: &mut Vec<u8>| {
+            index.write_record(kept.value_of(number), shape.record_len(), record);
+        };
+        write_records(
+            kept,
+            selection,
+            id,
+            RecordLayout::Index(index),
+            shape,
+            output,
+            progress,
+            write,
+        )
+    }
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the common end of two callers, which share all of this"
+)]
+fn write_records(
+    kept: &KeptRows,
+    selection: Selection,
+    id: TableId,
+    layout: RecordLayout,
+    shape: TableShape,
+    output: &Path,
+    progress: &mut dyn FnMut(Progress),
+    write: impl Fn(u64, &mut Vec<u8>),
+) -> Result<BuildReport> {
+    let epoch = Epoch(0);
+    let layout_bytes = layout.encode().len() as u64;
+    let plan = SnapshotPlan {
+        id,
+        epoch,
+        shape,
+        layout: layout.clone(),
+        key_column: selection.key,
+        value_form: selection.value,
+    };
+    let mut writer = SnapshotWriter::create(output, plan)?;
+    let mut record = Vec::new();
+    for number in 0..shape.records() {
+        write(number, &mut record);
+        writer.write_record(&record)?;
+        if number % REPORT_EVERY == REPORT_EVERY - 1 || number + 1 == shape.records() {
+            progress(Progress {
+                stage: Stage::Writing,
+                bytes_done: (number + 1) * shape.record_len(),
+                bytes_total: Some(shape.bytes()),
+            });
+        }
+    }
+    let (header, file_bytes) = writer.finish()?;
+    let value_bytes = kept.value_bytes();
+    let load = match layout.key_map() {
+        Some(key_map) => key_map.load(),
+        None => value_bytes as f64 / shape.bytes() as f64,
+    };
+    Ok(BuildReport {
+        id,
+        epoch,
+        digest: header.identity.digest,
+        records: shape.records(),
+        record_len: shape.record_len(),
+        rows: kept.rows(),
+        key_map: layout.key_map().map(|key_map| KeyMapReport {
+            kind: "buckets",
+            bytes: layout_bytes,
+            stash_entries: key_map.stash_entries(),
+            stash_bytes: key_map.stash_bytes(),
+        }),
+        value_bytes,
+        load,
+        file_bytes,
+        overhead: (shape.bytes() + layout_bytes) as f64 / value_bytes as f64,
+        duplicates_dropped: kept.duplicates_dropped(),
+    })
+}

@@ -1,0 +1,314 @@
+use super::*;
+use crate::snapshot::Snapshot;
+use ::parquet::arrow::ArrowWriter;
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use privet_core::Blame;
+use std::fs;
+use std::io::Cursor;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A directory for one test, with inputs and outputs.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().expect("a directory"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn input(&self, name: &str, contents: impl AsRef<[u8]>) -> Source {
+        fs::write(self.path(name), contents).expect("writable");
+        Source::path(self.path(name))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).expect("readable");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn build(&self, options: &BuildOptions, source: Source) -> Result<BuildReport> {
+        build_table(options, source, &self.path("out.privet"), &mut |_| {})
+    }
+
+    fn open(&self) -> Snapshot {
+        let snapshot = Snapshot::open(&self.path("out.privet")).expect("just built");
+        snapshot.verify(|_, _| {}).expect("just built");
+        snapshot
+    }
+}
+
+fn keyed(key: &str) -> BuildOptions {
+    BuildOptions { key: Some(key.into()), ..BuildOptions::default() }
+}
+
+fn look_up(snapshot: &Snapshot, key: &str) -> Option<String> {
+    let key_map = snapshot.key_map().expect("by key");
+    let record = snapshot.view().record(key_map.locate(key.as_bytes())).expect("within");
+    let value = key_map.find_in(key.as_bytes(), record).expect("a bucket")?;
+    Some(String::from_utf8(value).expect("text"))
+}
+
+fn value_at(snapshot: &Snapshot, row: u64) -> Vec<u8> {
+    let RecordLayout::Index(index) = snapshot.layout() else { panic!("not by index") };
+    index.value_in(snapshot.view().record(row).expect("within")).expect("well-formed").to_vec()
+}
+
+#[test]
+fn a_table_by_key_gives_its_values_back() {
+    let place = Place::new();
+    let source = place.input("in.jsonl", "{\"n\":\"a\",\"x\":1.10}\n{\"x\":[2, 3],\"n\":\"b\"}\n");
+    let report = place.build(&keyed("n"), source).expect("valid");
+    let snapshot = place.open();
+    assert_eq!(look_up(&snapshot, "a").as_deref(), Some("{\"x\":1.10}"));
+    assert_eq!(look_up(&snapshot, "b").as_deref(), Some("{\"x\":[2,3]}"));
+    assert_eq!(look_up(&snapshot, "c"), None);
+    assert_eq!(snapshot.identity().digest, report.digest);
+    assert_eq!(snapshot.identity().id, report.id);
+    assert_eq!((report.rows, report.value_bytes), (2, 21));
+    assert_eq!(report.file_bytes, snapshot.file_bytes());
+    assert_eq!(report.key_map.expect("by key").bytes, snapshot.layout_bytes().len() as u64);
+    assert_eq!(snapshot.header().key_column.as_deref(), Some("n"));
+    assert_eq!(place.names(), ["in.jsonl", "out.privet"]);
+}
+
+#[test]
+fn a_table_by_index_gives_its_values_back() {
+    let place = Place::new();
+    let raw = BuildOptions { raw_value: Some("v".into()), ..BuildOptions::default() };
+    for (values, prefix_bytes, record_len) in [
+        (vec!["x"], 0, 1),
+        (vec![""], 1, 1),
+        (vec!["ab", "cd"], 0, 2),
+        (vec!["ab", "", "abc"], 1, 4),
+    ] {
+        let rows: String = values.iter().map(|value| format!("{{\"v\":\"{value}\"}}\n")).collect();
+        let report = place.build(&raw, place.input("in.jsonl", rows)).expect("valid");
+        let snapshot = place.open();
+        let RecordLayout::Index(index) = snapshot.layout() else { panic!("not by index") };
+        assert_eq!(
+            (index.prefix_bytes(), snapshot.view().shape().record_len()),
+            (prefix_bytes, record_len)
+        );
+        assert_eq!(report.records, values.len() as u64);
+        for (row, value) in values.iter().enumerate() {
+            assert_eq!(value_at(&snapshot, row as u64), value.as_bytes());
+        }
+    }
+    place.build(&BuildOptions::default(), place.input("in.csv", "a,b\n1,2\n3,4\n")).expect("valid");
+    assert_eq!(value_at(&place.open(), 1), br#"{"a":"3","b":"4"}"#);
+}
+
+#[test]
+fn all_formats_give_the_same_table() {
+    let place = Place::new();
+    let rows: Vec<[String; 3]> = (0..300)
+        .map(|number| {
+            [format!("key {number}"), "é\"\n".repeat(number % 9), format!("{}", number * number)]
+        })
+        .collect();
+    let mut csv = ::csv::Writer::from_writer(Vec::new());
+    csv.write_record(["k", "a", "b"]).expect("in memory");
+    rows.iter().for_each(|row| csv.write_record(row).expect("in memory"));
+    let json = |row: &[String; 3]| {
+        serde_json::json!({"k": row[0], "a": row[1], "b": row[2]}).to_string() + "\n"
+    };
+    let column = |column: usize| {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row[column]))) as ArrayRef
+    };
+    let batch = RecordBatch::try_from_iter([("k", column(0)), ("a", column(1)), ("b", column(2))])
+        .expect("valid");
+    let mut parquet = ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("in memory");
+    parquet.write(&batch).expect("in memory");
+
+    let inputs = [
+        place.input("in.csv", csv.into_inner().expect("in memory")),
+        place.input("in.jsonl", rows.iter().map(json).collect::<String>()),
+        place.input("in.parquet", parquet.into_inner().expect("in memory")),
+    ];
+    let mut files = Vec::new();
+    for source in inputs {
+        let options = keyed("k");
+        let selection = selection(&options).expect("valid");
+        let rows = Rows::open(source, selection.clone()).expect("valid");
+        let kept = KeptRows::read(rows, &options, &mut |_| {}).expect("valid");
+        let (id, seed) = (TableId([1; 16]), PublicSeed::from_bytes([2; 32]));
+        let output = place.path("out.privet");
+        write_table(&kept, selection, id, seed, &output, &mut |_| {}).expect("writable");
+        assert_eq!(
+            look_up(&place.open(), "key 2").as_deref(),
+            Some(r#"{"a":"é\"\né\"\n","b":"4"}"#)
+        );
+        files.push(fs::read(output).expect("readable"));
+    }
+    assert!(files[0] == files[1] && files[1] == files[2]);
+}
+
+#[test]
+fn two_builds_differ_in_their_seeds_and_ids() {
+    let place = Place::new();
+    let build = || place.build(&keyed("k"), place.input("in.csv", "k,v\na,1\n")).expect("valid");
+    let (first, second) = (build(), build());
+    assert_ne!(first.id, second.id);
+    assert_ne!(first.digest, second.digest);
+}
+
+#[test]
+fn duplicates_are_refused_or_resolved() {
+    let place = Place::new();
+    let input = || place.input("in.csv", "k,v\na,1\nb,2\n\na,3\na,4\n");
+    let error = place.build(&keyed("k"), input()).expect_err("a occurs three times");
+    let name = place.path("in.csv").display().to_string();
+    assert_eq!(
+        error.message(),
+        format!(
+            "{name}: line 5: the key \"a\" occurs twice, first in line 2; keep one of the rows, or choose which to keep \
+             (first or last)"
+        )
+    );
+    assert_eq!(place.names(), ["in.csv"]);
+    for (on_duplicate, value) in [(OnDuplicate::First, "1"), (OnDuplicate::Last, "4")] {
+        let options = BuildOptions { on_duplicate, raw_value: Some("v".into()), ..keyed("k") };
+        let report = place.build(&options, input()).expect("resolved");
+        assert_eq!((report.rows, report.duplicates_dropped), (2, 2));
+        assert_eq!(look_up(&place.open(), "a").as_deref(), Some(value));
+        assert_eq!(look_up(&place.open(), "b").as_deref(), Some("2"));
+    }
+    // By index, equal rows are different records.
+    let report = place.build(&BuildOptions::default(), input()).expect("valid");
+    assert_eq!(report.records, 4);
+}
+
+#[test]
+fn long_values_are_refused() {
+    let place = Place::new();
+    let options = BuildOptions { max_value: Some(5), raw_value: Some("v".into()), ..keyed("k") };
+    let input = || place.input("in.csv", "k,v\na,12345\nlong one,123456\n");
+    let name = place.path("in.csv").display().to_string();
+    let error = place.build(&options, input()).expect_err("too long");
+    let message = "line 3: the value of the key \"long one\" has 6 bytes, and the limit is 5; raise the limit or shorten the value";
+    assert_eq!(error.message(), format!("{name}: {message}"));
+    let error =
+        place.build(&BuildOptions { key: None, ..options.clone() }, input()).expect_err("too long");
+    let message =
+        "line 3: the value has 6 bytes, and the limit is 5; raise the limit or shorten the value";
+    assert_eq!(error.message(), format!("{name}: {message}"));
+    place.build(&BuildOptions { max_value: Some(6), ..options }, input()).expect("long enough");
+
+    let huge = format!("k,v\na,{}\n", "x".repeat(1 << 24));
+    let error = place
+        .build(&keyed("k"), place.input("huge.csv", huge))
+        .expect_err("no record is that wide");
+    assert!(
+        error.message().ends_with("and the limit is 16777200; no table can hold it"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_widest_value_of_all_still_fits() {
+    let place = Place::new();
+    let value = "x".repeat((1 << 24) - 16);
+    for key in [Some("k".to_owned()), None] {
+        let options = BuildOptions { raw_value: Some("v".into()), key, ..BuildOptions::default() };
+        place
+            .build(&options, place.input("in.csv", format!("k,v\na,{value}\nb,1\n")))
+            .expect("fits");
+        place.open();
+    }
+}
+
+#[test]
+fn after_an_error_everything_is_as_it_was() {
+    let place = Place::new();
+    fs::write(place.path("out.privet"), "what was there before").expect("writable");
+    let both =
+        BuildOptions { value_columns: vec!["v".into()], raw_value: Some("v".into()), ..keyed("k") };
+    let twice = BuildOptions { value_columns: vec!["v".into(), "v".into()], ..keyed("k") };
+    for (options, name, contents, message) in [
+        (keyed("k"), "in.csv", "k,v\n", "it has no rows; a table needs at least one"),
+        (keyed("k"), "in.jsonl", "", "it has no rows; a table needs at least one"),
+        (keyed("k"), "in.jsonl", "\n\n", "it has no rows; a table needs at least one"),
+        (
+            keyed("x"),
+            "in.csv",
+            "k,v\na,1\n",
+            r#"line 1: there is no column "x"; the columns are "k", "v""#,
+        ),
+        (keyed("k"), "in.csv", "k,v\na,1\nb\n", "is a comma unquoted or a quote missing?"),
+        (
+            keyed("k"),
+            "in.txt",
+            "k",
+            "its name does not tell its format; say which it has: csv, jsonl or parquet",
+        ),
+        (
+            both,
+            "in.csv",
+            "k,v\na,1\n",
+            "is either one column's bytes or a JSON object of several columns; choose one",
+        ),
+        (twice, "in.csv", "k,v\na,1\n", "the value column \"v\" is named twice"),
+    ] {
+        let error = place.build(&options, place.input(name, contents)).expect_err(message);
+        assert_eq!(error.blame(), Blame::ApiMisuse);
+        assert!(error.message().ends_with(message), "{error}");
+        fs::remove_file(place.path(name)).expect("there");
+        assert_eq!(place.names(), ["out.privet"]);
+        assert_eq!(fs::read(place.path("out.privet")).expect("readable"), b"what was there before");
+    }
+    let output = place.path("no/such/directory/out.privet");
+    let source = place.input("in.csv", "k,v\na,1\n");
+    let error = build_table(&keyed("k"), source, &output, &mut |_| {}).expect_err("no directory");
+    assert_eq!(error.blame(), Blame::Unavailable);
+    let error =
+        build_table(&keyed("k"), Source::path(place.path("in.csv")), place.0.path(), &mut |_| {});
+    assert_eq!(error.expect_err("a directory").blame(), Blame::ApiMisuse);
+    assert_eq!(place.names(), ["in.csv", "out.privet"]);
+}
+
+#[test]
+fn standard_input_and_other_readers_work_for_all_formats() {
+    let place = Place::new();
+    let keys = Arc::new(StringArray::from(vec!["a"])) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([("k", keys)]).expect("valid");
+    let mut parquet = ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("in memory");
+    parquet.write(&batch).expect("in memory");
+    use crate::import::Format;
+    for (format, bytes) in [
+        (Format::Csv, b"k\na\n".to_vec()),
+        (Format::JsonLines, b"{\"k\":\"a\"}".to_vec()),
+        (Format::Parquet, parquet.into_inner().expect("in memory")),
+    ] {
+        let source = Source::reader("standard input", Cursor::new(bytes)).format(format);
+        place.build(&keyed("k"), source).expect("valid");
+        assert_eq!(look_up(&place.open(), "a").as_deref(), Some("{}"));
+    }
+}
+
+#[test]
+fn progress_reaches_the_end_of_each_stage() {
+    let place = Place::new();
+    let rows: String = (0..5000).map(|number| format!("{number},{number}\n")).collect();
+    let source = place.input("in.csv", format!("k,v\n{rows}"));
+    let len = fs::metadata(place.path("in.csv")).expect("there").len();
+    let mut told = Vec::new();
+    build_table(&keyed("k"), source, &place.path("out.privet"), &mut |progress| {
+        told.push(progress)
+    })
+    .expect("valid");
+    assert!(told.is_sorted_by_key(|progress| (progress.stage as u8, progress.bytes_done)));
+    let read = told.iter().rfind(|progress| progress.stage == Stage::Reading).expect("reading");
+    assert_eq!((read.bytes_done, read.bytes_total), (len, Some(len)));
+    assert!(told.iter().any(|progress| progress.stage == Stage::Packing));
+    let written = told.last().expect("writing");
+    assert_eq!((written.stage, Some(written.bytes_done)), (Stage::Writing, written.bytes_total));
+}

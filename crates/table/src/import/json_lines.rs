@@ -1,0 +1,253 @@
+//! One JSON object per line.
+
+use super::json_text::{reason, string_text, write_compact, write_string};
+use super::lines::Lines;
+use super::{Counted, RowReader, Selection, bad_key, bad_raw_value, no_such_column, quoted};
+use crate::snapshot::ValueForm;
+use privet_core::{Error, Result};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+use std::io::Read;
+use std::rc::Rc;
+
+/// How many different field names are remembered for the error about a column that no row has.
+const REMEMBERED_FIELDS: usize = 64;
+
+pub(super) struct JsonLinesRows<R> {
+    lines: Lines<Counted<R>>,
+    counter: Rc<Cell<u64>>,
+    columns: Columns,
+}
+
+/// The selection, and which of its columns have been seen: a row may lack a column, but not all rows may.
+struct Columns {
+    selection: Selection,
+    seen: Vec<bool>,
+    all_seen: bool,
+    fields: BTreeSet<String>,
+}
+
+impl<R: Read> JsonLinesRows<R> {
+    pub(super) fn open(input: Counted<R>, counter: Rc<Cell<u64>>, selection: Selection) -> Self {
+        let seen = vec![false; selection.value.columns().len()];
+        let all_seen = seen.is_empty();
+        let columns = Columns { selection, seen, all_seen, fields: BTreeSet::new() };
+        Self { lines: Lines::new(input), counter, columns }
+    }
+}
+
+impl<R: Read> RowReader for JsonLinesRows<R> {
+    fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>> {
+        loop {
+            let Some(line) = self.lines.next_line()? else {
+                return self.columns.check_seen().map(|()| None);
+            };
+            let line = line.trim_matches([' ', '\t', '\r', '\n']);
+            if line.is_empty() {
+                continue;
+            }
+            let row =
+                read_object(line).and_then(|fields| self.columns.read_row(&fields, key, value));
+            let number = self.lines.number();
+            return row
+                .map(|()| Some(number))
+                .map_err(|error| error.within(format!("line {number}")));
+        }
+    }
+
+    fn unit(&self) -> &'static str {
+        "line"
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.counter.get()
+    }
+}
+
+impl Columns {
+    fn read_row(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+    ) -> Result<()> {
+        if let Some(column) = &self.selection.key {
+            let Some(token) = fields.find(column) else {
+                return Err(no_such_column(column, fields.names()));
+            };
+            write_key(column, token, key)?;
+        }
+        self.remember(fields);
+        match &self.selection.value {
+            ValueForm::JsonRest => {
+                let key = self.selection.key.as_deref();
+                write_object(fields.0.iter().filter(|(name, _)| Some(name.as_ref()) != key), value)
+            }
+            ValueForm::JsonColumns(columns) => {
+                let find = |column: &String| fields.0.iter().find(|(name, _)| name == column);
+                write_object(columns.iter().filter_map(find), value)
+            }
+            ValueForm::Raw(column) => match fields.find(column).map(RawValue::get) {
+                None => Err(no_such_column(column, fields.names())),
+                Some(token) if token.starts_with('"') => {
+                    value.extend_from_slice(string_text(token)?.as_bytes());
+                    Ok(())
+                }
+                Some(token) => Err(bad_raw_value(column, kind_of(token))),
+            },
+        }
+    }
+
+    fn remember(&mut self, fields: &Fields<'_>) {
+        if self.all_seen {
+            return;
+        }
+        for (name, _) in &fields.0 {
+            if let Some(column) =
+                self.selection.value.columns().iter().position(|column| column == name)
+            {
+                self.seen[column] = true;
+            }
+            if self.fields.len() < REMEMBERED_FIELDS && !self.fields.contains(name.as_ref()) {
+                self.fields.insert(name.clone().into_owned());
+            }
+        }
+        self.all_seen = self.seen.iter().all(|&seen| seen);
+    }
+
+    fn check_seen(&self) -> Result<()> {
+        // With no rows at all, that is the thing to complain about, and it is done elsewhere.
+        let unseen = self.seen.iter().position(|&seen| !seen).filter(|_| !self.fields.is_empty());
+        match unseen {
+            None => Ok(()),
+            Some(column) => Err(no_such_column(
+                &self.selection.value.columns()[column],
+                self.fields.iter().map(String::as_str),
+            )),
+        }
+    }
+}
+
+fn write_key(column: &str, token: &RawValue, key: &mut Vec<u8>) -> Result<()> {
+    let token = token.get();
+    match token.as_bytes()[0] {
+        b'"' => key.extend_from_slice(string_text(token)?.as_bytes()),
+        b'{' | b'[' | b'n' => return Err(bad_key(column, kind_of(token))),
+        _ => key.extend_from_slice(token.as_bytes()),
+    }
+    if key.is_empty() { Err(bad_key(column, "is empty")) } else { Ok(()) }
+}
+
+fn write_object<'a, 'de: 'a>(
+    fields: impl Iterator<Item = &'a (Cow<'de, str>, &'de RawValue)>,
+    value: &mut Vec<u8>,
+) -> Result<()> {
+    value.push(b'{');
+    for (name, field) in fields {
+        if value.len() > 1 {
+            value.push(b',');
+        }
+        write_string(name, value);
+        value.push(b':');
+        write_compact(field, value)?;
+    }
+    value.push(b'}');
+    Ok(())
+}
+
+/// What a JSON token is, as part of a sentence.
+fn kind_of(token: &str) -> &'static str {
+    match token.as_bytes().first() {
+        Some(b'{') => "is an object",
+        Some(b'[') => "is an array",
+        Some(b'"') => "is a string",
+        Some(b't' | b'f') => "is true or false",
+        Some(b'n') => "is null",
+        _ => "is a number",
+    }
+}
+
+fn read_object(line: &str) -> Result<Fields<'_>> {
+    if !line.starts_with('{') {
+        return Err(Error::api_misuse(
+            "this is not a JSON object; every line must be one, like {\"name\":\"…\"}",
+        ));
+    }
+    let fields: Fields<'_> = serde_json::from_str(line).map_err(|error| {
+        let message = format!("column {}: not valid JSON: {}", error.column(), reason(&error));
+        Error::api_misuse(message).caused_by(error)
+    })?;
+    let mut names = HashSet::with_capacity(fields.0.len());
+    if let Some(twice) = fields.names().find(|name| !names.insert(*name)) {
+        return Err(Error::api_misuse(format!("the field {} occurs twice", quoted(twice))));
+    }
+    Ok(fields)
+}
+
+/// The fields of an object, in their order, with values as they are written.
+struct Fields<'de>(Vec<(Cow<'de, str>, &'de RawValue)>);
+
+impl<'de> Fields<'de> {
+    fn find(&self, name: &str) -> Option<&'de RawValue> {
+        self.0.iter().find(|(field, _)| field == name).map(|(_, value)| *value)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_ref())
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FieldsVisitor;
+
+        impl<'de> Visitor<'de> for FieldsVisitor {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    fields.push((name, value));
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+/// A field name, borrowed where it has no escapes.
+struct Name<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+
+        impl<'de> Visitor<'de> for NameVisitor {
+            type Value = Name<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a field name")
+            }
+
+            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
+                Ok(Name(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(Name(Cow::Owned(name.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(NameVisitor)
+    }
+}

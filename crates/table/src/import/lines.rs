@@ -1,0 +1,79 @@
+//! Lines of UTF-8, none of them longer than memory allows.
+
+use super::{MAX_ROW_BYTES, cannot_read};
+use privet_core::{Error, Result};
+use std::io::{BufRead, BufReader, Read};
+
+/// Reads lines, counts them and checks their encoding.
+pub(super) struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<R: Read> Lines<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input: BufReader::with_capacity(1 << 18, input), line: Vec::new(), number: 0 }
+    }
+
+    /// The number of the line that was read last, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next line with its end (`\n`, which the last line may lack), or `None` after the last. A byte order mark before the first is dropped.
+    pub(super) fn next_line(&mut self) -> Result<Option<&str>> {
+        self.line.clear();
+        self.number += 1;
+        loop {
+            let available = match self.input.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(cannot_read(error)),
+            };
+            if available.is_empty() {
+                break;
+            }
+            let end = available.iter().position(|&byte| byte == b'\n');
+            let taken = end.map_or(available.len(), |end| end + 1);
+            if self.line.len() + taken > MAX_ROW_BYTES {
+                return Err(row_too_long().within(format!("line {}", self.number)));
+            }
+            self.line.extend_from_slice(&available[..taken]);
+            self.input.consume(taken);
+            if end.is_some() {
+                break;
+            }
+        }
+        if self.line.is_empty() {
+            return Ok(None);
+        }
+        let mut text = self.line.as_slice();
+        if self.number == 1 {
+            if text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff") {
+                return Err(Error::api_misuse("it looks like UTF-16; convert it to UTF-8 first"));
+            }
+            text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        }
+        match std::str::from_utf8(text) {
+            Ok(line) => Ok(Some(line)),
+            Err(error) => Err(Error::api_misuse(format!(
+                "line {}: byte {} is not UTF-8; convert the file to UTF-8 first",
+                self.number,
+                error.valid_up_to() + 1
+            ))),
+        }
+    }
+}
+
+pub(super) fn row_too_long() -> Error {
+    Error::api_misuse(format!(
+        "a row takes more than {MAX_ROW_BYTES} bytes; is this the right format?"
+    ))
+}
+
+/// The line without its end.
+pub(super) fn without_end(line: &str) -> &str {
+    let line = line.strip_suffix('\n').unwrap_or(line);
+    line.strip_suffix('\r').unwrap_or(line)
+}

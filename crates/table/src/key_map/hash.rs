@@ -1,0 +1,56 @@
+//! What a key hashes to, and how a hash becomes a group or a bucket.
+//!
+//! One call of keyed BLAKE3 gives 32 bytes, read as four little-endian 64-bit words:
+//!
+//! | bytes | word | use |
+//! |---|---|---|
+//! | 0..8 | group | which displacement applies to this key |
+//! | 8..16 | first | where the key goes under displacement 0 |
+//! | 16..24 | second | how far each further displacement moves it |
+//! | 24..32 | tag | tells the key's entry from its neighbours |
+//!
+//! The four words are independent, so a tag says nothing about a bucket and the other way round.
+
+use privet_core::PublicSeed;
+
+/// The four words of a key's hash under one seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KeyHash {
+    group: u64,
+    first: u64,
+    second: u64,
+    /// Written before the key's value in its bucket.
+    pub(super) tag: u64,
+}
+
+impl KeyHash {
+    /// Hashes `key` with BLAKE3 under `seed`.
+    pub(super) fn new(seed: PublicSeed, key: &[u8]) -> Self {
+        let digest = blake3::keyed_hash(seed.as_bytes(), key);
+        let [group, first, second, tag] = words(digest.as_bytes());
+        Self { group, first, second, tag }
+    }
+
+    /// The key's group, in `[0, groups)`.
+    pub(super) fn group(&self, groups: u64) -> u64 {
+        scale(self.group, groups)
+    }
+
+    /// The key's bucket under `displacement`, in `[0, buckets)`.
+    pub(super) fn bucket(&self, displacement: u8, buckets: u64) -> u64 {
+        let word = self.first.wrapping_add(self.second.wrapping_mul(u64::from(displacement)));
+        scale(word, buckets)
+    }
+}
+
+/// `floor(word · bound / 2^64)`: maps a uniform word to `[0, bound)`. Every result has probability `1/bound` up to an
+/// error below 2^-64, so for the sizes here (at most 2^48) the relative error is below 2^-16; it costs a little balance
+/// between buckets and nothing else, since buckets are no secret.
+fn scale(word: u64, bound: u64) -> u64 {
+    ((u128::from(word) * u128::from(bound)) >> 64) as u64
+}
+
+fn words(bytes: &[u8; 32]) -> [u64; 4] {
+    let (words, _) = bytes.as_chunks::<8>();
+    std::array::from_fn(|i| u64::from_le_bytes(words[i]))
+}

@@ -1,0 +1,54 @@
+//! From files to tables: what a server serves and what a client needs in order to read it.
+//!
+//! Private information retrieval works on a *table*: records of equal width, numbered from 0. People have files: packages
+//! with names, rows with columns, values of any length. This crate turns one into the other, and back.
+//!
+//! | module | what it holds | feature |
+//! |---|---|---|
+//! | [`layout`] | [`RecordLayout`]: how to get from a key or a row number to a record, and from a record to a value; downloaded by every client | |
+//! | [`key_map`] | tables by key: one record answers a key, and a miss looks like a hit | |
+//! | [`digest`] | how a table's digest comes about from its records and its layout | |
+//! | `snapshot` | a table as a file: checksummed, memory-mapped, written whole or not at all | `files` |
+//! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
+//! | `build` | the whole way from an input file to a snapshot | `files` |
+//!
+//! The feature `files` is on by default. Without it no file is touched and the crate compiles for browsers: what is left is
+//! what a client needs.
+//!
+//! # The whole way
+//!
+//! ```no_run
+//! # #[cfg(feature = "files")]
+//! # fn main() -> privet_core::Result<()> {
+//! use privet_table::build::{BuildOptions, build_table};
+//! use privet_table::import::Source;
+//! use privet_table::snapshot::Snapshot;
+//!
+//! let options = BuildOptions { key: Some("name".into()), ..BuildOptions::default() };
+//! let source = Source::path("packages.jsonl");
+//! let report = build_table(&options, source, "packages.privet".as_ref(), &mut |_| {})?;
+//! println!("{} records of {} bytes", report.records, report.record_len);
+//!
+//! let snapshot = Snapshot::open("packages.privet".as_ref())?;
+//! let key_map = snapshot.key_map().expect("built with a key");
+//! let bucket = snapshot.view().record(key_map.locate(b"openssl")).expect("within the table");
+//! let value = key_map.find_in(b"openssl", bucket)?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "files"))]
+//! # fn main() {}
+//! ```
+
+pub mod digest;
+pub mod key_map;
+pub mod layout;
+
+#[cfg(feature = "files")]
+pub mod build;
+#[cfg(feature = "files")]
+pub mod import;
+#[cfg(feature = "files")]
+pub mod snapshot;
+
+pub use key_map::KeyMap;
+pub use layout::{IndexLayout, RecordLayout};

@@ -1,0 +1,188 @@
+//! A table as a file.
+//!
+//! A snapshot file holds one table in one version. It is written once, under a temporary name, and never changed: the next
+//! version is another file. A server maps it into memory and answers from the mapping.
+//!
+//! # Layout
+//!
+//! All numbers are little-endian. Offsets are in bytes.
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | magic: `89 50 52 56 54 0d 0a 1a`, which is `PRVT` between bytes that a transfer in text mode damages |
+//! | 8 | 4 | format version, 1 |
+//! | 12 | 4 | length *h* of the header, checksum included |
+//! | 16 | 16 | table id |
+//! | 32 | 8 | epoch |
+//! | 40 | 8 | number of records |
+//! | 48 | 8 | bytes of a record |
+//! | 56 | 8 | offset of the layout section, *h* |
+//! | 64 | 8 | length of the layout section |
+//! | 72 | 8 | offset of the records, a multiple of 4096 |
+//! | 80 | 32 | BLAKE3 digest of the layout section |
+//! | 112 | 32 | BLAKE3 digest of the records |
+//! | 144 | 32 | the table's digest, see [`digest`](crate::digest) |
+//! | 176 | 1 | what the values are: 0 JSON objects of all columns but the key, 1 JSON objects of named columns, 2 one column's bytes |
+//! | 177 | 1 | 1 if there is a key column, else 0 |
+//! | 178 | 2 | number of value columns named |
+//! | 180 | | strings, each with its length before it (2 bytes): the program that wrote the file, the key column if any, the value columns |
+//! | *h* − 32 | 32 | BLAKE3 checksum of all header bytes before it |
+//! | *h* | | layout section: an encoded [`RecordLayout`] |
+//! | | | zeros up to the records |
+//! | records offset | records × bytes | the records, to the end of the file |
+//!
+//! # What is checked when
+//!
+//! [`Snapshot::open`] checks everything before the records (magic, version, checksum, digest of the layout, the zeros between)
+//! and the exact length of the file, so a file that opens is whole. It does not read the records; [`Snapshot::verify`]
+//! does, and finds any changed bit.
+//!
+//! # A crash while writing
+//!
+//! [`SnapshotWriter`] writes to a temporary file in the directory of the output, syncs it, renames it over the output and
+//! syncs the directory. Whatever happens before the rename leaves the output as it was; a temporary file may be left
+//! behind by a crash of the machine, and only then.
+
+mod header;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use header::{SnapshotHeader, ValueForm};
+pub use writer::{SnapshotPlan, SnapshotWriter};
+
+use crate::digest::layout_digest;
+use crate::{KeyMap, RecordLayout};
+use header::ParsedHeader;
+use privet_core::{Error, Result, TableIdentity, TableView};
+use privet_kernels::memory::FileMapping;
+use std::path::{Path, PathBuf};
+
+/// Records begin at a multiple of this, so that they begin at the start of a page of memory.
+pub const PAGE: u64 = 4096;
+
+/// An open snapshot file, mapped into memory.
+pub struct Snapshot {
+    path: PathBuf,
+    mapping: FileMapping,
+    parsed: ParsedHeader,
+    layout: RecordLayout,
+}
+
+impl Snapshot {
+    /// Opens the snapshot file at `path` and checks all of it but the records. Reads a few pages, however large the table.
+    ///
+    /// # Errors
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be opened or mapped.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no snapshot file, or one of another version.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mapping = FileMapping::open(path).map_err(|error| {
+            let hint = if error.is_not_found() { "; build it with `privet build`" } else { "" };
+            Error::unavailable(format!("{error}{hint}")).caused_by(error)
+        })?;
+        Self::over(path, mapping).map_err(|error| error.within(path.display()))
+    }
+
+    fn over(path: &Path, mapping: FileMapping) -> Result<Self> {
+        let bytes = mapping.as_slice();
+        let parsed = ParsedHeader::parse(bytes)?;
+        let section = &bytes[parsed.layout.clone()];
+        if layout_digest(section) != parsed.header.parts.layout {
+            return Err(header::damaged("the digest of its layout section does not match"));
+        }
+        if bytes[parsed.layout.end..parsed.records.start].iter().any(|&byte| byte != 0) {
+            return Err(header::damaged("there is something between its sections"));
+        }
+        let as_damage = |error: Error| header::damaged(error.message());
+        let layout = RecordLayout::decode(section).map_err(as_damage)?;
+        layout.check_shape(parsed.header.identity.shape).map_err(as_damage)?;
+        Ok(Self { path: path.to_owned(), mapping, parsed, layout })
+    }
+
+    /// What the header says.
+    pub fn header(&self) -> &SnapshotHeader {
+        &self.parsed.header
+    }
+
+    /// Which table this is.
+    pub fn identity(&self) -> TableIdentity {
+        self.header().identity
+    }
+
+    /// The table: its records, straight from the mapping.
+    pub fn view(&self) -> TableView<'_> {
+        TableView::new(self.identity(), self.records()).expect(
+            "the length of the records was checked against the shape when the file was opened",
+        )
+    }
+
+    fn records(&self) -> &[u8] {
+        &self.mapping[self.parsed.records.clone()]
+    }
+
+    /// How to read the records.
+    pub fn layout(&self) -> &RecordLayout {
+        &self.layout
+    }
+
+    /// The encoded [`RecordLayout`], which is what clients download.
+    pub fn layout_bytes(&self) -> &[u8] {
+        &self.mapping[self.parsed.layout.clone()]
+    }
+
+    /// The key map, for a table by key.
+    pub fn key_map(&self) -> Option<&KeyMap> {
+        self.layout.key_map()
+    }
+
+    /// The length of the file in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.mapping.len() as u64
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads all records and compares their digest with the header's, on all cores. `progress` is told how many of how
+    /// many bytes are done.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they differ.
+    pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<()> {
+        /// Large enough to occupy all cores, small enough for a smooth progress bar.
+        const STEP: usize = 16 << 20;
+        let records = self.records();
+        self.mapping.advise_sequential();
+        let mut hasher = blake3::Hasher::new();
+        let mut done = 0;
+        for step in records.chunks(STEP) {
+            hasher.update_rayon(step);
+            done += step.len() as u64;
+            progress(done, records.len() as u64);
+        }
+        if *hasher.finalize().as_bytes() == self.header().parts.records {
+            return Ok(());
+        }
+        Err(header::damaged("the digest of its records does not match").within(self.path.display()))
+    }
+
+    /// Takes the records out of this process's resident memory, for a server that has copied them elsewhere. They stay
+    /// readable and are read from the file again when touched.
+    pub fn release_pages(&self) {
+        self.mapping.release_pages(self.parsed.records.clone());
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Snapshot")
+            .field("path", &self.path)
+            .field("header", self.header())
+            .finish()
+    }
+}

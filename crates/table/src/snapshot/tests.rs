@@ -1,0 +1,258 @@
+use super::*;
+use crate::key_map::pack;
+use crate::layout::IndexLayout;
+use privet_core::{Blame, Epoch, PublicSeed, TableId, TableShape};
+use std::fs;
+use tempfile::TempDir;
+
+fn index_plan(records: u64, record_len: u64) -> SnapshotPlan {
+    SnapshotPlan {
+        id: TableId([9; 16]),
+        epoch: Epoch(3),
+        shape: TableShape::new(records, record_len).expect("a valid shape"),
+        layout: RecordLayout::Index(IndexLayout::for_lengths(record_len, record_len)),
+        key_column: None,
+        value_form: ValueForm::Raw("größe".into()),
+    }
+}
+
+/// A table by key with a stash, so that every section of the file has something in it.
+fn write_keyed(path: &Path) -> SnapshotHeader {
+    let pair = |number: usize| {
+        let len = if number == 7 { 2000 } else { number };
+        (format!("key {number}"), vec![number as u8; len])
+    };
+    let pairs: Vec<(String, Vec<u8>)> = (0..32).map(pair).collect();
+    let packed = pack(&pairs[..], PublicSeed::from_bytes([1; 32])).expect("packable");
+    assert_eq!(packed.key_map().stash_entries(), 1);
+    let plan = SnapshotPlan {
+        id: TableId([1; 16]),
+        epoch: Epoch(0),
+        shape: packed.key_map().shape(),
+        layout: RecordLayout::Keyed(packed.key_map().clone()),
+        key_column: Some("name".into()),
+        value_form: ValueForm::JsonColumns(vec!["a".into(), "b".into()]),
+    };
+    let mut writer = SnapshotWriter::create(path, plan).expect("writable");
+    let mut record = Vec::new();
+    for bucket in 0..packed.key_map().buckets() {
+        packed.write_record(&pairs[..], bucket, &mut record);
+        writer.write_record(&record).expect("in order");
+    }
+    writer.finish().expect("complete").0
+}
+
+fn write_index(path: &Path, records: u64, record_len: u64) -> (SnapshotHeader, u64) {
+    let mut writer =
+        SnapshotWriter::create(path, index_plan(records, record_len)).expect("writable");
+    for number in 0..records {
+        writer.write_record(&vec![number as u8; record_len as usize]).expect("in order");
+    }
+    writer.finish().expect("complete")
+}
+
+fn names_in(directory: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(directory.path()).expect("readable");
+    entries
+        .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    for (records, record_len) in [(1, 1), (3, 1), (1, 4096), (5, 4095), (70, 300)] {
+        let (header, file_bytes) = write_index(&path, records, record_len);
+        let snapshot = Snapshot::open(&path).expect("whole");
+        assert_eq!(snapshot.header(), &header);
+        assert_eq!(snapshot.file_bytes(), file_bytes);
+        assert_eq!(snapshot.header().value_form, ValueForm::Raw("größe".into()));
+        assert_eq!(snapshot.identity().epoch, Epoch(3));
+        assert!(snapshot.key_map().is_none());
+        let last = snapshot.view().record(records - 1).expect("there");
+        assert_eq!(last, vec![(records - 1) as u8; record_len as usize]);
+        let mut told = (0, 0);
+        snapshot.verify(|done, total| told = (done, total)).expect("unchanged");
+        assert_eq!(told, (records * record_len, records * record_len));
+        snapshot.release_pages();
+        snapshot.verify(|_, _| {}).expect("still readable");
+    }
+    assert_eq!(names_in(&directory), ["t.privet"]);
+}
+
+#[test]
+fn a_table_by_key_answers_from_the_mapping() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    let header = write_keyed(&path);
+    let snapshot = Snapshot::open(&path).expect("whole");
+    assert_eq!(snapshot.header(), &header);
+    assert_eq!(header.key_column.as_deref(), Some("name"));
+    let key_map = snapshot.key_map().expect("by key");
+    for (key, value) in
+        [("key 5", Some(vec![5; 5])), ("key 7", Some(vec![7; 2000])), ("other", None)]
+    {
+        let record = snapshot.view().record(key_map.locate(key.as_bytes())).expect("within");
+        assert_eq!(key_map.find_in(key.as_bytes(), record).expect("a bucket"), value);
+    }
+    let downloaded = RecordLayout::decode(snapshot.layout_bytes()).expect("valid");
+    assert_eq!(&downloaded, snapshot.layout());
+    assert_eq!(layout_digest(snapshot.layout_bytes()), header.parts.layout);
+    assert_eq!(header.parts.combine(header.identity.shape), header.identity.digest);
+    assert_eq!(header.parts.records, *blake3::hash(snapshot.view().bytes()).as_bytes());
+}
+
+#[test]
+fn any_damaged_byte_is_found() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    write_keyed(&path);
+    let whole = fs::read(&path).expect("readable");
+    let records_start = Snapshot::open(&path).expect("whole").parsed.records.start;
+    let damaged_path = directory.path().join("damaged.privet");
+    for position in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[position] ^= 1 << (position % 8);
+        fs::write(&damaged_path, &bytes).expect("writable");
+        let opened = Snapshot::open(&damaged_path);
+        if position >= records_start {
+            let error = opened.expect("opening does not read records").verify(|_, _| {});
+            assert_eq!(error.expect_err("a changed record").blame(), Blame::Corrupted);
+            continue;
+        }
+        let error = opened.expect_err("a changed byte before the records");
+        // A file with another magic or version may well be whole; it is just not for this program.
+        let blame = if position < 12 { Blame::ApiMisuse } else { Blame::Corrupted };
+        assert_eq!(error.blame(), blame, "byte {position}: {error}");
+        assert!(error.message().contains("damaged.privet"), "{error}");
+    }
+}
+
+#[test]
+fn a_file_of_another_length_is_refused() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    write_index(&path, 2, 3);
+    let whole = fs::read(&path).expect("readable");
+    let cut_path = directory.path().join("cut.privet");
+    let mut lengths: Vec<usize> = (0..400).collect();
+    lengths.extend([4095, 4096, 4097, whole.len() - 1]);
+    for len in lengths {
+        fs::write(&cut_path, &whole[..len]).expect("writable");
+        let error = Snapshot::open(&cut_path).expect_err("cut off");
+        assert_eq!(error.blame(), Blame::Corrupted, "{len} bytes: {error}");
+    }
+    for more in [1, 4096] {
+        fs::write(&cut_path, [&whole[..], &vec![0; more]].concat()).expect("writable");
+        let error = Snapshot::open(&cut_path).expect_err("too long");
+        let message =
+            format!("it should have {} bytes and has {}", whole.len(), whole.len() + more);
+        assert!(error.message().contains(&message), "{error}");
+    }
+}
+
+/// A header whose checksum is right and whose contents are not: only a faulty or malicious writer makes one.
+#[test]
+fn impossible_headers_are_refused() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    write_index(&path, 2, 3);
+    let whole = fs::read(&path).expect("readable");
+    let header_len = u32::from_le_bytes(whole[12..16].try_into().expect("four bytes")) as usize;
+    for field in (16..header_len - 32).step_by(4) {
+        for value in [0u32, 1, u32::MAX] {
+            let mut bytes = whole.clone();
+            let end = (field + 4).min(header_len - 32);
+            bytes[field..end].copy_from_slice(&value.to_le_bytes()[..end - field]);
+            if bytes == whole {
+                continue;
+            }
+            let checksum = *blake3::hash(&bytes[..header_len - 32]).as_bytes();
+            bytes[header_len - 32..header_len].copy_from_slice(&checksum);
+            fs::write(&path, &bytes).expect("writable");
+            match Snapshot::open(&path) {
+                Err(error) => assert_eq!(error.blame(), Blame::Corrupted, "field {field}: {error}"),
+                // Id, epoch and names can be anything.
+                Ok(_) => assert!(
+                    (16..40).contains(&field) || field >= 176,
+                    "field {field} is not checked"
+                ),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_snapshot_is_named() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    let message = |path: &Path| Snapshot::open(path).expect_err("no snapshot").to_string();
+    assert!(message(&path).contains("t.privet") && message(&path).contains("privet build"));
+    fs::write(&path, "name,version\n").expect("writable");
+    assert!(
+        message(&path).ends_with("this is no Privet snapshot file; build one with `privet build`")
+    );
+    write_index(&path, 1, 1);
+    let mut bytes = fs::read(&path).expect("readable");
+    bytes[8] = 2;
+    fs::write(&path, bytes).expect("writable");
+    assert!(message(&path).contains("has version 2, and this program reads version 1"));
+    assert_eq!(
+        Snapshot::open(directory.path()).expect_err("a directory").blame(),
+        Blame::Unavailable
+    );
+}
+
+#[test]
+fn nothing_is_left_of_an_unfinished_file() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    fs::write(&path, "what was there before").expect("writable");
+    let mut writer = SnapshotWriter::create(&path, index_plan(2, 3)).expect("writable");
+    writer.write_record(b"abc").expect("the first");
+    assert_eq!(names_in(&directory).len(), 2);
+    drop(writer);
+    assert_eq!(names_in(&directory), ["t.privet"]);
+
+    let mut writer = SnapshotWriter::create(&path, index_plan(2, 3)).expect("writable");
+    assert_eq!(writer.write_record(b"ab").expect_err("too short").blame(), Blame::ApiMisuse);
+    let error = writer.finish().expect_err("records are missing");
+    assert_eq!(error.message(), "only 0 of 2 records were written");
+    assert_eq!(names_in(&directory), ["t.privet"]);
+    assert_eq!(fs::read(&path).expect("readable"), b"what was there before");
+
+    let mut writer = SnapshotWriter::create(&path, index_plan(1, 1)).expect("writable");
+    writer.write_record(b"a").expect("the only one");
+    assert_eq!(writer.write_record(b"b").expect_err("one too many").blame(), Blame::ApiMisuse);
+}
+
+#[test]
+fn an_output_that_cannot_be_is_refused_at_once() {
+    let directory = TempDir::new().expect("a directory");
+    let create =
+        |path: &Path| SnapshotWriter::create(path, index_plan(1, 1)).err().expect("impossible");
+    assert_eq!(create(directory.path()).blame(), Blame::ApiMisuse);
+    let error = create(&directory.path().join("no/such/t.privet"));
+    assert_eq!(error.blame(), Blame::Unavailable);
+    assert!(error.message().contains("does the directory exist?"), "{error}");
+
+    let mut plan = index_plan(1, 1);
+    plan.value_form = ValueForm::Raw("x".repeat(70_000));
+    let error =
+        SnapshotWriter::create(&directory.path().join("t.privet"), plan).err().expect("too long");
+    assert!(error.message().contains("a column name of 70000 bytes is too long"), "{error}");
+    assert!(names_in(&directory).is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_output_has_ordinary_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = TempDir::new().expect("a directory");
+    let (path, ordinary) = (directory.path().join("t.privet"), directory.path().join("ordinary"));
+    write_index(&path, 1, 1);
+    fs::write(&ordinary, "").expect("writable");
+    let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode();
+    assert_eq!(mode(&path), mode(&ordinary));
+}

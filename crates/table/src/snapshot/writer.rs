@@ -1,0 +1,178 @@
+//! Writes a snapshot file: whole, or not at all.
+
+use super::header::{SnapshotHeader, ValueForm, records_offset};
+use crate::RecordLayout;
+use crate::digest::{DigestParts, layout_digest};
+use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// What has to be known before the first record is written.
+#[derive(Clone, Debug)]
+pub struct SnapshotPlan {
+    /// Names the table through all its versions.
+    pub id: TableId,
+    /// Which version this is.
+    pub epoch: Epoch,
+    /// Number and width of the records.
+    pub shape: TableShape,
+    /// How to read the records.
+    pub layout: RecordLayout,
+    /// The column that keys came from, if any.
+    pub key_column: Option<String>,
+    /// What the values are.
+    pub value_form: ValueForm,
+}
+
+/// Takes records one by one and leaves a snapshot file behind when finished; dropped unfinished, it leaves nothing.
+///
+/// Needs a few hundred kilobytes of memory besides the layout, however many records there are.
+pub struct SnapshotWriter {
+    output: PathBuf,
+    // Removes the temporary file when dropped.
+    file: BufWriter<NamedTempFile>,
+    header: SnapshotHeader,
+    layout_len: u64,
+    records_hasher: blake3::Hasher,
+    written: u64,
+}
+
+impl SnapshotWriter {
+    /// Begins the snapshot file `output`, under a temporary name beside it.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `plan` contradicts itself, or `output` cannot be a file.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written.
+    pub fn create(output: &Path, plan: SnapshotPlan) -> Result<Self> {
+        let named = |error: Error| error.within(output.display());
+        plan.layout
+            .check_shape(plan.shape)
+            .map_err(|error| named(Error::api_misuse(error.message())))?;
+        if output.file_name().is_none() || output.is_dir() {
+            return Err(named(Error::api_misuse(
+                "this is a directory; name a file to write the table to",
+            )));
+        }
+        let layout = plan.layout.encode();
+        let header = SnapshotHeader {
+            identity: TableIdentity {
+                id: plan.id,
+                epoch: plan.epoch,
+                // Known only at the end, when the header is written once more.
+                digest: TableDigest([0; 32]),
+                shape: plan.shape,
+            },
+            parts: DigestParts { layout: layout_digest(&layout), records: [0; 32] },
+            key_column: plan.key_column,
+            value_form: plan.value_form,
+            created_by: concat!("privet ", env!("CARGO_PKG_VERSION")).to_owned(),
+        };
+        header.check_encodable().map_err(named)?;
+
+        let temporary = temporary_beside(output)
+            .map_err(|error| cannot("create a file beside", output, error))?;
+        let mut file = BufWriter::with_capacity(1 << 18, temporary);
+        let layout_len = layout.len() as u64;
+        let header_len = header.encoded_len() as u64;
+        let padding = records_offset(header_len + layout_len) - header_len - layout_len;
+        let before_records = [vec![0; header_len as usize], layout, vec![0; padding as usize]];
+        for section in &before_records {
+            file.write_all(section).map_err(|error| cannot("write", output, error))?;
+        }
+        let records_hasher = blake3::Hasher::new();
+        Ok(Self { output: output.to_owned(), file, header, layout_len, records_hasher, written: 0 })
+    }
+
+    /// Appends the next record.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it has the wrong width, or all records are written already.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written: the disk is full, for example.
+    pub fn write_record(&mut self, record: &[u8]) -> Result<()> {
+        let shape = self.header.identity.shape;
+        if record.len() as u64 != shape.record_len() || self.written == shape.records() {
+            return Err(Error::api_misuse(format!(
+                "record number {} of {} bytes does not belong to a table of {} records of {} bytes",
+                self.written,
+                record.len(),
+                shape.records(),
+                shape.record_len()
+            )));
+        }
+        self.file.write_all(record).map_err(|error| cannot("write", &self.output, error))?;
+        self.records_hasher.update(record);
+        self.written += 1;
+        Ok(())
+    }
+
+    /// Completes the file, syncs it to disk and gives it its name, replacing what had it before. Returns its header and
+    /// its length in bytes.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records are missing.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written or renamed.
+    pub fn finish(self) -> Result<(SnapshotHeader, u64)> {
+        let Self { output, mut file, mut header, layout_len, records_hasher, written } = self;
+        let shape = header.identity.shape;
+        if written != shape.records() {
+            return Err(Error::api_misuse(format!(
+                "only {written} of {} records were written",
+                shape.records()
+            )));
+        }
+        header.parts.records = *records_hasher.finalize().as_bytes();
+        header.identity.digest = header.parts.combine(shape);
+
+        let failed = |error| cannot("write", &output, error);
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        file.write_all(&header.encode(layout_len)).map_err(failed)?;
+        let temporary = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        temporary.as_file().sync_all().map_err(failed)?;
+        temporary.persist(&output).map_err(|error| cannot("rename to", &output, error.error))?;
+        sync_directory(&output).map_err(|error| cannot("sync the directory of", &output, error))?;
+        let before_records = records_offset(header.encoded_len() as u64 + layout_len);
+        Ok((header, before_records + shape.bytes()))
+    }
+}
+
+fn temporary_beside(output: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".privet-").suffix(".partial");
+    #[cfg(unix)]
+    {
+        // Temporary files are private to their owner by default; this one becomes the output, which should have the
+        // permissions that the user's mask grants.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(directory_of(output))
+}
+
+fn directory_of(output: &Path) -> &Path {
+    match output.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes the rename itself survive a crash.
+fn sync_directory(output: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(directory_of(output))?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = output;
+    Ok(())
+}
+
+fn cannot(what: &str, output: &Path, error: io::Error) -> Error {
+    let advice = match error.kind() {
+        io::ErrorKind::NotFound => "; does the directory exist?",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space",
+        io::ErrorKind::PermissionDenied => "; choose another place or ask for permission",
+        _ => "",
+    };
+    Error::unavailable(format!("cannot {what} {}: {error}{advice}", output.display()))
+        .caused_by(error)
+}

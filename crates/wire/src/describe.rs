@@ -1,0 +1,385 @@
+//! What a server serves.
+//!
+//! A [`ServerDescription`] is the first thing a client hears from a server, and everything in it is the server's word: sizes that the client will allocate,
+//! parameters that decide how well its queries are hidden, names that it will print. So it is checked here to the end: parameters are decoded by the scheme
+//! itself, which refuses those below the security target; the announced digests and sizes must be the ones that follow from them.
+//!
+//! A scheme of a name that this program does not know is skipped, so that an older client can talk to a newer server.
+
+use crate::fields::{array, printable};
+use crate::limits::{
+    MAX_LAYOUT_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_SCHEMES, MAX_SOFTWARE_LEN, MAX_TABLES,
+};
+use crate::{PROTOCOL_VERSION, proto};
+use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
+use privet_schemes::SchemeId;
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::SchemePlan;
+use std::collections::HashSet;
+
+/// Asks what is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DescribeRequest {
+    /// The highest protocol version that the client speaks, at least 1.
+    pub protocol_version: u32,
+}
+
+impl Default for DescribeRequest {
+    fn default() -> Self {
+        Self { protocol_version: PROTOCOL_VERSION }
+    }
+}
+
+/// What a server serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerDescription {
+    /// Name and version of the server software, for people: at most [`MAX_SOFTWARE_LEN`] bytes, fit to print.
+    pub software: String,
+    /// At most [`MAX_TABLES`] tables. No two have one name or one id.
+    pub tables: Vec<TableDescription>,
+}
+
+/// One table in its current version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableDescription {
+    /// 1 to [`MAX_NAME_LEN`] characters of `A-Z a-z 0-9 . _ -`.
+    pub name: String,
+    /// Which table, in which version.
+    pub identity: TableIdentity,
+    /// How keys and values lie in records: at most [`MAX_LAYOUT_LEN`] bytes.
+    pub layout: PartDescription,
+    /// At most [`MAX_SCHEMES`] schemes that serve it, no two with the same parameter digest. None if the server offers only schemes unknown to this program.
+    pub schemes: Vec<SchemeDescription>,
+}
+
+/// One scheme that serves a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SchemeDescription {
+    /// The scheme, its parameters and the sizes that follow.
+    pub plan: SchemePlan,
+    /// [`SchemePlan::digest`] for the table.
+    pub parameter_digest: [u8; 32],
+    /// What is downloaded before the first query: present exactly if the plan says so, of the length that it says.
+    pub hint: Option<PartDescription>,
+}
+
+/// Length and digest of a part that is the same for every client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartDescription {
+    /// Length in bytes.
+    pub len: u64,
+    /// BLAKE3 digest.
+    pub digest: [u8; 32],
+}
+
+impl ServerDescription {
+    /// What a server says of itself. Characters that do not belong on a terminal are replaced in `software`.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if there are more than [`MAX_TABLES`] tables, or two with the same name or id.
+    pub fn new(software: &str, tables: Vec<TableDescription>) -> Result<Self> {
+        if tables.len() > MAX_TABLES {
+            return Err(Error::invalid_message(format!(
+                "one server serves at most {MAX_TABLES} tables, not {}",
+                tables.len()
+            )));
+        }
+        let (mut names, mut ids) = (HashSet::new(), HashSet::new());
+        for table in &tables {
+            if !names.insert(table.name.as_str()) {
+                return Err(Error::invalid_message(format!("two tables are named {}", table.name)));
+            }
+            if !ids.insert(table.identity.id) {
+                return Err(Error::invalid_message(format!(
+                    "two tables have the id {}",
+                    table.identity.id
+                )));
+            }
+        }
+        Ok(Self {
+            software: shorten(&printable(software, MAX_SOFTWARE_LEN), MAX_SOFTWARE_LEN).to_owned(),
+            tables,
+        })
+    }
+
+    /// The table of that name.
+    pub fn table(&self, name: &str) -> Option<&TableDescription> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The plans of all schemes of all tables: what message limits are computed from.
+    pub fn plans(&self) -> impl Iterator<Item = &SchemePlan> {
+        self.tables.iter().flat_map(|table| &table.schemes).map(|scheme| &scheme.plan)
+    }
+}
+
+impl TableDescription {
+    /// A table and what serves it.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the name is not one, the layout is too long, there are too many schemes, or two with the same parameter digest.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if a scheme does not belong to the table `identity`.
+    pub fn new(
+        name: &str,
+        identity: TableIdentity,
+        layout: PartDescription,
+        schemes: Vec<SchemeDescription>,
+    ) -> Result<Self> {
+        check_name(name)?;
+        if layout.len > MAX_LAYOUT_LEN {
+            return Err(Error::invalid_message(format!(
+                "the record layout of table {name} has {} bytes; the limit is {MAX_LAYOUT_LEN}",
+                layout.len
+            )));
+        }
+        check_scheme_count(name, schemes.len())?;
+        let mut digests = HashSet::new();
+        for scheme in &schemes {
+            if scheme.parameter_digest != scheme.plan.digest(&identity) {
+                return Err(foreign_digest(scheme.plan.scheme).within(format!("table {name}")));
+            }
+            if !digests.insert(scheme.parameter_digest) {
+                return Err(Error::invalid_message(format!(
+                    "table {name} lists {} twice with the same parameters",
+                    scheme.plan.scheme
+                )));
+            }
+        }
+        Ok(Self { name: name.to_owned(), identity, layout, schemes })
+    }
+
+    /// How the table is served by `scheme`, if it is.
+    pub fn scheme(&self, scheme: SchemeId) -> Option<&SchemeDescription> {
+        self.schemes.iter().find(|description| description.plan.scheme == scheme)
+    }
+}
+
+impl SchemeDescription {
+    /// A scheme with the plan `plan` on the table `identity`; `hint` is what its clients download first.
+    ///
+    /// # Errors
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if `hint` is not what the plan prescribes.
+    pub fn new(
+        plan: SchemePlan,
+        identity: &TableIdentity,
+        hint: Option<PartDescription>,
+    ) -> Result<Self> {
+        let prescribed = match plan.offline {
+            OfflinePhase::Download { len } => Some(len),
+            _ => None,
+        };
+        let announced = hint.map(|hint| hint.len);
+        if announced != prescribed {
+            let bytes = |len: Option<u64>| {
+                len.map_or("no hint".to_owned(), |len| format!("a hint of {len} bytes"))
+            };
+            return Err(Error::peer_misbehaved(format!(
+                "{} with these parameters has {}, but {} is announced",
+                plan.scheme,
+                bytes(prescribed),
+                bytes(announced)
+            )));
+        }
+        let parameter_digest = plan.digest(identity);
+        Ok(Self { plan, parameter_digest, hint })
+    }
+}
+
+impl PartDescription {
+    /// Describes a part that is at hand.
+    pub fn new(len: u64, digest: [u8; 32]) -> Self {
+        Self { len, digest }
+    }
+}
+
+/// Checks a table's name: 1 to [`MAX_NAME_LEN`] characters of `A-Z a-z 0-9 . _ -`.
+///
+/// # Errors
+/// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none. The message quotes only what is fit to print.
+pub fn check_name(name: &str) -> Result<()> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if (1..=MAX_NAME_LEN).contains(&name.len()) && name.bytes().all(allowed) {
+        return Ok(());
+    }
+    Err(Error::invalid_message(format!(
+        "{:?} cannot be a name: a name has 1 to {MAX_NAME_LEN} characters of A-Z a-z 0-9 . _ -",
+        printable(name, MAX_NAME_LEN)
+    )))
+}
+
+fn check_scheme_count(name: &str, count: usize) -> Result<()> {
+    if count <= MAX_SCHEMES {
+        return Ok(());
+    }
+    Err(Error::invalid_message(format!(
+        "table {name} lists {count} schemes; the limit is {MAX_SCHEMES}"
+    )))
+}
+
+fn foreign_digest(scheme: SchemeId) -> Error {
+    Error::peer_misbehaved(format!(
+        "the parameters of {scheme} do not have the digest that was announced for them; server and client are probably of versions that do not fit"
+    ))
+}
+
+/// The longest beginning of `text` that has at most `max_len` bytes.
+fn shorten(text: &str, max_len: usize) -> &str {
+    &text[..text.floor_char_boundary(max_len)]
+}
+
+impl TryFrom<proto::DescribeRequest> for DescribeRequest {
+    type Error = Error;
+
+    fn try_from(message: proto::DescribeRequest) -> Result<Self> {
+        if message.protocol_version == 0 {
+            return Err(Error::invalid_message(
+                "a client must say which protocol version it speaks",
+            ));
+        }
+        Ok(Self { protocol_version: message.protocol_version })
+    }
+}
+
+impl From<DescribeRequest> for proto::DescribeRequest {
+    fn from(request: DescribeRequest) -> Self {
+        Self { protocol_version: request.protocol_version }
+    }
+}
+
+impl TryFrom<proto::DescribeResponse> for ServerDescription {
+    type Error = Error;
+
+    fn try_from(message: proto::DescribeResponse) -> Result<Self> {
+        // First of all: in a message of another version, nothing else need mean what it means here.
+        if message.protocol_version != PROTOCOL_VERSION {
+            return Err(Error::peer_misbehaved(format!(
+                "the server speaks version {} of the protocol, this program version {PROTOCOL_VERSION}; install the release that fits the server",
+                message.protocol_version
+            )));
+        }
+        if message.software.len() > MAX_SOFTWARE_LEN {
+            return Err(Error::invalid_message(format!(
+                "the name of the server software has {} bytes; the limit is {MAX_SOFTWARE_LEN}",
+                message.software.len()
+            )));
+        }
+        if message.tables.len() > MAX_TABLES {
+            return Err(Error::invalid_message(format!(
+                "the server lists {} tables; the limit is {MAX_TABLES}",
+                message.tables.len()
+            )));
+        }
+        let tables =
+            message.tables.into_iter().map(TableDescription::try_from).collect::<Result<_>>()?;
+        Self::new(&message.software, tables)
+    }
+}
+
+impl From<ServerDescription> for proto::DescribeResponse {
+    fn from(description: ServerDescription) -> Self {
+        Self {
+            protocol_version: PROTOCOL_VERSION,
+            software: description.software,
+            tables: description.tables.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl TryFrom<proto::Table> for TableDescription {
+    type Error = Error;
+
+    fn try_from(message: proto::Table) -> Result<Self> {
+        check_name(&message.name)?;
+        let name = message.name.clone();
+        checked_table(message).map_err(|error| error.within(format!("table {name}")))
+    }
+}
+
+fn checked_table(message: proto::Table) -> Result<TableDescription> {
+    let shape = TableShape::new(message.records, message.record_len)
+        .map_err(|error| Error::invalid_message(error.message().to_owned()))?;
+    let identity = TableIdentity {
+        id: TableId(array("the table id", &message.table_id)?),
+        epoch: Epoch(message.epoch),
+        digest: TableDigest(array("the table digest", &message.digest)?),
+        shape,
+    };
+    let layout = message
+        .layout
+        .ok_or_else(|| Error::invalid_message("the record layout is not described"))?
+        .try_into()?;
+    check_scheme_count(&message.name, message.schemes.len())?;
+    let mut schemes = Vec::with_capacity(message.schemes.len());
+    for scheme in message.schemes {
+        schemes.extend(checked_scheme(scheme, &identity)?);
+    }
+    TableDescription::new(&message.name, identity, layout, schemes)
+}
+
+impl From<TableDescription> for proto::Table {
+    fn from(table: TableDescription) -> Self {
+        Self {
+            name: table.name,
+            table_id: table.identity.id.0.to_vec(),
+            epoch: table.identity.epoch.0,
+            digest: table.identity.digest.0.to_vec(),
+            records: table.identity.shape.records(),
+            record_len: table.identity.shape.record_len(),
+            layout: Some(table.layout.into()),
+            schemes: table.schemes.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// The scheme, or `None` if its name is not known here.
+fn checked_scheme(
+    message: proto::Scheme,
+    identity: &TableIdentity,
+) -> Result<Option<SchemeDescription>> {
+    check_name(&message.name)?;
+    let Ok(scheme) = message.name.parse::<SchemeId>() else {
+        return Ok(None);
+    };
+    if message.parameters.len() > MAX_PARAMETERS_LEN {
+        return Err(Error::invalid_message(format!(
+            "the parameters of {scheme} have {} bytes; the limit is {MAX_PARAMETERS_LEN}",
+            message.parameters.len()
+        )));
+    }
+    let parameter_digest: [u8; 32] = array("the parameter digest", &message.parameter_digest)?;
+    let plan = SchemePlan::from_announcement(scheme, identity, &message.parameters)?;
+    let hint = message.hint.map(PartDescription::try_from).transpose()?;
+    let description = SchemeDescription::new(plan, identity, hint)?;
+    if description.parameter_digest != parameter_digest {
+        return Err(foreign_digest(scheme));
+    }
+    Ok(Some(description))
+}
+
+impl From<SchemeDescription> for proto::Scheme {
+    fn from(scheme: SchemeDescription) -> Self {
+        Self {
+            name: scheme.plan.scheme.name().to_owned(),
+            parameters: scheme.plan.parameters,
+            parameter_digest: scheme.parameter_digest.to_vec(),
+            hint: scheme.hint.map(Into::into),
+        }
+    }
+}
+
+impl TryFrom<proto::PartDescription> for PartDescription {
+    type Error = Error;
+
+    fn try_from(message: proto::PartDescription) -> Result<Self> {
+        Ok(Self { len: message.len, digest: array("the digest of a part", &message.digest)? })
+    }
+}
+
+impl From<PartDescription> for proto::PartDescription {
+    fn from(part: PartDescription) -> Self {
+        Self { len: part.len, digest: part.digest.to_vec() }
+    }
+}

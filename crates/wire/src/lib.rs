@@ -1,0 +1,41 @@
+//! What crosses the wire between a Privet client and a Privet server: the protobuf envelope, and the only way through it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`proto`] | the messages (and, with the feature `grpc`, the stubs) generated from `proto/privet/v1/privet.proto` |
+//! | [`describe`] | what a server serves: [`ServerDescription`], its tables and their schemes |
+//! | [`messages`] | what is fetched and asked: [`FetchRequest`], [`FetchChunk`], [`AnswerRequest`], [`AnswerResponse`] |
+//! | [`limits`] | how long a message may be, computed from the parameters |
+//! | [`status`] | which blame travels as which gRPC status, and back |
+//!
+//! A message arrives as a type of [`proto`], in which everything is possible. `TryFrom` turns it into a type of [`describe`] or [`messages`], and that
+//! conversion is the whole validation: a value of those types is valid, and there is no other way from outside to inside. `From` goes the other way and
+//! cannot fail.
+//!
+//! The crate does no I/O. Without its default feature `grpc` it knows nothing of gRPC but status numbers, and builds for browsers.
+
+pub mod describe;
+mod fields;
+pub mod limits;
+pub mod messages;
+pub mod status;
+
+/// The messages as they are on the wire, generated from `proto/privet/v1/privet.proto`, which documents them. Nothing in them has been checked.
+#[allow(missing_docs, unreachable_pub, rust_2018_idioms, clippy::all)]
+pub mod proto {
+    include!(concat!(env!("OUT_DIR"), "/privet.v1.rs"));
+}
+
+pub use describe::{
+    DescribeRequest, PartDescription, SchemeDescription, ServerDescription, TableDescription,
+};
+pub use messages::{AnswerRequest, AnswerResponse, FetchChunk, FetchRequest, PartKind};
+/// The protobuf implementation whose [`Message`](prost::Message) trait encodes and decodes the types of [`proto`].
+pub use prost;
+pub use status::{StatusCode, WireStatus};
+
+/// The protocol version that this crate speaks.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+#[cfg(test)]
+mod tests;

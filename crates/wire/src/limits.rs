@@ -1,0 +1,104 @@
+//! How long a message may be.
+//!
+//! A limit is what the longest valid message needs, computed field by field from the parameters of the tables that are served, so that a peer can make
+//! nobody allocate more. Protobuf leaves out fields that are zero and writes small numbers in few bytes; a limit assumes the longest form of each field.
+//!
+//! A transport has one limit for all messages of a direction: a server refuses requests beyond [`request_limit`], a client responses beyond
+//! [`response_limit`] (or [`DESCRIBE_RESPONSE_LIMIT`] as long as it knows no table).
+
+use privet_schemes::registry::SchemePlan;
+
+/// A chunk of a fetched part carries at most this many bytes: 256 KiB.
+pub const FETCH_CHUNK_LEN: usize = 1 << 18;
+
+/// One server serves at most this many tables.
+pub const MAX_TABLES: usize = 1024;
+
+/// A table is served by at most this many schemes.
+pub const MAX_SCHEMES: usize = 16;
+
+/// A table's or scheme's name has at most this many characters.
+pub const MAX_NAME_LEN: usize = 64;
+
+/// The name and version of the server software has at most this many bytes.
+pub const MAX_SOFTWARE_LEN: usize = 128;
+
+/// The canonical encoding of a scheme's parameters has at most this many bytes.
+pub const MAX_PARAMETERS_LEN: usize = 256;
+
+/// A record layout has at most this many bytes, 64 MiB: a client holds it in memory.
+pub const MAX_LAYOUT_LEN: u64 = 1 << 26;
+
+/// The longest valid request to describe what is served.
+pub const DESCRIBE_REQUEST_LIMIT: usize = VARINT_32;
+
+/// The longest valid description of what is served.
+pub const DESCRIBE_RESPONSE_LIMIT: usize =
+    VARINT_32 + delimited(MAX_SOFTWARE_LEN) + MAX_TABLES * delimited(TABLE_LIMIT);
+
+/// The longest valid request for a part.
+pub const FETCH_REQUEST_LIMIT: usize = TABLE_VERSION_LIMIT + VARINT_32 + VARINT_64;
+
+/// The longest valid chunk.
+pub const FETCH_CHUNK_LIMIT: usize = VARINT_64 + delimited(FETCH_CHUNK_LEN);
+
+/// The longest request that carries a query of `query_len` bytes.
+pub const fn answer_request_limit(query_len: usize) -> usize {
+    TABLE_VERSION_LIMIT + VARINT_32 + delimited(query_len)
+}
+
+/// The longest response that carries an answer of `answer_len` bytes.
+pub const fn answer_response_limit(answer_len: usize) -> usize {
+    TABLE_VERSION_LIMIT + delimited(answer_len)
+}
+
+/// The longest valid request of any kind to a server that serves schemes with these plans.
+pub fn request_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usize {
+    let answer =
+        plans.into_iter().map(|plan| answer_request_limit(plan.query_len)).max().unwrap_or(0);
+    answer.max(FETCH_REQUEST_LIMIT).max(DESCRIBE_REQUEST_LIMIT)
+}
+
+/// The longest valid response of any kind from a server that serves schemes with these plans.
+pub fn response_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usize {
+    let answer =
+        plans.into_iter().map(|plan| answer_response_limit(plan.answer_len)).max().unwrap_or(0);
+    answer.max(FETCH_CHUNK_LIMIT).max(DESCRIBE_RESPONSE_LIMIT)
+}
+
+const TABLE_LIMIT: usize = delimited(MAX_NAME_LEN)
+    + delimited(16)
+    + VARINT_64
+    + delimited(32)
+    + VARINT_64
+    + VARINT_64
+    + delimited(PART_LIMIT)
+    + MAX_SCHEMES * delimited(SCHEME_LIMIT);
+
+const SCHEME_LIMIT: usize =
+    delimited(MAX_NAME_LEN) + delimited(MAX_PARAMETERS_LEN) + delimited(32) + delimited(PART_LIMIT);
+
+const PART_LIMIT: usize = VARINT_64 + delimited(32);
+
+/// Table id, epoch and parameter digest.
+const TABLE_VERSION_LIMIT: usize = delimited(16) + VARINT_64 + delimited(32);
+
+/// A field's number and type: one byte, because no message here has a field beyond number 15.
+const TAG: usize = 1;
+
+/// A field with a 32-bit number, at its longest.
+const VARINT_32: usize = TAG + varint_len(u32::MAX as u64);
+
+/// A field with a 64-bit number, at its longest.
+const VARINT_64: usize = TAG + varint_len(u64::MAX);
+
+/// A field of `len` bytes: text, bytes or a message.
+const fn delimited(len: usize) -> usize {
+    TAG + varint_len(len as u64) + len
+}
+
+/// Bytes of a number in base 128.
+const fn varint_len(number: u64) -> usize {
+    let bits = 64 - (number | 1).leading_zeros() as usize;
+    bits.div_ceil(7)
+}

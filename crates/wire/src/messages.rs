@@ -1,0 +1,250 @@
+//! Fetching public parts and asking queries.
+//!
+//! Every message about a table carries the table's id, its epoch and the parameter digest of one of its schemes. Whether these are the ones that are served,
+//! and whether a query has the length that the parameters prescribe, is for the receiver to say: it knows the table, this crate does not.
+
+use crate::fields::array;
+use crate::limits::FETCH_CHUNK_LEN;
+use crate::proto;
+use bytes::Bytes;
+use privet_core::{Epoch, Error, Result, TableId};
+use privet_schemes::contract::Role;
+use std::fmt;
+
+/// Which public part of a table is fetched. All parts are the same for every client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PartKind {
+    /// How keys and values lie in records.
+    Layout,
+    /// What a scheme's client downloads before its first query.
+    Hint,
+    /// The records themselves, in their natural order.
+    Table,
+}
+
+impl PartKind {
+    /// A name for people and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            PartKind::Layout => "layout",
+            PartKind::Hint => "hint",
+            PartKind::Table => "table",
+        }
+    }
+}
+
+impl fmt::Display for PartKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// Asks for a public part, from some offset to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchRequest {
+    /// The table.
+    pub table: TableId,
+    /// Its version.
+    pub epoch: Epoch,
+    /// The parameter digest of the scheme whose hint is wanted; for the other parts, of any scheme of the table.
+    pub parameter_digest: [u8; 32],
+    /// Which part.
+    pub part: PartKind,
+    /// The first byte wanted, counted from the beginning of the part.
+    pub offset: u64,
+}
+
+/// A piece of a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchChunk {
+    /// Where in the part `data` begins.
+    pub offset: u64,
+    /// Between 1 and [`FETCH_CHUNK_LEN`] bytes. (A stream of empty chunks would never end.)
+    pub data: Bytes,
+}
+
+/// Asks one query.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AnswerRequest {
+    /// The table.
+    pub table: TableId,
+    /// Its version.
+    pub epoch: Epoch,
+    /// The parameter digest of the scheme that the query belongs to.
+    pub parameter_digest: [u8; 32],
+    /// Which of the scheme's servers the receiver is asked to be.
+    pub role: Role,
+    /// The query in the scheme's own encoding.
+    pub query: Bytes,
+}
+
+/// The answer to one query.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AnswerResponse {
+    /// As in the request.
+    pub table: TableId,
+    /// As in the request.
+    pub epoch: Epoch,
+    /// As in the request.
+    pub parameter_digest: [u8; 32],
+    /// The answer in the scheme's own encoding.
+    pub answer: Bytes,
+}
+
+impl AnswerResponse {
+    /// Whether this is about the same table, version and scheme as `request`.
+    ///
+    /// # Errors
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is not.
+    pub fn check_belongs_to(&self, request: &AnswerRequest) -> Result<()> {
+        if (self.table, self.epoch, self.parameter_digest)
+            == (request.table, request.epoch, request.parameter_digest)
+        {
+            return Ok(());
+        }
+        Err(Error::peer_misbehaved(
+            "the server answered for another table, version or scheme than it was asked about; the answer was not used",
+        ))
+    }
+}
+
+// Query and answer stay out of logs: a message prints with their lengths only.
+impl fmt::Debug for AnswerRequest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = formatter.debug_struct("AnswerRequest");
+        out.field("table", &self.table).field("epoch", &self.epoch).field("role", &self.role);
+        out.field("query_len", &self.query.len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for AnswerResponse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = formatter.debug_struct("AnswerResponse");
+        out.field("table", &self.table).field("epoch", &self.epoch);
+        out.field("answer_len", &self.answer.len()).finish_non_exhaustive()
+    }
+}
+
+impl TryFrom<proto::FetchRequest> for FetchRequest {
+    type Error = Error;
+
+    fn try_from(message: proto::FetchRequest) -> Result<Self> {
+        let part = match message.part() {
+            proto::Part::Layout => PartKind::Layout,
+            proto::Part::Hint => PartKind::Hint,
+            proto::Part::Table => PartKind::Table,
+            proto::Part::Unspecified => {
+                return Err(Error::invalid_message(format!(
+                    "there is no part numbered {} to fetch; known are 1 (layout), 2 (hint) and 3 (table)",
+                    message.part
+                )));
+            }
+        };
+        Ok(Self {
+            table: TableId(array("the table id", &message.table_id)?),
+            epoch: Epoch(message.epoch),
+            parameter_digest: array("the parameter digest", &message.parameter_digest)?,
+            part,
+            offset: message.offset,
+        })
+    }
+}
+
+impl From<FetchRequest> for proto::FetchRequest {
+    fn from(request: FetchRequest) -> Self {
+        let part = match request.part {
+            PartKind::Layout => proto::Part::Layout,
+            PartKind::Hint => proto::Part::Hint,
+            PartKind::Table => proto::Part::Table,
+        };
+        Self {
+            table_id: request.table.0.to_vec(),
+            epoch: request.epoch.0,
+            parameter_digest: request.parameter_digest.to_vec(),
+            part: part.into(),
+            offset: request.offset,
+        }
+    }
+}
+
+impl TryFrom<proto::FetchChunk> for FetchChunk {
+    type Error = Error;
+
+    fn try_from(message: proto::FetchChunk) -> Result<Self> {
+        if message.data.is_empty() || message.data.len() > FETCH_CHUNK_LEN {
+            return Err(Error::invalid_message(format!(
+                "a chunk has between 1 and {FETCH_CHUNK_LEN} bytes, not {}",
+                message.data.len()
+            )));
+        }
+        if message.offset.checked_add(message.data.len() as u64).is_none() {
+            return Err(Error::invalid_message(
+                "a chunk lies beyond the end of everything that can be counted",
+            ));
+        }
+        Ok(Self { offset: message.offset, data: message.data })
+    }
+}
+
+impl From<FetchChunk> for proto::FetchChunk {
+    fn from(chunk: FetchChunk) -> Self {
+        Self { offset: chunk.offset, data: chunk.data }
+    }
+}
+
+impl TryFrom<proto::AnswerRequest> for AnswerRequest {
+    type Error = Error;
+
+    fn try_from(message: proto::AnswerRequest) -> Result<Self> {
+        let role = u8::try_from(message.role).map_err(|_| {
+            Error::invalid_message(format!(
+                "there is no role {}: roles are below 256",
+                message.role
+            ))
+        })?;
+        Ok(Self {
+            table: TableId(array("the table id", &message.table_id)?),
+            epoch: Epoch(message.epoch),
+            parameter_digest: array("the parameter digest", &message.parameter_digest)?,
+            role: Role(role),
+            query: message.query,
+        })
+    }
+}
+
+impl From<AnswerRequest> for proto::AnswerRequest {
+    fn from(request: AnswerRequest) -> Self {
+        Self {
+            table_id: request.table.0.to_vec(),
+            epoch: request.epoch.0,
+            parameter_digest: request.parameter_digest.to_vec(),
+            role: request.role.0.into(),
+            query: request.query,
+        }
+    }
+}
+
+impl TryFrom<proto::AnswerResponse> for AnswerResponse {
+    type Error = Error;
+
+    fn try_from(message: proto::AnswerResponse) -> Result<Self> {
+        Ok(Self {
+            table: TableId(array("the table id", &message.table_id)?),
+            epoch: Epoch(message.epoch),
+            parameter_digest: array("the parameter digest", &message.parameter_digest)?,
+            answer: message.answer,
+        })
+    }
+}
+
+impl From<AnswerResponse> for proto::AnswerResponse {
+    fn from(response: AnswerResponse) -> Self {
+        Self {
+            table_id: response.table.0.to_vec(),
+            epoch: response.epoch.0,
+            parameter_digest: response.parameter_digest.to_vec(),
+            answer: response.answer,
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What is not valid is refused, with the right blame; nothing panics.
+
+use super::*;
+use crate::limits::*;
+use crate::prost::Message;
+use crate::{AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest};
+use privet_core::{Blame, Result};
+use proptest::prelude::*;
+
+/// The error for the description `change` makes of a valid one.
+fn refusal(change: impl FnOnce(&mut proto::DescribeResponse)) -> privet_core::Error {
+    let mut message = described();
+    change(&mut message);
+    ServerDescription::try_from(message).unwrap_err()
+}
+
+#[test]
+fn descriptions_that_are_no_valid_ones() {
+    use Blame::{InvalidMessage, PeerMisbehaved};
+    type Change = (&'static str, Blame, fn(&mut proto::DescribeResponse));
+    let changes: Vec<Change> = vec![
+        ("version 2", PeerMisbehaved, |d| d.protocol_version = 2),
+        ("version 0", PeerMisbehaved, |d| d.protocol_version = 0),
+        ("software", InvalidMessage, |d| d.software = "s".repeat(MAX_SOFTWARE_LEN + 1)),
+        ("1025 tables", InvalidMessage, |d| d.tables = vec![d.tables[0].clone(); MAX_TABLES + 1]),
+        ("two tables are named packages", InvalidMessage, |d| d.tables.push(d.tables[0].clone())),
+        ("two tables have the id", InvalidMessage, |d| {
+            let mut second = d.tables[0].clone();
+            second.name = "second".into();
+            d.tables.push(second);
+        }),
+        ("cannot be a name", InvalidMessage, |d| d.tables[0].name.clear()),
+        ("cannot be a name", InvalidMessage, |d| d.tables[0].name = "n".repeat(MAX_NAME_LEN + 1)),
+        ("cannot be a name", InvalidMessage, |d| d.tables[0].name = "a/b".into()),
+        ("cannot be a name", InvalidMessage, |d| d.tables[0].name = "b\u{1b}[31m".into()),
+        ("cannot be a name", InvalidMessage, |d| d.tables[0].name = "schlüssel".into()),
+        ("table id must have 16 bytes, not 15", InvalidMessage, |d| {
+            d.tables[0].table_id.truncate(15)
+        }),
+        ("table id must have 16 bytes, not 17", InvalidMessage, |d| d.tables[0].table_id.push(0)),
+        ("table digest must have 32 bytes", InvalidMessage, |d| d.tables[0].digest.clear()),
+        ("at least one record", InvalidMessage, |d| d.tables[0].records = 0),
+        ("at least one record", InvalidMessage, |d| d.tables[0].record_len = 0),
+        ("too long", InvalidMessage, |d| d.tables[0].record_len = u64::MAX),
+        ("too much", InvalidMessage, |d| d.tables[0].records = u64::MAX),
+        ("not described", InvalidMessage, |d| d.tables[0].layout = None),
+        ("digest of a part", InvalidMessage, |d| {
+            d.tables[0].layout = Some(proto::PartDescription { len: 1, digest: vec![1; 31] });
+        }),
+        ("record layout of table packages", InvalidMessage, |d| {
+            d.tables[0].layout =
+                Some(proto::PartDescription { len: MAX_LAYOUT_LEN + 1, digest: vec![1; 32] });
+        }),
+        ("17 schemes", InvalidMessage, |d| {
+            d.tables[0].schemes = vec![d.tables[0].schemes[0].clone(); MAX_SCHEMES + 1];
+        }),
+        ("twice", InvalidMessage, |d| {
+            let again = d.tables[0].schemes[0].clone();
+            d.tables[0].schemes.push(again);
+        }),
+        ("cannot be a name", InvalidMessage, |d| d.tables[0].schemes[0].name.clear()),
+        ("257 bytes", InvalidMessage, |d| {
+            d.tables[0].schemes[0].parameters = vec![0; MAX_PARAMETERS_LEN + 1]
+        }),
+        ("parameters", InvalidMessage, |d| d.tables[0].schemes[0].parameters.truncate(7)),
+        ("refused", PeerMisbehaved, |d| d.tables[0].schemes[0].parameters = vec![0; 8]),
+        ("refused", PeerMisbehaved, |d| d.tables[0].schemes[0].parameters = vec![255; 8]),
+        ("parameter digest must have", InvalidMessage, |d| {
+            d.tables[0].schemes[0].parameter_digest.clear()
+        }),
+        ("do not have the digest", PeerMisbehaved, |d| {
+            d.tables[0].schemes[0].parameter_digest[31] ^= 1
+        }),
+        ("do not have the digest", PeerMisbehaved, |d| d.tables[0].epoch += 1),
+        ("do not have the digest", PeerMisbehaved, |d| d.tables[0].digest[0] ^= 1),
+        ("no hint is announced", PeerMisbehaved, |d| d.tables[0].schemes[0].hint = None),
+        ("is announced", PeerMisbehaved, |d| {
+            d.tables[0].schemes[0].hint =
+                Some(proto::PartDescription { len: 1, digest: vec![9; 32] });
+        }),
+        ("digest of a part", InvalidMessage, |d| {
+            if let Some(hint) = &mut d.tables[0].schemes[0].hint {
+                hint.digest.push(0);
+            }
+        }),
+    ];
+    ServerDescription::try_from(described()).expect("without a change it is valid");
+    for (expected, blame, change) in changes {
+        let error = refusal(change);
+        assert_eq!(error.blame(), blame, "{error}");
+        assert!(error.to_string().contains(expected), "{expected:?} is not in: {error}");
+        assert!(!error.to_string().chars().any(char::is_control), "{error:?}");
+    }
+}
+
+#[test]
+fn a_scheme_of_a_later_release_is_skipped_and_the_others_stay() {
+    let mut message = described();
+    let newer =
+        proto::Scheme { name: "later-scheme".into(), parameters: vec![1; 5], ..Default::default() };
+    message.tables[0].schemes.insert(0, newer);
+    assert_eq!(ServerDescription::try_from(message.clone()).unwrap(), description());
+    message.tables[0].schemes.truncate(1);
+    assert!(ServerDescription::try_from(message).unwrap().tables[0].schemes.is_empty());
+}
+
+#[test]
+fn what_is_printed_cannot_steer_a_terminal() {
+    let mut message = described();
+    message.software = "evil\u{1b}[2J\r\nname".into();
+    assert_eq!(ServerDescription::try_from(message).unwrap().software, "evil [2J  name");
+}
+
+#[test]
+fn a_description_is_built_under_the_rules_it_is_read_under() {
+    let identity = identity(1000, 20);
+    let good = scheme(&identity, 7);
+    let layout = PartDescription::new(1, [0; 32]);
+    let blame = |result: Result<TableDescription>| result.unwrap_err().blame();
+    assert_eq!(
+        blame(TableDescription::new("a b", identity, layout, vec![])),
+        Blame::InvalidMessage
+    );
+    let elsewhere = TableIdentity { epoch: Epoch(4), ..identity };
+    assert_eq!(
+        blame(TableDescription::new("a", elsewhere, layout, vec![good.clone()])),
+        Blame::PeerMisbehaved
+    );
+    let no_hint = SchemeDescription::new(good.plan.clone(), &identity, None);
+    assert_eq!(no_hint.unwrap_err().blame(), Blame::PeerMisbehaved);
+    let table = TableDescription::new("a", identity, layout, vec![good]).unwrap();
+    let twice = ServerDescription::new("s", vec![table.clone(), table]);
+    assert_eq!(twice.unwrap_err().blame(), Blame::InvalidMessage);
+    let software = ServerDescription::new(&"ü".repeat(200), vec![]).unwrap().software;
+    assert_eq!(software.len(), MAX_SOFTWARE_LEN);
+}
+
+fn invalid<T: std::fmt::Debug>(result: Result<T>) {
+    let error = result.unwrap_err();
+    assert_eq!(error.blame(), Blame::InvalidMessage, "{error}");
+}
+
+#[test]
+fn requests_and_responses_that_are_no_valid_ones() {
+    let fetch = proto::FetchRequest {
+        table_id: vec![1; 16],
+        epoch: 0,
+        parameter_digest: vec![1; 32],
+        part: 2,
+        offset: 0,
+    };
+    FetchRequest::try_from(fetch.clone()).unwrap();
+    for part in [0, 4, -1, i32::MAX] {
+        invalid(FetchRequest::try_from(proto::FetchRequest { part, ..fetch.clone() }));
+    }
+    for len in [0, 15, 17] {
+        invalid(FetchRequest::try_from(proto::FetchRequest {
+            table_id: vec![1; len],
+            ..fetch.clone()
+        }));
+    }
+    invalid(FetchRequest::try_from(proto::FetchRequest { parameter_digest: vec![1; 33], ..fetch }));
+
+    let answer = proto::AnswerRequest {
+        table_id: vec![1; 16],
+        epoch: 0,
+        parameter_digest: vec![1; 32],
+        role: 255,
+        query: vec![1].into(),
+    };
+    AnswerRequest::try_from(answer.clone()).unwrap();
+    for role in [256, u32::MAX] {
+        invalid(AnswerRequest::try_from(proto::AnswerRequest { role, ..answer.clone() }));
+    }
+    invalid(AnswerRequest::try_from(proto::AnswerRequest { table_id: vec![], ..answer.clone() }));
+    invalid(AnswerRequest::try_from(proto::AnswerRequest { parameter_digest: vec![], ..answer }));
+
+    let response = proto::AnswerResponse {
+        table_id: vec![1; 16],
+        epoch: 0,
+        parameter_digest: vec![1; 32],
+        answer: vec![1].into(),
+    };
+    invalid(AnswerResponse::try_from(proto::AnswerResponse {
+        table_id: vec![1; 8],
+        ..response.clone()
+    }));
+    invalid(AnswerResponse::try_from(proto::AnswerResponse {
+        parameter_digest: vec![1; 8],
+        ..response
+    }));
+
+    invalid(FetchChunk::try_from(proto::FetchChunk { offset: 0, data: Default::default() }));
+    invalid(FetchChunk::try_from(proto::FetchChunk {
+        offset: 0,
+        data: vec![0; FETCH_CHUNK_LEN + 1].into(),
+    }));
+    invalid(FetchChunk::try_from(proto::FetchChunk { offset: u64::MAX, data: vec![0].into() }));
+    invalid(DescribeRequest::try_from(proto::DescribeRequest { protocol_version: 0 }));
+}
+
+#[test]
+fn an_answer_to_another_question_is_noticed() {
+    let request = AnswerRequest {
+        table: TableId([1; 16]),
+        epoch: Epoch(1),
+        parameter_digest: [1; 32],
+        role: privet_schemes::contract::Role(0),
+        query: vec![1].into(),
+    };
+    let good = AnswerResponse {
+        table: request.table,
+        epoch: request.epoch,
+        parameter_digest: request.parameter_digest,
+        answer: vec![].into(),
+    };
+    good.check_belongs_to(&request).unwrap();
+    for other in [
+        AnswerResponse { table: TableId([2; 16]), ..good.clone() },
+        AnswerResponse { epoch: Epoch(2), ..good.clone() },
+        AnswerResponse { parameter_digest: [2; 32], ..good.clone() },
+    ] {
+        assert_eq!(other.check_belongs_to(&request).unwrap_err().blame(), Blame::PeerMisbehaved);
+    }
+}
+
+/// Decodes and validates `bytes` as every kind of message there is. Returns how many kinds they are valid as.
+fn read_as_everything(bytes: &[u8]) -> usize {
+    fn valid<P: Message + Default, T: TryFrom<P>>(bytes: &[u8]) -> usize {
+        P::decode(bytes).ok().and_then(|message| T::try_from(message).ok()).map_or(0, |_| 1)
+    }
+    valid::<proto::DescribeRequest, DescribeRequest>(bytes)
+        + valid::<proto::DescribeResponse, ServerDescription>(bytes)
+        + valid::<proto::FetchRequest, FetchRequest>(bytes)
+        + valid::<proto::FetchChunk, FetchChunk>(bytes)
+        + valid::<proto::AnswerRequest, AnswerRequest>(bytes)
+        + valid::<proto::AnswerResponse, AnswerResponse>(bytes)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        read_as_everything(&bytes);
+    }
+
+    #[test]
+    fn damaged_descriptions_never_panic(at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>()) {
+        let mut bytes = described().encode_to_vec();
+        prop_assert!(read_as_everything(&bytes) >= 1);
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        read_as_everything(&bytes);
+        bytes.truncate(cut.index(bytes.len()));
+        read_as_everything(&bytes);
+    }
+}

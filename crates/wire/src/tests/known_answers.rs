@@ -1,0 +1,79 @@
+//! The bytes of one message of each kind. They are the protocol: if this test fails, clients and servers in the field no longer understand each other.
+
+use super::*;
+use crate::prost::Message;
+use crate::{AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartKind};
+use privet_schemes::contract::Role;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn check(message: impl Message, expected: &[&str]) {
+    assert_eq!(hex(&message.encode_to_vec()), expected.concat());
+}
+
+#[rustfmt::skip]
+#[test]
+fn describe() {
+    check(proto::DescribeRequest::from(DescribeRequest::default()), &["0801"]);
+    let expected = [
+        "0801", // protocol version 1
+        "120c", "70726976657420302e312e30", // privet 0.1.0
+        "1acc01", // a table of 204 bytes:
+        "0a08", "7061636b61676573", // packages
+        "1210", &"07".repeat(16), // table id
+        "1803", // epoch 3
+        "2220", &"08".repeat(32), // table digest
+        "28e807", "3014", // 1000 records of 20 bytes
+        "3a24", "0864", "1220", &"0a".repeat(32), // layout: 100 bytes, digest
+        "425f", // a scheme of 95 bytes:
+        "0a09", "73696d706c65706972", // simplepir
+        "1208", "0700000000000000", // parameters: 7 records in a column
+        "1a20", "dcbe71c0649264948d3eafd8f40e6032323a70edf4bde5c2d7258c198df5b4ed", // parameter digest
+        "2226", "08808023", "1220", &"09".repeat(32), // hint: 573 440 bytes, digest
+    ];
+    check(described(), &expected);
+}
+
+#[rustfmt::skip]
+#[test]
+fn fetch() {
+    let request = FetchRequest {
+        table: TableId([0x11; 16]),
+        epoch: Epoch(300),
+        parameter_digest: [0x22; 32],
+        part: PartKind::Hint,
+        offset: 262_144,
+    };
+    let expected = [
+        "0a10", &"11".repeat(16), // table id
+        "10ac02", // epoch 300
+        "1a20", &"22".repeat(32), // parameter digest
+        "2002", // the hint
+        "28808010", // from byte 262 144
+    ];
+    check(proto::FetchRequest::from(request), &expected);
+    let chunk = FetchChunk { offset: 262_144, data: vec![1, 2, 3].into() };
+    check(proto::FetchChunk::from(chunk), &["08808010", "1203010203"]);
+}
+
+#[test]
+fn answer() {
+    let request = AnswerRequest {
+        table: TableId([0x11; 16]),
+        epoch: Epoch(300),
+        parameter_digest: [0x22; 32],
+        role: Role(1),
+        query: vec![4, 5, 6].into(),
+    };
+    let response = AnswerResponse {
+        table: request.table,
+        epoch: request.epoch,
+        parameter_digest: request.parameter_digest,
+        answer: vec![7, 8].into(),
+    };
+    let head = ["0a10", &"11".repeat(16), "10ac02", "1a20", &"22".repeat(32)].concat();
+    check(proto::AnswerRequest::from(request), &[&head, "2001", "2a03040506"]);
+    check(proto::AnswerResponse::from(response), &[&head, "22020708"]);
+}

@@ -1,0 +1,97 @@
+//! Limits are what the longest valid message really needs: not a byte less, and not a byte more.
+
+use super::*;
+use crate::limits::*;
+use crate::prost::Message;
+use privet_schemes::contract::Role;
+
+#[test]
+fn the_longest_messages_have_exactly_the_length_of_their_limit() {
+    // Lengths around the points at which the length prefix grows by a byte.
+    for len in [1, 127, 128, 16383, 16384, (1 << 21) - 1, 1 << 21, 5_000_000] {
+        let request = proto::AnswerRequest {
+            table_id: vec![1; 16],
+            epoch: u64::MAX,
+            parameter_digest: vec![1; 32],
+            role: u32::MAX,
+            query: vec![1; len].into(),
+        };
+        assert_eq!(request.encoded_len(), answer_request_limit(len), "a query of {len} bytes");
+        let response = proto::AnswerResponse {
+            table_id: vec![1; 16],
+            epoch: u64::MAX,
+            parameter_digest: vec![1; 32],
+            answer: vec![1; len].into(),
+        };
+        assert_eq!(response.encoded_len(), answer_response_limit(len), "an answer of {len} bytes");
+    }
+    let request = proto::FetchRequest {
+        table_id: vec![1; 16],
+        epoch: u64::MAX,
+        parameter_digest: vec![1; 32],
+        part: 3,
+        offset: u64::MAX,
+    };
+    // The limit leaves room for five bytes of part number, of which the known parts need one.
+    assert_eq!(request.encoded_len() + 4, FETCH_REQUEST_LIMIT);
+    let unknown_part = proto::FetchRequest { part: i32::MAX, ..request };
+    assert_eq!(unknown_part.encoded_len(), FETCH_REQUEST_LIMIT);
+    let chunk = proto::FetchChunk { offset: u64::MAX, data: vec![1; FETCH_CHUNK_LEN].into() };
+    assert_eq!(chunk.encoded_len(), FETCH_CHUNK_LIMIT);
+    assert_eq!(
+        proto::DescribeRequest { protocol_version: u32::MAX }.encoded_len(),
+        DESCRIBE_REQUEST_LIMIT
+    );
+}
+
+#[test]
+fn the_longest_description_has_exactly_the_length_of_its_limit() {
+    let part = proto::PartDescription { len: u64::MAX, digest: vec![1; 32] };
+    let scheme = proto::Scheme {
+        name: "n".repeat(MAX_NAME_LEN),
+        parameters: vec![1; MAX_PARAMETERS_LEN],
+        parameter_digest: vec![1; 32],
+        hint: Some(part.clone()),
+    };
+    let table = proto::Table {
+        name: "n".repeat(MAX_NAME_LEN),
+        table_id: vec![1; 16],
+        epoch: u64::MAX,
+        digest: vec![1; 32],
+        records: u64::MAX,
+        record_len: u64::MAX,
+        layout: Some(part),
+        schemes: vec![scheme; MAX_SCHEMES],
+    };
+    let response = proto::DescribeResponse {
+        protocol_version: u32::MAX,
+        software: "s".repeat(MAX_SOFTWARE_LEN),
+        tables: vec![table; MAX_TABLES],
+    };
+    assert_eq!(response.encoded_len(), DESCRIBE_RESPONSE_LIMIT);
+}
+
+#[test]
+fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
+    let identity = identity(5000, 100);
+    let plans: Vec<SchemePlan> = [1, 50, 5000].map(|per_column| plan(&identity, per_column)).into();
+    assert_eq!(request_limit(&plans), answer_request_limit(4 * 5000));
+    // 5000 records of 100 bytes in one column: an answer of two million bytes. The description of 1024 tables may be longer.
+    assert_eq!(
+        response_limit(&plans),
+        DESCRIBE_RESPONSE_LIMIT.max(answer_response_limit(4 * 500_000))
+    );
+    assert_eq!(request_limit([]), FETCH_REQUEST_LIMIT);
+    assert!(response_limit([]) >= FETCH_CHUNK_LIMIT);
+
+    for plan in &plans {
+        let request = crate::AnswerRequest {
+            table: identity.id,
+            epoch: Epoch(u64::MAX),
+            parameter_digest: [255; 32],
+            role: Role(255),
+            query: vec![255; plan.query_len].into(),
+        };
+        assert!(proto::AnswerRequest::from(request).encoded_len() <= request_limit(&plans));
+    }
+}
