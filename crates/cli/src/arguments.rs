@@ -163,9 +163,9 @@ pub(crate) struct Get {
     /// Where hints are kept between calls; default: the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Certificate authority to trust for https, in PEM; default: the system's
+    /// Certificates to trust for https besides the system's, in PEM
     #[arg(long, value_name = "FILE")]
-    pub(crate) tls_ca: Option<PathBuf>,
+    pub(crate) ca_file: Option<PathBuf>,
     /// Accept that the table at this address is another one than at first use
     #[arg(long)]
     pub(crate) accept_new_table: bool,

@@ -37,7 +37,7 @@
 //!
 //! A server that cannot be reached or is busy is tried again, with growing pauses, for as long as [`Patience`] says; a restarted server that tells
 //! the same story as before loses no lookup. One that tells another story ends the session
-//! ([`Blame::Integrity`](privet_core::Blame::Integrity)). A lookup that fails otherwise fails alone.
+//! ([`Blame::Integrity`]). A lookup that fails otherwise fails alone.
 
 mod calls;
 mod choose;
@@ -107,7 +107,7 @@ impl Session {
     /// A session that has yet to begin: [`poll`](Self::poll) it. `now` is the time since whatever start the driver chose, here and everywhere.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no entropy, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse)
+    /// [`Blame::Unavailable`] if the system gives no entropy, [`Blame::ApiMisuse`]
     /// if there is no server or nothing may be under way.
     pub fn new(options: SessionOptions, now: Duration) -> Result<Self> {
         Self::with_client(options, now, registry::client)

@@ -19,6 +19,10 @@
 //!
 //! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`] says so. Pins are not rebuilt: a damaged
 //! pin file is refused by name.
+//!
+//! A damaged chunk is found by the lookup that reads it. That lookup fails, the file is set aside, and only a *later* session fetches it again: within a session
+//! a server sees no difference. That the later one fetches at all tells the server that this client's disk lost something; an attacker who could damage chosen
+//! chunks of the file could learn from it whether one of them was read, but such an attacker sits on the client's own machine.
 
 mod files;
 mod part_file;
@@ -52,7 +56,7 @@ pub struct Store {
 /// Where the state lies if nobody says otherwise: `$XDG_STATE_HOME/privet`, or else `~/.local/state/privet`.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if neither variable is set.
+/// [`Blame::ApiMisuse`] if neither variable is set.
 pub fn default_directory() -> Result<PathBuf> {
     // An empty or relative XDG_STATE_HOME counts as unset, as its specification says.
     let absolute =
@@ -70,7 +74,7 @@ impl Store {
     /// Opens the state directory `root`, and creates it if need be.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be created.
+    /// [`Blame::Unavailable`] if it cannot be created.
     pub fn open(root: &Path) -> Result<Self> {
         for directory in [root.to_owned(), root.join("pins"), root.join("tables")] {
             files::create_directory(&directory)?;
@@ -155,11 +159,11 @@ impl Store {
                 return Ok(());
             }
         }
-        self.drop_files(table, |_| true)
+        self.drop_files(table)
     }
 
-    /// Removes those of a table's files that `doomed` picks by name, if nobody is writing there.
-    fn drop_files(&self, table: TableId, doomed: impl Fn(&str) -> bool) -> Result<()> {
+    /// Removes a table's files, except the lock, if nobody is writing there.
+    fn drop_files(&self, table: TableId) -> Result<()> {
         let directory = self.table_directory(table);
         if !directory.is_dir() {
             return Ok(());
@@ -170,8 +174,7 @@ impl Store {
             .map_err(|error| files::failed(&directory, "list", error))?;
         for entry in entries {
             let entry = entry.map_err(|error| files::failed(&directory, "list", error))?;
-            let name = entry.file_name();
-            if name != "lock" && name.to_str().is_some_and(&doomed) {
+            if entry.file_name() != "lock" {
                 files::remove_if_there(&entry.path())?;
             }
         }
@@ -271,7 +274,7 @@ impl State for Store {
         match replaced {
             Some(old) if old.table != pin.table => self.drop_unpinned(old.table),
             // The same table in another version: its parts have other digests, and nothing old is of use.
-            Some(old) if old != *pin => self.drop_files(pin.table, |_| true),
+            Some(old) if old != *pin => self.drop_files(pin.table),
             _ => Ok(()),
         }
     }

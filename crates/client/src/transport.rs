@@ -50,7 +50,7 @@ impl Transport {
     /// authorities and those in the PEM file `ca_file`. Nothing is sent yet. To be called within a tokio runtime.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `url` is none, or `ca_file` cannot be read or is no certificate.
+    /// [`Blame::ApiMisuse`] if `url` is none, or `ca_file` cannot be read or is no certificate.
     pub fn new(url: &str, ca_file: Option<&Path>) -> Result<Self> {
         let url = checked_url(url)?;
         let misuse = |error: tonic::transport::Error| {

@@ -57,6 +57,32 @@ async fn many_lookups_come_back_in_order() {
     assert_eq!(client.stats().lookups as usize, targets.len());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_lookups_at_once() {
+    let (_server, url) = serve(vec![table("packages", 1, 0)]).await;
+    let clients: Vec<_> = (0..20)
+        .map(|client_number| {
+            let mut eager = options(&url);
+            eager.in_flight = 50;
+            tokio::spawn(async move {
+                let client = Client::connect(eager, |_| {}).await.unwrap();
+                let keys: Vec<_> =
+                    (0..50).map(|i| (client_number * 50 + i) % (KEYS + 10)).collect();
+                let targets: Vec<_> = keys.iter().map(|k| Target::key(pair(*k, 0).0)).collect();
+                for (k, value) in keys.into_iter().zip(client.get_many(&targets).await) {
+                    assert_eq!(
+                        value.unwrap().map(|value| value.to_vec()),
+                        (k < KEYS).then(|| pair(k, 0).1)
+                    );
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+}
+
 #[test]
 fn programs_without_a_runtime_can_look_up_too() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

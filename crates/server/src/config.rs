@@ -2,6 +2,7 @@
 
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
+use privet_wire::AnswerRequest;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -55,7 +56,12 @@ pub struct ServerConfig {
     pub cache_dir: Option<PathBuf>,
     /// Hears how far the precomputation of hints is. Default: nobody.
     pub progress: Option<ProgressListener>,
+    /// Sees every query that is about to be answered: for demonstrations and tests of what a server sees. Default: nobody.
+    pub query_observer: Option<QueryObserver>,
 }
+
+/// Sees queries as they arrive; it is called on the server's own threads and should be quick.
+pub type QueryObserver = Arc<dyn Fn(&AnswerRequest) + Send + Sync>;
 
 /// Hears of progress, from whichever thread computes.
 pub type ProgressListener = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
@@ -102,6 +108,7 @@ impl ServerConfig {
             drain_limit: Duration::from_secs(10),
             cache_dir: None,
             progress: None,
+            query_observer: None,
         }
     }
 

@@ -17,6 +17,7 @@ use tonic::Status;
 const READ_AHEAD: usize = 1;
 
 pub(crate) type ChunkStream = ReceiverStream<Result<proto::FetchChunk, Status>>;
+type Chunks = mpsc::Sender<Result<proto::FetchChunk, Status>>;
 
 /// The bytes of `part` from `offset` to its end, in chunks. `offset` is at most the length.
 pub(crate) fn stream(part: Arc<Part>, offset: u64) -> ChunkStream {
@@ -26,19 +27,19 @@ pub(crate) fn stream(part: Arc<Part>, offset: u64) -> ChunkStream {
 }
 
 /// Ends when everything is sent or the client has gone.
-async fn produce(
-    part: Arc<Part>,
-    mut offset: u64,
-    chunks: mpsc::Sender<Result<proto::FetchChunk, Status>>,
-) {
+async fn produce(part: Arc<Part>, offset: u64, chunks: Chunks) {
+    send_from(&part, offset, &chunks).await;
+    part.release();
+}
+
+async fn send_from(part: &Arc<Part>, mut offset: u64, chunks: &Chunks) {
     let len = part.len();
     while offset < len {
         // Room first, then read: what is read has a place to go.
         let Ok(room) = chunks.reserve().await else { return };
-        let source = Arc::clone(&part);
-        let Ok(data) =
-            tokio::task::spawn_blocking(move || source.copy(offset, FETCH_CHUNK_LEN)).await
-        else {
+        let source = Arc::clone(part);
+        let read = tokio::task::spawn_blocking(move || source.copy(offset, FETCH_CHUNK_LEN));
+        let Ok(data) = read.await else {
             room.send(Err(Status::unavailable("the server is stopping; continue later")));
             return;
         };

@@ -1,11 +1,11 @@
 //! Tables made ready: for each, the scheme's server, the parts that clients fetch, and what is announced of both.
 
+use crate::ServerConfig;
 use crate::config::Progress;
 use crate::hint_cache::{CacheKey, CachedHint, HintCache};
 use crate::table::{RecordSource, ServedTable};
-use crate::{ServerConfig, table};
 use bytes::Bytes;
-use privet_core::{Error, Result, TableId, TableIdentity, TableView};
+use privet_core::{Epoch, Error, Result, TableId, TableIdentity, TableView};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, ErasedServer, Precomputed, SchemePlan, ServerOptions};
 use privet_wire::limits::MAX_LAYOUT_LEN;
@@ -105,6 +105,13 @@ impl Part {
         Bytes::copy_from_slice(&bytes[start..end])
     }
 
+    /// Says that a reader has come to its end.
+    pub(crate) fn release(&self) {
+        if let Part::Records(records) = self {
+            records.release();
+        }
+    }
+
     fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Part::Memory(bytes) => Cow::Borrowed(bytes),
@@ -136,7 +143,7 @@ impl HostedTables {
     ///
     /// # Errors
     /// If a table cannot be served under its scheme, or two have one name or one id. The message names the table.
-    pub(crate) fn prepare(tables: Vec<table::ServedTable>, config: &ServerConfig) -> Result<Self> {
+    pub(crate) fn prepare(tables: Vec<ServedTable>, config: &ServerConfig) -> Result<Self> {
         if tables.is_empty() {
             return Err(Error::api_misuse("there is no table to serve"));
         }
@@ -177,7 +184,7 @@ impl HostedTables {
     pub(crate) fn find(
         &self,
         id: TableId,
-        epoch: privet_core::Epoch,
+        epoch: Epoch,
         parameter_digest: &[u8; 32],
     ) -> Result<usize> {
         let number = *self.by_id.get(&id).ok_or_else(|| {

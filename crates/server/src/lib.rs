@@ -53,7 +53,7 @@ pub mod running;
 mod service;
 pub mod table;
 
-pub use config::{Progress, ProgressListener, ServerConfig, TlsFiles};
+pub use config::{Progress, ProgressListener, QueryObserver, ServerConfig, TlsFiles};
 pub use hosted::{HintOrigin, ReadyTable};
 pub use running::{RunningServer, Server, ShutdownHandle};
 pub use table::{RecordSource, ServedTable};

@@ -76,7 +76,12 @@ impl Server {
         let ready = tables.ready.clone();
 
         let max_request = limits::request_limit(tables.description.plans());
-        let service = PrivetService::new(Arc::new(tables), first_lanes, Arc::clone(&batcher));
+        let service = PrivetService::new(
+            Arc::new(tables),
+            first_lanes,
+            Arc::clone(&batcher),
+            config.query_observer.clone(),
+        );
         let service = PrivetServer::new(service).max_decoding_message_size(max_request);
         let acceptor = Acceptor::new(
             &config,

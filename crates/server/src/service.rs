@@ -1,5 +1,6 @@
 //! The three methods. Each first asks: is this about a table that is served, in its epoch, under its parameters?
 
+use crate::config::QueryObserver;
 use crate::batch::Batcher;
 use crate::fetch::{self, ChunkStream};
 use crate::hosted::{HostedTable, HostedTables};
@@ -17,6 +18,7 @@ pub(crate) struct PrivetService {
     /// For each table, the batcher's lane for role 0; the lanes for the other roles follow.
     first_lanes: Vec<usize>,
     batcher: Arc<Batcher>,
+    query_observer: Option<QueryObserver>,
     description: proto::DescribeResponse,
 }
 
@@ -25,9 +27,10 @@ impl PrivetService {
         tables: Arc<HostedTables>,
         first_lanes: Vec<usize>,
         batcher: Arc<Batcher>,
+        query_observer: Option<QueryObserver>,
     ) -> Self {
         let description = tables.description.clone().into();
-        Self { tables, first_lanes, batcher, description }
+        Self { tables, first_lanes, batcher, query_observer, description }
     }
 
     fn fetch_from(&self, request: &FetchRequest) -> Result<ChunkStream> {
@@ -52,6 +55,9 @@ impl PrivetService {
     }
 
     async fn answer_to(&self, request: AnswerRequest) -> Result<AnswerResponse> {
+        if let Some(observe) = &self.query_observer {
+            observe(&request);
+        }
         let AnswerRequest { table, epoch, parameter_digest, role, query } = request;
         let number = self.tables.find(table, epoch, &parameter_digest)?;
         check_query(&self.tables.tables[number], role, query.len())?;

@@ -4,6 +4,7 @@
 //! of the encoded messages. The machine's yardsticks are taken in the same run, because figures from a shared machine only mean something as ratios to them.
 
 mod report;
+mod traffic;
 mod yardsticks;
 
 use crate::arguments::Bench;
@@ -49,6 +50,7 @@ fn measure(arguments: &Bench) -> Result<Report> {
     }
 
     let plan = server.plan().clone();
+    let wire = traffic::of(&plan, &identity);
     let server_extra_bytes = server.extra_bytes() + hint_len;
     drop(server);
     Ok(Report {
@@ -62,16 +64,16 @@ fn measure(arguments: &Bench) -> Result<Report> {
         offline: Offline {
             server_s: offline_server.as_secs_f64(),
             client_s: offline_client.as_secs_f64(),
-            up_bytes: 0,
-            down_bytes: plan.offline.len(),
+            up_bytes: wire.fetch_request,
+            down_bytes: wire.fetch_response,
         },
         online: Online {
             client_query_us: median(online.query),
             journal_us: 0.0,
             client_recover_us: median(online.recover),
             servers: vec![ServerTime { role: 0, answer_us: median(online.answer) }],
-            up_bytes: (plan.query_len * plan.servers) as u64,
-            down_bytes: (plan.answer_len * plan.servers) as u64,
+            up_bytes: wire.query * plan.servers as u64,
+            down_bytes: wire.answer * plan.servers as u64,
         },
         client_state_bytes: hint_len,
         server_extra_bytes,

@@ -68,7 +68,9 @@ fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
         })
         .collect();
     let mut out = vec![0; record_len];
-    Ok(best_rate(READS, || kernels.gather_xor(&buffer, record_len, &positions, black_box(&mut out))))
+    let mut failure = None;
+    let rate = best_rate(READS, || failure = kernels.gather_xor(&buffer, record_len, &positions, black_box(&mut out)).err());
+    failure.map_or(Ok(rate), |failure| Err(Error::api_misuse("the yardstick of random reads is broken").caused_by(failure)))
 }
 
 fn multiply_accumulates(kernels: Kernels) -> f64 {

@@ -51,7 +51,7 @@ fn options(arguments: &Get) -> Result<ClientOptions> {
         Some(directory) => directory.clone(),
         None => privet_client::store::default_directory()?,
     });
-    options.ca_file = arguments.tls_ca.clone();
+    options.ca_file = arguments.ca_file.clone();
     options.accept_new_table = arguments.accept_new_table;
     Ok(options)
 }

@@ -3,12 +3,12 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use privet_client::{ClientOptions, Patience};
-use privet_core::{Epoch, PublicSeed, TableDigest, TableId, TableIdentity};
+use privet_core::{Epoch, PublicSeed, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
-use privet_table::RecordLayout;
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{Pairs, pack};
+use privet_table::{IndexLayout, RecordLayout};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -57,6 +57,27 @@ pub(crate) fn table(name: &str, id: u8, version: u8) -> ServedTable {
     };
     let (name, layout, scheme) = (name.to_owned(), layout.into(), SchemeId::SimplePir);
     ServedTable { name, identity, layout, records: Box::new(records), scheme }
+}
+
+/// A table of 32-byte records by index whose hint comes in several chunks.
+pub(crate) fn long_hint_table() -> ServedTable {
+    let shape = TableShape::new(8192, 32).unwrap();
+    let records: Vec<u8> = (0..shape.records()).flat_map(long_hint_record).collect();
+    let layout = RecordLayout::Index(IndexLayout::for_lengths(32, 32)).encode();
+    let parts =
+        DigestParts { layout: layout_digest(&layout), records: *blake3::hash(&records).as_bytes() };
+    let identity = TableIdentity {
+        id: TableId([3; 16]),
+        epoch: Epoch(0),
+        digest: parts.combine(shape),
+        shape,
+    };
+    let (name, layout, scheme) = ("records".to_owned(), layout.into(), SchemeId::SimplePir);
+    ServedTable { name, identity, layout, records: Box::new(records), scheme }
+}
+
+pub(crate) fn long_hint_record(index: u64) -> [u8; 32] {
+    *blake3::hash(&index.to_le_bytes()).as_bytes()
 }
 
 pub(crate) fn config(listen: SocketAddr, tls: Option<&Path>) -> ServerConfig {

@@ -38,10 +38,11 @@ async fn a_stream_continues_from_every_interesting_offset() {
     }
 }
 
-/// Counts how often it is read: once for each chunk, and a few times for its length.
+/// Counts how often it is read (once for each chunk, and a few times for its length) and released.
 struct Counting {
     bytes: Vec<u8>,
     reads: Arc<AtomicUsize>,
+    releases: Arc<AtomicUsize>,
 }
 
 impl RecordSource for Counting {
@@ -50,24 +51,31 @@ impl RecordSource for Counting {
         &self.bytes
     }
 
-    fn release(&self) {}
+    fn release(&self) {
+        self.releases.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 const CHUNKS: usize = 64;
 
-/// A table of 64 chunks, and the count of its reads.
-fn counted_table() -> (ServedTable, Arc<AtomicUsize>) {
-    let reads = Arc::new(AtomicUsize::new(0));
+/// A table of 64 chunks, and the counts of its reads and releases.
+fn counted_table() -> (ServedTable, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+    let (reads, releases) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let len = FETCH_CHUNK_LEN * CHUNKS;
     // Few columns: neither table nor hint is what matters here.
     let mut table = table("t", len as u64 / 4096, 4096, 1);
-    table.records = Box::new(Counting { bytes: vec![5; len], reads: Arc::clone(&reads) });
-    (table, reads)
+    let source = Counting {
+        bytes: vec![5; len],
+        reads: Arc::clone(&reads),
+        releases: Arc::clone(&releases),
+    };
+    table.records = Box::new(source);
+    (table, reads, releases)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_does_not_read_holds_little_memory_and_not_for_long() {
-    let (table, reads) = counted_table();
+    let (table, reads, _) = counted_table();
     let mut config = config();
     config.stall_limit = Duration::from_millis(300);
     config.max_concurrent_fetches = 1;
@@ -107,7 +115,7 @@ async fn a_client_that_does_not_read_holds_little_memory_and_not_for_long() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_goes_in_the_middle_frees_its_slot() {
-    let (table, _) = counted_table();
+    let (table, _, releases) = counted_table();
     let mut config = config();
     config.max_concurrent_fetches = 1;
     let server = start(config, vec![table]).await;
@@ -120,4 +128,8 @@ async fn a_client_that_goes_in_the_middle_frees_its_slot() {
     until_metric(&server, "privet_requests_total{method=\"Fetch\",status=\"CANCELLED\"}", 1.0)
         .await;
     assert_eq!(fetch(&mut stub, request).await.unwrap().len(), CHUNKS * FETCH_CHUNK_LEN);
+    // The mapped file behind a table need not stay in memory: released after the start, after the broken stream and after the whole one.
+    while releases.load(Ordering::SeqCst) < 3 {
+        tokio::task::yield_now().await;
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tonic::Code;
 
@@ -113,4 +113,23 @@ async fn a_connection_that_never_says_a_word_is_closed() {
     let closed = tokio::time::timeout(Duration::from_secs(20), silent.read_to_end(&mut said)).await;
     assert!(closed.is_ok(), "still open after 20 s");
     until_metric(&server, "privet_connections", 0.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_is_alive_is_not_taken_for_a_dead_one() {
+    let mut config = config();
+    // Two seconds go by without anything to say, ten times what a connection may be silent for.
+    config.keepalive = Duration::from_millis(70);
+    config.batch_window = Duration::from_secs(2);
+    let server = start(config, vec![table("t", 20, 3, 1)]).await;
+    let mut stub = stub(&server).await;
+    TableClient::new(&mut stub, "t").await.check(&mut stub, 3).await;
+
+    // One that began well and then answers no ping is.
+    let mut dead = TcpStream::connect(server.local_addr()).await.unwrap();
+    let preface_and_settings = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    dead.write_all(preface_and_settings).await.unwrap();
+    let mut said = Vec::new();
+    let closed = tokio::time::timeout(Duration::from_secs(20), dead.read_to_end(&mut said)).await;
+    assert!(closed.is_ok(), "still open after 20 s");
 }

@@ -1,0 +1,50 @@
+//! Bytes that cross the wire: the real messages in their envelope, with the five bytes that gRPC puts before each. HTTP/2 and TLS add some more.
+
+use privet_core::TableIdentity;
+use privet_schemes::contract::Role;
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::SchemePlan;
+use privet_wire::limits::FETCH_CHUNK_LEN;
+use privet_wire::prost::Message;
+use privet_wire::{AnswerRequest, AnswerResponse, FetchChunk, FetchRequest, PartKind, proto};
+
+/// Bytes of each kind of message, for one server.
+pub(super) struct Traffic {
+    pub(super) fetch_request: u64,
+    pub(super) fetch_response: u64,
+    pub(super) query: u64,
+    pub(super) answer: u64,
+}
+
+/// The messages of a scheme on a table.
+pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
+    let (table, epoch, parameter_digest) = (identity.id, identity.epoch, plan.digest(identity));
+    let (mut fetch_request, mut fetch_response) = (0, 0);
+    if let OfflinePhase::Download { len } = plan.offline {
+        let request = FetchRequest { table, epoch, parameter_digest, part: PartKind::Hint, offset: 0 };
+        fetch_request = framed(&proto::FetchRequest::from(request));
+        let full = vec![0; FETCH_CHUNK_LEN];
+        fetch_response = (0..len)
+            .step_by(FETCH_CHUNK_LEN)
+            .map(|offset| {
+                let data = full[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize].to_vec().into();
+                framed(&proto::FetchChunk::from(FetchChunk { offset, data }))
+            })
+            .sum();
+    }
+    let query = vec![0; plan.query_len].into();
+    let query = AnswerRequest { table, epoch, parameter_digest, role: Role(0), query };
+    let answer = vec![0; plan.answer_len].into();
+    let answer = AnswerResponse { table, epoch, parameter_digest, answer };
+    Traffic {
+        fetch_request,
+        fetch_response,
+        query: framed(&proto::AnswerRequest::from(query)),
+        answer: framed(&proto::AnswerResponse::from(answer)),
+    }
+}
+
+fn framed(message: &impl Message) -> u64 {
+    const GRPC_PREFIX: u64 = 5;
+    GRPC_PREFIX + message.encoded_len() as u64
+}

@@ -1,0 +1,146 @@
+//! `privet build`: from an input file to a table file.
+
+use crate::arguments::{Build, InputFormat, OnDuplicate};
+use crate::display::{self, Page};
+use crate::exit::Outcome;
+use indicatif::ProgressBar;
+use privet_core::{Error, Result};
+use privet_table::build::{self, BuildOptions, BuildReport, Progress, Stage, build_table};
+use privet_table::import::{Format, Source};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
+
+/// Reads the input, writes the table, prints what came of it.
+pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
+    let options = BuildOptions {
+        key: arguments.key.clone(),
+        value_columns: arguments.value.clone(),
+        raw_value: arguments.raw_value.clone(),
+        max_value: arguments.max_value,
+        on_duplicate: match arguments.on_duplicate {
+            OnDuplicate::Error => build::OnDuplicate::Error,
+            OnDuplicate::First => build::OnDuplicate::First,
+            OnDuplicate::Last => build::OnDuplicate::Last,
+        },
+    };
+    let mut source = Source::path(&arguments.input);
+    if let Some(format) = arguments.format {
+        source = source.format(match format {
+            InputFormat::Csv => Format::Csv,
+            InputFormat::Jsonl => Format::JsonLines,
+            InputFormat::Parquet => Format::Parquet,
+        });
+    }
+    let start = Instant::now();
+    let mut bars = Bars::default();
+    let built = build_table(&options, source, &arguments.output, &mut |progress| bars.show(progress));
+    bars.finish();
+    let report = Report::of(&built?, &arguments.output, start.elapsed().as_secs_f64());
+    if arguments.json {
+        let text = serde_json::to_string(&report).map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
+        display::write_out(format!("{text}\n").as_bytes())?;
+    } else {
+        report.page().print()?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// One progress bar for each stage, on a terminal.
+#[derive(Default)]
+struct Bars {
+    current: Option<(Stage, ProgressBar)>,
+}
+
+impl Bars {
+    fn show(&mut self, progress: Progress) {
+        if self.current.as_ref().is_none_or(|(stage, _)| *stage != progress.stage) {
+            self.finish();
+            let what = match progress.stage {
+                Stage::Reading => "reading",
+                Stage::Packing => "packing",
+                _ => "writing",
+            };
+            self.current = Some((progress.stage, display::byte_progress(what, progress.bytes_total)));
+        }
+        if let Some((_, bar)) = &self.current {
+            bar.set_position(progress.bytes_done);
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some((_, bar)) = self.current.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    file: String,
+    rows: u64,
+    records: u64,
+    record_len: u64,
+    key_map: Option<&'static str>,
+    load: f64,
+    stash_entries: u64,
+    stash_bytes: u64,
+    layout_bytes: u64,
+    value_bytes: u64,
+    overhead: f64,
+    duplicates_dropped: u64,
+    file_bytes: u64,
+    table_id: String,
+    epoch: u64,
+    digest: String,
+    seconds: f64,
+}
+
+impl Report {
+    fn of(built: &BuildReport, output: &Path, seconds: f64) -> Self {
+        let map = built.key_map.as_ref();
+        Self {
+            file: output.display().to_string(),
+            rows: built.rows,
+            records: built.records,
+            record_len: built.record_len,
+            key_map: map.map(|map| map.kind),
+            load: built.load,
+            stash_entries: map.map_or(0, |map| map.stash_entries),
+            stash_bytes: map.map_or(0, |map| map.stash_bytes),
+            layout_bytes: map.map_or(0, |map| map.bytes),
+            value_bytes: built.value_bytes,
+            overhead: built.overhead,
+            duplicates_dropped: built.duplicates_dropped,
+            file_bytes: built.file_bytes,
+            table_id: built.id.to_string(),
+            epoch: built.epoch.0,
+            digest: built.digest.to_string(),
+            seconds,
+        }
+    }
+
+    fn page(&self) -> Page {
+        let mut page = Page::default();
+        page.line(format!("{} built in {:.1} s", self.file, self.seconds));
+        page.entry("rows", display::count(self.rows));
+        if self.duplicates_dropped > 0 {
+            page.entry("duplicates dropped", display::count(self.duplicates_dropped));
+        }
+        page.entry("records", format!("{} of {}", display::count(self.records), display::bytes(self.record_len)));
+        match self.key_map {
+            Some(kind) => {
+                page.entry("key map", format!("{kind}, {:.1} % full, {} for each client", self.load * 100.0, display::bytes(self.layout_bytes)));
+                page.entry("stash", format!("{} values, {}", display::count(self.stash_entries), display::bytes(self.stash_bytes)));
+            }
+            None => {
+                page.entry("key map", "none: records are looked up by row number, from 0");
+            }
+        }
+        page.entry("overhead", format!("{:.2} x the {} of values", self.overhead, display::bytes(self.value_bytes)));
+        page.entry("file size", display::bytes(self.file_bytes));
+        page.entry("table id", &self.table_id);
+        page.entry("digest", &self.digest);
+        page
+    }
+}

@@ -1,0 +1,192 @@
+//! `privet demo`: the whole thing in one process, and what the server saw of it.
+
+use crate::arguments::{Demo, SchemeChoice};
+use crate::commands::serve::served;
+use crate::display::{self, Page};
+use crate::exit::Outcome;
+use privet_client::{Client, ClientOptions, Target};
+use privet_core::{Error, Result};
+use privet_server::{RunningServer, Server, ServerConfig};
+use privet_table::build::{BuildOptions, build_table};
+use privet_table::import::{Format, Source};
+use privet_table::snapshot::Snapshot;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// More entries than this would take longer to generate than a demonstration should.
+const MOST_ENTRIES: u64 = 10_000_000;
+
+/// Builds a phone book, serves it on loopback, looks people up, and shows the server's side.
+pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
+    if arguments.entries > MOST_ENTRIES {
+        return Err(Error::api_misuse(format!("a demonstration has at most {MOST_ENTRIES} entries")));
+    }
+    let unavailable = |what: &'static str| move |error: std::io::Error| Error::unavailable(what).caused_by(error);
+    let directory = tempfile::tempdir().map_err(unavailable("there is no room for temporary files"))?;
+    let snapshot = phone_book(arguments.entries, directory.path())?;
+
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(unavailable("the system gives no threads to serve with"))?;
+    let server = runtime.block_on(start(snapshot, Arc::clone(&seen)))?;
+    let client = connect(&server)?;
+    let lookups = look_up(&client, arguments.entries)?;
+    let queries = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+    what_the_server_saw(&lookups, &queries)?;
+    drop(client);
+    server.shutdown();
+    runtime.block_on(server.wait())?;
+    Ok(Outcome::Done)
+}
+
+const FIRST_NAMES: [&str; 8] = ["Ada", "Alan", "Barbara", "Claude", "Edsger", "Grace", "Katherine", "Tony"];
+const LAST_NAMES: [&str; 5] = ["Archer", "Baker", "Cooper", "Miller", "Smith"];
+
+/// The name of an entry, which is its key.
+fn name(entry: u64) -> String {
+    let (first, rest) = (entry % 8, entry / 8);
+    format!("{} {} {}", FIRST_NAMES[first as usize], LAST_NAMES[(rest % 5) as usize], rest / 5 + 1)
+}
+
+fn phone(entry: u64) -> String {
+    // A permutation of the numbers below 10^7, so that neighbours do not look alike.
+    format!("555-{:07}", entry.wrapping_mul(7_654_321) % 10_000_000)
+}
+
+fn value(entry: u64) -> String {
+    format!("{{\"phone\":\"{}\",\"floor\":\"{}\"}}", phone(entry), entry % 30)
+}
+
+/// Generates the input, builds the table, and opens it.
+fn phone_book(entries: u64, directory: &Path) -> Result<Snapshot> {
+    let start = Instant::now();
+    let mut csv = Vec::new();
+    csv.extend_from_slice(b"name,phone,floor\n");
+    for entry in 0..entries {
+        // Writing to a vector cannot fail.
+        let _ = writeln!(csv, "{},{},{}", name(entry), phone(entry), entry % 30);
+    }
+    let path = directory.join("phone-book.privet");
+    let source = Source::reader("the generated phone book", std::io::Cursor::new(csv)).format(Format::Csv);
+    let options = BuildOptions { key: Some("name".to_owned()), ..BuildOptions::default() };
+    let report = build_table(&options, source, &path, &mut |_| {})?;
+    let mut page = Page::default();
+    page.line(format!("1. A table: a phone book of {} entries, built in {}.", display::count(entries), display::duration(start.elapsed())));
+    page.entry("records", format!("{} of {}, several entries in each", display::count(report.records), display::bytes(report.record_len)));
+    page.entry("file", format!("{}, {:.2} x the values themselves", display::bytes(report.file_bytes), report.overhead));
+    page.print()?;
+    Snapshot::open(&path)
+}
+
+/// A query as it reached the server.
+type Seen = Arc<Mutex<Vec<Vec<u8>>>>;
+
+async fn start(snapshot: Snapshot, seen: Seen) -> Result<RunningServer> {
+    let start = Instant::now();
+    let table = served("phone-book".to_owned(), snapshot, SchemeChoice::Auto)?;
+    let mut config = ServerConfig::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
+    config.query_observer = Some(Arc::new(move |request| {
+        seen.lock().unwrap_or_else(PoisonError::into_inner).push(request.query.to_vec());
+    }));
+    let server = Server::start(config, vec![table]).await?;
+    let mut page = Page::default();
+    page.line(format!("\n2. A server at {}, ready after {}.", server.local_addr(), display::duration(start.elapsed())));
+    for table in server.tables() {
+        for scheme in &table.description.schemes {
+            page.entry("scheme", scheme.plan.scheme);
+            page.entry("hint for clients", display::bytes(scheme.plan.offline.len()));
+        }
+    }
+    page.print()?;
+    Ok(server)
+}
+
+fn connect(server: &RunningServer) -> Result<Client> {
+    let options = ClientOptions::new([format!("http://{}", server.local_addr())]);
+    let client = Client::connect_blocking(options, |_| {})?;
+    let stats = client.stats();
+    let mut page = Page::default();
+    page.line(format!("\n3. A client, ready after {}.", display::duration(stats.ready_after)));
+    page.entry("downloaded once", display::bytes(stats.prepare.down));
+    page.print()?;
+    Ok(client)
+}
+
+/// What was looked up, in order.
+struct LookedUp {
+    key: String,
+    found: bool,
+}
+
+fn look_up(client: &Client, entries: u64) -> Result<Vec<LookedUp>> {
+    let mut page = Page::default();
+    page.line("\n4. Lookups, each over the network:");
+    let last = entries - 1;
+    let wanted = [
+        (name(0), Some(0)),
+        (name(last / 2), Some(last / 2)),
+        (name(last / 2), Some(last / 2)),
+        (name(last), Some(last)),
+        ("Nobody Nowhere 1".to_owned(), None),
+        ("Eve Dropper 7".to_owned(), None),
+    ];
+    let mut done = Vec::new();
+    for (key, entry) in wanted {
+        let before = client.stats().lookup;
+        let start = Instant::now();
+        let found = client.get_target_blocking(Target::key(&key))?;
+        let elapsed = start.elapsed();
+        let after = client.stats().lookup;
+        let expected = entry.map(value);
+        if found.as_ref().map(|value| value.as_slice()) != expected.as_ref().map(String::as_bytes) {
+            return Err(Error::integrity(format!("the lookup of {key:?} came back wrong: this build of Privet must not be used")));
+        }
+        page.entry(
+            &key,
+            format!(
+                "{:<40} {:>9}, {} up, {} down",
+                expected.as_deref().unwrap_or("not found"),
+                display::duration(elapsed),
+                display::bytes(after.up - before.up),
+                display::bytes(after.down - before.down)
+            ),
+        );
+        done.push(LookedUp { key, found: found.is_some() });
+    }
+    page.print()?;
+    Ok(done)
+}
+
+/// The server's side of the same lookups.
+fn what_the_server_saw(lookups: &[LookedUp], queries: &[Vec<u8>]) -> Result<()> {
+    if queries.len() != lookups.len() {
+        return Err(Error::integrity(format!("{} lookups sent {} queries", lookups.len(), queries.len())));
+    }
+    let mut page = Page::default();
+    page.line("\n5. What the server saw of them:");
+    for (number, query) in queries.iter().enumerate() {
+        let head: Vec<String> = query.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        page.entry(&format!("query {}", number + 1), format!("{} bytes: {} …", query.len(), head.join(" ")));
+    }
+    let (repeat, other) = (agreeing(&queries[1], &queries[2]), agreeing(&queries[1], &queries[3]));
+    page.line(format!(
+        "\n   Queries 2 and 3 ask for the same name and agree in {:.2} % of their bytes; 2 and 4 ask for different ones and agree in {:.2} %.",
+        repeat, other
+    ));
+    let misses: Vec<&str> = lookups.iter().filter(|lookup| !lookup.found).map(|lookup| lookup.key.as_str()).collect();
+    page.line(format!(
+        "   Bytes drawn at random agree in 0.39 %. The misses ({}) look like the rest. That is all there is to see.",
+        misses.join(", ")
+    ));
+    page.print()
+}
+
+/// Percent of places at which two queries hold the same byte.
+fn agreeing(one: &[u8], other: &[u8]) -> f64 {
+    let equal = one.iter().zip(other).filter(|(a, b)| a == b).count();
+    100.0 * equal as f64 / one.len().max(1) as f64
+}

@@ -1,0 +1,163 @@
+//! `privet serve`: tables on the network, until told to stop.
+
+use crate::arguments::{SchemeChoice, Serve};
+use crate::display::{self, Page};
+use crate::exit::Outcome;
+use privet_core::{Error, Result};
+use privet_kernels::Kernels;
+use privet_schemes::registry;
+use privet_server::{ReadyTable, RecordSource, RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
+use privet_table::snapshot::Snapshot;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
+pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
+    start_logging(arguments.log_json);
+    let tables = arguments.tables.iter().map(|named| open(named, arguments.scheme)).collect::<Result<Vec<_>>>()?;
+    let config = config(arguments)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::unavailable("the system gives no threads to serve with").caused_by(error))?;
+    runtime.block_on(async {
+        let server = Server::start(config, tables).await?;
+        server.shutdown_on_signals()?;
+        announce(arguments, &server)?;
+        server.wait().await
+    })?;
+    Ok(Outcome::Done)
+}
+
+fn config(arguments: &Serve) -> Result<ServerConfig> {
+    let mut config = ServerConfig::new(arguments.listen);
+    config.metrics_listen = arguments.metrics_listen;
+    config.insecure = arguments.insecure;
+    if let (Some(cert), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
+        config.tls = Some(TlsFiles { cert: cert.clone(), key: key.clone() });
+    }
+    if let Some(threads) = arguments.threads {
+        config.threads = usize::from(threads);
+    }
+    if let Some(arm) = arguments.kernel {
+        config.kernels = Kernels::with_arm(arm).map_err(|error| Error::api_misuse(error.to_string()))?;
+    }
+    config.batch_window = Duration::from_secs_f64(arguments.batch_window / 1e3);
+    config.max_batch = usize::from(arguments.max_batch);
+    config.max_connections = arguments.max_connections as usize;
+    config.cache_dir = match (&arguments.cache, arguments.no_cache) {
+        (_, true) => None,
+        (Some(directory), false) => Some(directory.clone()),
+        (None, false) => default_cache(),
+    };
+    config.progress = Some(hint_progress());
+    config.check()?;
+    Ok(config)
+}
+
+/// `$XDG_CACHE_HOME/privet`, or `~/.cache/privet`; none for a user without a home.
+fn default_cache() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
+    Some(base.join("privet"))
+}
+
+/// A bar for each table's hint, on a terminal.
+fn hint_progress() -> privet_server::ProgressListener {
+    let shown = Mutex::new(None);
+    Arc::new(move |progress: privet_server::Progress<'_>| {
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.as_ref().is_none_or(|(table, _)| table != progress.table) {
+            let bar = display::share_progress(&format!("computing the hint of {}", progress.table));
+            *shown = Some((progress.table.to_owned(), bar));
+        }
+        if let Some((_, bar)) = shown.as_ref() {
+            bar.set_position((progress.share * 1000.0) as u64);
+            if progress.share >= 1.0 {
+                bar.finish_and_clear();
+            }
+        }
+    })
+}
+
+/// A table file as a source of records.
+struct SnapshotRecords(Snapshot);
+
+impl RecordSource for SnapshotRecords {
+    fn bytes(&self) -> &[u8] {
+        self.0.view().bytes()
+    }
+
+    fn release(&self) {
+        self.0.release_pages();
+    }
+}
+
+/// Opens `FILE` or `NAME=FILE`.
+fn open(named: &str, scheme: SchemeChoice) -> Result<ServedTable> {
+    let (name, path) = match named.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !name.contains('/') => (Some(name.to_owned()), Path::new(path)),
+        _ => (None, Path::new(named)),
+    };
+    let snapshot = Snapshot::open(path)?;
+    let name = match name {
+        Some(name) => name,
+        None => path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned).ok_or_else(|| {
+            Error::api_misuse(format!("{} gives the table no name; write NAME={}", path.display(), path.display()))
+        })?,
+    };
+    served(name, snapshot, scheme)
+}
+
+/// A table file, to be served under `name`.
+pub(crate) fn served(name: String, snapshot: Snapshot, scheme: SchemeChoice) -> Result<ServedTable> {
+    let identity = snapshot.identity();
+    Ok(ServedTable {
+        name,
+        identity,
+        layout: Arc::from(snapshot.layout_bytes()),
+        scheme: match scheme {
+            SchemeChoice::Auto => registry::choose(&identity),
+            SchemeChoice::Named(scheme) => scheme,
+        },
+        records: Box::new(SnapshotRecords(snapshot)),
+    })
+}
+
+fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
+    let mut page = Page::default();
+    for table in server.tables() {
+        page.line(summary(table));
+    }
+    if let Some(address) = server.metrics_addr() {
+        page.line(format!("metrics at http://{address}/metrics, health at http://{address}/healthz"));
+    }
+    let scheme = if arguments.tls_cert.is_some() { "https" } else { "http" };
+    page.line(format!("listening at {scheme}://{}", server.local_addr()));
+    page.print()
+}
+
+fn summary(table: &ReadyTable) -> String {
+    let description = &table.description;
+    let shape = description.identity.shape;
+    let schemes: Vec<String> = description.schemes.iter().map(|scheme| scheme.plan.scheme.to_string()).collect();
+    format!(
+        "table {}: {} records of {}, {}, hint {}, ready in {:.1} s, digest {}",
+        description.name,
+        display::count(shape.records()),
+        display::bytes(shape.record_len()),
+        schemes.join(", "),
+        table.hint_origin.name(),
+        table.seconds,
+        description.identity.digest
+    )
+}
+
+/// Logs to standard error; `RUST_LOG` chooses what.
+fn start_logging(json: bool) {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second subscriber in one process is refused; the first then stays.
+    let _ = if json { builder.json().try_init() } else { builder.try_init() };
+}

@@ -1,0 +1,89 @@
+//! A process is killed in the middle of a download, at every chunk in turn; the next one goes on where it ended. Meanwhile the state directory is
+//! locked against a second process that would download.
+//!
+//! This program is both: started with `PRIVET_KILL_URL` it is the process that gets killed, after the chunk numbered `PRIVET_KILL_AFTER`.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod common;
+
+use common::{long_hint_record, long_hint_table, options, serve};
+use privet_client::{Client, ClientOptions, Progress};
+use privet_core::Blame;
+use privet_wire::PartKind;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn main() {
+    match std::env::var("PRIVET_KILL_URL") {
+        Ok(url) => download_until_killed(&url),
+        Err(_) => tokio::runtime::Runtime::new().unwrap().block_on(kill_at_every_chunk()),
+    }
+}
+
+fn stored(url: &str, state: &Path) -> ClientOptions {
+    let mut options = options(url);
+    options.state_dir = Some(state.to_owned());
+    options.busy_patience = Duration::from_millis(100);
+    options
+}
+
+/// Says so when it has stored the last chunk that it will ever get, and stands still until it is killed.
+fn download_until_killed(url: &str) {
+    let after: usize = std::env::var("PRIVET_KILL_AFTER").unwrap().parse().unwrap();
+    let state = std::env::var("PRIVET_KILL_STATE").unwrap();
+    let mut chunks = 0;
+    let stand_still = move |progress| {
+        if let Progress::Part { part: PartKind::Hint, fetched: true, .. } = progress {
+            chunks += 1;
+            if chunks == after {
+                println!("here");
+                // Nobody writes to this pipe: it ends only with this process.
+                let _ = std::io::stdin().read(&mut [0]);
+            }
+        }
+    };
+    drop(Client::connect_blocking(stored(url, state.as_ref()), stand_still));
+}
+
+async fn kill_at_every_chunk() {
+    let (server, url) = serve(vec![long_hint_table()]).await;
+    let hint_len = server.tables()[0].description.schemes[0].hint.unwrap().len;
+    let chunks = hint_len.div_ceil(privet_wire::limits::FETCH_CHUNK_LEN as u64) as usize;
+    assert!(chunks >= 6, "{chunks} chunks");
+    for after in 1..=chunks {
+        let state = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .env("PRIVET_KILL_URL", &url)
+            .env("PRIVET_KILL_AFTER", after.to_string())
+            .env("PRIVET_KILL_STATE", state.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "here\n");
+
+        let busy = Client::connect(stored(&url, state.path()), |_| {}).await.err().unwrap();
+        assert_eq!(busy.blame(), Blame::Unavailable);
+        assert!(busy.message().contains("another process"), "{busy}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+        let fetched = client.stats().prepare.down;
+        let missing =
+            hint_len.saturating_sub((after * privet_wire::limits::FETCH_CHUNK_LEN) as u64);
+        assert!(
+            (missing..missing + 1000).contains(&fetched),
+            "killed after chunk {after} of {chunks}: {missing} bytes were missing, {fetched} came"
+        );
+        for index in [0, 1, 4095, 8191] {
+            assert_eq!(client.get_index(index).await.unwrap().to_vec(), long_hint_record(index));
+        }
+    }
+    println!("killed at each of {chunks} chunks, resumed each time");
+}
