@@ -17,6 +17,8 @@
 //! paragraph without a `Package` field, bytes that are not UTF-8, nothing at all) ends the program with status 2 and a
 //! message that names the line.
 
+mod check;
+
 use std::io::{self, BufRead, Read, Write};
 use std::process::ExitCode;
 
@@ -25,23 +27,36 @@ const MAX_LINE: u64 = 16 << 20;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if !arguments.is_empty() && arguments != ["convert"] {
-        let _ = writeln!(
-            io::stderr(),
-            "usage: apt-cache dumpavail | debian-packages [convert] > packages.jsonl"
-        );
-        return ExitCode::from(2);
-    }
-    let input = io::stdin().lock();
-    let output = io::BufWriter::with_capacity(1 << 18, io::stdout().lock());
-    match convert(input, output) {
-        Ok(_) => ExitCode::SUCCESS,
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             // Nothing is left to do if not even this can be written.
             let _ = writeln!(io::stderr(), "debian-packages: {message}");
             ExitCode::from(2)
         }
     }
+}
+
+fn run(arguments: &[&str]) -> Result<(), String> {
+    let input = io::stdin().lock();
+    let output = io::BufWriter::with_capacity(1 << 18, io::stdout().lock());
+    match *arguments {
+        [] | ["convert"] => convert(input, output).map(|_| ()),
+        ["choose", count] => check::choose(input, count.parse().map_err(|_| format!("{count} is no number"))?, output),
+        ["compare", packages, names] => {
+            let count = check::compare(open(packages)?, open(names)?, input)?;
+            let mut output = output;
+            writeln!(output, "{count} names came back, every field exactly").map_err(|error| format!("cannot write: {error}"))
+        }
+        _ => Err("usage: debian-packages convert < dumpavail | choose COUNT < packages.jsonl | compare packages.jsonl names < found.jsonl".to_owned()),
+    }
+}
+
+fn open(path: &str) -> Result<io::BufReader<std::fs::File>, String> {
+    std::fs::File::open(path)
+        .map(io::BufReader::new)
+        .map_err(|error| format!("cannot open {path}: {error}"))
 }
 
 /// Converts all of `input` and returns the number of packages.
