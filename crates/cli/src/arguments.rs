@@ -9,7 +9,9 @@ use std::path::PathBuf;
 /// Look records up in somebody else's table without the server learning which.
 #[derive(Parser)]
 #[command(name = "privet", version, about, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 integrity.")]
+#[command(
+    after_help = "Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 integrity."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -265,7 +267,9 @@ pub(crate) fn parse_number(text: &str) -> Result<u64, String> {
         None => plain.parse().ok(),
     };
     match number {
-        Some(0) | None => Err(format!("{text:?} is no positive whole number such as 1000000 or 2^20")),
+        Some(0) | None => {
+            Err(format!("{text:?} is no positive whole number such as 1000000 or 2^20"))
+        }
         Some(number) => Ok(number),
     }
 }

@@ -1,6 +1,8 @@
 //! Numbers, sizes, durations and progress for people. Everything written by hand goes to standard output through [`Page`], progress to standard error.
 
-use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{
+    HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle,
+};
 use privet_core::{Error, Result};
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;

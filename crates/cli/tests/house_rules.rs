@@ -1,5 +1,7 @@
 //! Rules of the house that can be read off the workspace: dependencies run one way, and nobody below the network knows it.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
@@ -10,8 +12,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("privet-schemes", &["privet-kernels", "privet-core"]),
     ("privet-table", &["privet-kernels", "privet-core", "privet-schemes"]),
     ("privet-wire", &["privet-kernels", "privet-core", "privet-schemes"]),
-    ("privet-client", &["privet-kernels", "privet-core", "privet-schemes", "privet-table", "privet-wire"]),
-    ("privet-server", &["privet-kernels", "privet-core", "privet-schemes", "privet-table", "privet-wire"]),
+    (
+        "privet-client",
+        &["privet-kernels", "privet-core", "privet-schemes", "privet-table", "privet-wire"],
+    ),
+    (
+        "privet-server",
+        &["privet-kernels", "privet-core", "privet-schemes", "privet-table", "privet-wire"],
+    ),
     (
         "privet",
         &[
@@ -49,7 +57,10 @@ fn packages() -> BTreeMap<String, Package> {
         let shipped = |dependency: &&serde_json::Value| dependency["kind"].is_null();
         let dependencies = value["dependencies"].as_array().unwrap().iter().filter(shipped);
         let dependencies = dependencies.map(|dependency| text(&dependency["name"])).collect();
-        (text(&value["name"]), Package { dependencies, manifest: text(&value["manifest_path"]).into() })
+        (
+            text(&value["name"]),
+            Package { dependencies, manifest: text(&value["manifest_path"]).into() },
+        )
     };
     metadata["packages"].as_array().unwrap().iter().map(package).collect()
 }
@@ -59,11 +70,19 @@ fn dependencies_run_one_way() {
     let packages = packages();
     let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
     let known: Vec<&String> = packages.keys().collect();
-    assert_eq!(packages.len(), allowed.len(), "say in MAY_USE what a new crate may use; found {known:?}");
+    assert_eq!(
+        packages.len(),
+        allowed.len(),
+        "say in MAY_USE what a new crate may use; found {known:?}"
+    );
     for (name, package) in &packages {
-        let own = package.dependencies.iter().filter(|dependency| packages.contains_key(*dependency));
+        let own =
+            package.dependencies.iter().filter(|dependency| packages.contains_key(*dependency));
         for dependency in own {
-            assert!(allowed[name.as_str()].contains(&dependency.as_str()), "{name} must not use {dependency}");
+            assert!(
+                allowed[name.as_str()].contains(&dependency.as_str()),
+                "{name} must not use {dependency}"
+            );
         }
     }
 }
@@ -74,9 +93,13 @@ fn nobody_below_client_and_server_knows_the_network() {
         if MAY_KNOW_THE_NETWORK.contains(&name.as_str()) {
             continue;
         }
-        let known: Vec<_> = package.dependencies.iter().filter(|name| NETWORK.contains(&name.as_str())).collect();
+        let known: Vec<_> =
+            package.dependencies.iter().filter(|name| NETWORK.contains(&name.as_str())).collect();
         // The wire crate may carry tonic's generated stubs, without its transport.
-        assert!(known.is_empty() || (name == "privet-wire" && known == ["tonic"]), "{name} knows {known:?}");
+        assert!(
+            known.is_empty() || (name == "privet-wire" && known == ["tonic"]),
+            "{name} knows {known:?}"
+        );
     }
 }
 
@@ -85,7 +108,11 @@ fn unsafe_code_lives_in_the_kernels_alone() {
     for (name, package) in &packages() {
         let manifest = std::fs::read_to_string(&package.manifest).unwrap();
         let inherits = manifest.contains("[lints]\nworkspace = true");
-        assert_eq!(inherits, name != "privet-kernels", "{name} must inherit the workspace's lints, which forbid unsafe code");
+        assert_eq!(
+            inherits,
+            name != "privet-kernels",
+            "{name} must inherit the workspace's lints, which forbid unsafe code"
+        );
     }
     let workspace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
     assert!(std::fs::read_to_string(workspace).unwrap().contains("unsafe_code = \"forbid\""));

@@ -59,9 +59,9 @@ impl<'a> Reader<'a> {
 
     /// The next `count` little-endian 32-bit words. Allocates only after the bytes are known to be there.
     pub fn words(&mut self, count: usize) -> Result<Vec<u32>> {
-        let bytes = count
-            .checked_mul(4)
-            .ok_or_else(|| Error::invalid_message(format!("{} announces too many words", self.what)))?;
+        let bytes = count.checked_mul(4).ok_or_else(|| {
+            Error::invalid_message(format!("{} announces too many words", self.what))
+        })?;
         Ok(words_from_bytes(self.bytes(bytes)?))
     }
 

@@ -21,8 +21,10 @@ impl SecretRng {
     pub fn from_os() -> Result<Self> {
         let mut key = Zeroizing::new([0u8; 32]);
         getrandom::fill(key.as_mut()).map_err(|error| {
-            Error::unavailable("the operating system gave no entropy; no secret can be drawn without it")
-                .caused_by(error.to_string())
+            Error::unavailable(
+                "the operating system gave no entropy; no secret can be drawn without it",
+            )
+            .caused_by(error.to_string())
         })?;
         Ok(Self(ChaCha20Rng::from_seed(*key)))
     }
@@ -122,4 +124,3 @@ impl PublicSeed {
         key
     }
 }
-

@@ -33,6 +33,11 @@ use crate::memory::{HugeBuffer, MemoryError};
 use crate::threads;
 
 mod product;
+mod strassen;
+
+pub(crate) use strassen::WideGroup;
+#[cfg(test)]
+pub(crate) use strassen::pays as goes_in_parts;
 
 /// Rows of one panel.
 pub(crate) const PANEL_ROWS: usize = 64;

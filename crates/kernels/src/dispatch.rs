@@ -4,6 +4,7 @@
 //! That is what makes the calls below into code compiled for more than the baseline sound, and why
 //! they all stand in this one file.
 
+use crate::byte_matrix::WideGroup;
 use std::fmt;
 use std::str::FromStr;
 
@@ -175,6 +176,40 @@ impl Kernels {
         ahead: usize,
     ) {
         on_arm!(self, byte_matrix::multiply_chunk(chunk, prepared, sums, ahead));
+    }
+
+    pub(crate) fn prepare_wide(self, words: [u32; 4]) -> [u32; 4] {
+        match self.arm {
+            #[cfg(target_arch = "x86_64")]
+            Arm::Avx512 | Arm::Avx2 => avx2::byte_matrix::prepare_group(words),
+            _ => portable::strassen::prepare_wide(words),
+        }
+    }
+
+    pub(crate) fn sum_groups(
+        self,
+        plus: &[&[[u8; 256]]],
+        minus: &[&[[u8; 256]]],
+        out: &mut [WideGroup],
+    ) {
+        on_arm!(self, strassen::sum_groups(plus, minus, out));
+    }
+
+    pub(crate) fn sum_words(self, words: &[u32], places: &[(usize, bool)], out: &mut [u32]) {
+        on_arm!(self, strassen::sum_words(words, places, out));
+    }
+
+    pub(crate) fn accumulate_words(self, words: &[u32], minus: bool, out: &mut [u32]) {
+        on_arm!(self, strassen::accumulate_words(words, minus, out));
+    }
+
+    pub(crate) fn multiply_wide(
+        self,
+        wide: &[WideGroup],
+        prepared: &[[u32; 4]],
+        sums: &mut [[u32; 64]],
+    ) {
+        on_arm!(self, strassen::multiply_wide(wide, prepared, sums));
     }
 
     pub(crate) fn aes128_ctr_words_dispatch(

@@ -96,7 +96,11 @@ pub trait StatelessClient: SchemeOf {
     type Pending: Send + 'static;
 
     /// One query for each server. Fresh coins every time: two queries for one index have nothing in common.
-    fn query(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<(Vec<QueryOf<Self>>, Self::Pending)>;
+    fn query(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<(Vec<QueryOf<Self>>, Self::Pending)>;
 
     /// The record, from one answer of each server in order.
     ///
@@ -117,7 +121,11 @@ pub trait HintedClient: SchemeOf {
     ///
     /// # Errors
     /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if no usable hint is left; never a weaker query.
-    fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<QueryOf<Self>, Self::Pending>>;
+    fn reserve(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<Reserved<QueryOf<Self>, Self::Pending>>;
 
     /// Applies one state change. Deterministic: the same changes in the same order give the same state.
     ///
@@ -126,7 +134,11 @@ pub trait HintedClient: SchemeOf {
     fn apply(&mut self, change: &[u8]) -> Result<()>;
 
     /// The record, and the state change that completes the query (a hint refreshed by the answer, say), to be committed and applied in turn.
-    fn recover(&self, pending: Self::Pending, answers: &[AnswerOf<Self>]) -> Result<(Record, Vec<u8>)>;
+    fn recover(
+        &self,
+        pending: Self::Pending,
+        answers: &[AnswerOf<Self>],
+    ) -> Result<(Record, Vec<u8>)>;
 }
 
 /// What [`HintedClient::reserve`] fixes: the state change, one query for each server, and what recovering will need.

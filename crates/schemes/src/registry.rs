@@ -2,11 +2,14 @@
 
 use crate::SchemeId;
 use crate::contract::{
-    Answerer, AnswerOf, Message, Offline, Parameters, ParametersOf, QueryOf, Record, Role, Scheme, SchemeOf, StatelessClient,
+    AnswerOf, Answerer, Message, Offline, Parameters, ParametersOf, QueryOf, Record, Role, Scheme,
+    SchemeOf, StatelessClient,
 };
 use crate::offline::{HintSource, OfflinePhase};
 use crate::reservation::{Lookup, Pending, Prepared, Sendable};
-use crate::simplepir::{SimplePir, SimplePirClient, SimplePirHint, SimplePirParameters, SimplePirServer};
+use crate::simplepir::{
+    SimplePir, SimplePirClient, SimplePirHint, SimplePirParameters, SimplePirServer,
+};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use std::borrow::Cow;
@@ -96,9 +99,15 @@ impl SchemePlan {
     ///
     /// # Errors
     /// As [`Parameters::decode`].
-    pub fn from_announcement(scheme: SchemeId, identity: &TableIdentity, parameters: &[u8]) -> Result<Self> {
+    pub fn from_announcement(
+        scheme: SchemeId,
+        identity: &TableIdentity,
+        parameters: &[u8],
+    ) -> Result<Self> {
         match scheme {
-            SchemeId::SimplePir => Ok(Self::of::<SimplePir>(&SimplePirParameters::decode(identity, parameters)?)),
+            SchemeId::SimplePir => {
+                Ok(Self::of::<SimplePir>(&SimplePirParameters::decode(identity, parameters)?))
+            }
         }
     }
 
@@ -132,7 +141,11 @@ impl SchemePlan {
 ///
 /// # Errors
 /// If the scheme's proof does not cover the table's shape, or the memory cannot be had.
-pub fn server(scheme: SchemeId, table: TableView<'_>, options: ServerOptions) -> Result<Box<dyn ErasedServer>> {
+pub fn server(
+    scheme: SchemeId,
+    table: TableView<'_>,
+    options: ServerOptions,
+) -> Result<Box<dyn ErasedServer>> {
     match scheme {
         SchemeId::SimplePir => {
             let parameters = SimplePirParameters::new(&table.identity())?;
@@ -194,7 +207,12 @@ impl ErasedServer for SimplePirHost {
 fn answer_encoded<A: Answerer>(server: &A, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
     let servers = <A as SchemeOf>::Scheme::SERVERS;
     if usize::from(role.0) >= servers {
-        let refusal = || Err(Error::invalid_message(format!("there is no role {} in a scheme of {servers} servers", role.0)));
+        let refusal = || {
+            Err(Error::invalid_message(format!(
+                "there is no role {} in a scheme of {servers} servers",
+                role.0
+            )))
+        };
         return queries.iter().map(|_| refusal()).collect();
     }
     let mut valid = Vec::with_capacity(queries.len());
@@ -205,7 +223,8 @@ fn answer_encoded<A: Answerer>(server: &A, role: Role, queries: &[&[u8]]) -> Vec
             Vec::new()
         }));
     }
-    let mut answers = if valid.is_empty() { Vec::new() } else { server.answer(role, &valid) }.into_iter();
+    let mut answers =
+        if valid.is_empty() { Vec::new() } else { server.answer(role, &valid) }.into_iter();
     for answer in results.iter_mut().flatten() {
         *answer = answers.next().map(|answer: AnswerOf<A>| answer.encode()).unwrap_or_default();
     }
@@ -226,13 +245,18 @@ impl<C: StatelessClient + Send> ErasedClient for StatelessHost<C> {
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
         let (queries, pending) = self.client.query(index, rng)?;
         let queries = queries.iter().map(Message::encode).collect();
-        Ok(Prepared::Ready(Lookup { sendable: Sendable::stateless(queries), pending: Pending::new(pending) }))
+        Ok(Prepared::Ready(Lookup {
+            sendable: Sendable::stateless(queries),
+            pending: Pending::new(pending),
+        }))
     }
 
     fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Record> {
         let pending = pending.into_inner::<C::Pending>()?;
-        let answers: Vec<AnswerOf<C>> =
-            answers.iter().map(|bytes| Message::decode(&self.parameters, bytes)).collect::<Result<_>>()?;
+        let answers: Vec<AnswerOf<C>> = answers
+            .iter()
+            .map(|bytes| Message::decode(&self.parameters, bytes))
+            .collect::<Result<_>>()?;
         self.client.recover(pending, &answers)
     }
 }

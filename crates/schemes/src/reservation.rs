@@ -46,7 +46,9 @@ impl Pending {
 
     pub(crate) fn into_inner<T: Any>(self) -> Result<T> {
         let value = self.0.downcast::<T>();
-        value.map(|value| *value).map_err(|_| Error::api_misuse("a pending lookup was handed to a client of another scheme"))
+        value.map(|value| *value).map_err(|_| {
+            Error::api_misuse("a pending lookup was handed to a client of another scheme")
+        })
     }
 }
 
@@ -70,8 +72,9 @@ impl Sendable {
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `record` is not a whole record.
     pub fn from_journal(record: &[u8]) -> Result<(Vec<u8>, Sendable)> {
-        decode_record(record)
-            .map_err(|error| Error::corrupted("the journal holds a record that does not parse").caused_by(error))
+        decode_record(record).map_err(|error| {
+            Error::corrupted("the journal holds a record that does not parse").caused_by(error)
+        })
     }
 }
 
@@ -106,7 +109,10 @@ pub struct Reservation {
 
 impl Reservation {
     /// Erases what a hinted client reserved; `encode` turns a query into bytes.
-    pub fn new<Query, P: Any + Send>(reserved: Reserved<Query, P>, encode: impl Fn(&Query) -> Vec<u8>) -> Self {
+    pub fn new<Query, P: Any + Send>(
+        reserved: Reserved<Query, P>,
+        encode: impl Fn(&Query) -> Vec<u8>,
+    ) -> Self {
         let queries: Vec<Vec<u8>> = reserved.queries.iter().map(encode).collect();
         let record = encode_record(&reserved.change, &queries);
         Self { record, queries, pending: Pending::new(reserved.pending) }
@@ -132,7 +138,9 @@ impl Reservation {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the receipt is for another record.
     pub fn commit_with(self, receipt: Receipt) -> Result<Lookup> {
         if receipt.record != blake3::hash(&self.record) {
-            return Err(Error::api_misuse("a reservation can only be committed with the receipt for its own record"));
+            return Err(Error::api_misuse(
+                "a reservation can only be committed with the receipt for its own record",
+            ));
         }
         Ok(Lookup { sendable: Sendable(self.queries), pending: self.pending })
     }

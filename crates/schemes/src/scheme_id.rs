@@ -36,7 +36,10 @@ impl FromStr for SchemeId {
     fn from_str(name: &str) -> Result<Self> {
         Self::ALL.iter().copied().find(|id| id.name() == name).ok_or_else(|| {
             let known: Vec<_> = Self::ALL.iter().map(|id| id.name()).collect();
-            Error::api_misuse(format!("there is no scheme {name:?} here; known are: {}", known.join(", ")))
+            Error::api_misuse(format!(
+                "there is no scheme {name:?} here; known are: {}",
+                known.join(", ")
+            ))
         })
     }
 }

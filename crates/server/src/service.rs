@@ -1,7 +1,7 @@
 //! The three methods. Each first asks: is this about a table that is served, in its epoch, under its parameters?
 
-use crate::config::QueryObserver;
 use crate::batch::Batcher;
+use crate::config::QueryObserver;
 use crate::fetch::{self, ChunkStream};
 use crate::hosted::{HostedTable, HostedTables};
 use privet_core::{Error, Result};

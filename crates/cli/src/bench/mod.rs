@@ -10,7 +10,10 @@ mod yardsticks;
 use crate::arguments::Bench;
 use crate::display;
 use crate::exit::Outcome;
-use privet_core::{Epoch, Error, RecordIndex, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape, TableView};
+use privet_core::{
+    Epoch, Error, RecordIndex, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
+    TableView,
+};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::contract::Role;
@@ -25,7 +28,8 @@ use std::time::{Duration, Instant};
 pub(crate) fn run(arguments: &Bench) -> Result<Outcome> {
     let report = measure(arguments)?;
     if arguments.json {
-        let text = serde_json::to_string(&report).map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
+        let text = serde_json::to_string(&report)
+            .map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
         display::write_out(format!("{text}\n").as_bytes())?;
     } else {
         report.page().print()?;
@@ -40,7 +44,8 @@ fn measure(arguments: &Bench) -> Result<Report> {
     let table = BenchTable { seed: arguments.seed, shape };
     let identity = table.identity();
 
-    let (server, hint, offline_server) = offline_server(arguments, &table, identity, ServerOptions { kernels, threads })?;
+    let (server, hint, offline_server) =
+        offline_server(arguments, &table, identity, ServerOptions { kernels, threads })?;
     let hint_len = hint.len() as u64;
     let (mut client, offline_client) = offline_client(server.as_ref(), &identity, hint, kernels)?;
     let mut online = Timings::default();
@@ -109,7 +114,12 @@ impl BenchTable {
         self.stream("privet bench table digest").fill(&mut digest);
         let mut id = [0; 16];
         id.copy_from_slice(&digest[..16]);
-        TableIdentity { id: TableId(id), epoch: Epoch(0), digest: TableDigest(digest), shape: self.shape }
+        TableIdentity {
+            id: TableId(id),
+            epoch: Epoch(0),
+            digest: TableDigest(digest),
+            shape: self.shape,
+        }
     }
 
     fn fill(&self, out: &mut [u8]) {
@@ -141,7 +151,8 @@ fn offline_server(
     identity: TableIdentity,
     options: ServerOptions,
 ) -> Result<(Box<dyn ErasedServer>, Vec<u8>, Duration)> {
-    let len = usize::try_from(table.shape.bytes()).map_err(|_| Error::api_misuse("the table does not fit this machine's memory"))?;
+    let len = usize::try_from(table.shape.bytes())
+        .map_err(|_| Error::api_misuse("the table does not fit this machine's memory"))?;
     let mut bytes = HugeBuffer::<u8>::new_zeroed(len)
         .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
     table.fill(&mut bytes);
@@ -152,7 +163,8 @@ fn offline_server(
     let precomputed = server.precompute(&|share| bar.set_position((share * 1000.0) as u64))?;
     let elapsed = start.elapsed();
     bar.finish_and_clear();
-    let hint = precomputed.map(|precomputed| precomputed.as_bytes().into_owned()).unwrap_or_default();
+    let hint =
+        precomputed.map(|precomputed| precomputed.as_bytes().into_owned()).unwrap_or_default();
     Ok((server, hint, elapsed))
 }
 
@@ -204,7 +216,8 @@ impl Timings {
             self.query.push(microseconds(start));
             lookups.push(ready(prepared)?);
         }
-        let queries: Vec<&[u8]> = lookups.iter().map(|lookup| lookup.sendable.queries()[0].as_slice()).collect();
+        let queries: Vec<&[u8]> =
+            lookups.iter().map(|lookup| lookup.sendable.queries()[0].as_slice()).collect();
         let start = Instant::now();
         let answers = server.answer(Role(0), &queries);
         self.answer.push(microseconds(start) / size as f64);
@@ -214,7 +227,9 @@ impl Timings {
             let record = client.recover(lookup.pending, &[&answer])?;
             self.recover.push(microseconds(start));
             if *record != table.record(*index) {
-                return Err(Error::integrity("a record came back wrong: this build of Privet must not be used"));
+                return Err(Error::integrity(
+                    "a record came back wrong: this build of Privet must not be used",
+                ));
             }
         }
         Ok(())
@@ -224,7 +239,9 @@ impl Timings {
 fn ready(prepared: Prepared) -> Result<Lookup> {
     match prepared {
         Prepared::Ready(lookup) => Ok(lookup),
-        Prepared::Reserved(_) => Err(Error::api_misuse("schemes with a journal are not measured yet")),
+        Prepared::Reserved(_) => {
+            Err(Error::api_misuse("schemes with a journal are not measured yet"))
+        }
     }
 }
 

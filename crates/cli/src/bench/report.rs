@@ -76,7 +76,14 @@ impl Report {
         page.line("offline, once");
         page.entry("server", seconds(self.offline.server_s));
         page.entry("client", seconds(self.offline.client_s));
-        page.entry("sent, received", format!("{}, {}", display::bytes(self.offline.up_bytes), display::bytes(self.offline.down_bytes)));
+        page.entry(
+            "sent, received",
+            format!(
+                "{}, {}",
+                display::bytes(self.offline.up_bytes),
+                display::bytes(self.offline.down_bytes)
+            ),
+        );
         page.line("online, median per query");
         page.entry("client query", us(self.online.client_query_us));
         if self.online.journal_us > 0.0 {
@@ -86,19 +93,40 @@ impl Report {
             let rate = table / server.answer_us / 1e3;
             page.entry(
                 &format!("server {} answer", server.role),
-                format!("{}: {rate:.1} GB/s, {:.2} x read", us(server.answer_us), rate / self.yardsticks.read_gbps),
+                format!(
+                    "{}: {rate:.1} GB/s, {:.2} x read",
+                    us(server.answer_us),
+                    rate / self.yardsticks.read_gbps
+                ),
             );
         }
         page.entry("client recover", us(self.online.client_recover_us));
-        page.entry("sent, received", format!("{}, {}", display::bytes(self.online.up_bytes), display::bytes(self.online.down_bytes)));
+        page.entry(
+            "sent, received",
+            format!(
+                "{}, {}",
+                display::bytes(self.online.up_bytes),
+                display::bytes(self.online.down_bytes)
+            ),
+        );
         page.line("kept");
         page.entry("client state", display::bytes(self.client_state_bytes));
         page.entry("server, beyond table", display::bytes(self.server_extra_bytes));
         page.line("this machine, one core, in this run");
         page.entry("sequential read", format!("{:.1} GB/s", self.yardsticks.read_gbps));
-        page.entry("random reads", format!("{:.1} M/s of {}", self.yardsticks.random_reads_per_s / 1e6, display::bytes(self.record_len)));
+        page.entry(
+            "random reads",
+            format!(
+                "{:.1} M/s of {}",
+                self.yardsticks.random_reads_per_s / 1e6,
+                display::bytes(self.record_len)
+            ),
+        );
         page.entry("AES-128 blocks", format!("{:.2} G/s", self.yardsticks.aes_blocks_per_s / 1e9));
-        page.entry("byte products", format!("{:.0} G/s", self.yardsticks.multiply_accumulates_per_s / 1e9));
+        page.entry(
+            "byte products",
+            format!("{:.0} G/s", self.yardsticks.multiply_accumulates_per_s / 1e9),
+        );
         page
     }
 }

@@ -21,13 +21,15 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     let (table, epoch, parameter_digest) = (identity.id, identity.epoch, plan.digest(identity));
     let (mut fetch_request, mut fetch_response) = (0, 0);
     if let OfflinePhase::Download { len } = plan.offline {
-        let request = FetchRequest { table, epoch, parameter_digest, part: PartKind::Hint, offset: 0 };
+        let request =
+            FetchRequest { table, epoch, parameter_digest, part: PartKind::Hint, offset: 0 };
         fetch_request = framed(&proto::FetchRequest::from(request));
         let full = vec![0; FETCH_CHUNK_LEN];
         fetch_response = (0..len)
             .step_by(FETCH_CHUNK_LEN)
             .map(|offset| {
-                let data = full[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize].to_vec().into();
+                let data =
+                    full[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize].to_vec().into();
                 framed(&proto::FetchChunk::from(FetchChunk { offset, data }))
             })
             .sum();

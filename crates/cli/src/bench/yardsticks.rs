@@ -40,8 +40,8 @@ fn best_rate(units: u64, mut run: impl FnMut()) -> f64 {
 
 /// Memory that is really there: every page is written, since untouched pages are one shared page of zeros.
 fn filled(len: usize) -> Result<HugeBuffer<u8>> {
-    let mut buffer =
-        HugeBuffer::new_zeroed(len).map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))?;
+    let mut buffer = HugeBuffer::new_zeroed(len)
+        .map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))?;
     buffer.iter_mut().enumerate().step_by(64).for_each(|(place, byte)| *byte = (place / 64) as u8);
     Ok(buffer)
 }
@@ -56,21 +56,28 @@ fn sequential_read(kernels: Kernels) -> Result<f64> {
 fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
     const READS: u64 = 1 << 21;
     let record_len = shape.record_len() as usize;
-    let len = usize::try_from(shape.bytes().max(LEAST_RANDOM_BYTES)).map_err(|_| Error::api_misuse("the table does not fit this machine"))?;
+    let len = usize::try_from(shape.bytes().max(LEAST_RANDOM_BYTES))
+        .map_err(|_| Error::api_misuse("the table does not fit this machine"))?;
     let buffer = filled(len)?;
     let records = (len / record_len) as u64;
     // A fixed generator: which addresses are read is no secret and must not cost time.
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let positions: Vec<u64> = (0..READS)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (u128::from(state) * u128::from(records) >> 64) as u64
         })
         .collect();
     let mut out = vec![0; record_len];
     let mut failure = None;
-    let rate = best_rate(READS, || failure = kernels.gather_xor(&buffer, record_len, &positions, black_box(&mut out)).err());
-    failure.map_or(Ok(rate), |failure| Err(Error::api_misuse("the yardstick of random reads is broken").caused_by(failure)))
+    let rate = best_rate(READS, || {
+        failure = kernels.gather_xor(&buffer, record_len, &positions, black_box(&mut out)).err()
+    });
+    failure.map_or(Ok(rate), |failure| {
+        Err(Error::api_misuse("the yardstick of random reads is broken").caused_by(failure))
+    })
 }
 
 fn multiply_accumulates(kernels: Kernels) -> f64 {

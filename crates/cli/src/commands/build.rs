@@ -34,11 +34,13 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     }
     let start = Instant::now();
     let mut bars = Bars::default();
-    let built = build_table(&options, source, &arguments.output, &mut |progress| bars.show(progress));
+    let built =
+        build_table(&options, source, &arguments.output, &mut |progress| bars.show(progress));
     bars.finish();
     let report = Report::of(&built?, &arguments.output, start.elapsed().as_secs_f64());
     if arguments.json {
-        let text = serde_json::to_string(&report).map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
+        let text = serde_json::to_string(&report)
+            .map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
         display::write_out(format!("{text}\n").as_bytes())?;
     } else {
         report.page().print()?;
@@ -61,7 +63,8 @@ impl Bars {
                 Stage::Packing => "packing",
                 _ => "writing",
             };
-            self.current = Some((progress.stage, display::byte_progress(what, progress.bytes_total)));
+            self.current =
+                Some((progress.stage, display::byte_progress(what, progress.bytes_total)));
         }
         if let Some((_, bar)) = &self.current {
             bar.set_position(progress.bytes_done);
@@ -127,17 +130,37 @@ impl Report {
         if self.duplicates_dropped > 0 {
             page.entry("duplicates dropped", display::count(self.duplicates_dropped));
         }
-        page.entry("records", format!("{} of {}", display::count(self.records), display::bytes(self.record_len)));
+        page.entry(
+            "records",
+            format!("{} of {}", display::count(self.records), display::bytes(self.record_len)),
+        );
         match self.key_map {
             Some(kind) => {
-                page.entry("key map", format!("{kind}, {:.1} % full, {} for each client", self.load * 100.0, display::bytes(self.layout_bytes)));
-                page.entry("stash", format!("{} values, {}", display::count(self.stash_entries), display::bytes(self.stash_bytes)));
+                page.entry(
+                    "key map",
+                    format!(
+                        "{kind}, {:.1} % full, {} for each client",
+                        self.load * 100.0,
+                        display::bytes(self.layout_bytes)
+                    ),
+                );
+                page.entry(
+                    "stash",
+                    format!(
+                        "{} values, {}",
+                        display::count(self.stash_entries),
+                        display::bytes(self.stash_bytes)
+                    ),
+                );
             }
             None => {
                 page.entry("key map", "none: records are looked up by row number, from 0");
             }
         }
-        page.entry("overhead", format!("{:.2} x the {} of values", self.overhead, display::bytes(self.value_bytes)));
+        page.entry(
+            "overhead",
+            format!("{:.2} x the {} of values", self.overhead, display::bytes(self.value_bytes)),
+        );
         page.entry("file size", display::bytes(self.file_bytes));
         page.entry("table id", &self.table_id);
         page.entry("digest", &self.digest);

@@ -21,10 +21,14 @@ const MOST_ENTRIES: u64 = 10_000_000;
 /// Builds a phone book, serves it on loopback, looks people up, and shows the server's side.
 pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
     if arguments.entries > MOST_ENTRIES {
-        return Err(Error::api_misuse(format!("a demonstration has at most {MOST_ENTRIES} entries")));
+        return Err(Error::api_misuse(format!(
+            "a demonstration has at most {MOST_ENTRIES} entries"
+        )));
     }
-    let unavailable = |what: &'static str| move |error: std::io::Error| Error::unavailable(what).caused_by(error);
-    let directory = tempfile::tempdir().map_err(unavailable("there is no room for temporary files"))?;
+    let unavailable =
+        |what: &'static str| move |error: std::io::Error| Error::unavailable(what).caused_by(error);
+    let directory =
+        tempfile::tempdir().map_err(unavailable("there is no room for temporary files"))?;
     let snapshot = phone_book(arguments.entries, directory.path())?;
 
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -43,7 +47,8 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-const FIRST_NAMES: [&str; 8] = ["Ada", "Alan", "Barbara", "Claude", "Edsger", "Grace", "Katherine", "Tony"];
+const FIRST_NAMES: [&str; 8] =
+    ["Ada", "Alan", "Barbara", "Claude", "Edsger", "Grace", "Katherine", "Tony"];
 const LAST_NAMES: [&str; 5] = ["Archer", "Baker", "Cooper", "Miller", "Smith"];
 
 /// The name of an entry, which is its key.
@@ -71,13 +76,32 @@ fn phone_book(entries: u64, directory: &Path) -> Result<Snapshot> {
         let _ = writeln!(csv, "{},{},{}", name(entry), phone(entry), entry % 30);
     }
     let path = directory.join("phone-book.privet");
-    let source = Source::reader("the generated phone book", std::io::Cursor::new(csv)).format(Format::Csv);
+    let source =
+        Source::reader("the generated phone book", std::io::Cursor::new(csv)).format(Format::Csv);
     let options = BuildOptions { key: Some("name".to_owned()), ..BuildOptions::default() };
     let report = build_table(&options, source, &path, &mut |_| {})?;
     let mut page = Page::default();
-    page.line(format!("1. A table: a phone book of {} entries, built in {}.", display::count(entries), display::duration(start.elapsed())));
-    page.entry("records", format!("{} of {}, several entries in each", display::count(report.records), display::bytes(report.record_len)));
-    page.entry("file", format!("{}, {:.2} x the values themselves", display::bytes(report.file_bytes), report.overhead));
+    page.line(format!(
+        "1. A table: a phone book of {} entries, built in {}.",
+        display::count(entries),
+        display::duration(start.elapsed())
+    ));
+    page.entry(
+        "records",
+        format!(
+            "{} of {}, several entries in each",
+            display::count(report.records),
+            display::bytes(report.record_len)
+        ),
+    );
+    page.entry(
+        "file",
+        format!(
+            "{}, {:.2} x the values themselves",
+            display::bytes(report.file_bytes),
+            report.overhead
+        ),
+    );
     page.print()?;
     Snapshot::open(&path)
 }
@@ -94,7 +118,11 @@ async fn start(snapshot: Snapshot, seen: Seen) -> Result<RunningServer> {
     }));
     let server = Server::start(config, vec![table]).await?;
     let mut page = Page::default();
-    page.line(format!("\n2. A server at {}, ready after {}.", server.local_addr(), display::duration(start.elapsed())));
+    page.line(format!(
+        "\n2. A server at {}, ready after {}.",
+        server.local_addr(),
+        display::duration(start.elapsed())
+    ));
     for table in server.tables() {
         for scheme in &table.description.schemes {
             page.entry("scheme", scheme.plan.scheme);
@@ -143,7 +171,9 @@ fn look_up(client: &Client, entries: u64) -> Result<Vec<LookedUp>> {
         let after = client.stats().lookup;
         let expected = entry.map(value);
         if found.as_ref().map(|value| value.as_slice()) != expected.as_ref().map(String::as_bytes) {
-            return Err(Error::integrity(format!("the lookup of {key:?} came back wrong: this build of Privet must not be used")));
+            return Err(Error::integrity(format!(
+                "the lookup of {key:?} came back wrong: this build of Privet must not be used"
+            )));
         }
         page.entry(
             &key,
@@ -164,20 +194,28 @@ fn look_up(client: &Client, entries: u64) -> Result<Vec<LookedUp>> {
 /// The server's side of the same lookups.
 fn what_the_server_saw(lookups: &[LookedUp], queries: &[Vec<u8>]) -> Result<()> {
     if queries.len() != lookups.len() {
-        return Err(Error::integrity(format!("{} lookups sent {} queries", lookups.len(), queries.len())));
+        return Err(Error::integrity(format!(
+            "{} lookups sent {} queries",
+            lookups.len(),
+            queries.len()
+        )));
     }
     let mut page = Page::default();
     page.line("\n5. What the server saw of them:");
     for (number, query) in queries.iter().enumerate() {
         let head: Vec<String> = query.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-        page.entry(&format!("query {}", number + 1), format!("{} bytes: {} …", query.len(), head.join(" ")));
+        page.entry(
+            &format!("query {}", number + 1),
+            format!("{} bytes: {} …", query.len(), head.join(" ")),
+        );
     }
     let (repeat, other) = (agreeing(&queries[1], &queries[2]), agreeing(&queries[1], &queries[3]));
     page.line(format!(
         "\n   Queries 2 and 3 ask for the same name and agree in {:.2} % of their bytes; 2 and 4 ask for different ones and agree in {:.2} %.",
         repeat, other
     ));
-    let misses: Vec<&str> = lookups.iter().filter(|lookup| !lookup.found).map(|lookup| lookup.key.as_str()).collect();
+    let misses: Vec<&str> =
+        lookups.iter().filter(|lookup| !lookup.found).map(|lookup| lookup.key.as_str()).collect();
     page.line(format!(
         "   Bytes drawn at random agree in 0.39 %. The misses ({}) look like the rest. That is all there is to see.",
         misses.join(", ")

@@ -37,7 +37,9 @@ impl Finding {
 pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let findings = [processor(), kernels(), huge_pages(), memory(), open_files()];
     if arguments.json {
-        let text = serde_json::to_string(&findings).map_err(|error| Error::unavailable("the findings cannot be printed").caused_by(error))?;
+        let text = serde_json::to_string(&findings).map_err(|error| {
+            Error::unavailable("the findings cannot be printed").caused_by(error)
+        })?;
         display::write_out(format!("{text}\n").as_bytes())?;
         return Ok(Outcome::Done);
     }
@@ -51,7 +53,9 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let wanting = findings.iter().filter(|finding| !finding.good).count();
     page.line(match wanting {
         0 => "Everything is as it should be.".to_owned(),
-        _ => format!("Privet works here; {wanting} thing(s) above would make it faster or steadier."),
+        _ => {
+            format!("Privet works here; {wanting} thing(s) above would make it faster or steadier.")
+        }
     });
     page.print()?;
     Ok(Outcome::Done)
@@ -72,7 +76,11 @@ fn kernels() -> Finding {
             found,
             "answers are several times slower than on a processor with AVX2 or, better, AVX-512 with VNNI and VAES",
         ),
-        Arm::Avx2 => Finding::wanting("kernels", found, "batches are about twice as fast on a processor with AVX-512, VNNI and VAES"),
+        Arm::Avx2 => Finding::wanting(
+            "kernels",
+            found,
+            "batches are about twice as fast on a processor with AVX-512, VNNI and VAES",
+        ),
         _ => Finding::good("kernels", found),
     }
 }
@@ -88,16 +96,28 @@ fn huge_pages() -> Finding {
     });
     let mode_found = format!("mode {mode}");
     match (mode, granted) {
-        (_, Some(bytes)) if bytes >= PROBE / 2 => {
-            Finding::good("huge pages", format!("{mode_found}; {} of {} granted", display::bytes(bytes as u64), display::bytes(PROBE as u64)))
-        }
+        (_, Some(bytes)) if bytes >= PROBE / 2 => Finding::good(
+            "huge pages",
+            format!(
+                "{mode_found}; {} of {} granted",
+                display::bytes(bytes as u64),
+                display::bytes(PROBE as u64)
+            ),
+        ),
         (ThpMode::Never, _) => Finding::wanting("huge pages", mode_found, advice),
         (_, Some(bytes)) => Finding::wanting(
             "huge pages",
-            format!("{mode_found}; {} of {} granted", display::bytes(bytes as u64), display::bytes(PROBE as u64)),
+            format!(
+                "{mode_found}; {} of {} granted",
+                display::bytes(bytes as u64),
+                display::bytes(PROBE as u64)
+            ),
             "memory is fragmented: free some, or restart the machine, before serving large tables",
         ),
-        (_, None) => Finding::good("huge pages", format!("{mode_found}; this system does not say how many are granted")),
+        (_, None) => Finding::good(
+            "huge pages",
+            format!("{mode_found}; this system does not say how many are granted"),
+        ),
     }
 }
 
@@ -109,12 +129,17 @@ fn memory() -> Finding {
     let Ok(text) = std::fs::read_to_string("/proc/meminfo") else {
         return Finding::good("memory", "this system does not say".to_owned());
     };
-    let (total, free) = (field(&text, "MemTotal:").unwrap_or(0), field(&text, "MemAvailable:").unwrap_or(0));
+    let (total, free) =
+        (field(&text, "MemTotal:").unwrap_or(0), field(&text, "MemAvailable:").unwrap_or(0));
     let found = format!("{} available of {}", display::bytes(free), display::bytes(total));
     if free >= ENOUGH_MEMORY {
         return Finding::good("memory", found);
     }
-    Finding::wanting("memory", found, "a server holds each table in memory once; free some or serve smaller tables")
+    Finding::wanting(
+        "memory",
+        found,
+        "a server holds each table in memory once; free some or serve smaller tables",
+    )
 }
 
 fn open_files() -> Finding {
@@ -126,11 +151,15 @@ fn open_files() -> Finding {
     match limit {
         None => Finding::good("open files", "this system does not say".to_owned()),
         Some(u64::MAX) => Finding::good("open files", "unlimited".to_owned()),
-        Some(limit) if limit >= ENOUGH_FILES => Finding::good("open files", format!("limit {}", display::count(limit))),
+        Some(limit) if limit >= ENOUGH_FILES => {
+            Finding::good("open files", format!("limit {}", display::count(limit)))
+        }
         Some(limit) => Finding::wanting(
             "open files",
             format!("limit {}", display::count(limit)),
-            format!("each connection needs one: run `ulimit -n {ENOUGH_FILES}` before `privet serve`, or lower --max-connections"),
+            format!(
+                "each connection needs one: run `ulimit -n {ENOUGH_FILES}` before `privet serve`, or lower --max-connections"
+            ),
         ),
     }
 }

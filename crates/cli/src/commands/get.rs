@@ -17,7 +17,8 @@ const AT_ONCE: usize = 256;
 
 /// Connects, looks everything up in the order given, prints as it goes.
 pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
-    let mut wanted: Vec<Wanted> = arguments.key.iter().map(|key| Wanted::Key(key.clone().into_bytes())).collect();
+    let mut wanted: Vec<Wanted> =
+        arguments.key.iter().map(|key| Wanted::Key(key.clone().into_bytes())).collect();
     wanted.extend(arguments.index.iter().map(|index| Wanted::Index(*index)));
     if let Some(path) = &arguments.keys_from {
         wanted.extend(keys_from(path)?.into_iter().map(Wanted::Key));
@@ -73,7 +74,9 @@ impl Wanted {
 
 /// Every line of a file, without its line end.
 fn keys_from(path: &Path) -> Result<Vec<Vec<u8>>> {
-    let unreadable = |error: std::io::Error| Error::api_misuse(format!("cannot read keys from {}", path.display())).caused_by(error);
+    let unreadable = |error: std::io::Error| {
+        Error::api_misuse(format!("cannot read keys from {}", path.display())).caused_by(error)
+    };
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(std::io::stdin())
     } else {
@@ -137,7 +140,9 @@ fn json_line(wanted: &Wanted, value: Option<&[u8]>) -> Result<String> {
             _ => None,
         },
     };
-    let line = serde_json::to_string(&line).map_err(|error| Error::unavailable("a value cannot be printed as JSON").caused_by(error))?;
+    let line = serde_json::to_string(&line).map_err(|error| {
+        Error::unavailable("a value cannot be printed as JSON").caused_by(error)
+    })?;
     Ok(line + "\n")
 }
 
@@ -206,7 +211,9 @@ fn describe(client: &Client) {
 }
 
 fn summarize(stats: &Stats) {
-    let per = |total: std::time::Duration| display::duration(total / u32::try_from(stats.lookups.max(1)).unwrap_or(u32::MAX));
+    let per = |total: std::time::Duration| {
+        display::duration(total / u32::try_from(stats.lookups.max(1)).unwrap_or(u32::MAX))
+    };
     let _ = say(&format!(
         "ready after {} ({} fetched); {} lookups, {} sent and {} received, query {} and recover {} each",
         display::duration(stats.ready_after),
@@ -227,10 +234,19 @@ mod tests {
     fn values_are_printed_as_what_they_are() {
         let key = Wanted::Key(b"k".to_vec());
         let line = |value: Option<&[u8]>| json_line(&key, value).unwrap();
-        assert_eq!(line(Some(br#"{"price":1.10}"#)), "{\"key\":\"k\",\"found\":true,\"value\":{\"price\":1.10}}\n");
-        assert_eq!(line(Some(b"plain words")), "{\"key\":\"k\",\"found\":true,\"text\":\"plain words\"}\n");
+        assert_eq!(
+            line(Some(br#"{"price":1.10}"#)),
+            "{\"key\":\"k\",\"found\":true,\"value\":{\"price\":1.10}}\n"
+        );
+        assert_eq!(
+            line(Some(b"plain words")),
+            "{\"key\":\"k\",\"found\":true,\"text\":\"plain words\"}\n"
+        );
         assert_eq!(line(Some(&[0xff, 0x00])), "{\"key\":\"k\",\"found\":true,\"hex\":\"ff00\"}\n");
         assert_eq!(line(None), "{\"key\":\"k\",\"found\":false}\n");
-        assert_eq!(json_line(&Wanted::Index(7), Some(b"")).unwrap(), "{\"index\":7,\"found\":true,\"text\":\"\"}\n");
+        assert_eq!(
+            json_line(&Wanted::Index(7), Some(b"")).unwrap(),
+            "{\"index\":7,\"found\":true,\"text\":\"\"}\n"
+        );
     }
 }

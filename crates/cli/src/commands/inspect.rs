@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
     }
     let report = Report::of(&snapshot, arguments.verify);
     if arguments.json {
-        let text = serde_json::to_string(&report).map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
+        let text = serde_json::to_string(&report)
+            .map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
         display::write_out(format!("{text}\n").as_bytes())?;
     } else {
         report.page().print()?;
@@ -84,10 +85,16 @@ impl Report {
         page.line(&self.file);
         page.entry("table id", &self.table_id);
         page.entry("epoch", self.epoch);
-        page.entry("records", format!("{} of {}", display::count(self.records), display::bytes(self.record_len)));
+        page.entry(
+            "records",
+            format!("{} of {}", display::count(self.records), display::bytes(self.record_len)),
+        );
         match (&self.key_column, self.keys) {
             (Some(column), Some(keys)) => {
-                page.entry("key map", format!("buckets, {} keys from column {column:?}", display::count(keys)));
+                page.entry(
+                    "key map",
+                    format!("buckets, {} keys from column {column:?}", display::count(keys)),
+                );
                 page.entry("load", format!("{:.1} %", self.load.unwrap_or_default() * 100.0));
                 page.entry(
                     "stash",
@@ -111,7 +118,14 @@ impl Report {
         page.entry("file size", display::bytes(self.file_bytes));
         page.entry("digest", &self.digest);
         page.entry("created by", &self.created_by);
-        page.entry("verified", if self.verified { "yes, every byte" } else { "header and layout only; --verify reads everything" });
+        page.entry(
+            "verified",
+            if self.verified {
+                "yes, every byte"
+            } else {
+                "header and layout only; --verify reads everything"
+            },
+        );
         page
     }
 }

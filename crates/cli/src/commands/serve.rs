@@ -6,7 +6,9 @@ use crate::exit::Outcome;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_schemes::registry;
-use privet_server::{ReadyTable, RecordSource, RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
+use privet_server::{
+    ReadyTable, RecordSource, RunningServer, ServedTable, Server, ServerConfig, TlsFiles,
+};
 use privet_table::snapshot::Snapshot;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,12 +17,16 @@ use std::time::Duration;
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     start_logging(arguments.log_json);
-    let tables = arguments.tables.iter().map(|named| open(named, arguments.scheme)).collect::<Result<Vec<_>>>()?;
+    let tables = arguments
+        .tables
+        .iter()
+        .map(|named| open(named, arguments.scheme))
+        .collect::<Result<Vec<_>>>()?;
     let config = config(arguments)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::unavailable("the system gives no threads to serve with").caused_by(error))?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+            Error::unavailable("the system gives no threads to serve with").caused_by(error)
+        })?;
     runtime.block_on(async {
         let server = Server::start(config, tables).await?;
         server.shutdown_on_signals()?;
@@ -41,7 +47,8 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
         config.threads = usize::from(threads);
     }
     if let Some(arm) = arguments.kernel {
-        config.kernels = Kernels::with_arm(arm).map_err(|error| Error::api_misuse(error.to_string()))?;
+        config.kernels =
+            Kernels::with_arm(arm).map_err(|error| Error::api_misuse(error.to_string()))?;
     }
     config.batch_window = Duration::from_secs_f64(arguments.batch_window / 1e3);
     config.max_batch = usize::from(arguments.max_batch);
@@ -58,7 +65,8 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
 
 /// `$XDG_CACHE_HOME/privet`, or `~/.cache/privet`; none for a user without a home.
 fn default_cache() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
     Some(base.join("privet"))
 }
@@ -97,21 +105,33 @@ impl RecordSource for SnapshotRecords {
 /// Opens `FILE` or `NAME=FILE`.
 fn open(named: &str, scheme: SchemeChoice) -> Result<ServedTable> {
     let (name, path) = match named.split_once('=') {
-        Some((name, path)) if !name.is_empty() && !name.contains('/') => (Some(name.to_owned()), Path::new(path)),
+        Some((name, path)) if !name.is_empty() && !name.contains('/') => {
+            (Some(name.to_owned()), Path::new(path))
+        }
         _ => (None, Path::new(named)),
     };
     let snapshot = Snapshot::open(path)?;
     let name = match name {
         Some(name) => name,
-        None => path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned).ok_or_else(|| {
-            Error::api_misuse(format!("{} gives the table no name; write NAME={}", path.display(), path.display()))
-        })?,
+        None => {
+            path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned).ok_or_else(|| {
+                Error::api_misuse(format!(
+                    "{} gives the table no name; write NAME={}",
+                    path.display(),
+                    path.display()
+                ))
+            })?
+        }
     };
     served(name, snapshot, scheme)
 }
 
 /// A table file, to be served under `name`.
-pub(crate) fn served(name: String, snapshot: Snapshot, scheme: SchemeChoice) -> Result<ServedTable> {
+pub(crate) fn served(
+    name: String,
+    snapshot: Snapshot,
+    scheme: SchemeChoice,
+) -> Result<ServedTable> {
     let identity = snapshot.identity();
     Ok(ServedTable {
         name,
@@ -131,7 +151,9 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
         page.line(summary(table));
     }
     if let Some(address) = server.metrics_addr() {
-        page.line(format!("metrics at http://{address}/metrics, health at http://{address}/healthz"));
+        page.line(format!(
+            "metrics at http://{address}/metrics, health at http://{address}/healthz"
+        ));
     }
     let scheme = if arguments.tls_cert.is_some() { "https" } else { "http" };
     page.line(format!("listening at {scheme}://{}", server.local_addr()));
@@ -141,7 +163,8 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
 fn summary(table: &ReadyTable) -> String {
     let description = &table.description;
     let shape = description.identity.shape;
-    let schemes: Vec<String> = description.schemes.iter().map(|scheme| scheme.plan.scheme.to_string()).collect();
+    let schemes: Vec<String> =
+        description.schemes.iter().map(|scheme| scheme.plan.scheme.to_string()).collect();
     format!(
         "table {}: {} records of {}, {}, hint {}, ready in {:.1} s, digest {}",
         description.name,
@@ -156,7 +179,8 @@ fn summary(table: &ReadyTable) -> String {
 
 /// Logs to standard error; `RUST_LOG` chooses what.
 fn start_logging(json: bool) {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
+    let filter =
+        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second subscriber in one process is refused; the first then stays.
     let _ = if json { builder.json().try_init() } else { builder.try_init() };

@@ -144,7 +144,10 @@ mod tests {
         let scale = 2f64.powi(127);
         for (place, threshold) in THRESHOLDS.iter().enumerate() {
             let expected = tail(place + 1) * scale;
-            assert!((*threshold as f64 - expected).abs() <= expected * 1e-9 + 1.0, "threshold {place}");
+            assert!(
+                (*threshold as f64 - expected).abs() <= expected * 1e-9 + 1.0,
+                "threshold {place}"
+            );
         }
     }
 
@@ -173,7 +176,8 @@ mod tests {
         let spread = 6.4f64.powi(2) * (2.0 / SAMPLES as f64).sqrt();
         assert!((variance - 6.4f64.powi(2)).abs() < 6.0 * spread, "variance {variance}");
         for k in [1, 3, 7, 13, 20] {
-            let share = errors.iter().filter(|e| e.abs() >= k as f64).count() as f64 / SAMPLES as f64;
+            let share =
+                errors.iter().filter(|e| e.abs() >= k as f64).count() as f64 / SAMPLES as f64;
             let deviation = (tail(k) * (1.0 - tail(k)) / SAMPLES as f64).sqrt();
             assert!((share - tail(k)).abs() < 6.0 * deviation, "P(|X| >= {k}) = {share}");
         }

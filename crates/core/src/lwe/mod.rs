@@ -102,9 +102,8 @@ impl DecryptionKey {
 
     /// The table byte behind one word of the answer, given the same row of hint times secret.
     pub fn decrypt(&self, answer: u32, hint_times_secret: u32) -> u8 {
-        let centred = answer
-            .wrapping_sub(hint_times_secret)
-            .wrapping_sub(self.error_sum.wrapping_mul(128));
+        let centred =
+            answer.wrapping_sub(hint_times_secret).wrapping_sub(self.error_sum.wrapping_mul(128));
         (centred.wrapping_add(1 << (DELTA_BITS - 1)) >> DELTA_BITS) as u8
     }
 
@@ -130,7 +129,10 @@ pub fn encrypt_unit_vector(
     column: u64,
     rng: &mut SecretRng,
 ) -> (Vec<u32>, DecryptionKey) {
-    assert!((1..=MAX_COLUMNS).contains(&(columns as u64)), "columns were checked when the parameters were made");
+    assert!(
+        (1..=MAX_COLUMNS).contains(&(columns as u64)),
+        "columns were checked when the parameters were made"
+    );
     let mut secret = Zeroizing::new(vec![0u32; SECRET_DIMENSION]);
     rng.fill_words(&mut secret);
     let mut errors = Zeroizing::new(vec![0u32; columns]);

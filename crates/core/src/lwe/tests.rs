@@ -173,12 +173,20 @@ fn queries(column: impl Fn(usize) -> u64, mut draw: impl FnMut(&mut [u32])) -> V
 #[test]
 fn a_server_sees_uniform_words_whatever_is_asked() {
     let mut rng = SecretRng::from_os().unwrap();
-    let sequences: [(&str, fn(usize) -> u64); 3] =
-        [("one column for ever", |_| 5), ("ascending", |number| number as u64), ("first and last", |n| (n as u64 % 2) * 8191)];
+    type Sequence = (&'static str, fn(usize) -> u64);
+    let sequences: [Sequence; 3] = [
+        ("one column for ever", |_| 5),
+        ("ascending", |number| number as u64),
+        ("first and last", |number| (number as u64 % 2) * 8191),
+    ];
     for (name, column) in sequences {
         let (alone, differences) = views(&queries(column, |secret| rng.fill_words(secret)));
         assert!(looks_uniform(&alone), "{name}: {:?}", byte_chi_squares(&alone));
-        assert!(looks_uniform(&differences), "{name}, differences: {:?}", byte_chi_squares(&differences));
+        assert!(
+            looks_uniform(&differences),
+            "{name}, differences: {:?}",
+            byte_chi_squares(&differences)
+        );
     }
 }
 
@@ -196,6 +204,12 @@ fn planted_leaks_are_caught() {
     assert!(!looks_uniform(&differences), "a secret used for two queries passed");
 
     // A secret of which only the low bits are drawn: every word is still masked, so the words look uniform; the multiples of 2^24 give it away.
-    let (alone, _) = views(&queries(|_| 5, |secret| secret.iter_mut().for_each(|word| *word = rng.next_u32() << 24)));
-    assert!(!looks_uniform(&alone), "a secret of 8 bits in the top byte leaves the low bytes to the error");
+    let (alone, _) = views(&queries(
+        |_| 5,
+        |secret| secret.iter_mut().for_each(|word| *word = rng.next_u32() << 24),
+    ));
+    assert!(
+        !looks_uniform(&alone),
+        "a secret of 8 bits in the top byte leaves the low bytes to the error"
+    );
 }

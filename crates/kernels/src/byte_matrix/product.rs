@@ -7,6 +7,7 @@
 //! prefetches the next. Around it, [`Kernels::multiply`] walks a panel from chunk to chunk, and
 //! [`Kernels::multiply_matrix`] treats the public matrix as very many vectors.
 
+use super::strassen;
 use super::{GROUP_BYTES, GROUP_COLUMNS, PANEL_ROWS, TiledBytes};
 use crate::dispatch::Kernels;
 use crate::memory::{HugeBuffer, MemoryError};
@@ -36,9 +37,9 @@ const FILL_COLUMNS: usize = 128;
 const TILE_VECTORS: usize = 64;
 
 /// Prepared words of one group of four columns for one vector (see [`Kernels::prepare_group`]).
-type Prepared = [u32; 4];
+pub(super) type Prepared = [u32; 4];
 /// The sums of one panel for one vector.
-type PanelSums = [u32; PANEL_ROWS];
+pub(super) type PanelSums = [u32; PANEL_ROWS];
 
 impl Kernels {
     /// `answers[k] = matrix · queries[k]` modulo 2³² for all `k`, in one pass over the matrix, on up to
@@ -154,7 +155,8 @@ impl Kernels {
     /// order. `out` is row-major, `matrix.rows()` × `width`. `progress` hears, now and then and from any
     /// of the threads, the part of the work that is done, between 0 and 1.
     ///
-    /// Besides `out`, the working memory is about 16 KiB × `width`.
+    /// Besides `out`, the working memory is about 16 KiB × `width`; large products, which take a shortcut (`strassen`), need 4 bytes × `width` for each column of
+    /// the matrix, up to 32 768 columns, and a sixth more.
     ///
     /// # Errors
     ///
@@ -180,6 +182,9 @@ impl Kernels {
         if out.is_empty() {
             progress(1.0);
             return Ok(());
+        }
+        if strassen::pays(matrix, width) {
+            return self.multiply_matrix_in_parts(matrix, width, &fill, out, threads, &progress);
         }
         out.fill(0);
         let panels = matrix.rows().div_ceil(PANEL_ROWS);
@@ -289,7 +294,7 @@ fn expand(
 }
 
 /// Turns sums that lie vector by vector (64 rows each) into as many rows, row-major, as `rows` holds.
-fn transpose(sums: &[PanelSums], rows: &mut [u32]) {
+pub(super) fn transpose(sums: &[PanelSums], rows: &mut [u32]) {
     for (r, row) in rows.chunks_exact_mut(sums.len().max(1)).enumerate() {
         for (word, sums) in row.iter_mut().zip(sums) {
             *word = sums[r];

@@ -43,8 +43,10 @@ const LEAST_STRIP_PANELS: usize = 8;
 const LEAST_PART_WIDTH: usize = 32;
 
 /// 64 rows × 4 columns of sums: first columns 0 and 2 side by side for each row, then columns 1 and 3, which is how the even and odd bytes of a
-/// [group](super) fall.
-pub(crate) type WideGroup = [[i16; 2 * PANEL_ROWS]; 2];
+/// [group](super) fall. On cache lines, so that no load crosses one.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct WideGroup(pub(crate) [[i16; 2 * PANEL_ROWS]; 2]);
 
 /// A part in a sum: its row and column among the parts, and whether it is subtracted.
 #[derive(Clone, Copy)]
@@ -126,7 +128,8 @@ struct Sum<'a, T> {
 impl<'a, T> Sum<'a, T> {
     /// The sum over `terms` of the slices that `part` finds; parts that are not there are zeros.
     fn of(terms: &[Term], part: impl Fn(&Term) -> Option<&'a [T]>) -> Self {
-        let mut sum = Sum { plus: Vec::with_capacity(terms.len()), minus: Vec::with_capacity(terms.len()) };
+        let mut sum =
+            Sum { plus: Vec::with_capacity(terms.len()), minus: Vec::with_capacity(terms.len()) };
         for term in terms {
             if let Some(slice) = part(term) {
                 if term.minus { sum.minus.push(slice) } else { sum.plus.push(slice) }
@@ -141,7 +144,7 @@ impl<'a, T> Sum<'a, T> {
 }
 
 /// Whether a product of this size is faster in parts.
-pub(super) fn pays(matrix: &TiledBytes, width: usize) -> bool {
+pub(crate) fn pays(matrix: &TiledBytes, width: usize) -> bool {
     width.is_multiple_of(PARTS)
         && width / PARTS >= LEAST_PART_WIDTH
         && matrix.rows() >= PARTS * LEAST_STRIP_PANELS * PANEL_ROWS
@@ -154,7 +157,7 @@ impl Kernels {
     /// # Errors
     ///
     /// [`MemoryError`] when there is no room for that; `out` is then untouched.
-    pub(super) fn multiply_matrix_in_parts(
+    pub(crate) fn multiply_matrix_in_parts(
         self,
         matrix: &TiledBytes,
         width: usize,
@@ -166,6 +169,9 @@ impl Kernels {
         assert!(width.is_multiple_of(PARTS), "the width is cut into {PARTS} parts");
         let block_columns = BLOCK_COLUMNS.min(matrix.groups() * GROUP_COLUMNS);
         let mut expanded = HugeBuffer::<u32>::new_zeroed(block_columns * width)?;
+        let part_groups = (block_columns / GROUP_COLUMNS).div_ceil(PARTS);
+        let mut right = HugeBuffer::<u32>::new_zeroed(part_groups * (width / PARTS) * 4)?;
+        let right: &mut [Prepared] = right.as_chunks_mut().0;
         out.fill(0);
         let blocks = matrix.columns().div_ceil(block_columns);
         for block in 0..blocks {
@@ -173,7 +179,10 @@ impl Kernels {
             let columns = block_columns.min(matrix.columns() - first_column);
             let padded = columns.next_multiple_of(GROUP_COLUMNS);
             expanded[columns * width..padded * width].fill(0);
-            let items = expanded[..columns * width].chunks_mut(COLUMNS_PER_FILL * width).enumerate().collect();
+            let items = expanded[..columns * width]
+                .chunks_mut(COLUMNS_PER_FILL * width)
+                .enumerate()
+                .collect();
             threads::for_each(threads, items, |(item, words): (usize, &mut [u32])| {
                 fill(first_column + item * COLUMNS_PER_FILL, words.len() / width, words);
             });
@@ -187,7 +196,7 @@ impl Kernels {
                 threads,
             };
             for product in 0..PRODUCTS {
-                factor.add_product(product, out);
+                factor.add_product(product, right, out);
                 progress((block * PRODUCTS + product + 1) as f64 / (blocks * PRODUCTS) as f64);
             }
         }
@@ -220,27 +229,33 @@ impl Block<'_> {
     }
 
     /// Adds one of the products of parts to every part of `out` that it belongs to.
-    fn add_product(&self, product: usize, out: &mut [u32]) {
-        let right = self.right_factor(&terms(product, &STRASSEN.right));
+    fn add_product(&self, product: usize, right: &mut [Prepared], out: &mut [u32]) {
+        let right = &mut right[..self.part_groups() * self.part_width()];
+        self.write_right_factor(&terms(product, &STRASSEN.right), right);
+        let right = &*right;
         let left_terms = terms(product, &STRASSEN.left);
         let out_terms = terms(product, &STRASSEN.out);
 
         // Panel p of every strip belongs together; no two p share memory, so threads share them out.
         let panels = self.matrix.rows().div_ceil(PANEL_ROWS);
         let strip_panels = panels.div_ceil(PARTS);
-        let mut items: Vec<(usize, Vec<&mut [u32]>)> = (0..strip_panels).map(|p| (p, Vec::with_capacity(PARTS))).collect();
+        let mut items: Vec<(usize, Vec<&mut [u32]>)> =
+            (0..strip_panels).map(|p| (p, Vec::with_capacity(PARTS))).collect();
         for (panel, rows) in out.chunks_mut(PANEL_ROWS * self.width).enumerate() {
             items[panel % strip_panels].1.push(rows);
         }
         threads::for_each(self.threads, items, |(p, mut strips)| {
-            let Some(sums) = self.multiply_panel(p, strip_panels, &left_terms, &right) else { return };
+            let Some(sums) = self.multiply_panel(p, strip_panels, &left_terms, right) else {
+                return;
+            };
             let mut rows = vec![0; PANEL_ROWS * self.part_width()];
             transpose(&sums, &mut rows);
             for term in &out_terms {
                 // The last strip may have fewer panels, and the last panel fewer rows.
                 let Some(strip) = strips.get_mut(term.row) else { continue };
                 let first = term.column * self.part_width();
-                for (row, sums) in strip.chunks_mut(self.width).zip(rows.chunks(self.part_width())) {
+                for (row, sums) in strip.chunks_mut(self.width).zip(rows.chunks(self.part_width()))
+                {
                     let row = &mut row[first..first + self.part_width()];
                     self.kernels.accumulate_words(sums, term.minus, row);
                 }
@@ -249,10 +264,16 @@ impl Block<'_> {
     }
 
     /// Panel `p` of the product's left factor times its right factor; `None` if it is zero.
-    fn multiply_panel(&self, p: usize, strip_panels: usize, left: &[Term], right: &[Prepared]) -> Option<Vec<PanelSums>> {
+    fn multiply_panel(
+        &self,
+        p: usize,
+        strip_panels: usize,
+        left: &[Term],
+        right: &[Prepared],
+    ) -> Option<Vec<PanelSums>> {
         let panels = self.matrix.rows().div_ceil(PANEL_ROWS);
         let mut sums = vec![[0u32; PANEL_ROWS]; self.part_width()];
-        let mut wide = vec![[[0i16; 2 * PANEL_ROWS]; 2]; CHUNK_GROUPS];
+        let mut wide = vec![WideGroup([[0; 2 * PANEL_ROWS]; 2]); CHUNK_GROUPS];
         let mut touched = false;
         for start in (0..self.part_groups()).step_by(CHUNK_GROUPS) {
             let len = CHUNK_GROUPS.min(self.part_groups() - start);
@@ -260,8 +281,10 @@ impl Block<'_> {
                 let panel = term.row * strip_panels + p;
                 let first = term.column * self.part_groups() + start;
                 let last = self.groups.min(first + len);
-                (panel < panels && first < last)
-                    .then(|| self.matrix.panel_groups(panel, self.first_group + first..self.first_group + last))
+                (panel < panels && first < last).then(|| {
+                    self.matrix
+                        .panel_groups(panel, self.first_group + first..self.first_group + last)
+                })
             });
             if sum.is_zero() {
                 continue;
@@ -276,30 +299,34 @@ impl Block<'_> {
     }
 
     /// The product's right factor, as [`multiply_wide`](Kernels::multiply_wide) takes it: by chunk, then by vector, then by group.
-    fn right_factor(&self, terms: &[Term]) -> Vec<Prepared> {
+    fn write_right_factor(&self, terms: &[Term], right: &mut [Prepared]) {
         let (part_groups, part_width) = (self.part_groups(), self.part_width());
-        let mut prepared = vec![[0u32; 4]; part_groups * part_width];
-        let items = prepared.chunks_mut(CHUNK_GROUPS * part_width).enumerate().collect();
+        let items = right.chunks_mut(CHUNK_GROUPS * part_width).enumerate().collect();
         threads::for_each(self.threads, items, |(chunk, prepared): (usize, &mut [Prepared])| {
             let chunk_groups = prepared.len() / part_width;
             let mut rows = vec![0u32; GROUP_COLUMNS * part_width];
+            let mut places = Vec::with_capacity(terms.len());
             for group in 0..chunk_groups {
-                let in_part = chunk * CHUNK_GROUPS + group;
                 for (column, row) in rows.chunks_mut(part_width).enumerate() {
-                    let sum = Sum::of(terms, |term| {
-                        let group = term.row * part_groups + in_part;
-                        let first = (group * GROUP_COLUMNS + column) * self.width + term.column * part_width;
-                        (group < self.groups).then(|| &self.words[first..first + part_width])
-                    });
-                    self.kernels.sum_words(&sum.plus, &sum.minus, row);
+                    places.clear();
+                    places.extend(terms.iter().filter_map(|term| {
+                        let group = term.row * part_groups + chunk * CHUNK_GROUPS + group;
+                        let first = (group * GROUP_COLUMNS + column) * self.width
+                            + term.column * part_width;
+                        (group < self.groups).then_some((first, term.minus))
+                    }));
+                    self.kernels.sum_words(self.words, &places, row);
                 }
-                for k in 0..part_width {
-                    let words = [rows[k], rows[part_width + k], rows[2 * part_width + k], rows[3 * part_width + k]];
-                    prepared[k * chunk_groups + group] = self.kernels.prepare_wide(words);
+                let (ab, cd) = rows.split_at(2 * part_width);
+                let ((a, b), (c, d)) = (ab.split_at(part_width), cd.split_at(part_width));
+                let words = a.iter().zip(b).zip(c.iter().zip(d));
+                for (prepared, ((a, b), (c, d))) in
+                    prepared[group..].iter_mut().step_by(chunk_groups).zip(words)
+                {
+                    *prepared = self.kernels.prepare_wide([*a, *b, *c, *d]);
                 }
             }
         });
-        prepared
     }
 }
 

@@ -3,4 +3,5 @@
 
 pub(crate) mod byte_matrix;
 pub(crate) mod keystream;
+pub(crate) mod strassen;
 pub(crate) mod yardstick;

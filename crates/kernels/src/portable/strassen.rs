@@ -6,9 +6,13 @@ use crate::byte_matrix::{GROUP_BYTES, PANEL_ROWS, WideGroup};
 
 /// `out` = sum of `plus` − sum of `minus`, byte by byte, widened. A slice shorter than `out` counts as continued with zeros.
 #[inline(always)]
-pub(crate) fn sum_groups(plus: &[&[[u8; GROUP_BYTES]]], minus: &[&[[u8; GROUP_BYTES]]], out: &mut [WideGroup]) {
+pub(crate) fn sum_groups(
+    plus: &[&[[u8; GROUP_BYTES]]],
+    minus: &[&[[u8; GROUP_BYTES]]],
+    out: &mut [WideGroup],
+) {
     for (g, out) in out.iter_mut().enumerate() {
-        let mut sum = [[0i16; 2 * PANEL_ROWS]; 2];
+        let mut sum = WideGroup([[0i16; 2 * PANEL_ROWS]; 2]);
         for group in plus.iter().filter_map(|part| part.get(g)) {
             add_group(group, &mut sum, i16::wrapping_add);
         }
@@ -21,7 +25,7 @@ pub(crate) fn sum_groups(plus: &[&[[u8; GROUP_BYTES]]], minus: &[&[[u8; GROUP_BY
 
 #[inline(always)]
 fn add_group(group: &[u8; GROUP_BYTES], sum: &mut WideGroup, add: impl Fn(i16, i16) -> i16) {
-    let [even, odd] = sum;
+    let [even, odd] = &mut sum.0;
     for ((pair, even), odd) in group.as_chunks::<2>().0.iter().zip(even).zip(odd) {
         let pair = u16::from_le_bytes(*pair);
         *even = add(*even, (pair & 0xff) as i16);
@@ -29,12 +33,13 @@ fn add_group(group: &[u8; GROUP_BYTES], sum: &mut WideGroup, add: impl Fn(i16, i
     }
 }
 
-/// `out` = sum of `plus` − sum of `minus` modulo 2³²; all of one length.
+/// `out` = sum modulo 2³² of the runs of `words` that begin at `places` and are as long as `out`; those marked are subtracted.
 #[inline(always)]
-pub(crate) fn sum_words(plus: &[&[u32]], minus: &[&[u32]], out: &mut [u32]) {
+pub(crate) fn sum_words(words: &[u32], places: &[(usize, bool)], out: &mut [u32]) {
     out.fill(0);
-    plus.iter().for_each(|words| accumulate_words(words, false, out));
-    minus.iter().for_each(|words| accumulate_words(words, true, out));
+    for &(first, minus) in places {
+        accumulate_words(&words[first..first + out.len()], minus, out);
+    }
 }
 
 /// Adds `words` to `out`, or subtracts them, modulo 2³².
@@ -58,10 +63,14 @@ pub(crate) fn prepare_wide(words: [u32; 4]) -> [u32; 4] {
 /// # Panics
 ///
 /// If `prepared.len()` is not `wide.len() * sums.len()`.
-pub(crate) fn multiply_wide(wide: &[WideGroup], prepared: &[[u32; 4]], sums: &mut [[u32; PANEL_ROWS]]) {
+pub(crate) fn multiply_wide(
+    wide: &[WideGroup],
+    prepared: &[[u32; 4]],
+    sums: &mut [[u32; PANEL_ROWS]],
+) {
     assert_eq!(prepared.len(), wide.len() * sums.len());
     for (sums, prepared) in sums.iter_mut().zip(prepared.chunks(wide.len().max(1))) {
-        for ([even, odd], words) in wide.iter().zip(prepared) {
+        for (WideGroup([even, odd]), words) in wide.iter().zip(prepared) {
             let pairs = even.as_chunks::<2>().0.iter().zip(odd.as_chunks::<2>().0);
             for (sum, (even, odd)) in sums.iter_mut().zip(pairs) {
                 let [a, c] = even.map(|byte| i32::from(byte) as u32);

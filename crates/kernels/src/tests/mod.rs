@@ -5,6 +5,7 @@ mod byte_matrix;
 mod dispatch;
 mod keystream;
 mod memory;
+mod strassen;
 mod yardstick;
 
 use crate::{Arm, Kernels};

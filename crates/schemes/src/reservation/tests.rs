@@ -4,7 +4,9 @@
 use super::*;
 use crate::SchemeId;
 use crate::contract::{HintedClient, Message, Parameters, Scheme, SchemeOf};
-use privet_core::{Blame, Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape};
+use privet_core::{
+    Blame, Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
+};
 
 /// One byte per record; the "hint" is the number of a one-time mask that the server knows too. Private towards nobody, but shaped like the real thing.
 struct Masks {
@@ -52,7 +54,11 @@ impl SchemeOf for Masks {
 impl HintedClient for Masks {
     type Pending = u8;
 
-    fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<MaskedIndex, u8>> {
+    fn reserve(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<Reserved<MaskedIndex, u8>> {
         let free: Vec<usize> = (0..self.used.len()).filter(|hint| !self.used[*hint]).collect();
         if free.is_empty() {
             return Err(Error::exhausted("no hint is left; prepare the next generation"));
@@ -73,7 +79,11 @@ impl HintedClient for Masks {
         }
     }
 
-    fn recover(&self, pending: u8, answers: &[MaskedIndex]) -> Result<(crate::contract::Record, Vec<u8>)> {
+    fn recover(
+        &self,
+        pending: u8,
+        answers: &[MaskedIndex],
+    ) -> Result<(crate::contract::Record, Vec<u8>)> {
         Ok((zeroize::Zeroizing::new(vec![answers[0].0[1] ^ pending]), Vec::new()))
     }
 }
@@ -117,9 +127,14 @@ fn a_hinted_client_goes_through_reserve_commit_send_recover() {
         let lookup = reservation.commit(&mut journal).unwrap();
         let (change, again) = Sendable::from_journal(journal.durable.last().unwrap()).unwrap();
         client.apply(&change).unwrap();
-        assert_eq!(again.queries(), lookup.sendable.queries(), "what a crash would re-send is what was sent");
+        assert_eq!(
+            again.queries(),
+            lookup.sendable.queries(),
+            "what a crash would re-send is what was sent"
+        );
         let pending = lookup.pending.into_inner::<u8>().unwrap();
-        let (record, _) = client.recover(pending, &[answer(&lookup.sendable.queries()[0])]).unwrap();
+        let (record, _) =
+            client.recover(pending, &[answer(&lookup.sendable.queries()[0])]).unwrap();
         assert_eq!(*record, [wanted as u8]);
     }
     assert_eq!(reserve(&client, 1).err().unwrap().blame(), Blame::Exhausted);
@@ -166,7 +181,12 @@ fn a_damaged_journal_record_is_refused_at_every_length() {
 #[test]
 fn identities_are_printable_and_the_index_is_not() {
     let shape = TableShape::new(256, 1).unwrap();
-    let identity = TableIdentity { id: TableId([1; 16]), epoch: Epoch(3), digest: TableDigest([2; 32]), shape };
+    let identity = TableIdentity {
+        id: TableId([1; 16]),
+        epoch: Epoch(3),
+        digest: TableDigest([2; 32]),
+        shape,
+    };
     assert!(format!("{identity:?}").contains("0101"));
     assert_eq!(format!("{:?}", index(77)), "RecordIndex(..)");
 }

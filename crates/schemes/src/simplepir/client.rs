@@ -28,7 +28,11 @@ impl SimplePirClient {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint has another size than the parameters prescribe.
-    pub fn new(parameters: SimplePirParameters, hint: Arc<dyn HintSource>, kernels: Kernels) -> Result<Self> {
+    pub fn new(
+        parameters: SimplePirParameters,
+        hint: Arc<dyn HintSource>,
+        kernels: Kernels,
+    ) -> Result<Self> {
         if hint.len() != parameters.hint_bytes() {
             return Err(Error::corrupted(format!(
                 "the hint has {} bytes, its parameters prescribe {}",
@@ -43,16 +47,27 @@ impl SimplePirClient {
 impl StatelessClient for SimplePirClient {
     type Pending = SimplePirPending;
 
-    fn query(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<(Vec<SimplePirQuery>, SimplePirPending)> {
+    fn query(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<(Vec<SimplePirQuery>, SimplePirPending)> {
         let (column, first_row) = self.parameters.place(index);
         let columns = self.parameters.columns() as usize;
-        let (words, key) = encrypt_unit_vector(self.kernels, self.parameters.matrix(), columns, column, rng);
-        Ok((vec![SimplePirQuery { words }], SimplePirPending { key, first_row: Secret::new(first_row) }))
+        let (words, key) =
+            encrypt_unit_vector(self.kernels, self.parameters.matrix(), columns, column, rng);
+        Ok((
+            vec![SimplePirQuery { words }],
+            SimplePirPending { key, first_row: Secret::new(first_row) },
+        ))
     }
 
     fn recover(&self, pending: SimplePirPending, answers: &[SimplePirAnswer]) -> Result<Record> {
         let [answer] = answers else {
-            return Err(Error::api_misuse(format!("SimplePIR has one server, {} answers were given", answers.len())));
+            return Err(Error::api_misuse(format!(
+                "SimplePIR has one server, {} answers were given",
+                answers.len()
+            )));
         };
         let record_len = self.parameters.shape().record_len() as usize;
         let first_row = *pending.first_row.expose() as usize;
@@ -60,7 +75,11 @@ impl StatelessClient for SimplePirClient {
         let mut mask = Zeroizing::new(vec![0; record_len]);
         self.kernels.words_times_vector(&hint, pending.key.secret(), &mut mask);
         let words = &answer.words[first_row..first_row + record_len];
-        let record = words.iter().zip(mask.iter()).map(|(word, mask)| pending.key.decrypt(*word, *mask)).collect();
+        let record = words
+            .iter()
+            .zip(mask.iter())
+            .map(|(word, mask)| pending.key.decrypt(*word, *mask))
+            .collect();
         Ok(Zeroizing::new(record))
     }
 }

@@ -36,7 +36,10 @@ impl SimplePirParameters {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the layout has more columns than the parameters' proof allows, or a hint beyond 64 GiB.
-    pub fn with_records_per_column(identity: &TableIdentity, records_per_column: u64) -> Result<Self> {
+    pub fn with_records_per_column(
+        identity: &TableIdentity,
+        records_per_column: u64,
+    ) -> Result<Self> {
         let shape = identity.shape;
         if records_per_column == 0 || records_per_column > shape.records() {
             return Err(Error::api_misuse(format!(
@@ -46,7 +49,11 @@ impl SimplePirParameters {
         }
         let columns = shape.records().div_ceil(records_per_column);
         lwe::check_columns(columns).map_err(|error| {
-            error.within(format!("SimplePIR on {} records of {} bytes", shape.records(), shape.record_len()))
+            error.within(format!(
+                "SimplePIR on {} records of {} bytes",
+                shape.records(),
+                shape.record_len()
+            ))
         })?;
         let rows = records_per_column * shape.record_len();
         if rows > MAX_ROWS {
@@ -113,7 +120,9 @@ impl Parameters for SimplePirParameters {
         let mut reader = Reader::new("SimplePIR's parameters", bytes);
         let records_per_column = reader.u64()?;
         reader.finish()?;
-        Self::with_records_per_column(identity, records_per_column)
-            .map_err(|error| Error::peer_misbehaved("the server announced parameters that are refused").caused_by(error))
+        Self::with_records_per_column(identity, records_per_column).map_err(|error| {
+            Error::peer_misbehaved("the server announced parameters that are refused")
+                .caused_by(error)
+        })
     }
 }

@@ -32,7 +32,12 @@ impl SimplePirServer {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub fn new(parameters: SimplePirParameters, table: TableView<'_>, kernels: Kernels, threads: usize) -> Result<Self> {
+    pub fn new(
+        parameters: SimplePirParameters,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<Self> {
         if parameters.shape() != table.shape() {
             return Err(Error::api_misuse("the parameters belong to a table of another shape"));
         }
@@ -46,14 +51,25 @@ impl SimplePirServer {
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     pub fn hint(&self, progress: impl Fn(f64) + Sync) -> Result<SimplePirHint> {
-        let mut hint = HugeBuffer::new_zeroed(self.parameters.rows() as usize * SECRET_DIMENSION)
-            .map_err(|error| Error::unavailable("no memory for the hint").caused_by(error))?;
+        let mut hint =
+            HugeBuffer::new_zeroed(self.parameters.rows() as usize * SECRET_DIMENSION)
+                .map_err(|error| Error::unavailable("no memory for the hint").caused_by(error))?;
         let matrix = self.parameters.matrix();
-        let rows_of_matrix =
-            |first: usize, _count: usize, out: &mut [u32]| matrix.rows(self.kernels, first as u64, out);
+        let rows_of_matrix = |first: usize, _count: usize, out: &mut [u32]| {
+            matrix.rows(self.kernels, first as u64, out)
+        };
         self.kernels
-            .multiply_matrix(&self.table, SECRET_DIMENSION, rows_of_matrix, &mut hint, self.threads, progress)
-            .map_err(|error| Error::unavailable("no memory to compute the hint").caused_by(error))?;
+            .multiply_matrix(
+                &self.table,
+                SECRET_DIMENSION,
+                rows_of_matrix,
+                &mut hint,
+                self.threads,
+                progress,
+            )
+            .map_err(|error| {
+                Error::unavailable("no memory to compute the hint").caused_by(error)
+            })?;
         Ok(SimplePirHint(hint))
     }
 

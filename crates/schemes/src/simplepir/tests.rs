@@ -3,7 +3,8 @@
 use super::*;
 use crate::contract::{Answerer, Message, Parameters, Role, StatelessClient};
 use privet_core::{
-    Blame, Epoch, PublicSeed, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape, TableView,
+    Blame, Epoch, PublicSeed, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity,
+    TableShape, TableView,
 };
 use privet_kernels::Kernels;
 use privet_kernels::dispatch::Arm;
@@ -68,7 +69,12 @@ impl Pair {
             let answer = SimplePirAnswer::decode(parameters, &bytes).unwrap();
             let record = self.client.recover(pending, &[answer]).unwrap();
             let len = self.identity.shape.record_len() as usize;
-            assert_eq!(*record, &self.table[*of as usize * len..][..len], "record {of} of {:?}", self.identity.shape);
+            assert_eq!(
+                *record,
+                &self.table[*of as usize * len..][..len],
+                "record {of} of {:?}",
+                self.identity.shape
+            );
         }
     }
 }
@@ -128,7 +134,8 @@ fn the_extreme_tables_come_back_too() {
         let view = TableView::new(identity, &pair.table).unwrap();
         pair.server = SimplePirServer::new(parameters.clone(), view, Kernels::detect(), 1).unwrap();
         let hint = pair.server.hint(|_| ()).unwrap().as_bytes().into_owned();
-        pair.client = SimplePirClient::new(parameters.clone(), Arc::new(hint), Kernels::detect()).unwrap();
+        pair.client =
+            SimplePirClient::new(parameters.clone(), Arc::new(hint), Kernels::detect()).unwrap();
         pair.check(&[0, 999, 1_999]);
     }
 }
@@ -138,7 +145,11 @@ fn every_arm_and_any_number_of_threads_gives_the_same_hint_and_answer() {
     let identity = identity(3_001, 13);
     let parameters = SimplePirParameters::new(&identity).unwrap();
     let table = public_bytes("a table", identity.shape.bytes() as usize);
-    let query = SimplePirQuery::decode(&parameters, &public_bytes("a query", 4 * parameters.columns() as usize)).unwrap();
+    let query = SimplePirQuery::decode(
+        &parameters,
+        &public_bytes("a query", 4 * parameters.columns() as usize),
+    )
+    .unwrap();
     let run = |arm: Arm, threads: usize| {
         let view = TableView::new(identity, &table).unwrap();
         let kernels = Kernels::with_arm(arm).unwrap();
@@ -149,7 +160,10 @@ fn every_arm_and_any_number_of_threads_gives_the_same_hint_and_answer() {
     let expected = run(Arm::Portable, 1);
     for arm in Arm::available() {
         for threads in [1, 2, 3] {
-            assert!(run(arm, threads) == expected, "{arm} with {threads} threads differs from portable");
+            assert!(
+                run(arm, threads) == expected,
+                "{arm} with {threads} threads differs from portable"
+            );
         }
     }
 }
@@ -205,7 +219,8 @@ fn a_client_refuses_a_hint_of_another_size_and_the_wrong_number_of_answers() {
     let pair = default_pair(500, 9);
     let parameters = pair.server.parameters().clone();
     let short = vec![0u8; parameters.hint_bytes() as usize - 1];
-    let refusal = SimplePirClient::new(parameters, Arc::new(short), Kernels::detect()).err().unwrap();
+    let refusal =
+        SimplePirClient::new(parameters, Arc::new(short), Kernels::detect()).err().unwrap();
     assert_eq!(refusal.blame(), Blame::Corrupted);
 
     let mut rng = SecretRng::from_os().unwrap();
@@ -233,7 +248,9 @@ fn shapes_beyond_the_proof_are_refused_with_numbers() {
     // 2^48 bytes in square form would be 2^24 columns; with columns at their limit of 2^20 the hint passes its own.
     let error = SimplePirParameters::new(&identity(1 << 40, 256)).unwrap_err().to_string();
     assert!(error.contains("268435456 rows") && error.contains("16777216 rows"), "{error}");
-    let wide = SimplePirParameters::with_records_per_column(&identity(1 << 21, 8), 1).unwrap_err().to_string();
+    let wide = SimplePirParameters::with_records_per_column(&identity(1 << 21, 8), 1)
+        .unwrap_err()
+        .to_string();
     assert!(wide.contains("2097152 columns") && wide.contains("1048576"), "{wide}");
     // The widest that the proof allows is accepted, and a record still fails with probability below 2^-40.
     let widest = SimplePirParameters::with_records_per_column(&identity(1 << 20, 4096), 1).unwrap();
@@ -245,12 +262,22 @@ fn shapes_beyond_the_proof_are_refused_with_numbers() {
 
 #[test]
 fn the_default_layout_is_near_square_and_whole_records_fit_a_column() {
-    for (records, record_len) in [(1 << 25, 32), (1 << 30, 1), (1_000, 100_000), (12_345_678, 77), (1, 1)] {
+    for (records, record_len) in
+        [(1 << 25, 32), (1 << 30, 1), (1_000, 100_000), (12_345_678, 77), (1, 1)]
+    {
         let parameters = SimplePirParameters::new(&identity(records, record_len)).unwrap();
         assert_eq!(parameters.rows() % record_len, 0);
         assert!(parameters.rows() * parameters.columns() >= records * record_len);
-        let (longer, shorter) = (parameters.rows().max(parameters.columns()), parameters.rows().min(parameters.columns()));
-        assert!(longer <= 3 * shorter || record_len > parameters.columns(), "{} x {}", parameters.rows(), parameters.columns());
+        let (longer, shorter) = (
+            parameters.rows().max(parameters.columns()),
+            parameters.rows().min(parameters.columns()),
+        );
+        assert!(
+            longer <= 3 * shorter || record_len > parameters.columns(),
+            "{} x {}",
+            parameters.rows(),
+            parameters.columns()
+        );
     }
 }
 
@@ -260,7 +287,11 @@ fn the_public_matrix_follows_from_the_table_id_alone() {
     let mut other_epoch = identity(10, 10);
     other_epoch.epoch = Epoch(5);
     other_epoch.digest = TableDigest([1; 32]);
-    assert_eq!(seed(&identity(10, 10)), seed(&other_epoch), "updates must not change the matrix, or hints could not be patched");
+    assert_eq!(
+        seed(&identity(10, 10)),
+        seed(&other_epoch),
+        "updates must not change the matrix, or hints could not be patched"
+    );
     let mut other_table = identity(10, 10);
     other_table.id = TableId([8; 16]);
     assert_ne!(seed(&identity(10, 10)), seed(&other_table));

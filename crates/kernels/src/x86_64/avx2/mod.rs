@@ -2,6 +2,7 @@
 
 pub(crate) mod byte_matrix;
 pub(crate) mod keystream;
+pub(crate) mod strassen;
 pub(crate) mod yardstick;
 
 use std::arch::x86_64::*;

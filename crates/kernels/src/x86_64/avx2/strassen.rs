@@ -8,14 +8,18 @@ use crate::portable::strassen as portable;
 
 /// See [`portable::sum_groups`], which the compiler vectorises for this arm.
 #[target_feature(enable = "avx2,aes")]
-pub(crate) fn sum_groups(plus: &[&[[u8; GROUP_BYTES]]], minus: &[&[[u8; GROUP_BYTES]]], out: &mut [WideGroup]) {
+pub(crate) fn sum_groups(
+    plus: &[&[[u8; GROUP_BYTES]]],
+    minus: &[&[[u8; GROUP_BYTES]]],
+    out: &mut [WideGroup],
+) {
     portable::sum_groups(plus, minus, out);
 }
 
 /// See [`portable::sum_words`], which the compiler vectorises for this arm.
 #[target_feature(enable = "avx2,aes")]
-pub(crate) fn sum_words(plus: &[&[u32]], minus: &[&[u32]], out: &mut [u32]) {
-    portable::sum_words(plus, minus, out);
+pub(crate) fn sum_words(words: &[u32], places: &[(usize, bool)], out: &mut [u32]) {
+    portable::sum_words(words, places, out);
 }
 
 /// See [`portable::accumulate_words`], which the compiler vectorises for this arm.
@@ -27,7 +31,11 @@ pub(crate) fn accumulate_words(words: &[u32], minus: bool, out: &mut [u32]) {
 /// See [`portable::multiply_wide`]; the prepared form is half-words in pairs. A quarter of a panel at a time: 2 halves × 2 vectors of 8 rows for each of two
 /// vectors are 8 sums in registers.
 #[target_feature(enable = "avx2,aes")]
-pub(crate) fn multiply_wide(wide: &[WideGroup], prepared: &[[u32; 4]], sums: &mut [[u32; PANEL_ROWS]]) {
+pub(crate) fn multiply_wide(
+    wide: &[WideGroup],
+    prepared: &[[u32; 4]],
+    sums: &mut [[u32; PANEL_ROWS]],
+) {
     assert_eq!(prepared.len(), wide.len() * sums.len());
     if wide.is_empty() {
         return;
@@ -42,18 +50,24 @@ pub(crate) fn multiply_wide(wide: &[WideGroup], prepared: &[[u32; 4]], sums: &mu
 /// A pair of products of half-words fits 32 bits (see the bound at the end of the driver); the additions are modulo 2³².
 #[inline]
 #[target_feature(enable = "avx2,aes")]
-fn multiply_quarter(wide: &[WideGroup], prepared: &[[u32; 4]], quarter: usize, sums: &mut [u32; 16]) {
+fn multiply_quarter(
+    wide: &[WideGroup],
+    prepared: &[[u32; 4]],
+    quarter: usize,
+    sums: &mut [u32; 16],
+) {
     // The two halves of a group have sums of their own: more independent chains.
     let mut low = [[_mm256_setzero_si256(); 2]; 2];
     let mut high = low;
     for (group, words) in wide.iter().zip(prepared) {
-        for (half, rows) in group.iter().enumerate() {
+        for (half, rows) in group.0.iter().enumerate() {
             let low_digits = _mm256_set1_epi32(words[half] as i32);
             let high_digits = _mm256_set1_epi32(words[2 + half] as i32);
             for v in 0..2 {
                 let rows = load_half_words(rows, 2 * quarter + v);
                 low[half][v] = _mm256_add_epi32(low[half][v], _mm256_madd_epi16(rows, low_digits));
-                high[half][v] = _mm256_add_epi32(high[half][v], _mm256_madd_epi16(rows, high_digits));
+                high[half][v] =
+                    _mm256_add_epi32(high[half][v], _mm256_madd_epi16(rows, high_digits));
             }
         }
     }

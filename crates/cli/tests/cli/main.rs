@@ -1,0 +1,15 @@
+//! The command as a person meets it: what it prints, where, and with which exit code. Every run starts the real program in a directory of its own, which is also its
+//! home, so that nothing outside is read or written.
+
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+mod build;
+mod demo_and_doctor;
+mod get;
+mod get_refused;
+mod help;
+mod inspect;
+mod place;
+mod serve;
+mod served;

@@ -1,0 +1,98 @@
+//! `privet serve`: what it announces, its second port, its cache, and how it stops.
+
+use crate::place::Place;
+use crate::served::{Served, http_get};
+use insta::assert_snapshot;
+
+#[test]
+fn a_server_announces_its_tables_and_stops_when_asked_to() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet second=phones.privet --no-cache --threads 1");
+    assert_snapshot!(served.announcement, @"");
+    assert_eq!(served.terminate(), Some(0));
+    assert!(!place.path(".cache").exists());
+}
+
+#[test]
+fn a_restart_takes_the_hint_from_the_cache_and_a_damaged_entry_is_made_again() {
+    let place = Place::with_phones();
+    let origin = || {
+        let served = Served::start(&place, "phones.privet --cache cache");
+        let (_, rest) = served.announcement.split_once(", hint ").unwrap();
+        let origin = rest.split_once(',').unwrap().0.to_owned();
+        assert_eq!(served.terminate(), Some(0));
+        origin
+    };
+    assert_eq!(origin(), "computed");
+    assert_eq!(origin(), "cached");
+    for entry in std::fs::read_dir(place.path("cache")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        if let Some(last) = bytes.last_mut() {
+            *last ^= 1;
+        }
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert_eq!(origin(), "computed");
+    assert_eq!(origin(), "cached");
+}
+
+#[test]
+fn health_and_metrics_are_on_the_second_port() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --no-cache --metrics-listen 127.0.0.1:0");
+    assert_snapshot!(served.announcement, @"");
+    assert_snapshot!(http_get(served.metrics_address(), "/healthz").0, @"");
+    let looked_up = place.run(&format!("get {} -k ada -k nobody", served.url));
+    assert_eq!(looked_up.code(), 1, "{looked_up}");
+    let (status, metrics) = http_get(served.metrics_address(), "/metrics");
+    assert_snapshot!(status, @"");
+    assert_snapshot!(http_get(served.metrics_address(), "/elsewhere").0, @"");
+    let mut names: Vec<&str> =
+        metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+    names.sort_unstable();
+    assert_snapshot!(names.join("\n"), @"");
+    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+    for secret in ["ada", "nobody", "555"] {
+        assert!(!metrics.contains(secret) && !log.contains(secret), "{secret}:\n{metrics}\n{log}");
+    }
+}
+
+#[test]
+fn logs_may_be_json() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --no-cache --log-json");
+    assert_eq!(served.terminate(), Some(0));
+    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+    assert!(!log.is_empty());
+    for line in log.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(line["level"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_refused() {
+    let place = Place::with_phones();
+    assert_snapshot!(place.run("serve missing.privet"), @"");
+    assert_snapshot!(place.run("serve phones.csv"), @"");
+    assert_snapshot!(place.run("serve phones.privet phones.privet --no-cache --listen 127.0.0.1:0"), @"");
+    assert_snapshot!(place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --tls-cert no.pem --tls-key no.pem"), @"");
+    place.write("no.pem", "no certificate\n");
+    assert_snapshot!(place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --tls-cert no.pem --tls-key no.pem"), @"");
+}
+
+#[test]
+fn plaintext_is_refused_off_loopback() {
+    let place = Place::with_phones();
+    assert_snapshot!(place.run("serve phones.privet --no-cache --listen 0.0.0.0:0"), @"");
+}
+
+#[test]
+fn an_address_in_use_is_named() {
+    let place = Place::with_phones();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let run = place
+        .run(&format!("serve phones.privet --no-cache --listen {}", taken.local_addr().unwrap()));
+    assert_snapshot!(format!("{}\n{}", run.code(), run.stderr().lines().last().unwrap()), @"");
+}

@@ -1,0 +1,81 @@
+//! A server in a process of its own.
+
+use crate::place::Place;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+/// A running `privet serve` on a loopback port of the system's choice. Killed when dropped.
+pub(crate) struct Served {
+    child: Child,
+    /// What it printed up to the line that says where it listens.
+    pub(crate) announcement: String,
+    /// Where it listens.
+    pub(crate) url: String,
+}
+
+impl Served {
+    /// Serves, and returns once the server has said where it listens. Its log goes to `server.log`.
+    pub(crate) fn start(place: &Place, arguments: &str) -> Self {
+        Self::start_at(place, "127.0.0.1:0", arguments)
+    }
+
+    pub(crate) fn start_at(place: &Place, listen: &str, arguments: &str) -> Self {
+        let log = std::fs::File::create(place.path("server.log")).unwrap();
+        let mut command = place.command(&format!("serve --listen {listen} {arguments}"));
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut announcement = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut served = Self { child, announcement: String::new(), url: String::new() };
+        while served.url.is_empty() {
+            let line_start = announcement.len();
+            let read = lines.read_line(&mut announcement).unwrap();
+            assert!(
+                read > 0,
+                "the server ended: {}",
+                std::fs::read_to_string(place.path("server.log")).unwrap()
+            );
+            if let Some(url) = announcement[line_start..].strip_prefix("listening at ") {
+                served.url = url.trim_end().to_owned();
+            }
+        }
+        served.announcement = announcement;
+        served
+    }
+
+    /// `HOST:PORT` of the server.
+    pub(crate) fn address(&self) -> &str {
+        self.url.split_once("://").unwrap().1
+    }
+
+    /// `HOST:PORT` of the second port, for metrics and health.
+    pub(crate) fn metrics_address(&self) -> &str {
+        let (_, rest) = self.announcement.split_once("metrics at http://").unwrap();
+        rest.split_once('/').unwrap().0
+    }
+
+    /// Asks it to stop as a service manager does. Returns the exit code.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The status line and the body that `GET path` brings.
+pub(crate) fn http_get(address: &str, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
+}
