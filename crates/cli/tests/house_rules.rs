@@ -45,13 +45,7 @@ struct Package {
 }
 
 fn packages() -> BTreeMap<String, Package> {
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let metadata = metadata(&["--no-deps"]);
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let package = |value: &serde_json::Value| {
         let shipped = |dependency: &&serde_json::Value| dependency["kind"].is_null();
@@ -63,6 +57,17 @@ fn packages() -> BTreeMap<String, Package> {
         )
     };
     metadata["packages"].as_array().unwrap().iter().map(package).collect()
+}
+
+fn metadata(arguments: &[&str]) -> serde_json::Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--format-version", "1", "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
@@ -116,4 +121,21 @@ fn unsafe_code_lives_in_the_kernels_alone() {
     }
     let workspace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
     assert!(std::fs::read_to_string(workspace).unwrap().contains("unsafe_code = \"forbid\""));
+}
+
+/// The licences of everything that is linked in are among those that `deny.toml` allows. (`cargo deny check` also looks for advisories, which needs the network.)
+#[test]
+fn licences_are_allowed() {
+    let deny =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deny.toml")).unwrap();
+    let list = deny.split_once("allow = [").unwrap().1.split_once(']').unwrap().0;
+    let allowed: BTreeSet<&str> = list.split('"').skip(1).step_by(2).collect();
+    let one = |licence: &str| allowed.contains(licence.trim_matches(['(', ')', ' ']));
+    let metadata = metadata(&["--filter-platform", "x86_64-unknown-linux-gnu"]);
+    for package in metadata["packages"].as_array().unwrap() {
+        let licence = package["license"].as_str().unwrap_or("none").replace('/', " OR ");
+        // Read as a choice of combinations, which is how the expressions of all our dependencies are built: a AND (b OR c) asks for a, and for b or c.
+        let fine = licence.split(" AND ").all(|part| part.split(" OR ").any(one));
+        assert!(fine, "{} is under {licence:?}, which deny.toml does not allow", package["name"]);
+    }
 }

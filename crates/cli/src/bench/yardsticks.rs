@@ -67,7 +67,7 @@ fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            (u128::from(state) * u128::from(records) >> 64) as u64
+            ((u128::from(state) * u128::from(records)) >> 64) as u64
         })
         .collect();
     let mut out = vec![0; record_len];

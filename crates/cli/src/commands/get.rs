@@ -164,7 +164,7 @@ fn reporter(verbose: bool) -> impl FnMut(Progress) + Send + 'static {
                 }
             }
         }
-        Progress::Waiting { part, done, total } if done == 0 => {
+        Progress::Waiting { part, done: 0, total } => {
             let _ = say(&format!(
                 "another process is downloading the {} ({}); waiting for it",
                 name_of(part),
