@@ -105,10 +105,10 @@ pub(crate) struct Serve {
     #[arg(long, default_value = "auto", value_parser = parse_scheme)]
     pub(crate) scheme: SchemeChoice,
     /// Address to listen on
-    #[arg(long, default_value = "127.0.0.1:7700")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = parse_address)]
     pub(crate) listen: SocketAddr,
     /// Second address, for /metrics (Prometheus) and /healthz
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(crate) metrics_listen: Option<SocketAddr>,
     /// Certificate chain in PEM; with --tls-key
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -140,7 +140,7 @@ pub(crate) struct Serve {
     /// Log as JSON lines
     #[arg(long)]
     pub(crate) log_json: bool,
-    /// Instruction set to compute with; default: the best there is
+    /// Instruction set to compute with: portable, avx2 or avx512; default: the best there is
     #[arg(long, value_parser = parse_arm)]
     pub(crate) kernel: Option<Arm>,
 }
@@ -242,6 +242,12 @@ fn parse_scheme(text: &str) -> Result<SchemeChoice, String> {
 
 fn parse_scheme_name(text: &str) -> Result<SchemeId, String> {
     text.parse().map_err(|error: privet_core::Error| error.to_string())
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "an IP address and a port are expected, such as 127.0.0.1:7700 or [::]:7700".to_owned()
+    })
 }
 
 fn parse_arm(text: &str) -> Result<Arm, String> {

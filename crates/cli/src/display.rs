@@ -4,6 +4,7 @@ use indicatif::{
     HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle,
 };
 use privet_core::{Error, Result};
+use serde::Serialize;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
@@ -50,6 +51,21 @@ impl Page {
     pub(crate) fn print(&self) -> Result<()> {
         write_out(self.0.as_bytes())
     }
+}
+
+/// Prints a report as one line of JSON, or as a page for people.
+pub(crate) fn report(
+    json: bool,
+    report: &impl Serialize,
+    page: impl FnOnce() -> Page,
+) -> Result<()> {
+    if !json {
+        return page().print();
+    }
+    let text = serde_json::to_string(report).map_err(|error| {
+        Error::unavailable("the report cannot be printed as JSON").caused_by(error)
+    })?;
+    write_out(format!("{text}\n").as_bytes())
 }
 
 /// Writes to standard output. A reader that went away (`| head`) is no error of ours, but there is nothing left to do: the process ends quietly.

@@ -30,7 +30,11 @@ pub(crate) fn from_outcome(outcome: Result<Outcome, Error>) -> ExitCode {
             let mut text = format!("privet: {error}");
             let mut cause = error.source();
             while let Some(inner) = cause {
-                text.push_str(&format!("\n  because: {inner}"));
+                let because = inner.to_string();
+                // Messages that were written for people often quote their cause already.
+                if !text.contains(&because) {
+                    text.push_str(&format!("\n  because: {because}"));
+                }
                 cause = inner.source();
             }
             let _ = writeln!(std::io::stderr(), "{text}");

@@ -268,6 +268,8 @@ impl Driver {
                 Ok(())
             }
             Persist::Discard(part) => self.state.discard(&part),
+            // No journal was begun, so there is nothing to complete.
+            Persist::Completion { .. } => Ok(()),
             Persist::Journal { lookup, .. } => {
                 let error = Error::api_misuse(
                     "this version of the client keeps no journal, which the scheme needs",

@@ -511,8 +511,11 @@ impl Session {
         };
         let value = answers.and_then(|answers| {
             let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
-            let record = client.recover(pending, &answers)?;
-            records.value(&target, &record)
+            let recovered = client.recover(pending, &answers)?;
+            if let Some(change) = recovered.completion {
+                self.outputs.push_back(Output::Persist(Persist::Completion { lookup, change }));
+            }
+            records.value(&target, &recovered.record)
         });
         self.event(match value {
             Ok(Some(value)) => Event::Found { lookup, value },

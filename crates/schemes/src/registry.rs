@@ -70,11 +70,28 @@ pub trait ErasedClient: Send {
     /// The scheme it queries.
     fn plan(&self) -> &SchemePlan;
 
-    /// Prepares one lookup.
+    /// Prepares one lookup. A client with single-use hints takes its hint out of use in memory at once, so that two lookups under way never share one; the
+    /// reservation's journal record makes that durable before anything is sent.
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared>;
 
     /// The record, from one answer of each server in order.
-    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Record>;
+    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered>;
+}
+
+/// What came of one lookup.
+pub struct Recovered {
+    /// The record.
+    pub record: Record,
+    /// For clients with single-use hints: the state change that completes the lookup (a hint refreshed by the answer, say). It belongs into the journal, but nothing
+    /// waits for it: until it is there, a restart finds the lookup unfinished and sends the same queries again.
+    pub completion: Option<Vec<u8>>,
+}
+
+impl Recovered {
+    /// The record of a stateless scheme.
+    pub fn record(record: Record) -> Self {
+        Self { record, completion: None }
+    }
 }
 
 /// What is known of a scheme on a table before any of its state exists: sizes of all messages, and what has to flow first.
@@ -251,12 +268,12 @@ impl<C: StatelessClient + Send> ErasedClient for StatelessHost<C> {
         }))
     }
 
-    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Record> {
+    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
         let pending = pending.into_inner::<C::Pending>()?;
         let answers: Vec<AnswerOf<C>> = answers
             .iter()
             .map(|bytes| Message::decode(&self.parameters, bytes))
             .collect::<Result<_>>()?;
-        self.client.recover(pending, &answers)
+        self.client.recover(pending, &answers).map(Recovered::record)
     }
 }

@@ -27,13 +27,7 @@ use std::time::{Duration, Instant};
 /// Runs the measurement and prints its report.
 pub(crate) fn run(arguments: &Bench) -> Result<Outcome> {
     let report = measure(arguments)?;
-    if arguments.json {
-        let text = serde_json::to_string(&report)
-            .map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
-        display::write_out(format!("{text}\n").as_bytes())?;
-    } else {
-        report.page().print()?;
-    }
+    display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
 }
 
@@ -224,7 +218,7 @@ impl Timings {
         for ((lookup, index), answer) in lookups.into_iter().zip(&wanted).zip(answers) {
             let answer = answer?;
             let start = Instant::now();
-            let record = client.recover(lookup.pending, &[&answer])?;
+            let record = client.recover(lookup.pending, &[&answer])?.record;
             self.recover.push(microseconds(start));
             if *record != table.record(*index) {
                 return Err(Error::integrity(

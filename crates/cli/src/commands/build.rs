@@ -4,7 +4,7 @@ use crate::arguments::{Build, InputFormat, OnDuplicate};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use indicatif::ProgressBar;
-use privet_core::{Error, Result};
+use privet_core::Result;
 use privet_table::build::{self, BuildOptions, BuildReport, Progress, Stage, build_table};
 use privet_table::import::{Format, Source};
 use serde::Serialize;
@@ -38,13 +38,7 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
         build_table(&options, source, &arguments.output, &mut |progress| bars.show(progress));
     bars.finish();
     let report = Report::of(&built?, &arguments.output, start.elapsed().as_secs_f64());
-    if arguments.json {
-        let text = serde_json::to_string(&report)
-            .map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
-        display::write_out(format!("{text}\n").as_bytes())?;
-    } else {
-        report.page().print()?;
-    }
+    display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
 }
 

@@ -3,7 +3,7 @@
 use crate::arguments::Doctor;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use privet_core::{Error, Result};
+use privet_core::Result;
 use privet_kernels::Kernels;
 use privet_kernels::dispatch::Arm;
 use privet_kernels::memory::{HugeBuffer, ThpMode, transparent_huge_pages};
@@ -36,15 +36,13 @@ impl Finding {
 /// Examines the machine and prints what was found. Never fails for what it finds: a machine that lacks something still works, more slowly.
 pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let findings = [processor(), kernels(), huge_pages(), memory(), open_files()];
-    if arguments.json {
-        let text = serde_json::to_string(&findings).map_err(|error| {
-            Error::unavailable("the findings cannot be printed").caused_by(error)
-        })?;
-        display::write_out(format!("{text}\n").as_bytes())?;
-        return Ok(Outcome::Done);
-    }
+    display::report(arguments.json, &findings, || page(&findings))?;
+    Ok(Outcome::Done)
+}
+
+fn page(findings: &[Finding]) -> Page {
     let mut page = Page::default();
-    for finding in &findings {
+    for finding in findings {
         page.entry(finding.subject, &finding.found);
         if let Some(advice) = &finding.advice {
             page.entry("", format!("-> {advice}"));
@@ -57,8 +55,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
             format!("Privet works here; {wanting} thing(s) above would make it faster or steadier.")
         }
     });
-    page.print()?;
-    Ok(Outcome::Done)
+    page
 }
 
 fn processor() -> Finding {

@@ -3,7 +3,7 @@
 use crate::arguments::Inspect;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use privet_core::{Error, Result};
+use privet_core::Result;
 use privet_table::snapshot::{Snapshot, ValueForm};
 use serde::Serialize;
 
@@ -20,13 +20,7 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         verified?;
     }
     let report = Report::of(&snapshot, arguments.verify);
-    if arguments.json {
-        let text = serde_json::to_string(&report)
-            .map_err(|error| Error::unavailable("the report cannot be printed").caused_by(error))?;
-        display::write_out(format!("{text}\n").as_bytes())?;
-    } else {
-        report.page().print()?;
-    }
+    display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
 }
 

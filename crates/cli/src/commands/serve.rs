@@ -149,6 +149,9 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
     let mut page = Page::default();
     for table in server.tables() {
         page.line(summary(table));
+        if let Some(advice) = page_advice(table) {
+            page.line(advice);
+        }
     }
     if let Some(address) = server.metrics_addr() {
         page.line(format!(
@@ -158,6 +161,19 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
     let scheme = if arguments.tls_cert.is_some() { "https" } else { "http" };
     page.line(format!("listening at {scheme}://{}", server.local_addr()));
     page.print()
+}
+
+/// Large tables outside huge pages are read noticeably more slowly; the cure is on the machine, not in the program.
+fn page_advice(table: &ReadyTable) -> Option<String> {
+    const WORTH_IT: u64 = 64 << 20;
+    let bytes = table.description.identity.shape.bytes();
+    let huge = table.huge_page_bytes?;
+    (bytes >= WORTH_IT && huge < bytes / 2).then(|| {
+        format!(
+            "  only {} of it lie in huge pages, so answers are slower than they could be; `privet doctor` says what to do",
+            display::bytes(huge)
+        )
+    })
 }
 
 fn summary(table: &ReadyTable) -> String {

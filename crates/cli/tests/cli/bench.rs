@@ -25,38 +25,60 @@ fn fields(name: &str, value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_report_has_the_promised_fields() {
-    let run = Place::new().run("bench --scheme simplepir --records 2^7 --record-len 3 --queries 5 --batch 2 --threads 1 --seed 7 --json");
-    let report = run.json();
-    assert_snapshot!(fields("", &report).join("\n"), @"");
-    assert_eq!(run.stdout().lines().count(), 1);
-    assert_eq!(report["verified"], true);
-    // Five queries in batches of two are three whole batches.
-    for (field, value) in
-        [("records", 128), ("record_len", 3), ("queries", 6), ("batch", 2), ("threads", 1)]
-    {
-        assert_eq!(report[field], value, "{field}");
-    }
-    assert_eq!(report["online"]["journal_us"], 0.0);
-    for (part, field) in [
-        ("online", "client_query_us"),
-        ("online", "client_recover_us"),
-        ("yardsticks", "read_gbps"),
-    ] {
-        assert!(report[part][field].as_f64().unwrap() > 0.0, "{part}.{field}");
-    }
-}
-
-#[test]
-fn every_kernel_of_this_machine_may_be_forced() {
+fn the_report_has_the_promised_fields_with_every_kernel_of_this_machine() {
+    let shape = "--scheme simplepir --records 2^7 --record-len 3 --queries 5 --batch 2";
     for arm in Arm::available() {
-        let report = Place::new()
-            .run(&format!("bench --records 10 --record-len 1 --queries 1 --kernel {arm} --json"))
-            .json();
-        assert_eq!(
-            (&report["kernel"], &report["verified"]),
-            (&Value::from(arm.to_string()), &Value::from(true))
-        );
+        let arguments = format!("bench {shape} --threads 1 --seed 7 --kernel {arm} --json");
+        let run = Place::new().run(&arguments);
+        let report = run.json();
+        insta::allow_duplicates! {
+            assert_snapshot!(fields("", &report).join("\n"), @r#"
+            scheme: text
+            records: whole number
+            record_len: whole number
+            queries: whole number
+            batch: whole number
+            threads: whole number
+            verified: true or false
+            offline.server_s: fraction
+            offline.client_s: fraction
+            offline.up_bytes: whole number
+            offline.down_bytes: whole number
+            online.client_query_us: fraction
+            online.journal_us: fraction
+            online.client_recover_us: fraction
+            online.servers[].role: whole number
+            online.servers[].answer_us: fraction
+            online.up_bytes: whole number
+            online.down_bytes: whole number
+            client_state_bytes: whole number
+            server_extra_bytes: whole number
+            kernel: text
+            yardsticks.read_gbps: fraction
+            yardsticks.random_reads_per_s: fraction
+            yardsticks.aes_blocks_per_s: fraction
+            "#);
+        }
+        assert_eq!(run.stdout().lines().count(), 1);
+        assert_eq!(report["verified"], true);
+        assert_eq!(report["kernel"], arm.to_string());
+        // Five queries in batches of two are three whole batches.
+        let given =
+            [("records", 128), ("record_len", 3), ("queries", 6), ("batch", 2), ("threads", 1)];
+        for (field, value) in given {
+            assert_eq!(report[field], value, "{field}");
+        }
+        assert_eq!(report["online"]["journal_us"], 0.0);
+        let measured = [
+            &report["offline"]["server_s"],
+            &report["online"]["client_query_us"],
+            &report["online"]["client_recover_us"],
+            &report["online"]["servers"][0]["answer_us"],
+            &report["yardsticks"]["read_gbps"],
+            &report["yardsticks"]["random_reads_per_s"],
+            &report["yardsticks"]["aes_blocks_per_s"],
+        ];
+        assert!(measured.iter().all(|figure| figure.as_f64().unwrap() > 0.0), "{report}");
     }
 }
 
@@ -66,18 +88,78 @@ fn people_get_a_page() {
         .run("bench --records 1 --record-len 1 --queries 1 --threads 1 --kernel portable");
     let labels: Vec<&str> =
         run.stdout().lines().map(|line| line.get(..24).unwrap_or(line).trim_end()).collect();
-    assert_snapshot!(labels.join("\n"), @"");
+    assert_snapshot!(labels.join("\n"), @r#"
+    simplepir on 1 records o
+    offline, once
+      server
+      client
+      sent, received
+    online, median per query
+      client query
+      server 0 answer
+      client recover
+      sent, received
+    kept
+      client state
+      server, beyond table
+    this machine, one core,
+      sequential read
+      random reads
+      AES-128 blocks
+      byte products
+    "#);
     assert_eq!((run.code(), run.stderr()), (0, ""));
 }
 
 #[test]
 fn shapes_and_names_that_do_not_exist_are_refused() {
     let place = Place::new();
-    assert_snapshot!(place.run("bench --records 0 --record-len 1"), @"");
-    assert_snapshot!(place.run("bench --records 1 --record-len 0"), @"");
-    assert_snapshot!(place.run("bench --records 2^63 --record-len 2^63"), @"");
-    assert_snapshot!(place.run("bench --records 2^60 --record-len 1"), @"");
-    assert_snapshot!(place.run("bench --scheme onion --records 1 --record-len 1"), @"");
-    assert_snapshot!(place.run("bench --kernel mmx --records 1 --record-len 1"), @"");
-    assert_snapshot!(place.run("bench --records 1"), @"");
+    assert_snapshot!(place.run("bench --records 0 --record-len 1"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value '0' for '--records <N>': "0" is no positive whole number such as 1000000 or 2^20
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("bench --records 1 --record-len 0"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value '0' for '--record-len <B>': "0" is no positive whole number such as 1000000 or 2^20
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("bench --records 2^63 --record-len 2^63"), @r#"
+    [exit 2]
+    [stderr]
+    privet: a record of 9223372036854775808 bytes is too long: the limit is 16777216 bytes
+    "#);
+    assert_snapshot!(place.run("bench --records 2^60 --record-len 1"), @r#"
+    [exit 2]
+    [stderr]
+    privet: 1152921504606846976 records of 1 bytes are too much for one table: the limit is 281474976710656 bytes
+    "#);
+    assert_snapshot!(place.run("bench --scheme onion --records 1 --record-len 1"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("bench --kernel mmx --records 1 --record-len 1"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value 'mmx' for '--kernel <KERNEL>': unknown instruction set "mmx"; valid are portable, avx2 and avx512
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("bench --records 1"), @r#"
+    [exit 2]
+    [stderr]
+    error: the following required arguments were not provided:
+      --record-len <B>
+
+    Usage: privet bench --records <N> --record-len <B>
+
+    For more information, try '--help'.
+    "#);
 }

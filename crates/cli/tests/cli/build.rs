@@ -17,9 +17,25 @@ fn refused(place: &Place, arguments: &str) -> Run {
 fn a_csv_file_becomes_a_table_by_key() {
     let place = Place::new();
     place.write("phones.csv", PHONES);
-    assert_snapshot!(place.run("build phones.csv --key name -o phones.privet"), @"");
+    assert_snapshot!(place.run("build phones.csv --key name -o phones.privet"), @r#"
+    [exit 0]
+    [stdout]
+    phones.privet built in [TIME]
+      rows                   3
+      records                3 of 38 B
+      key map                buckets, 97.4 % full, 80 B for each client
+      stash                  0 values, 0 B
+      overhead               2.31 x the 84 B of values
+      file size              4.11 KiB
+      table id               [ID]
+      digest                 [DIGEST]
+    "#);
     assert_eq!(place.files(), ["phones.csv", "phones.privet"]);
-    assert_snapshot!(place.run("build phones.csv --key name -o phones.privet --json"), @"");
+    assert_snapshot!(place.run("build phones.csv --key name -o phones.privet --json"), @r#"
+    [exit 0]
+    [stdout]
+    {"file":"phones.privet","rows":3,"records":3,"record_len":38,"key_map":"buckets","load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"value_bytes":84,"overhead":2.3095238095238093,"duplicates_dropped":0,"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","seconds":[TIME]}
+    "#);
 }
 
 #[test]
@@ -29,20 +45,47 @@ fn a_json_lines_file_becomes_a_table_by_key() {
         "phones.jsonl",
         "{\"name\":\"ada\",\"phone\":1}\n{\"name\":\"bob\",\"phone\":[2,{}]}\n",
     );
-    assert_snapshot!(place.run("build phones.jsonl --key name -o phones.privet"), @"");
+    assert_snapshot!(place.run("build phones.jsonl --key name -o phones.privet"), @r#"
+    [exit 0]
+    [stdout]
+    phones.privet built in [TIME]
+      rows                   2
+      records                2 of 25 B
+      key map                buckets, 90.0 % full, 79 B for each client
+      stash                  0 values, 0 B
+      overhead               4.78 x the 27 B of values
+      file size              4.05 KiB
+      table id               [ID]
+      digest                 [DIGEST]
+    "#);
 }
 
 #[test]
 fn without_a_key_rows_are_numbered() {
     let place = Place::new();
     place.write("phones.csv", PHONES);
-    assert_snapshot!(place.run("build phones.csv -o phones.privet"), @"");
+    assert_snapshot!(place.run("build phones.csv -o phones.privet"), @r#"
+    [exit 0]
+    [stdout]
+    phones.privet built in [TIME]
+      rows                   3
+      records                3 of 43 B
+      key map                none: records are looked up by row number, from 0
+      overhead               1.08 x the 123 B of values
+      file size              4.13 KiB
+      table id               [ID]
+      digest                 [DIGEST]
+    "#);
 }
 
 #[test]
 fn standard_input_needs_a_format() {
     let place = Place::new();
-    assert_snapshot!(place.run_with_input("build - -o x.privet", PHONES.as_bytes()), @"");
+    assert_snapshot!(place.run_with_input("build - -o x.privet", PHONES.as_bytes()), @r#"
+    [exit 2]
+    [stderr]
+    privet: standard input: say which format it has: csv, jsonl or parquet
+    "#);
     assert_eq!(place.files(), Vec::<String>::new());
     let run = place
         .run_with_input("build - --format csv --key name -o x.privet --json", PHONES.as_bytes());
@@ -71,11 +114,27 @@ fn columns_of_the_value_may_be_chosen() {
 fn unknown_columns_are_named_with_those_there_are() {
     let place = Place::new();
     place.write("phones.csv", PHONES);
-    assert_snapshot!(refused(&place, "phones.csv --key nmae -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "phones.csv --key name --value phone,flor -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "phones.csv --key name --raw-value fone -o x.privet"), @"");
+    assert_snapshot!(refused(&place, "phones.csv --key nmae -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: phones.csv: line 1: there is no column "nmae"; the columns are "name", "phone", "floor"
+    "#);
+    assert_snapshot!(refused(&place, "phones.csv --key name --value phone,flor -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: phones.csv: line 1: there is no column "flor"; the columns are "name", "phone", "floor"
+    "#);
+    assert_snapshot!(refused(&place, "phones.csv --key name --raw-value fone -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: phones.csv: line 1: there is no column "fone"; the columns are "name", "phone", "floor"
+    "#);
     place.write("phones.jsonl", "{\"name\":\"ada\",\"phone\":1}\n");
-    assert_snapshot!(refused(&place, "phones.jsonl --key nmae -o x.privet"), @"");
+    assert_snapshot!(refused(&place, "phones.jsonl --key nmae -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: phones.jsonl: line 1: there is no column "nmae"; the columns are "name", "phone"
+    "#);
 }
 
 #[test]
@@ -84,9 +143,21 @@ fn empty_inputs_are_refused() {
     place.write("empty.csv", "");
     place.write("header.csv", "name,phone\n");
     place.write("empty.jsonl", "\n");
-    assert_snapshot!(refused(&place, "empty.csv -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "header.csv --key name -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "empty.jsonl -o x.privet"), @"");
+    assert_snapshot!(refused(&place, "empty.csv -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: empty.csv: it is empty; a CSV file begins with a line of column names
+    "#);
+    assert_snapshot!(refused(&place, "header.csv --key name -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: header.csv: it has no rows; a table needs at least one
+    "#);
+    assert_snapshot!(refused(&place, "empty.jsonl -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: empty.jsonl: it has no rows; a table needs at least one
+    "#);
 }
 
 #[test]
@@ -96,18 +167,43 @@ fn bad_input_is_located() {
     place.write("ragged.csv", "name,phone\nada,1\nbob\n");
     place.write("latin.jsonl", b"{\"name\":\"ada\"}\n{\"name\":\"J\xfcrgen\"}\n");
     place.write("broken.jsonl", "{\"name\":\"ada\"}\n{\"name\":\n");
-    assert_snapshot!(refused(&place, "latin.csv --key name -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "ragged.csv --key name -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "latin.jsonl --key name -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "broken.jsonl --key name -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "broken.jsonl --format parquet -o x.privet"), @"");
+    assert_snapshot!(refused(&place, "latin.csv --key name -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: latin.csv: line 3: byte 2 is not UTF-8; convert the file to UTF-8 first
+    "#);
+    assert_snapshot!(refused(&place, "ragged.csv --key name -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: ragged.csv: line 3: this row has 1 cells and the header has 2 columns; is a comma unquoted or a quote missing?
+    "#);
+    assert_snapshot!(refused(&place, "latin.jsonl --key name -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: latin.jsonl: line 2: byte 11 is not UTF-8; convert the file to UTF-8 first
+    "#);
+    assert_snapshot!(refused(&place, "broken.jsonl --key name -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: broken.jsonl: line 2: column 8: not valid JSON: EOF while parsing a value
+      because: EOF while parsing a value at line 1 column 8
+    "#);
+    assert_snapshot!(refused(&place, "broken.jsonl --format parquet -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: broken.jsonl: this is no readable Parquet file: Parquet error: Invalid Parquet file. Corrupt footer
+    "#);
 }
 
 #[test]
 fn duplicate_keys_are_an_error_unless_one_is_chosen() {
     let place = Place::new();
     place.write("twice.csv", "name,phone\nada,1\nbob,2\nada,33\n");
-    assert_snapshot!(refused(&place, "twice.csv --key name -o x.privet"), @"");
+    assert_snapshot!(refused(&place, "twice.csv --key name -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: twice.csv: line 4: the key "ada" occurs twice, first in line 2; keep one of the rows, or choose which to keep (first or last)
+    "#);
     let report = |choice: &str| {
         let arguments = format!(
             "twice.csv --key name --raw-value phone --on-duplicate {choice} -o {choice}.privet --json"
@@ -119,17 +215,32 @@ fn duplicate_keys_are_an_error_unless_one_is_chosen() {
             report["value_bytes"].clone(),
         )
     };
-    assert_eq!(report("first"), (3.into(), 1.into(), "12".len().into()));
-    assert_eq!(report("last"), (3.into(), 1.into(), "332".len().into()));
-    assert_snapshot!(refused(&place, "twice.csv --key name --on-duplicate both -o x.privet"), @"");
+    assert_eq!(report("first"), (2.into(), 1.into(), "12".len().into()));
+    assert_eq!(report("last"), (2.into(), 1.into(), "332".len().into()));
+    assert_snapshot!(refused(&place, "twice.csv --key name --on-duplicate both -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value 'both' for '--on-duplicate <ON_DUPLICATE>'
+      [possible values: error, first, last]
+
+    For more information, try '--help'.
+    "#);
 }
 
 #[test]
 fn values_longer_than_asked_for_are_refused() {
     let place = Place::new();
     place.write("phones.csv", PHONES);
-    assert_snapshot!(refused(&place, "phones.csv --key name --max-value 10 -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "phones.csv --max-value 10 -o x.privet"), @"");
+    assert_snapshot!(refused(&place, "phones.csv --key name --max-value 10 -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: phones.csv: line 2: the value of the key "ada" has 29 bytes, and the limit is 10; raise the limit or shorten the value
+    "#);
+    assert_snapshot!(refused(&place, "phones.csv --max-value 10 -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: phones.csv: line 2: the value has 42 bytes, and the limit is 10; raise the limit or shorten the value
+    "#);
     place.build("phones.csv --key name --raw-value phone --max-value 5 -o x.privet");
 }
 
@@ -139,11 +250,31 @@ fn files_that_cannot_be_used_are_named() {
     place.write("phones.csv", PHONES);
     place.write("phones.txt", PHONES);
     std::fs::create_dir(place.path("directory")).unwrap();
-    assert_snapshot!(refused(&place, "missing.csv -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "phones.txt -o x.privet"), @"");
-    assert_snapshot!(refused(&place, "phones.csv -o nowhere/x.privet"), @"");
-    assert_snapshot!(refused(&place, "phones.csv -o directory"), @"");
-    assert_snapshot!(refused(&place, "directory --format csv -o x.privet"), @"");
+    assert_snapshot!(refused(&place, "missing.csv -o x.privet"), @r#"
+    [exit 3]
+    [stderr]
+    privet: missing.csv: cannot open it: No such file or directory (os error 2)
+    "#);
+    assert_snapshot!(refused(&place, "phones.txt -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: phones.txt: its name does not tell its format; say which it has: csv, jsonl or parquet
+    "#);
+    assert_snapshot!(refused(&place, "phones.csv -o nowhere/x.privet"), @r#"
+    [exit 3]
+    [stderr]
+    privet: cannot create a file beside nowhere/x.privet: No such file or directory (os error 2) at path "[DIRECTORY]/nowhere/[TEMPORARY]"; does the directory exist?
+    "#);
+    assert_snapshot!(refused(&place, "phones.csv -o directory"), @r#"
+    [exit 2]
+    [stderr]
+    privet: directory: this is a directory; name a file to write the table to
+    "#);
+    assert_snapshot!(refused(&place, "directory --format csv -o x.privet"), @r#"
+    [exit 3]
+    [stderr]
+    privet: directory: cannot open it: is a directory
+    "#);
 }
 
 #[test]

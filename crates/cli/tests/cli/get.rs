@@ -12,10 +12,31 @@ fn get(place: &Place, served: &Served, arguments: &str) -> Run {
 fn keys_are_found_or_not() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --no-cache");
-    assert_snapshot!(get(&place, &served, "--key ada"), @"");
-    assert_snapshot!(get(&place, &served, "--key nobody"), @"");
-    assert_snapshot!(get(&place, &served, "-k eve -k nobody -k bob"), @"");
-    assert_snapshot!(get(&place, &served, "-k eve -k nobody -k bob --json"), @"");
+    assert_snapshot!(get(&place, &served, "--key ada"), @r#"
+    [exit 0]
+    [stdout]
+    {"phone":"555-1","floor":"3"}
+    "#);
+    assert_snapshot!(get(&place, &served, "--key nobody"), @r#"
+    [exit 1]
+    [stderr]
+    privet: not found: nobody
+    "#);
+    assert_snapshot!(get(&place, &served, "-k eve -k nobody -k bob"), @r#"
+    [exit 1]
+    [stdout]
+    {"phone":"5,5","floor":""}
+    {"phone":"555-2","floor":"4"}
+    [stderr]
+    privet: not found: nobody
+    "#);
+    assert_snapshot!(get(&place, &served, "-k eve -k nobody -k bob --json"), @r#"
+    [exit 1]
+    [stdout]
+    {"key":"eve","found":true,"value":{"phone":"5,5","floor":""}}
+    {"key":"nobody","found":false}
+    {"key":"bob","found":true,"value":{"phone":"555-2","floor":"4"}}
+    "#);
 }
 
 #[test]
@@ -23,10 +44,26 @@ fn keys_come_from_a_file_or_standard_input() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --no-cache");
     place.write("keys", "bob\r\nada\n");
-    assert_snapshot!(get(&place, &served, "--keys-from keys"), @"");
+    assert_snapshot!(get(&place, &served, "--keys-from keys"), @r#"
+    [exit 0]
+    [stdout]
+    {"phone":"555-2","floor":"4"}
+    {"phone":"555-1","floor":"3"}
+    "#);
     let arguments = format!("get {} -k eve --keys-from - --json", served.url);
-    assert_snapshot!(place.run_with_input(&arguments, b"ada\nnobody"), @"");
-    assert_snapshot!(get(&place, &served, "--keys-from missing"), @"");
+    assert_snapshot!(place.run_with_input(&arguments, b"ada\nnobody"), @r#"
+    [exit 1]
+    [stdout]
+    {"key":"eve","found":true,"value":{"phone":"5,5","floor":""}}
+    {"key":"ada","found":true,"value":{"phone":"555-1","floor":"3"}}
+    {"key":"nobody","found":false}
+    "#);
+    assert_snapshot!(get(&place, &served, "--keys-from missing"), @r#"
+    [exit 2]
+    [stderr]
+    privet: cannot read keys from missing
+      because: No such file or directory (os error 2)
+    "#);
 }
 
 #[test]
@@ -35,17 +72,38 @@ fn records_are_found_by_number() {
     place.write("phones.csv", PHONES);
     place.build("phones.csv --raw-value phone -o phones.privet");
     let served = Served::start(&place, "phones.privet --no-cache");
-    assert_snapshot!(get(&place, &served, "--index 0 -i 2 --json"), @"");
-    assert_snapshot!(get(&place, &served, "--index 2"), @"");
-    assert_snapshot!(get(&place, &served, "--index 3"), @"");
-    assert_snapshot!(get(&place, &served, "--key ada"), @"");
+    assert_snapshot!(get(&place, &served, "--index 0 -i 2 --json"), @r#"
+    [exit 0]
+    [stdout]
+    {"index":0,"found":true,"text":"555-1"}
+    {"index":2,"found":true,"text":"5,5"}
+    "#);
+    assert_snapshot!(get(&place, &served, "--index 2"), @r#"
+    [exit 0]
+    [stdout]
+    5,5
+    "#);
+    assert_snapshot!(get(&place, &served, "--index 3"), @r#"
+    [exit 2]
+    [stderr]
+    privet: there is no record with that index: the table has 3 records, numbered from 0
+    "#);
+    assert_snapshot!(get(&place, &served, "--key ada"), @r#"
+    [exit 2]
+    [stderr]
+    privet: the table has no keys: look up by index
+    "#);
 }
 
 #[test]
 fn a_table_by_key_has_no_row_numbers() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --no-cache");
-    assert_snapshot!(get(&place, &served, "--index 0"), @"");
+    assert_snapshot!(get(&place, &served, "--index 0"), @r#"
+    [exit 2]
+    [stderr]
+    privet: the table is looked up by key, not by index
+    "#);
 }
 
 #[test]
@@ -53,18 +111,48 @@ fn one_of_several_tables_must_be_named() {
     let place = Place::with_phones();
     place.build("phones.csv --key phone -o names.privet");
     let served = Served::start(&place, "phones.privet names.privet --no-cache");
-    assert_snapshot!(get(&place, &served, "--table names -k 555-2"), @"");
-    assert_snapshot!(get(&place, &served, "--table phones -k bob"), @"");
-    assert_snapshot!(get(&place, &served, "-k bob"), @"");
-    assert_snapshot!(get(&place, &served, "--table faces -k bob"), @"");
+    assert_snapshot!(get(&place, &served, "--table names -k 555-2"), @r#"
+    [exit 0]
+    [stdout]
+    {"name":"bob","floor":"4"}
+    "#);
+    assert_snapshot!(get(&place, &served, "--table phones -k bob"), @r#"
+    [exit 0]
+    [stdout]
+    {"phone":"555-2","floor":"4"}
+    "#);
+    assert_snapshot!(get(&place, &served, "-k bob"), @r#"
+    [exit 2]
+    [stderr]
+    privet: the server has several tables, choose one by name: phones, names
+    "#);
+    assert_snapshot!(get(&place, &served, "--table faces -k bob"), @r#"
+    [exit 2]
+    [stderr]
+    privet: the server has no table called "faces"; it has: phones, names
+    "#);
 }
 
 #[test]
 fn the_hint_is_fetched_once_and_kept() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --no-cache");
-    assert_snapshot!(get(&place, &served, "-k ada -v --state state"), @"");
-    assert_snapshot!(get(&place, &served, "-k ada -v --state state"), @"");
+    assert_snapshot!(get(&place, &served, "-k ada -v --state state"), @r#"
+    [exit 0]
+    [stdout]
+    {"phone":"555-1","floor":"3"}
+    [stderr]
+    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme simplepir; server privet [VERSION]
+    privet: ready after [TIME] (152.09 KiB fetched); 1 lookups, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada -v --state state"), @r#"
+    [exit 0]
+    [stdout]
+    {"phone":"555-1","floor":"3"}
+    [stderr]
+    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme simplepir; server privet [VERSION]
+    privet: ready after [TIME] (0 B fetched); 1 lookups, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
+    "#);
     assert!(place.path("state").is_dir() && !place.path(".local").exists());
     assert_eq!(get(&place, &served, "-k ada").code(), 0);
     assert!(place.path(".local/state/privet").is_dir());
@@ -95,8 +183,18 @@ fn a_damaged_hint_is_fetched_again() {
         }
     }
     assert_eq!(damaged, 1);
-    assert_snapshot!(get(&place, &served, "-k ada --state state"), @"");
-    assert_snapshot!(get(&place, &served, "-k ada --state state"), @"");
+    assert_snapshot!(get(&place, &served, "-k ada --state state"), @r#"
+    [exit 2]
+    [stderr]
+    privet: state/tables/[ID]/hint-[ID].part: it was damaged after it was written; it is set aside and will be fetched again next time
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada --state state"), @r#"
+    [exit 0]
+    [stdout]
+    {"phone":"555-1","floor":"3"}
+    [stderr]
+    privet: a stored hint was found damaged; it will be fetched again
+    "#);
 }
 
 #[test]
@@ -109,9 +207,21 @@ fn a_changed_table_is_refused_until_accepted() {
     place.write("phones.csv", "name,phone\nada,1\n");
     place.build("phones.csv --key name -o phones.privet");
     let served = Served::start_at(&place, &address, "phones.privet --no-cache");
-    assert_snapshot!(get(&place, &served, "-k ada"), @"");
-    assert_snapshot!(get(&place, &served, "-k ada --accept-new-table"), @"");
-    assert_snapshot!(get(&place, &served, "-k ada"), @"");
+    assert_snapshot!(get(&place, &served, "-k ada"), @r#"
+    [exit 4]
+    [stderr]
+    privet: table phones of server 0 is another table than before (id [ID] then, [ID] now); nothing was asked. If you expected this change, accept the new table (--accept-new-table)
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada --accept-new-table"), @r#"
+    [exit 0]
+    [stdout]
+    {"phone":"1"}
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada"), @r#"
+    [exit 0]
+    [stdout]
+    {"phone":"1"}
+    "#);
 }
 
 #[test]
@@ -122,11 +232,34 @@ fn a_certificate_may_be_trusted_by_file() {
     place.write("key.pem", certified.signing_key.serialize_pem());
     let served =
         Served::start(&place, "phones.privet --no-cache --tls-cert cert.pem --tls-key key.pem");
-    assert_snapshot!(served.announcement, @"");
-    assert_snapshot!(get(&place, &served, "-k ada --ca-file cert.pem"), @"");
-    assert_snapshot!(get(&place, &served, "-k ada"), @"");
-    assert_snapshot!(get(&place, &served, "-k ada --ca-file key.pem"), @"");
-    assert_snapshot!(get(&place, &served, "-k ada --ca-file missing.pem"), @"");
+    assert_snapshot!(served.announcement, @r#"
+    table phones: 3 records of 38 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
+    listening at https://127.0.0.1:[PORT]
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada --ca-file cert.pem"), @r#"
+    [exit 0]
+    [stdout]
+    {"phone":"555-1","floor":"3"}
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada"), @r#"
+    [exit 4]
+    [stderr]
+    privet: the certificate of https://127.0.0.1:[PORT] is not to be trusted (UnknownIssuer); if the server uses a certificate of its own, name its authority's file (--ca-file)
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada --ca-file key.pem"), @r#"
+    [exit 2]
+    [stderr]
+    privet: key.pem holds no certificate in PEM form
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada --ca-file missing.pem"), @r#"
+    [exit 2]
+    [stderr]
+    privet: cannot read missing.pem: No such file or directory (os error 2)
+    "#);
     let plain = format!("get http://{} -k ada", served.address());
-    assert_snapshot!(place.run(&plain), @"");
+    assert_snapshot!(place.run(&plain), @r#"
+    [exit 3]
+    [stderr]
+    privet: http://127.0.0.1:[PORT] does not speak gRPC ([HOW IT BROKE OFF]); check that the address and port are those of a Privet server, and whether it is http:// or https:// there; a server at its limit of connections looks the same
+    "#);
 }

@@ -6,58 +6,317 @@ use insta::assert_snapshot;
 #[test]
 fn the_command_explains_itself() {
     let place = Place::new();
-    assert_snapshot!(place.run("--help"), @"");
-    assert_snapshot!(place.run("--version"), @"");
+    assert_snapshot!(place.run("--help"), @r#"
+    [exit 0]
+    [stdout]
+    Privet: look records up in somebody else's table without the server learning which
+
+    Usage: privet <COMMAND>
+
+    Commands:
+      build    Turn a CSV, JSON Lines or Parquet file into a table that can be served
+      inspect  Show what a table file holds, and check that it is whole
+      serve    Serve tables over the network
+      get      Look records up without the server learning which
+      demo     Show the whole thing in one process: a table, a server, lookups, and what the server saw
+      bench    Measure a scheme on this machine; every record received is compared with the table
+      doctor   Say what this machine offers and what to do about what is missing
+      help     Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 integrity.
+    "#);
+    assert_snapshot!(place.run("--version"), @r#"
+    [exit 0]
+    [stdout]
+    privet [VERSION]
+    "#);
 }
 
 #[test]
 fn build_explains_itself() {
-    assert_snapshot!(Place::new().run("build --help"), @"");
+    assert_snapshot!(Place::new().run("build --help"), @r#"
+    [exit 0]
+    [stdout]
+    Turn a CSV, JSON Lines or Parquet file into a table that can be served
+
+    Usage: privet build [OPTIONS] --output <FILE> <INPUT>
+
+    Arguments:
+      <INPUT>
+              The file to read; `-` for standard input (needs --format)
+
+    Options:
+          --key <COLUMN>
+              Column that holds the key; without it, records are numbered by row from 0
+
+          --value <COLUMN,…>
+              Columns that make up the value, as compact JSON; default: all but the key
+
+          --raw-value <COLUMN>
+              Store the bytes of this one column as the value, instead of JSON
+
+          --max-value <BYTES>
+              Refuse values longer than this many bytes
+
+          --on-duplicate <ON_DUPLICATE>
+              What to do when a key appears twice
+
+              Possible values:
+              - error: Stop and name the key and its lines
+              - first: Keep the first row
+              - last:  Keep the last row
+
+              [default: error]
+
+          --format <FORMAT>
+              Format of the input; default: by its extension
+
+              Possible values:
+              - csv
+              - jsonl:   JSON Lines: one object on each line
+              - parquet
+
+      -o, --output <FILE>
+              The table file to write
+
+          --json
+              Print the report as JSON
+
+      -h, --help
+              Print help (see a summary with '-h')
+    "#);
 }
 
 #[test]
 fn inspect_explains_itself() {
-    assert_snapshot!(Place::new().run("inspect --help"), @"");
+    assert_snapshot!(Place::new().run("inspect --help"), @r#"
+    [exit 0]
+    [stdout]
+    Show what a table file holds, and check that it is whole
+
+    Usage: privet inspect [OPTIONS] <FILE>
+
+    Arguments:
+      <FILE>  The table file
+
+    Options:
+          --verify  Read the whole file and check its digest
+          --json    Print as JSON
+      -h, --help    Print help
+    "#);
 }
 
 #[test]
 fn serve_explains_itself() {
-    assert_snapshot!(Place::new().run("serve --help"), @"");
+    assert_snapshot!(Place::new().run("serve --help"), @r#"
+    [exit 0]
+    [stdout]
+    Serve tables over the network
+
+    Usage: privet serve [OPTIONS] <[NAME=]FILE>...
+
+    Arguments:
+      <[NAME=]FILE>...  Table files. A table is named after its file, without the extension; NAME=FILE
+                        chooses another name
+
+    Options:
+          --scheme <SCHEME>        The scheme to answer with: `auto`, or one of: simplepir [default:
+                                   auto]
+          --listen <ADDR>          Address to listen on [default: 127.0.0.1:7700]
+          --metrics-listen <ADDR>  Second address, for /metrics (Prometheus) and /healthz
+          --tls-cert <FILE>        Certificate chain in PEM; with --tls-key
+          --tls-key <FILE>         Private key in PEM; with --tls-cert
+          --insecure               Allow plaintext on an address that is not loopback
+          --threads <THREADS>      Threads that share each pass over a table; default: all cores
+          --batch-window <MS>      Collect concurrent queries for at most this long before a pass, in
+                                   milliseconds [default: 2]
+          --max-batch <N>          Most queries answered in one pass [default: 16]
+          --max-connections <N>    Most connections at once [default: 4096]
+          --cache <DIR>            Where precomputed hints are kept between starts; default: the user's
+                                   cache directory
+          --no-cache               Keep precomputed hints in memory only
+          --log-json               Log as JSON lines
+          --kernel <KERNEL>        Instruction set to compute with: portable, avx2 or avx512; default:
+                                   the best there is
+      -h, --help                   Print help
+    "#);
 }
 
 #[test]
 fn get_explains_itself() {
-    assert_snapshot!(Place::new().run("get --help"), @"");
+    assert_snapshot!(Place::new().run("get --help"), @r#"
+    [exit 0]
+    [stdout]
+    Look records up without the server learning which
+
+    Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>
+
+    Arguments:
+      <URL>  Address of the server, such as http://127.0.0.1:7700
+
+    Options:
+      -k, --key <KEY>         A key to look up; may be repeated
+      -i, --index <N>         A record to look up by its number, from 0; may be repeated
+          --keys-from <FILE>  Look up every line of this file; `-` for standard input
+          --table <NAME>      The table to look in, if the server has several
+          --state <DIR>       Where hints are kept between calls; default: the user's state directory
+          --ca-file <FILE>    Certificates to trust for https besides the system's, in PEM
+          --accept-new-table  Accept that the table at this address is another one than at first use
+          --json              Print one JSON object for each lookup
+      -v, --verbose           Say on standard error what was sent and received, and how long it took
+      -h, --help              Print help
+    "#);
 }
 
 #[test]
 fn demo_explains_itself() {
-    assert_snapshot!(Place::new().run("demo --help"), @"");
+    assert_snapshot!(Place::new().run("demo --help"), @r#"
+    [exit 0]
+    [stdout]
+    Show the whole thing in one process: a table, a server, lookups, and what the server saw
+
+    Usage: privet demo [OPTIONS]
+
+    Options:
+          --entries <ENTRIES>  Entries in the demonstration's table [default: 200000]
+      -h, --help               Print help
+    "#);
 }
 
 #[test]
 fn bench_explains_itself() {
-    assert_snapshot!(Place::new().run("bench --help"), @"");
+    assert_snapshot!(Place::new().run("bench --help"), @r#"
+    [exit 0]
+    [stdout]
+    Measure a scheme on this machine; every record received is compared with the table
+
+    Usage: privet bench [OPTIONS] --records <N> --record-len <B>
+
+    Options:
+          --scheme <SCHEME>  The scheme to measure: simplepir [default: simplepir]
+          --records <N>      Records in the table, such as 1000000 or 2^20
+          --record-len <B>   Bytes in a record
+          --queries <Q>      Queries to measure, rounded up to whole batches [default: 16]
+          --batch <K>        Queries answered in one pass [default: 1]
+          --threads <T>      Threads of the server; default: all cores
+          --seed <X>         Seed of the table's bytes and of the choice of records (never of secrets)
+                             [default: 1]
+          --json             Print one JSON object
+          --kernel <KERNEL>  Instruction set to compute with: portable, avx2 or avx512; default: the
+                             best there is
+      -h, --help             Print help
+    "#);
 }
 
 #[test]
 fn doctor_explains_itself() {
-    assert_snapshot!(Place::new().run("doctor --help"), @"");
+    assert_snapshot!(Place::new().run("doctor --help"), @r#"
+    [exit 0]
+    [stdout]
+    Say what this machine offers and what to do about what is missing
+
+    Usage: privet doctor [OPTIONS]
+
+    Options:
+          --json  Print as JSON
+      -h, --help  Print help
+    "#);
 }
 
 #[test]
 fn mistakes_end_with_2_and_say_what_would_be_right() {
     let place = Place::new();
     assert_eq!(place.run("").code(), 2);
-    assert_snapshot!(place.run("gte"), @"");
-    assert_snapshot!(place.run("inspect --verfy x"), @"");
-    assert_snapshot!(place.run("get http://127.0.0.1:7700"), @"");
-    assert_snapshot!(place.run("serve"), @"");
-    assert_snapshot!(place.run("serve x --tls-cert cert.pem"), @"");
-    assert_snapshot!(place.run("serve x --scheme onion"), @"");
-    assert_snapshot!(place.run("serve x --listen localhost"), @"");
-    assert_snapshot!(place.run("serve x --batch-window 5000"), @"");
-    assert_snapshot!(place.run("build x -o y --value a --raw-value b"), @"");
-    assert_snapshot!(place.run("build x -o y --max-value 2^64"), @"");
+    assert_snapshot!(place.run("gte"), @r#"
+    [exit 2]
+    [stderr]
+    error: unrecognized subcommand 'gte'
+
+    Usage: privet <COMMAND>
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("inspect --verfy x"), @r#"
+    [exit 2]
+    [stderr]
+    error: unexpected argument '--verfy' found
+
+      tip: a similar argument exists: '--verify'
+
+    Usage: privet inspect --verify <FILE>
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("get http://127.0.0.1:7700"), @r#"
+    [exit 2]
+    [stderr]
+    error: the following required arguments were not provided:
+      <--key <KEY>|--index <N>|--keys-from <FILE>>
+
+    Usage: privet get <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("serve"), @r#"
+    [exit 2]
+    [stderr]
+    error: the following required arguments were not provided:
+      <[NAME=]FILE>...
+
+    Usage: privet serve <[NAME=]FILE>...
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("serve x --tls-cert cert.pem"), @r#"
+    [exit 2]
+    [stderr]
+    error: the following required arguments were not provided:
+      --tls-key <FILE>
+
+    Usage: privet serve --tls-cert <FILE> --tls-key <FILE> <[NAME=]FILE>...
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("serve x --scheme onion"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("serve x --listen localhost"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value 'localhost' for '--listen <ADDR>': an IP address and a port are expected, such as 127.0.0.1:7700 or [::]:7700
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("serve x --batch-window 5000"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value '5000' for '--batch-window <MS>': a number of milliseconds from 0 to 1000 is expected
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("build x -o y --value a --raw-value b"), @r#"
+    [exit 2]
+    [stderr]
+    error: the argument '--value <COLUMN,…>' cannot be used with '--raw-value <COLUMN>'
+
+    Usage: privet build --output <FILE> --value <COLUMN,…> <INPUT>
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("build x -o y --max-value 2^64"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value '2^64' for '--max-value <BYTES>': "2^64" is no positive whole number such as 1000000 or 2^20
+
+    For more information, try '--help'.
+    "#);
     assert_eq!(place.files(), Vec::<String>::new());
 }

@@ -6,8 +6,28 @@ use insta::assert_snapshot;
 #[test]
 fn a_table_is_described() {
     let place = Place::with_phones();
-    assert_snapshot!(place.run("inspect phones.privet"), @"");
-    assert_snapshot!(place.run("inspect phones.privet --json --verify"), @"");
+    assert_snapshot!(place.run("inspect phones.privet"), @r#"
+    [exit 0]
+    [stdout]
+    phones.privet
+      table id               [ID]
+      epoch                  0
+      records                3 of 38 B
+      key map                buckets, 3 keys from column "name"
+      load                   97.4 %
+      stash                  0 values, 0 B
+      value                  json: all other columns
+      record layout          80 B
+      file size              4.11 KiB
+      digest                 [DIGEST]
+      created by             privet [VERSION]
+      verified               header and layout only; --verify reads everything
+    "#);
+    assert_snapshot!(place.run("inspect phones.privet --json --verify"), @r#"
+    [exit 0]
+    [stdout]
+    {"file":"phones.privet","file_bytes":4210,"table_id":"[ID]","epoch":0,"records":3,"record_len":38,"key_column":"name","value":"json","value_columns":[],"keys":3,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"digest":"[DIGEST]","created_by":"privet [VERSION]","verified":true}
+    "#);
 }
 
 #[test]
@@ -15,7 +35,21 @@ fn an_index_table_is_described_and_verified() {
     let place = Place::new();
     place.write("phones.csv", PHONES);
     place.build("phones.csv --raw-value phone -o phones.privet");
-    assert_snapshot!(place.run("inspect phones.privet --verify"), @"");
+    assert_snapshot!(place.run("inspect phones.privet --verify"), @r#"
+    [exit 0]
+    [stdout]
+    phones.privet
+      table id               [ID]
+      epoch                  0
+      records                3 of 6 B
+      key map                none: records are looked up by number
+      value                  raw: phone
+      record layout          4 B
+      file size              4.02 KiB
+      digest                 [DIGEST]
+      created by             privet [VERSION]
+      verified               yes, every byte
+    "#);
 }
 
 #[test]
@@ -23,9 +57,17 @@ fn a_truncated_file_is_refused() {
     let place = Place::with_phones();
     let bytes = std::fs::read(place.path("phones.privet")).unwrap();
     place.write("short.privet", &bytes[..bytes.len() - 1]);
-    assert_snapshot!(place.run("inspect short.privet"), @"");
+    assert_snapshot!(place.run("inspect short.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: short.privet: the snapshot file is damaged or incomplete: it should have 4210 bytes and has 4209; build it again, or copy it again from where it is whole
+    "#);
     place.write("shorter.privet", &bytes[..20]);
-    assert_snapshot!(place.run("inspect shorter.privet"), @"");
+    assert_snapshot!(place.run("inspect shorter.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: shorter.privet: the snapshot file is damaged or incomplete: it ends within its header; build it again, or copy it again from where it is whole
+    "#);
 }
 
 #[test]
@@ -35,7 +77,11 @@ fn a_damaged_record_is_found_by_reading_everything() {
     *bytes.last_mut().unwrap() ^= 1;
     place.write("damaged.privet", bytes);
     assert_eq!(place.run("inspect damaged.privet").code(), 0);
-    assert_snapshot!(place.run("inspect damaged.privet --verify"), @"");
+    assert_snapshot!(place.run("inspect damaged.privet --verify"), @r#"
+    [exit 2]
+    [stderr]
+    privet: damaged.privet: the snapshot file is damaged or incomplete: the digest of its records does not match; build it again, or copy it again from where it is whole
+    "#);
 }
 
 #[test]
@@ -44,15 +90,35 @@ fn a_damaged_header_is_found_at_once() {
     let mut bytes = std::fs::read(place.path("phones.privet")).unwrap();
     bytes[60] ^= 1;
     place.write("damaged.privet", bytes);
-    assert_snapshot!(place.run("inspect damaged.privet"), @"");
+    assert_snapshot!(place.run("inspect damaged.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: damaged.privet: the snapshot file is damaged or incomplete: the checksum of its header does not match; build it again, or copy it again from where it is whole
+    "#);
 }
 
 #[test]
 fn other_files_are_refused() {
     let place = Place::with_phones();
     place.write("empty.privet", "");
-    assert_snapshot!(place.run("inspect phones.csv"), @"");
-    assert_snapshot!(place.run("inspect empty.privet"), @"");
-    assert_snapshot!(place.run("inspect missing.privet"), @"");
-    assert_snapshot!(place.run("inspect ."), @"");
+    assert_snapshot!(place.run("inspect phones.csv"), @r#"
+    [exit 2]
+    [stderr]
+    privet: phones.csv: this is no Privet snapshot file; build one with `privet build`
+    "#);
+    assert_snapshot!(place.run("inspect empty.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: empty.privet: the snapshot file is damaged or incomplete: it ends within its first bytes; build it again, or copy it again from where it is whole
+    "#);
+    assert_snapshot!(place.run("inspect missing.privet"), @r#"
+    [exit 3]
+    [stderr]
+    privet: cannot open missing.privet: No such file or directory (os error 2); build it with `privet build`
+    "#);
+    assert_snapshot!(place.run("inspect ."), @r#"
+    [exit 3]
+    [stderr]
+    privet: cannot map .: not a regular file
+    "#);
 }

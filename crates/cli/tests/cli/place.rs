@@ -4,7 +4,7 @@ use insta::Settings;
 use insta::internals::SettingsBindDropGuard;
 use std::fmt;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A phone book of three entries.
@@ -18,7 +18,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), _placeholders: placeholders() }
+        let directory = tempfile::tempdir().unwrap();
+        let _placeholders = placeholders(directory.path());
+        Self { directory, _placeholders }
     }
 
     /// A place that holds the phone book as `phones.csv`, and its table by name as `phones.privet`.
@@ -98,6 +100,13 @@ impl Run {
         std::str::from_utf8(&self.0.stderr).unwrap()
     }
 
+    /// The exit code and the error, without what a server logged before.
+    pub(crate) fn refusal(&self) -> String {
+        assert_eq!(self.stdout(), "", "{self}");
+        let log_len = self.stderr().find("privet: ").unwrap();
+        format!("[exit {}]\n{}", self.code(), &self.stderr()[log_len..])
+    }
+
     /// Standard output, which must be JSON, of a run that succeeded and said nothing else.
     pub(crate) fn json(&self) -> serde_json::Value {
         assert_eq!((self.code(), self.stderr()), (0, ""), "{self}");
@@ -120,14 +129,21 @@ impl fmt::Display for Run {
     }
 }
 
-/// Until the guard is dropped, snapshots taken on this thread show placeholders for digests, table ids, ports, times and the version.
-fn placeholders() -> SettingsBindDropGuard {
+/// Until the guard is dropped, snapshots taken on this thread show placeholders for digests, table ids, ports, times and other things that differ between runs.
+fn placeholders(directory: &Path) -> SettingsBindDropGuard {
     let mut settings = Settings::clone_current();
+    // Lines are filled up with spaces by whoever lays out the help texts.
+    settings.add_filter("(?m) +$", "");
+    settings.add_filter(&directory.to_str().unwrap().replace('.', r"\."), "[DIRECTORY]");
+    settings.add_filter(r"\.privet-\w+\.partial", "[TEMPORARY]");
     settings.add_filter("[0-9a-f]{64}", "[DIGEST]");
     settings.add_filter("[0-9a-f]{32}", "[ID]");
-    settings.add_filter(r"127\.0\.0\.1:\d+", "127.0.0.1:[PORT]");
+    // The system's choice of a port has five digits; those in help texts have four.
+    settings.add_filter(r"127\.0\.0\.1:\d{5}", "127.0.0.1:[PORT]");
     settings.add_filter(r"\b\d+(\.\d+)? (ms|µs|s)\b", "[TIME]");
     settings.add_filter(r#""seconds":[0-9.e-]+"#, r#""seconds":[TIME]"#);
     settings.add_filter(&env!("CARGO_PKG_VERSION").replace('.', r"\."), "[VERSION]");
+    // How a connection breaks off depends on which side is faster.
+    settings.add_filter(r"\((transport error|connection error)[^)]*\)", "([HOW IT BROKE OFF])");
     settings.bind_to_scope()
 }

@@ -7,8 +7,14 @@ use insta::assert_snapshot;
 #[test]
 fn a_server_announces_its_tables_and_stops_when_asked_to() {
     let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet second=phones.privet --no-cache --threads 1");
-    assert_snapshot!(served.announcement, @"");
+    place.build("phones.csv -o numbered.privet");
+    let served =
+        Served::start(&place, "phones.privet second=numbered.privet --no-cache --threads 1");
+    assert_snapshot!(served.announcement, @r#"
+    table phones: 3 records of 38 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
+    table second: 3 records of 43 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
+    listening at http://127.0.0.1:[PORT]
+    "#);
     assert_eq!(served.terminate(), Some(0));
     assert!(!place.path(".cache").exists());
 }
@@ -33,7 +39,7 @@ fn a_restart_takes_the_hint_from_the_cache_and_a_damaged_entry_is_made_again() {
         }
         std::fs::write(&path, bytes).unwrap();
     }
-    assert_eq!(origin(), "computed");
+    assert_eq!(origin(), "rebuilt");
     assert_eq!(origin(), "cached");
 }
 
@@ -41,19 +47,39 @@ fn a_restart_takes_the_hint_from_the_cache_and_a_damaged_entry_is_made_again() {
 fn health_and_metrics_are_on_the_second_port() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --no-cache --metrics-listen 127.0.0.1:0");
-    assert_snapshot!(served.announcement, @"");
-    assert_snapshot!(http_get(served.metrics_address(), "/healthz").0, @"");
-    let looked_up = place.run(&format!("get {} -k ada -k nobody", served.url));
+    assert_snapshot!(served.announcement, @r#"
+    table phones: 3 records of 38 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
+    metrics at http://127.0.0.1:[PORT]/metrics, health at http://127.0.0.1:[PORT]/healthz
+    listening at http://127.0.0.1:[PORT]
+    "#);
+    assert_snapshot!(http_get(served.metrics_address(), "/healthz").0, @"HTTP/1.1 200 OK");
+    let looked_up = place.run(&format!("get {} -k bob -k nobody", served.url));
     assert_eq!(looked_up.code(), 1, "{looked_up}");
     let (status, metrics) = http_get(served.metrics_address(), "/metrics");
-    assert_snapshot!(status, @"");
-    assert_snapshot!(http_get(served.metrics_address(), "/elsewhere").0, @"");
+    assert_snapshot!(status, @"HTTP/1.1 200 OK");
+    assert_snapshot!(http_get(served.metrics_address(), "/elsewhere").0, @"HTTP/1.1 404 Not Found");
     let mut names: Vec<&str> =
         metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
     names.sort_unstable();
-    assert_snapshot!(names.join("\n"), @"");
+    assert_snapshot!(names.join("\n"), @r#"
+    privet_answer_seconds histogram
+    privet_batch_size histogram
+    privet_build info
+    privet_connections gauge
+    privet_hints counter
+    privet_queries_answered counter
+    privet_queue_depth gauge
+    privet_request_bytes counter
+    privet_request_seconds histogram
+    privet_requests counter
+    privet_response_bytes counter
+    privet_table gauge
+    privet_table_epoch gauge
+    privet_table_record_len gauge
+    privet_table_records gauge
+    "#);
     let log = std::fs::read_to_string(place.path("server.log")).unwrap();
-    for secret in ["ada", "nobody", "555"] {
+    for secret in ["bob", "nobody", "555-2"] {
         assert!(!metrics.contains(secret) && !log.contains(secret), "{secret}:\n{metrics}\n{log}");
     }
 }
@@ -74,18 +100,36 @@ fn logs_may_be_json() {
 #[test]
 fn what_cannot_be_served_is_refused() {
     let place = Place::with_phones();
-    assert_snapshot!(place.run("serve missing.privet"), @"");
-    assert_snapshot!(place.run("serve phones.csv"), @"");
-    assert_snapshot!(place.run("serve phones.privet phones.privet --no-cache --listen 127.0.0.1:0"), @"");
-    assert_snapshot!(place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --tls-cert no.pem --tls-key no.pem"), @"");
+    assert_snapshot!(place.run("serve missing.privet").refusal(), @r#"
+    [exit 3]
+    privet: cannot open missing.privet: No such file or directory (os error 2); build it with `privet build`
+    "#);
+    assert_snapshot!(place.run("serve phones.csv").refusal(), @r#"
+    [exit 2]
+    privet: phones.csv: this is no Privet snapshot file; build one with `privet build`
+    "#);
+    assert_snapshot!(place.run("serve phones.privet phones.privet --no-cache --listen 127.0.0.1:0").refusal(), @r#"
+    [exit 2]
+    privet: two tables are named phones
+    "#);
+    assert_snapshot!(place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --tls-cert no.pem --tls-key no.pem").refusal(), @r#"
+    [exit 2]
+    privet: the certificate file no.pem cannot be read: No such file or directory (os error 2)
+    "#);
     place.write("no.pem", "no certificate\n");
-    assert_snapshot!(place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --tls-cert no.pem --tls-key no.pem"), @"");
+    assert_snapshot!(place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --tls-cert no.pem --tls-key no.pem").refusal(), @r#"
+    [exit 2]
+    privet: no.pem holds no certificate in PEM form
+    "#);
 }
 
 #[test]
 fn plaintext_is_refused_off_loopback() {
     let place = Place::with_phones();
-    assert_snapshot!(place.run("serve phones.privet --no-cache --listen 0.0.0.0:0"), @"");
+    assert_snapshot!(place.run("serve phones.privet --no-cache --listen 0.0.0.0:0").refusal(), @r#"
+    [exit 2]
+    privet: 0.0.0.0:0 can be reached from other machines, and without TLS whoever is on the way sees which table is asked and can change answers: give a certificate and key (--tls-cert, --tls-key), listen on 127.0.0.1, or accept plaintext with --insecure
+    "#);
 }
 
 #[test]
@@ -94,5 +138,8 @@ fn an_address_in_use_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let run = place
         .run(&format!("serve phones.privet --no-cache --listen {}", taken.local_addr().unwrap()));
-    assert_snapshot!(format!("{}\n{}", run.code(), run.stderr().lines().last().unwrap()), @"");
+    assert_snapshot!(run.refusal(), @r#"
+    [exit 3]
+    privet: cannot listen on 127.0.0.1:[PORT]: Address already in use (os error 98); another program listens there: stop it or choose another port
+    "#);
 }

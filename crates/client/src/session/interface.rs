@@ -214,6 +214,14 @@ pub enum Persist {
         /// The record, for [`Receipt::append`](privet_schemes::reservation::Receipt::append).
         record: Vec<u8>,
     },
+    /// The state change that completes a lookup whose journal record was written before. Nothing waits for it; until it is durable, a restart finds the
+    /// lookup unfinished.
+    Completion {
+        /// Of which lookup.
+        lookup: LookupId,
+        /// The change.
+        change: Vec<u8>,
+    },
 }
 
 /// The table that a session looks things up in, and how.

@@ -142,7 +142,7 @@ impl TableClient {
     }
 
     pub(crate) fn recover(&mut self, pending: Pending, response: &AnswerResponse) -> Vec<u8> {
-        self.scheme.recover(pending, &[&response.answer]).unwrap().to_vec()
+        self.scheme.recover(pending, &[&response.answer]).unwrap().record.to_vec()
     }
 
     /// Looks one record up and compares it with what `table` with the same id put there.

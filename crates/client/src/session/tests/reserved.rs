@@ -3,7 +3,8 @@
 use super::world::*;
 use crate::session::*;
 use privet_core::{RecordIndex, SecretRng};
-use privet_schemes::contract::{Record, Reserved};
+use privet_schemes::contract::Reserved;
+use privet_schemes::registry::Recovered;
 use privet_schemes::reservation::{Pending, Reservation, Sendable};
 
 const RECORD_LEN: usize = 4;
@@ -28,8 +29,9 @@ impl ErasedClient for Toy {
         Ok(Prepared::Reserved(Reservation::new(reserved, Vec::clone)))
     }
 
-    fn recover(&mut self, _: Pending, answers: &[&[u8]]) -> Result<Record> {
-        Ok(Zeroizing::new(answers[0].iter().zip(answers[1]).map(|(a, b)| a ^ b).collect()))
+    fn recover(&mut self, _: Pending, answers: &[&[u8]]) -> Result<Recovered> {
+        let record = answers[0].iter().zip(answers[1]).map(|(a, b)| a ^ b).collect();
+        Ok(Recovered { record: Zeroizing::new(record), completion: Some(answers[0].to_vec()) })
     }
 }
 
@@ -72,6 +74,10 @@ fn no_query_is_sent_before_its_record_is_durable() {
         assert_eq!(world.found(Target::index(index)), expected(index as u8));
     }
     assert_eq!(world.journal.len(), 3);
+    // Each lookup is completed in turn, after its own record and before the next.
+    let completions =
+        [(1, vec![7; RECORD_LEN]), (2, vec![7; RECORD_LEN]), (3, vec![9; RECORD_LEN])];
+    assert_eq!(world.completions, completions);
     for (sent_before, record) in &world.journal {
         let (_, sendable) = Sendable::from_journal(record).unwrap();
         let after: Vec<_> = world.sent[*sent_before..].iter().take(2).collect();

@@ -202,6 +202,8 @@ pub(super) struct World {
     /// Journal records, in order, with how much had been sent before each.
     pub(super) journal: Vec<(usize, Vec<u8>)>,
     pub(super) journal_breaks: bool,
+    /// State changes that completed lookups, with how many journal records there were before each.
+    pub(super) completions: Vec<(usize, Vec<u8>)>,
     pub(super) fate: Decide,
     pub(super) falsify: Falsify,
     pub(super) events: Vec<String>,
@@ -252,6 +254,7 @@ impl World {
             sent: Vec::new(),
             journal: Vec::new(),
             journal_breaks: false,
+            completions: Vec::new(),
             fate: Box::new(|_, _| Fate::Arrives),
             falsify: Box::new(|_, responses| responses),
             events: Vec::new(),
@@ -337,6 +340,9 @@ impl World {
                     Ok(receipt) => self.session.handle_persisted(lookup, receipt, self.now),
                     Err(error) => self.session.handle_not_persisted(lookup, error),
                 }
+            }
+            Output::Persist(Persist::Completion { change, .. }) => {
+                self.completions.push((self.journal.len(), change));
             }
             Output::Event(event) => self.event(event),
         }
