@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tonic::codegen::http::Uri;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 /// A host that does not answer at all is given up after this long.
@@ -240,13 +241,25 @@ fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
 
 /// The address without a slash at its end, so that one server has one spelling.
 pub(crate) fn checked_url(url: &str) -> Result<String> {
-    let url = url.trim_end_matches('/');
-    if url.starts_with("http://") || url.starts_with("https://") {
-        return Ok(url.to_owned());
+    let trimmed = url.trim_end_matches('/');
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return Err(Error::api_misuse(format!(
+            "an address begins with http:// or https://, this one does not: {url}"
+        )));
     }
-    Err(Error::api_misuse(format!(
-        "an address begins with http:// or https://, this one does not: {url}"
-    )))
+    let parsed: Option<Uri> = trimmed.parse().ok();
+    let authority = parsed.as_ref().and_then(Uri::authority);
+    // A port that is no number would otherwise be replaced by the default one.
+    let whole = authority.is_some_and(|authority| {
+        let host = authority.host();
+        !host.is_empty() && (authority.as_str().ends_with(host) || authority.port_u16().is_some())
+    });
+    if !whole {
+        return Err(Error::api_misuse(format!(
+            "this is no address of a server: {url}; it looks like http://host:port, with a port from 1 to 65535"
+        )));
+    }
+    Ok(trimmed.to_owned())
 }
 
 /// `endpoint` over TLS, with the system's authorities and those in `ca_file`. A machine without authorities of its own can do with the file alone.

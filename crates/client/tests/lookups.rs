@@ -242,7 +242,10 @@ async fn a_changed_table_is_refused_until_accepted() {
 async fn one_server_has_several_tables() {
     let (_server, url) = serve(vec![table("one", 1, 0), table("two", 2, 9)]).await;
     let error = Client::connect(options(&url), |_| {}).await.err().unwrap();
-    assert_eq!(error.message(), "the server has several tables, choose one by name: one, two");
+    assert_eq!(
+        error.message(),
+        "the server has several tables, choose one by name (--table): one, two"
+    );
     let mut chosen = options(&url);
     chosen.table = Some("two".to_owned());
     let client = Client::connect(chosen, |_| {}).await.unwrap();

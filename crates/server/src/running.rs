@@ -41,6 +41,7 @@ impl Server {
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if an address or memory cannot be had.
     pub async fn start(config: ServerConfig, tables: Vec<ServedTable>) -> Result<RunningServer> {
         config.check()?;
+        check_distinct(&tables)?;
         let tls = config.tls.as_ref().map(tls_acceptor).transpose()?;
         // Both addresses are taken first: that they are in use should not be found out after minutes of computing.
         let socket = bind(config.listen)?;
@@ -121,6 +122,27 @@ impl Server {
             finished: Some(finished),
         })
     }
+}
+
+/// Clients tell tables apart by name and by id. Looked at before the long work of making them ready.
+fn check_distinct(tables: &[ServedTable]) -> Result<()> {
+    for (place, table) in tables.iter().enumerate() {
+        for other in &tables[..place] {
+            if other.name == table.name {
+                return Err(Error::api_misuse(format!(
+                    "two tables are named {}; give one of them another name (NAME=FILE)",
+                    table.name
+                )));
+            }
+            if other.identity.id == table.identity.id {
+                return Err(Error::api_misuse(format!(
+                    "{} and {} are the same table, id {}; serve it once",
+                    other.name, table.name, table.identity.id
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A server at work. Dropping it shuts the server down, without waiting.

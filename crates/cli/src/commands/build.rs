@@ -133,7 +133,7 @@ impl Report {
                 page.entry(
                     "key map",
                     format!(
-                        "{kind}, {:.1} % full, {} for each client",
+                        "{kind}, {:.1} % full, {} downloaded by each client",
                         self.load * 100.0,
                         display::bytes(self.layout_bytes)
                     ),

@@ -91,7 +91,7 @@ fn records_are_found_by_number() {
     assert_snapshot!(get(&place, &served, "--key ada"), @r#"
     [exit 2]
     [stderr]
-    privet: the table has no keys: look up by index
+    privet: the table has no keys: look records up by number (--index)
     "#);
 }
 
@@ -102,7 +102,7 @@ fn a_table_by_key_has_no_row_numbers() {
     assert_snapshot!(get(&place, &served, "--index 0"), @r#"
     [exit 2]
     [stderr]
-    privet: the table is looked up by key, not by index
+    privet: the table is looked up by key (--key), not by number
     "#);
 }
 
@@ -124,7 +124,7 @@ fn one_of_several_tables_must_be_named() {
     assert_snapshot!(get(&place, &served, "-k bob"), @r#"
     [exit 2]
     [stderr]
-    privet: the server has several tables, choose one by name: phones, names
+    privet: the server has several tables, choose one by name (--table): phones, names
     "#);
     assert_snapshot!(get(&place, &served, "--table faces -k bob"), @r#"
     [exit 2]
@@ -210,7 +210,7 @@ fn a_changed_table_is_refused_until_accepted() {
     assert_snapshot!(get(&place, &served, "-k ada"), @r#"
     [exit 4]
     [stderr]
-    privet: table phones of server 0 is another table than before (id [ID] then, [ID] now); nothing was asked. If you expected this change, accept the new table (--accept-new-table)
+    privet: table phones is another table than before (id [ID] then, [ID] now); nothing was asked. If you expected this change, accept the new table (--accept-new-table)
     "#);
     assert_snapshot!(get(&place, &served, "-k ada --accept-new-table"), @r#"
     [exit 0]

@@ -112,7 +112,7 @@ fn other_files_are_refused() {
     privet: empty.privet: the snapshot file is damaged or incomplete: it ends within its first bytes; build it again, or copy it again from where it is whole
     "#);
     assert_snapshot!(place.run("inspect missing.privet"), @r#"
-    [exit 3]
+    [exit 2]
     [stderr]
     privet: cannot open missing.privet: No such file or directory (os error 2); build it with `privet build`
     "#);

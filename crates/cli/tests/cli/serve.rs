@@ -101,7 +101,7 @@ fn logs_may_be_json() {
 fn what_cannot_be_served_is_refused() {
     let place = Place::with_phones();
     assert_snapshot!(place.run("serve missing.privet").refusal(), @r#"
-    [exit 3]
+    [exit 2]
     privet: cannot open missing.privet: No such file or directory (os error 2); build it with `privet build`
     "#);
     assert_snapshot!(place.run("serve phones.csv").refusal(), @r#"
@@ -110,7 +110,7 @@ fn what_cannot_be_served_is_refused() {
     "#);
     assert_snapshot!(place.run("serve phones.privet phones.privet --no-cache --listen 127.0.0.1:0").refusal(), @r#"
     [exit 2]
-    privet: two tables are named phones
+    privet: two tables are named phones; give one of them another name (NAME=FILE)
     "#);
     assert_snapshot!(place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --tls-cert no.pem --tls-key no.pem").refusal(), @r#"
     [exit 2]

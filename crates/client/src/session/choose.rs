@@ -48,7 +48,7 @@ fn choose_table<'d>(
         (_, []) => Err(Error::api_misuse("the server serves no table")),
         (None, [only]) => Ok(only),
         (None, _) => Err(Error::api_misuse(format!(
-            "the server has several tables, choose one by name: {}",
+            "the server has several tables, choose one by name (--table): {}",
             names()
         ))),
         (Some(name), _) => description.table(name).ok_or_else(|| {
@@ -178,8 +178,14 @@ pub(super) fn check_pins(chosen: &ChosenTable, pins: &[KnownPin]) -> Result<()> 
         } else {
             "has another record layout or hint than before under the same version: the server may be showing different clients different ones".to_owned()
         };
+        // Which server matters only where there are several.
+        let at = if pins.iter().any(|known| known.server > 0) {
+            format!("of server {} ", server + 1)
+        } else {
+            String::new()
+        };
         return Err(Error::integrity(format!(
-            "table {} of server {server} {what}; nothing was asked. If you expected this change, accept the new table (--accept-new-table)",
+            "table {} {at}{what}; nothing was asked. If you expected this change, accept the new table (--accept-new-table)",
             chosen.name
         )));
     }

@@ -53,8 +53,8 @@ impl Records {
 
     fn other_way(&self) -> Error {
         Error::api_misuse(match self.layout {
-            RecordLayout::Index(_) => "the table has no keys: look up by index",
-            _ => "the table is looked up by key, not by index",
+            RecordLayout::Index(_) => "the table has no keys: look records up by number (--index)",
+            _ => "the table is looked up by key (--key), not by number",
         })
     }
 }

@@ -268,7 +268,7 @@ fn after_an_error_everything_is_as_it_was() {
     let output = place.path("no/such/directory/out.privet");
     let source = place.input("in.csv", "k,v\na,1\n");
     let error = build_table(&keyed("k"), source, &output, &mut |_| {}).expect_err("no directory");
-    assert_eq!(error.blame(), Blame::Unavailable);
+    assert_eq!(error.blame(), Blame::ApiMisuse);
     let error =
         build_table(&keyed("k"), Source::path(place.path("in.csv")), place.0.path(), &mut |_| {});
     assert_eq!(error.expect_err("a directory").blame(), Blame::ApiMisuse);

@@ -1,8 +1,8 @@
-//! Comma-separated values, as RFC 4180 describes them.
+//! Comma-separated values, as RFC 4180 describes them and `csv-core` parses them.
 //!
-//! The reader is strict where leniency would hide a damaged file (quotes must be closed and followed by a comma or
-//! the end of the line, and all rows have as many cells as the header) and lenient where nothing is lost (blank lines,
-//! either kind of line end, quotes within unquoted cells).
+//! The reader refuses what a damaged file shows: a quote that is never closed, and a row with more or fewer cells than
+//! the header. It accepts blank lines, either kind of line end, and quotes within unquoted cells. Text after a closing
+//! quote belongs to the cell: `"a"b` is `ab`.
 
 use super::json_text::write_string;
 use super::lines::{Lines, row_too_long, without_end};
@@ -31,14 +31,15 @@ impl<R: Read> CsvRows<R> {
                 "it is empty; a CSV file begins with a line of column names",
             ));
         };
-        let columns: Vec<String> = records.cells().map(str::to_owned).collect();
+        let columns: Vec<String> =
+            (0..records.row.count).map(|column| records.row.cell(column).to_owned()).collect();
         let resolved = ResolvedColumns::resolve(&selection, &columns)
             .map_err(|error| error.within(format!("line {line}")))?;
         Ok(Self { records, counter, columns, resolved })
     }
 
     fn read_row(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
-        let (found, expected) = (self.records.ends.len(), self.columns.len());
+        let (found, expected) = (self.records.row.count, self.columns.len());
         if found != expected {
             return Err(Error::api_misuse(format!(
                 "this row has {found} cells and the header has {expected} columns; is a comma unquoted or a quote \
@@ -46,14 +47,14 @@ impl<R: Read> CsvRows<R> {
             )));
         }
         if let Some(column) = self.resolved.key {
-            let text = self.records.cell(column);
+            let text = self.records.row.cell(column);
             if text.is_empty() {
                 return Err(bad_key(&self.columns[column], "is empty"));
             }
             key.extend_from_slice(text.as_bytes());
         }
         if self.resolved.raw {
-            value.extend_from_slice(self.records.cell(self.resolved.value[0]).as_bytes());
+            value.extend_from_slice(self.records.row.cell(self.resolved.value[0]).as_bytes());
             return Ok(());
         }
         let mut separator = b'{';
@@ -61,7 +62,7 @@ impl<R: Read> CsvRows<R> {
             value.push(separator);
             write_string(&self.columns[column], value);
             value.push(b':');
-            write_string(self.records.cell(column), value);
+            write_string(self.records.row.cell(column), value);
             separator = b',';
         }
         if separator == b'{' {
@@ -88,122 +89,124 @@ impl<R: Read> RowReader for CsvRows<R> {
     }
 }
 
-/// Splits lines into cells. The cells of the current record lie one after the other in `text`; cell i ends at `ends[i]`.
+/// Puts lines together to records.
 struct Records<R> {
     lines: Lines<R>,
-    text: String,
-    ends: Vec<usize>,
+    row: RowCells,
 }
 
 impl<R: Read> Records<R> {
     fn new(input: R) -> Self {
-        Self { lines: Lines::new(input), text: String::new(), ends: Vec::new() }
+        Self { lines: Lines::new(input), row: RowCells::new() }
+    }
+
+    /// Reads the next record and returns the line on which it begins, or `None` after the last. After an error, it goes
+    /// on with the next line.
+    fn next_record(&mut self) -> Result<Option<u64>> {
+        self.row.clear();
+        let first_line = self.read_record();
+        if first_line.is_err() {
+            self.row.reset();
+        }
+        first_line
+    }
+
+    fn read_record(&mut self) -> Result<Option<u64>> {
+        let Self { lines, row } = self;
+        let mut first_line = None;
+        loop {
+            let Some(line) = lines.next_line()? else {
+                return match first_line {
+                    None => Ok(None),
+                    Some(first_line) => Err(Error::api_misuse(format!(
+                        "line {first_line}: a quoted cell in the row that begins here is never closed"
+                    ))),
+                };
+            };
+            if first_line.is_none() && without_end(line).is_empty() {
+                continue;
+            }
+            let ended = row.push_line(line);
+            let first_line = *first_line.get_or_insert(lines.number());
+            if ended.map_err(|error| error.within(format!("line {first_line}")))? {
+                return Ok(Some(first_line));
+            }
+        }
+    }
+}
+
+/// The cells of one row, one after the other in `text`; cell i ends at `ends[i]`. `text_len` and `count` say how much of
+/// the two buffers is in use.
+struct RowCells {
+    parser: csv_core::Reader,
+    text: Vec<u8>,
+    text_len: usize,
+    ends: Vec<usize>,
+    count: usize,
+}
+
+impl RowCells {
+    fn new() -> Self {
+        // With its other terminator, CRLF, the parser would end a row at a carriage return alone as well.
+        let terminator = csv_core::Terminator::Any(b'\n');
+        let parser = csv_core::ReaderBuilder::new().terminator(terminator).build();
+        let mut row = Self { parser, text: vec![], text_len: 0, ends: vec![], count: 0 };
+        row.reset();
+        row
+    }
+
+    /// Makes the parser expect the beginning of a row.
+    fn reset(&mut self) {
+        self.parser.reset();
+        // The parser would drop a byte order mark from what it is given first. This it gives back, for want of space.
+        let _ = self.parser.read_record(b"\n", &mut [], &mut []);
+    }
+
+    fn clear(&mut self) {
+        self.text_len = 0;
+        self.count = 0;
     }
 
     fn cell(&self, column: usize) -> &str {
         let start = if column == 0 { 0 } else { self.ends[column - 1] };
-        &self.text[start..self.ends[column]]
+        let cell = &self.text[start..self.ends[..self.count][column]];
+        std::str::from_utf8(cell).expect("the lines are UTF-8, and are cut at ASCII characters")
     }
 
-    fn cells(&self) -> impl Iterator<Item = &str> {
-        (0..self.ends.len()).map(|column| self.cell(column))
+    /// Adds a line to the row and says whether the row ends with it. If not, the line ends within quotes.
+    fn push_line(&mut self, line: &str) -> Result<bool> {
+        let ended = self.push(line.as_bytes())?
+            // The last line of a file need not have an end.
+            || !line.ends_with('\n') && self.push(b"\n")?;
+        if ended && line.strip_suffix('\n').unwrap_or(line).ends_with('\r') {
+            // Outside quotes, so the parser has taken it for text, the last of the row.
+            self.text_len -= 1;
+            self.ends[self.count - 1] = self.text_len;
+        }
+        Ok(ended)
     }
 
-    /// Reads the next record and returns the line on which it begins, or `None` after the last.
-    fn next_record(&mut self) -> Result<Option<u64>> {
-        let Self { lines, text, ends } = self;
-        text.clear();
-        ends.clear();
-        // Where in a record the last line ended; a quoted cell goes on in the next line.
-        let mut in_quotes = false;
-        let mut first_line = 0;
+    /// Parses a part of the row and says whether it ends the row.
+    fn push(&mut self, mut part: &[u8]) -> Result<bool> {
+        use csv_core::ReadRecordResult::{End, InputEmpty, OutputEndsFull, OutputFull, Record};
         loop {
-            let Some(line) = lines.next_line()? else {
-                if in_quotes {
-                    return Err(Error::api_misuse(format!(
-                        "line {first_line}: a quoted cell in the row that begins here is never closed"
-                    )));
+            let (result, parsed, written, ended) = self.parser.read_record(
+                part,
+                &mut self.text[self.text_len..],
+                &mut self.ends[self.count..],
+            );
+            part = &part[parsed..];
+            self.text_len += written;
+            self.count += ended;
+            match result {
+                Record => return Ok(true),
+                InputEmpty | End => return Ok(false),
+                OutputFull if self.text.len() >= MAX_ROW_BYTES => return Err(row_too_long()),
+                OutputFull => {
+                    self.text.resize((2 * self.text.len()).clamp(256, MAX_ROW_BYTES), 0);
                 }
-                return Ok(None);
-            };
-            if text.len() + line.len() > MAX_ROW_BYTES {
-                return Err(row_too_long().within(format!("line {first_line}")));
+                OutputEndsFull => self.ends.resize((2 * self.ends.len()).max(16), 0),
             }
-            if !in_quotes && without_end(line).is_empty() {
-                continue;
-            }
-            let split = split_line(line, in_quotes, text, ends);
-            if !in_quotes {
-                first_line = lines.number();
-            }
-            match split {
-                Ok(LineEnd::Record) => return Ok(Some(first_line)),
-                Ok(LineEnd::Quoted) => in_quotes = true,
-                Err(error) => return Err(error.within(format!("line {}", lines.number()))),
-            }
-        }
-    }
-}
-
-enum LineEnd {
-    /// The record is complete.
-    Record,
-    /// The line ended within quotes.
-    Quoted,
-}
-
-/// Appends the cells of `line` to `text` and their ends to `ends`. `in_quotes`: the line before ended within quotes.
-fn split_line(
-    line: &str,
-    in_quotes: bool,
-    text: &mut String,
-    ends: &mut Vec<usize>,
-) -> Result<LineEnd> {
-    let mut rest = line;
-    let mut quoted = in_quotes;
-    loop {
-        if !quoted && let Some(after) = rest.strip_prefix('"') {
-            (rest, quoted) = (after, true);
-        }
-        if quoted {
-            match unquote(rest, text) {
-                None => return Ok(LineEnd::Quoted),
-                Some(after) => rest = after,
-            }
-        } else {
-            let cells = without_end(rest);
-            let end = cells.find(',').unwrap_or(cells.len());
-            text.push_str(&cells[..end]);
-            rest = &rest[end..];
-        }
-        ends.push(text.len());
-        if without_end(rest).is_empty() {
-            return Ok(LineEnd::Record);
-        }
-        let Some(after) = rest.strip_prefix(',') else {
-            return Err(Error::api_misuse(
-                "there is text after a closing quote; within a quoted cell, write a quote as two",
-            ));
-        };
-        (rest, quoted) = (after, false);
-    }
-}
-
-/// Appends what comes before the closing quote to `text` and returns what comes after it, or `None` if none closes.
-fn unquote<'a>(mut rest: &'a str, text: &mut String) -> Option<&'a str> {
-    loop {
-        let Some(quote) = rest.find('"') else {
-            text.push_str(rest);
-            return None;
-        };
-        text.push_str(&rest[..quote]);
-        rest = &rest[quote + 1..];
-        match rest.strip_prefix('"') {
-            Some(after) => {
-                text.push('"');
-                rest = after;
-            }
-            None => return Some(rest),
         }
     }
 }

@@ -178,8 +178,8 @@ fn read_object(line: &str) -> Result<Fields<'_>> {
         ));
     }
     let fields: Fields<'_> = serde_json::from_str(line).map_err(|error| {
-        let message = format!("column {}: not valid JSON: {}", error.column(), reason(&error));
-        Error::api_misuse(message).caused_by(error)
+        // The parser saw one line and calls it line 1, so its own words are not passed on.
+        Error::api_misuse(format!("column {}: not valid JSON: {}", error.column(), reason(&error)))
     })?;
     let mut names = HashSet::with_capacity(fields.0.len());
     if let Some(twice) = fields.names().find(|name| !names.insert(*name)) {

@@ -42,7 +42,7 @@ mod parquet_values;
 mod tests;
 
 use crate::snapshot::ValueForm;
-use privet_core::{Error, Result};
+use privet_core::{Blame, Error, Result};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
@@ -266,7 +266,14 @@ fn open_file(path: &Path) -> Result<(File, u64)> {
             Ok((file, metadata.len()))
         }
     });
-    file.map_err(|error| Error::unavailable(format!("cannot open it: {error}")).caused_by(error))
+    file.map_err(|error| {
+        // Which file to read was the caller's choice; that the disk fails was not.
+        let blame = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::IsADirectory => Blame::ApiMisuse,
+            _ => Blame::Unavailable,
+        };
+        Error::new(blame, format!("cannot open it: {error}")).caused_by(error)
+    })
 }
 
 /// Counts the bytes that pass.

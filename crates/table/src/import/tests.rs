@@ -73,6 +73,71 @@ fn csv_is_read_as_rfc_4180_says() {
 }
 
 #[test]
+fn csv_keeps_what_rfc_4180_leaves_open() {
+    for (cells, a, b) in [
+        ("\"x\"y,z\n", "xy", "z"),
+        ("\"x\" \"y\",z\n", "x \"y\"", "z"),
+        ("x\ry,z\r\r\n", "x\ry", "z\r"),
+        ("x,\r\n", "x", ""),
+        ("x,\"\"\r\n", "x", ""),
+        ("x,\"\r\"\n", "x", "\r"),
+        ("x,\"\r\n\"\r\n", "x", "\r\n"),
+        ("x,y\r", "x", "y"),
+        ("x,", "x", ""),
+        ("x,\"y\"", "x", "y"),
+        ("\u{feff}x,y", "\u{feff}x", "y"),
+    ] {
+        let rows = csv_rows(&format!("a,b\n{cells}"), selection(Some("a"), raw("b")));
+        assert_eq!(rows.expect("valid"), plain(&[(2, a, b)]), "{cells:?}");
+    }
+    // Only the first byte order mark is one.
+    let rows = csv_rows("\u{feff}\u{feff}\nx\n", selection(None, ValueForm::JsonRest));
+    assert_eq!(rows.expect("valid"), plain(&[(2, "", "{\"\u{feff}\":\"x\"}")]));
+}
+
+#[test]
+fn csv_rows_may_be_wide_and_cells_long() {
+    let header: Vec<String> = (0..3000).map(|column| format!("c{column}")).collect();
+    let long = "é,\n".repeat(100_000);
+    let mut cells = vec!["x"; header.len()];
+    cells[1] = &long;
+    cells[2999] = "last";
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer.write_record(&header).expect("in memory");
+    writer.write_record(&cells).expect("in memory");
+    writer.write_record(vec!["y"; header.len()]).expect("in memory");
+    let bytes = writer.into_inner().expect("in memory");
+    for (column, cell) in [("c1", long.as_str()), ("c2999", "last")] {
+        let rows = read(Format::Csv, &bytes, selection(Some("c0"), raw(column))).expect("valid");
+        assert_eq!(rows, plain(&[(2, "x", cell), (100_003, "y", "y")]));
+    }
+}
+
+#[test]
+fn csv_goes_on_after_an_error() {
+    let bytes = b"a,b\n\"x,\n\xff\n\xef\xbb\xbf,2\n3\n4,5\n\"";
+    let source = Source::reader("input", Cursor::new(bytes)).format(Format::Csv);
+    let mut rows = Rows::open(source, selection(Some("a"), raw("b"))).expect("a header");
+    let mut outcomes = Vec::new();
+    for _ in 0..5 {
+        outcomes.push(match rows.next_row() {
+            Ok(None) => "the end".to_owned(),
+            Ok(Some(row)) => format!("{} {:?} {:?}", row.position, row.key, row.value),
+            Err(error) => error.message()[..13].to_owned(),
+        });
+    }
+    let expected = [
+        "input: line 3",
+        "4 [239, 187, 191] [50]",
+        "input: line 5",
+        "6 [52] [53]",
+        "input: line 7",
+    ];
+    assert_eq!(outcomes, expected);
+    assert!(rows.next_row().expect("the end").is_none());
+}
+
+#[test]
 fn columns_are_selected_in_the_order_asked_for() {
     let csv = "a,b,c\n1,2,3\n";
     let json = "{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}";
@@ -144,8 +209,12 @@ fn csv_errors_name_the_line() {
             "input: line 2: a quoted cell in the row that begins here is never closed",
         ),
         (
-            "name,size\na,\"1\n2\"x\n",
-            "input: line 3: there is text after a closing quote; within a quoted cell, write a quote as two",
+            "name,size\na,\"1",
+            "input: line 2: a quoted cell in the row that begins here is never closed",
+        ),
+        (
+            "name,size\na,1\n\"",
+            "input: line 3: a quoted cell in the row that begins here is never closed",
         ),
         (
             "name,size\n,1\n",
@@ -254,7 +323,7 @@ fn formats_follow_from_names() {
     let error = open(Source::path("-")).expect_err("no name");
     assert_eq!(error.message(), "standard input: say which format it has: csv, jsonl or parquet");
     let error = open(Source::path("/no/such.csv")).expect_err("missing");
-    assert_eq!(error.blame(), Blame::Unavailable);
+    assert_eq!(error.blame(), Blame::ApiMisuse);
     assert!(error.message().starts_with("/no/such.csv: cannot open it: "), "{error}");
     for (name, format) in
         [("CSV", Format::Csv), ("ndjson", Format::JsonLines), ("parquet", Format::Parquet)]
@@ -265,24 +334,35 @@ fn formats_follow_from_names() {
 
 proptest! {
     #[test]
-    fn csv_agrees_with_another_implementation(
-        rows in prop::collection::vec(prop::collection::vec("[a\",\r\n é]{0,6}", 3), 1..8),
+    fn csv_cells_come_back_as_they_were_written(
+        rows in (1..5_usize).prop_flat_map(|columns| {
+            prop::collection::vec(prop::collection::vec("([a\",\r\n ]|.){0,6}", columns), 1..8)
+        }),
         crlf: bool,
+        always_quote: bool,
     ) {
         let terminator = if crlf { ::csv::Terminator::CRLF } else { ::csv::Terminator::Any(b'\n') };
-        let mut writer = ::csv::WriterBuilder::new().terminator(terminator).from_writer(Vec::new());
-        writer.write_record(["x", "y", "z"]).expect("in memory");
+        let quotes =
+            if always_quote { ::csv::QuoteStyle::Always } else { ::csv::QuoteStyle::Necessary };
+        let mut writer = ::csv::WriterBuilder::new()
+            .terminator(terminator)
+            .quote_style(quotes)
+            .from_writer(Vec::new());
+        let names = &["w", "x", "y", "z"][..rows[0].len()];
+        writer.write_record(names).expect("in memory");
+        let (mut line, mut expected) = (2, Vec::new());
         for row in &rows {
             writer.write_record(row).expect("in memory");
+            let cells = names.iter().zip(row).map(|(name, cell)| (*name, cell.as_str()));
+            let value: serde_json::Map<_, _> =
+                cells.map(|(name, cell)| (name.to_owned(), cell.into())).collect();
+            let value = serde_json::Value::Object(value).to_string();
+            expected.push((line, String::new(), value));
+            line += 1 + row.concat().matches('\n').count() as u64;
         }
         let bytes = writer.into_inner().expect("in memory");
         let read = read(Format::Csv, &bytes, selection(None, ValueForm::JsonRest)).expect("valid");
-        let values: Vec<String> = read.into_iter().map(|(_, _, value)| value).collect();
-        let expected: Vec<String> = rows
-            .iter()
-            .map(|row| serde_json::json!({"x": row[0], "y": row[1], "z": row[2]}).to_string())
-            .collect();
-        prop_assert_eq!(values, expected);
+        prop_assert_eq!(read, expected);
     }
 
     #[test]

@@ -79,8 +79,11 @@ impl Snapshot {
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
     pub fn open(path: &Path) -> Result<Self> {
         let mapping = FileMapping::open(path).map_err(|error| {
-            let hint = if error.is_not_found() { "; build it with `privet build`" } else { "" };
-            Error::unavailable(format!("{error}{hint}")).caused_by(error)
+            if error.is_not_found() {
+                let message = format!("{error}; build it with `privet build`");
+                return Error::api_misuse(message).caused_by(error);
+            }
+            Error::unavailable(error.to_string()).caused_by(error)
         })?;
         Self::over(path, mapping).map_err(|error| error.within(path.display()))
     }

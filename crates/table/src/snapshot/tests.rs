@@ -234,8 +234,8 @@ fn an_output_that_cannot_be_is_refused_at_once() {
         |path: &Path| SnapshotWriter::create(path, index_plan(1, 1)).err().expect("impossible");
     assert_eq!(create(directory.path()).blame(), Blame::ApiMisuse);
     let error = create(&directory.path().join("no/such/t.privet"));
-    assert_eq!(error.blame(), Blame::Unavailable);
-    assert!(error.message().contains("does the directory exist?"), "{error}");
+    assert_eq!(error.blame(), Blame::ApiMisuse);
+    assert!(error.message().contains("its directory does not exist"), "{error}");
 
     let mut plan = index_plan(1, 1);
     plan.value_form = ValueForm::Raw("x".repeat(70_000));

@@ -167,8 +167,13 @@ fn sync_directory(output: &Path) -> io::Result<()> {
 }
 
 fn cannot(what: &str, output: &Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        return Error::api_misuse(format!(
+            "cannot write {}: its directory does not exist",
+            output.display()
+        ));
+    }
     let advice = match error.kind() {
-        io::ErrorKind::NotFound => "; does the directory exist?",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space",
         io::ErrorKind::PermissionDenied => "; choose another place or ask for permission",
         _ => "",

@@ -264,7 +264,7 @@ fn the_choice_of_table_and_scheme_is_explained() {
     };
     assert_eq!(
         failure(&two, None, 1),
-        "the server has several tables, choose one by name: first, second"
+        "the server has several tables, choose one by name (--table): first, second"
     );
     assert_eq!(
         failure(&two, Some("third"), 1),
