@@ -181,8 +181,8 @@ impl Rows {
     /// Opens `source` and finds the columns of `selection` in it.
     ///
     /// # Errors
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be opened or read.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its format is unknown, its beginning is not of that format, or it lacks a column.
+    /// - [`Blame::Unavailable`] if it cannot be opened or read.
+    /// - [`Blame::ApiMisuse`] if its format is unknown, its beginning is not of that format, or it lacks a column.
     pub fn open(source: Source, selection: Selection) -> Result<Self> {
         let name = source.name();
         Self::open_unnamed(source, selection).map_err(|error| error.within(name))
@@ -224,8 +224,8 @@ impl Rows {
     /// The next row, or `None` after the last.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the row is not as the [module](self) says it should be.
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if reading fails.
+    /// - [`Blame::ApiMisuse`] if the row is not as the [module](self) says it should be.
+    /// - [`Blame::Unavailable`] if reading fails.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
         self.key.clear();
         self.value.clear();
