@@ -204,7 +204,7 @@ async fn starts_that_are_refused_say_why() {
         ("cannot be a name", vec![misnamed]),
         ("table t: a table of 4 records of 2 bytes has 8 bytes, not 7", vec![short]),
         ("two tables are named t", vec![good(), same_name]),
-        ("two tables have the id", vec![good(), same_id]),
+        ("are the same table", vec![good(), same_id]),
     ] {
         let error = refusal(config(), tables).await;
         assert_eq!(error.blame(), Blame::ApiMisuse, "{error}");
