@@ -45,7 +45,7 @@ fi
 
 if [ "$cross" = yes ]; then
     need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
-    need dpkg dpkg
+    # Its headers: a recommendation that some machines leave out.
     dpkg -s libc6-dev-arm64-cross >/dev/null 2>&1 || { update_index; as_root apt-get install -y -qq libc6-dev-arm64-cross >/dev/null; }
     rustup target add wasm32-unknown-unknown aarch64-unknown-linux-gnu
     rustup component add rustfmt clippy
