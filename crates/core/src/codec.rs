@@ -84,13 +84,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Little-endian words as bytes.
-pub fn words_to_bytes(words: &[u32]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(words.len() * 4);
-    bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-    bytes
-}
-
 /// Bytes as little-endian words. A trailing piece shorter than a word is ignored; callers check lengths first.
 pub fn words_from_bytes(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|chunk| u32::from_le_bytes(*chunk)).collect()

@@ -7,7 +7,7 @@
 
 use crate::{Error, Result};
 use chacha20::ChaCha20Rng;
-use rand_core::{Infallible, SeedableRng, TryCryptoRng, TryRng};
+use rand_core::{SeedableRng, TryRng};
 use zeroize::Zeroizing;
 
 /// A cryptographic generator for secrets: ChaCha20 under a key from the operating system. Erased when dropped.
@@ -59,11 +59,6 @@ impl SecretRng {
         word
     }
 
-    /// A uniform 128-bit word.
-    pub fn next_u128(&mut self) -> u128 {
-        u128::from(self.next_u64()) << 64 | u128::from(self.next_u64())
-    }
-
     /// A uniform number in `[0, bound)`: the top 64 bits of a 128-bit product, so that the bias is below `bound`·2^-128.
     /// Takes the same time for every result.
     ///
@@ -77,24 +72,6 @@ impl SecretRng {
         (high >> 64) as u64
     }
 }
-
-impl TryRng for SecretRng {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        self.0.try_next_u32()
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        self.0.try_next_u64()
-    }
-
-    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
-        self.0.try_fill_bytes(out)
-    }
-}
-
-impl TryCryptoRng for SecretRng {}
 
 /// A seed that everyone may know. Expands into sub-seeds by name, never into secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

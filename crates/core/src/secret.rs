@@ -17,11 +17,6 @@ impl<T: Zeroize> Secret<T> {
     pub fn expose(&self) -> &T {
         &self.0
     }
-
-    /// Changes the secret in place.
-    pub fn expose_mut(&mut self) -> &mut T {
-        &mut self.0
-    }
 }
 
 impl<T: Zeroize> Drop for Secret<T> {

@@ -217,7 +217,7 @@ fn what_the_server_saw(lookups: &[LookedUp], queries: &[Vec<u8>]) -> Result<()> 
     let misses: Vec<&str> =
         lookups.iter().filter(|lookup| !lookup.found).map(|lookup| lookup.key.as_str()).collect();
     page.line(format!(
-        "   Bytes drawn at random agree in 0.39 %. The misses ({}) look like the rest. That is all there is to see.",
+        "   Bytes drawn at random agree in 0.39 %. The misses ({}) look like the rest. That is all that the queries show.",
         misses.join(", ")
     ));
     page.print()

@@ -3,7 +3,8 @@
 use super::SimplePirParameters;
 use crate::contract::Message;
 use privet_core::Result;
-use privet_core::codec::{Reader, words_to_bytes};
+use privet_core::codec::Reader;
+use privet_kernels::memory::little_endian_bytes;
 
 /// An encrypted unit vector: one little-endian 32-bit word for each column, `4 · columns` bytes.
 pub struct SimplePirQuery {
@@ -23,7 +24,7 @@ macro_rules! message_of_words {
             }
 
             fn encode(&self) -> Vec<u8> {
-                words_to_bytes(&self.words)
+                little_endian_bytes(&self.words).into_owned()
             }
 
             fn decode(parameters: &SimplePirParameters, bytes: &[u8]) -> Result<Self> {
