@@ -4,10 +4,14 @@
 //! ([`store`](crate::store), native builds only) keeps it in files that survive a crash at any moment.
 
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity};
+use privet_schemes::SchemeId;
+use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::{Download, HintSource, StreamConsumer};
+use privet_schemes::reservation::Receipt;
 use privet_wire::PartKind;
 use std::collections::HashMap;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// Names one part of one table: which table, which part, and what its bytes must be.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -61,7 +65,132 @@ pub struct Pin {
     pub parts_digest: [u8; 32],
 }
 
-/// Where parts and pins are kept.
+/// Names the single-use hints for one table in one version under one scheme.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HintsKey {
+    /// The table, in its epoch.
+    pub table: TableIdentity,
+    /// The scheme.
+    pub scheme: SchemeId,
+    /// Scheme, parameters and table in one digest: hints of another digest are of no use and are discarded.
+    pub parameter_digest: [u8; 32],
+}
+
+/// What opening single-use hints came to.
+pub enum HintsOpened {
+    /// They are this process's until the store is dropped.
+    Have {
+        /// Where they are kept.
+        hints: Box<dyn HintStore>,
+        /// Something that a person should hear: that hints were discarded because they had been copied, say.
+        notice: Option<String>,
+    },
+    /// Another process holds them: ask again in a while.
+    Busy,
+}
+
+/// Everything kept of one table's single-use hints.
+#[derive(Default)]
+pub struct SavedHints {
+    /// The generation in use, as it was prepared. `None`: there is none yet.
+    pub generation: Option<Zeroizing<Vec<u8>>>,
+    /// All changes to it since, in the order in which they were made.
+    pub changes: Vec<Zeroizing<Vec<u8>>>,
+    /// The journal records of reservations that were not settled, oldest first: their queries were sent, or were about to be.
+    pub unfinished: Vec<(ReservationId, Zeroizing<Vec<u8>>)>,
+    /// How far the next generation is.
+    pub next: NextGeneration,
+}
+
+/// How far the next generation is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NextGeneration {
+    /// Not begun.
+    #[default]
+    None,
+    /// There is a checkpoint from which the stream goes on at `offset`.
+    Partial {
+        /// Bytes of the table that need not be streamed again.
+        offset: u64,
+    },
+    /// Prepared, and waiting for [`HintStore::switch`].
+    Ready,
+}
+
+/// Keeps the single-use hints of one table. One process at a time has it.
+///
+/// After any failure of a method that writes, nothing is known of what reached the disk: the store is then *poisoned*, and every further call fails until it is opened
+/// again.
+pub trait HintStore: Send {
+    /// What is kept.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged: it names the file and says what to do.
+    fn load(&mut self) -> Result<SavedHints>;
+
+    /// Appends the journal record of a reservation and returns once it would survive a crash, together with everything that was handed to
+    /// [`settle`](Self::settle) before.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it may not be durable.
+    fn reserve(&mut self, id: ReservationId, record: &[u8]) -> Result<Receipt>;
+
+    /// Notes the change that settles a reservation. Durable at the latest with the next [`reserve`](Self::reserve) or [`flush`](Self::flush); until then a crash
+    /// leaves the reservation unfinished.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no such reservation is unfinished.
+    fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()>;
+
+    /// Makes durable what was handed to [`settle`](Self::settle).
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve).
+    fn flush(&mut self) -> Result<()>;
+
+    /// Where the next generation is prepared. It does not touch what the other methods write, so another thread may use it meanwhile. At most one exists
+    /// at a time.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
+    fn preparation(&mut self) -> Result<Box<dyn PreparationStore>>;
+
+    /// Replaces the generation in use by the prepared one; the old one, its changes and its unfinished reservations are erased. [`load`](Self::load) tells of the new one.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if none is prepared; otherwise as [`reserve`](Self::reserve).
+    fn switch(&mut self) -> Result<()>;
+}
+
+/// Keeps a generation in the making.
+pub trait PreparationStore: Send {
+    /// The last checkpoint, and the offset at which the stream goes on from it. A damaged one counts as none: it holds nothing that could not be
+    /// prepared again.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
+    fn checkpoint(&mut self) -> Result<Option<(u64, Zeroizing<Vec<u8>>)>>;
+
+    /// Replaces the checkpoint. Durable on return.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be kept; the one before is then still there.
+    fn save_checkpoint(&mut self, offset: u64, checkpoint: &[u8]) -> Result<()>;
+
+    /// Keeps the complete generation, for [`HintStore::switch`], and erases the checkpoint. Durable on return.
+    ///
+    /// # Errors
+    /// As [`save_checkpoint`](Self::save_checkpoint).
+    fn save_generation(&mut self, generation: &[u8]) -> Result<()>;
+
+    /// Erases the checkpoint: the stream it was made from had another digest than announced.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
+    fn discard(&mut self) -> Result<()>;
+}
+
+/// Where parts, single-use hints and pins are kept.
 pub trait State: Send {
     /// What is there of `part`; if it is incomplete, makes it ready to be appended to.
     ///
@@ -87,6 +216,13 @@ pub trait State: Send {
     /// # Errors
     /// As [`append`](Self::append).
     fn discard(&mut self, part: &PartKey) -> Result<()>;
+
+    /// The single-use hints named by `key`; whatever is kept of other hints for the same table and scheme (of an older version, say) is erased.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used,
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what is kept is damaged.
+    fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened>;
 
     /// What was pinned under `server`, with the tables' names.
     ///

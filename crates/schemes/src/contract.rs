@@ -9,13 +9,15 @@
 //! | [`Answerer`] | every server | answers a batch of queries, purely, on an immutable table |
 //! | [`StatelessClient`] | clients that may repeat, lose and forget queries | any number of queries in flight |
 //! | [`HintedClient`] | clients whose hints are secret and serve once | reserve a hint, commit the change, then send |
+//! | [`Preparation`] | the same clients, before | turns the streamed table into a generation of hints |
 //! | [`Offline`] | schemes with a hint | what has to flow before the first query |
 //!
 //! Capabilities still to come (patching a hint from a delta, verifying an answer) get traits of their own when a scheme has them.
 
 use crate::SchemeId;
-use crate::offline::OfflinePhase;
+use crate::offline::{OfflinePhase, StreamConsumer};
 use privet_core::{PublicSeed, RecordIndex, Result, SecretRng, TableIdentity};
+use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
 /// A record as it came back: its bytes tell which record was wanted, so they are erased when dropped.
@@ -111,44 +113,123 @@ pub trait StatelessClient: SchemeOf {
 
 /// A client whose hints are secret and may serve one query each.
 ///
-/// Its state changes only by [`apply`](Self::apply), and every change is a journal record, so that the state after a crash is the state before, replayed.
-/// The order *reserve, commit, send* is kept by types: see [`reservation`](crate::reservation).
-pub trait HintedClient: SchemeOf {
-    /// What the client keeps between query and answer. Secret.
-    type Pending: Send + 'static;
+/// Its hints come in *generations*: each is prepared from the whole table by a [`Preparation`], serves a fixed number of queries, and is replaced by the
+/// next. Within a generation the state changes only by [`apply`](Self::apply), and every change is a journal record, so that the state after a crash is the
+/// generation as it was prepared with all changes applied again. The order *reserve, commit, send* is kept by types: see [`reservation`](crate::reservation).
+///
+/// **A reservation fixes everything that later queries depend on.** What an answer brings ([`settle`](Self::settle)) completes the values of hints, never the
+/// choice among them, so that what is sent does not depend on what was answered, or whether anything was.
+pub trait HintedClient: SchemeOf + Sized {
+    /// A client with the hints of one generation, as [`Preparation::generation`] encoded them.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not of the prescribed form.
+    fn load(parameters: ParametersOf<Self>, generation: &[u8], kernels: Kernels) -> Result<Self>;
 
     /// Chooses a hint for `index` and fixes everything that will be sent, without changing the state.
     ///
     /// # Errors
-    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if no usable hint is left; never a weaker query.
+    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if the generation has served all its queries; never a weaker query.
     fn reserve(
         &self,
         index: &RecordIndex,
         rng: &mut SecretRng,
-    ) -> Result<Reserved<QueryOf<Self>, Self::Pending>>;
+    ) -> Result<Reserved<QueryOf<Self>>>;
 
-    /// Applies one state change. Deterministic: the same changes in the same order give the same state.
+    /// Applies one state change, of [`reserve`](Self::reserve) or [`settle`](Self::settle). Deterministic: the same changes in the same order give the same
+    /// state.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `change` is none of its own.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `change` is none that this state can go through. The state is then unchanged.
     fn apply(&mut self, change: &[u8]) -> Result<()>;
 
-    /// The record, and the state change that completes the query (a hint refreshed by the answer, say), to be committed and applied in turn.
-    fn recover(
-        &self,
-        pending: Self::Pending,
-        answers: &[AnswerOf<Self>],
-    ) -> Result<(Record, Vec<u8>)>;
+    /// The state change that the answers to a reservation's queries bring, one of each server in order.
+    ///
+    /// # Errors
+    /// If the reservation is not open, or the answers cannot belong to it.
+    fn settle(&self, id: ReservationId, answers: &[AnswerOf<Self>]) -> Result<Vec<u8>>;
+
+    /// The record that a settled reservation was for, once. `None`: it cannot be told yet, because the hint it used waits for the answer of another
+    /// reservation, one of [`open`](Self::open).
+    ///
+    /// # Errors
+    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if no hint contained the record (which has a probability below e^-40) and the query that was sent was a
+    /// cover.
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>>;
+
+    /// The reservations that have not been settled, oldest first. After a crash their queries are sent again.
+    fn open(&self) -> Vec<ReservationId>;
+
+    /// How many queries the generation has served, and serves in all.
+    fn supply(&self) -> Supply;
 }
 
-/// What [`HintedClient::reserve`] fixes: the state change, one query for each server, and what recovering will need.
-pub struct Reserved<Query, Pending> {
-    /// The state change that retires the chosen hint.
+/// Turns the table, streamed once, into a generation of hints.
+pub trait Preparation: SchemeOf + StreamConsumer + Sized {
+    /// Begins a generation with fresh secrets. Nothing long is done here.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    fn begin(
+        parameters: ParametersOf<Self>,
+        records_digest: [u8; 32],
+        rng: &mut SecretRng,
+        kernels: Kernels,
+    ) -> Result<Self>;
+
+    /// Goes on from a [`checkpoint`](Self::checkpoint).
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not of the prescribed form.
+    fn resume(
+        parameters: ParametersOf<Self>,
+        records_digest: [u8; 32],
+        checkpoint: &[u8],
+        kernels: Kernels,
+    ) -> Result<Self>;
+
+    /// Everything that is needed to go on from [`checkpoint_offset`](Self::checkpoint_offset). Secret.
+    fn checkpoint(&self) -> Zeroizing<Vec<u8>>;
+
+    /// The offset at which a checkpoint taken now would go on: at most [`next_offset`](StreamConsumer::next_offset), because what has arrived of a group of
+    /// partitions that is not complete is not kept.
+    fn checkpoint_offset(&self) -> u64;
+
+    /// The generation, for [`HintedClient::load`]. Secret.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) before [`finish`](StreamConsumer::finish) has succeeded.
+    fn generation(&self) -> Result<Zeroizing<Vec<u8>>>;
+}
+
+/// Numbers the reservations of one generation, from 0 in the order in which they were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReservationId(pub u64);
+
+/// How far a generation of single-use hints is used up. Public: it is the number of queries that the server has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Supply {
+    /// Queries reserved so far.
+    pub used: u64,
+    /// Queries in all.
+    pub total: u64,
+}
+
+impl Supply {
+    /// Queries left.
+    pub fn left(self) -> u64 {
+        self.total.saturating_sub(self.used)
+    }
+}
+
+/// What [`HintedClient::reserve`] fixes: the state change and one query for each server.
+pub struct Reserved<Query> {
+    /// Its number: the number of reservations made before in this generation.
+    pub id: ReservationId,
+    /// The state change that takes the chosen hint out of use and puts its successor in its place.
     pub change: Vec<u8>,
     /// One query for each server.
     pub queries: Vec<Query>,
-    /// What recovering will need.
-    pub pending: Pending,
 }
 
 /// A scheme whose client needs something from the server before the first query.

@@ -7,10 +7,12 @@
 //! | [`offline`] | the phase before the first query: nothing, a download, or the whole table streaming past |
 //! | [`registry`] | from a [`SchemeId`] to a server and a client with their types erased; generics end there |
 //! | [`simplepir`] | one server, LWE, a public reusable hint |
+//! | [`dummy_subsets`] | one server, about √n records read for each query, secret single-use hints 
 //!
 //! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that lacks a file lacks the capability.
 
 pub mod contract;
+pub mod dummy_subsets;
 pub mod offline;
 pub mod registry;
 pub mod reservation;

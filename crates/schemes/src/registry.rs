@@ -2,11 +2,15 @@
 
 use crate::SchemeId;
 use crate::contract::{
-    AnswerOf, Answerer, Message, Offline, Parameters, ParametersOf, QueryOf, Record, Role, Scheme,
-    SchemeOf, StatelessClient,
+    AnswerOf, Answerer, HintedClient, Message, Offline, Parameters, ParametersOf, Preparation,
+    QueryOf, Record, ReservationId, Role, Scheme, SchemeOf, StatelessClient, Supply,
 };
-use crate::offline::{HintSource, OfflinePhase};
-use crate::reservation::{Lookup, Pending, Prepared, Sendable};
+use crate::dummy_subsets::{
+    DummySubsets, DummySubsetsClient, DummySubsetsParameters, DummySubsetsPreparation,
+    DummySubsetsServer,
+};
+use crate::offline::{HintSource, OfflinePhase, StreamConsumer};
+use crate::reservation::{Lookup, Pending, Prepared, Reservation, Sendable};
 use crate::simplepir::{
     SimplePir, SimplePirClient, SimplePirHint, SimplePirParameters, SimplePirServer,
 };
@@ -14,6 +18,7 @@ use privet_core::{Error, RecordIndex, Result, SecretRng, TableIdentity, TableVie
 use privet_kernels::Kernels;
 use std::borrow::Cow;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// What a server of any scheme may use of the machine.
 #[derive(Clone, Copy)]
@@ -26,9 +31,23 @@ pub struct ServerOptions {
 
 /// The scheme that suits a table when the user says `auto`.
 ///
-/// There is one scheme so far. Each that is added states here when it is the better choice.
-pub fn choose(_identity: &TableIdentity) -> SchemeId {
-    SchemeId::SimplePir
+/// Dummy subsets, if clients then receive no more than SimplePIR's hint before their first query (they stream the whole table) and keep no more than the
+/// table: their queries are shorter and cost the server little. That is so for tables up to 16 MiB of many short records. Otherwise SimplePIR,
+/// whose clients never receive the table and keep nothing secret between queries.
+pub fn choose(identity: &TableIdentity) -> SchemeId {
+    let shape = identity.shape;
+    let (simplepir, dummy_subsets) =
+        (SimplePirParameters::new(identity), DummySubsetsParameters::new(shape));
+    match (simplepir, dummy_subsets) {
+        (Err(_), Ok(_)) => SchemeId::DummySubsets,
+        (Ok(simplepir), Ok(dummy_subsets))
+            if shape.bytes() <= simplepir.hint_bytes()
+                && dummy_subsets.state_bytes() <= shape.bytes() =>
+        {
+            SchemeId::DummySubsets
+        }
+        _ => SchemeId::SimplePir,
+    }
 }
 
 /// A server of any scheme.
@@ -74,23 +93,72 @@ pub trait ErasedClient: Send {
     /// reservation's journal record makes that durable before anything is sent.
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared>;
 
-    /// The record, from one answer of each server in order.
+    /// What the answers to a lookup's queries, one of each server in order, come to.
     fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered>;
+
+    /// The single-use hints, if the client has such.
+    fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
+        None
+    }
 }
 
 /// What came of one lookup.
-pub struct Recovered {
-    /// The record.
-    pub record: Record,
-    /// For clients with single-use hints: the state change that completes the lookup (a hint refreshed by the answer, say). It belongs into the journal, but nothing
-    /// waits for it: until it is there, a restart finds the lookup unfinished and sends the same queries again.
-    pub completion: Option<Vec<u8>>,
+pub enum Recovered {
+    /// The record: of a scheme without state.
+    Record(Record),
+    /// The record and a state change, already applied in memory: of a scheme with single-use hints. The change belongs into the journal, but nothing waits for it: until
+    /// it is there, a restart finds the lookup unfinished and sends the same queries again.
+    Settled {
+        /// The reservation that is settled.
+        id: ReservationId,
+        /// The state change.
+        change: Vec<u8>,
+        /// The record. `None`: it waits for the answer of another reservation; ask [`ErasedHints::take_record`] after each that is settled.
+        record: Option<Result<Record>>,
+    },
 }
 
-impl Recovered {
-    /// The record of a stateless scheme.
-    pub fn record(record: Record) -> Self {
-        Self { record, completion: None }
+/// The state of a client with single-use hints. See [`HintedClient`] for what each does.
+pub trait ErasedHints {
+    /// Applies a change from the journal, in the order in which changes were written.
+    fn apply(&mut self, change: &[u8]) -> Result<()>;
+
+    /// Settles a reservation whose queries were sent by an earlier process: [`Recovered::Settled`], with the change applied in memory.
+    fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered>;
+
+    /// The record of a settled reservation, once it can be told.
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>>;
+
+    /// Reservations that are not settled, oldest first.
+    fn open(&self) -> Vec<ReservationId>;
+
+    /// How far the generation is used up.
+    fn supply(&self) -> Supply;
+}
+
+/// A generation of hints in the making. See [`Preparation`] for what each does.
+pub trait ErasedPreparation: StreamConsumer + Send {
+    /// What is needed to go on after a restart. Secret.
+    fn checkpoint(&self) -> Zeroizing<Vec<u8>>;
+
+    /// Where a checkpoint taken now would go on.
+    fn checkpoint_offset(&self) -> u64;
+
+    /// The generation, once [`finish`](StreamConsumer::finish) has succeeded. Secret.
+    fn generation(&self) -> Result<Zeroizing<Vec<u8>>>;
+}
+
+impl<P: Preparation + Send> ErasedPreparation for P {
+    fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
+        Preparation::checkpoint(self)
+    }
+
+    fn checkpoint_offset(&self) -> u64 {
+        Preparation::checkpoint_offset(self)
+    }
+
+    fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
+        Preparation::generation(self)
     }
 }
 
@@ -124,6 +192,9 @@ impl SchemePlan {
         match scheme {
             SchemeId::SimplePir => {
                 Ok(Self::of::<SimplePir>(&SimplePirParameters::decode(identity, parameters)?))
+            }
+            SchemeId::DummySubsets => {
+                Ok(Self::of::<DummySubsets>(&DummySubsetsParameters::decode(identity, parameters)?))
             }
         }
     }
@@ -170,13 +241,19 @@ pub fn server(
             let server = SimplePirServer::new(parameters, table, options.kernels, options.threads)?;
             Ok(Box::new(SimplePirHost { plan, table_bytes: table.shape().bytes(), server }))
         }
+        SchemeId::DummySubsets => {
+            let parameters = DummySubsetsParameters::new(table.shape())?;
+            let plan = SchemePlan::of::<DummySubsets>(&parameters);
+            let server = DummySubsetsServer::new(parameters, table, options.kernels)?;
+            Ok(Box::new(DummySubsetsHost { plan, table_bytes: table.shape().bytes(), server }))
+        }
     }
 }
 
-/// Starts a client of the scheme that `plan` describes, with the hint it downloaded.
+/// Starts a client of the scheme that `plan` describes, with the hint it downloaded: for schemes whose offline phase is nothing or a download.
 ///
 /// # Errors
-/// If `plan` does not belong to the table, or the hint is not of the prescribed size.
+/// If `plan` does not belong to the table, is of another kind of scheme, or the hint is not of the prescribed size.
 pub fn client(
     plan: SchemePlan,
     identity: &TableIdentity,
@@ -189,6 +266,97 @@ pub fn client(
             let client = SimplePirClient::new(parameters.clone(), hint, kernels)?;
             Ok(Box::new(StatelessHost { plan, parameters, client }))
         }
+        SchemeId::DummySubsets => Err(other_kind(plan.scheme)),
+    }
+}
+
+/// Starts a client of the scheme that `plan` describes, with a generation of hints of its own: for schemes whose offline phase streams the table.
+///
+/// # Errors
+/// If `plan` does not belong to the table or is of another kind of scheme, or the generation is not of the prescribed form.
+pub fn hinted_client(
+    plan: SchemePlan,
+    identity: &TableIdentity,
+    generation: &[u8],
+    kernels: Kernels,
+) -> Result<Box<dyn ErasedClient>> {
+    match plan.scheme {
+        SchemeId::DummySubsets => {
+            let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
+            let client = DummySubsetsClient::load(parameters.clone(), generation, kernels)?;
+            Ok(Box::new(HintedHost { plan, parameters, client }))
+        }
+        SchemeId::SimplePir => Err(other_kind(plan.scheme)),
+    }
+}
+
+/// Begins a generation of hints, or goes on from a checkpoint: for schemes whose offline phase streams the table. `records_digest` is the BLAKE3 digest that the
+/// streamed table must have.
+///
+/// # Errors
+/// As [`hinted_client`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no entropy or no memory.
+pub fn preparation(
+    plan: &SchemePlan,
+    identity: &TableIdentity,
+    records_digest: [u8; 32],
+    checkpoint: Option<&[u8]>,
+    kernels: Kernels,
+) -> Result<Box<dyn ErasedPreparation>> {
+    match plan.scheme {
+        SchemeId::DummySubsets => {
+            let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
+            begin_or_resume::<DummySubsetsPreparation>(
+                parameters,
+                records_digest,
+                checkpoint,
+                kernels,
+            )
+        }
+        SchemeId::SimplePir => Err(other_kind(plan.scheme)),
+    }
+}
+
+fn begin_or_resume<P: Preparation + Send + 'static>(
+    parameters: ParametersOf<P>,
+    records_digest: [u8; 32],
+    checkpoint: Option<&[u8]>,
+    kernels: Kernels,
+) -> Result<Box<dyn ErasedPreparation>> {
+    Ok(Box::new(match checkpoint {
+        Some(checkpoint) => P::resume(parameters, records_digest, checkpoint, kernels)?,
+        None => P::begin(parameters, records_digest, &mut SecretRng::from_os()?, kernels)?,
+    }))
+}
+
+fn other_kind(scheme: SchemeId) -> Error {
+    Error::api_misuse(format!("{scheme} has another kind of offline phase"))
+}
+
+struct DummySubsetsHost {
+    plan: SchemePlan,
+    table_bytes: u64,
+    server: DummySubsetsServer,
+}
+
+impl ErasedServer for DummySubsetsHost {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn precompute(&self, _progress: &(dyn Fn(f64) + Sync)) -> Result<Option<Precomputed>> {
+        Ok(None)
+    }
+
+    fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
+        answer_encoded(&self.server, role, queries)
+    }
+
+    fn extra_bytes(&self) -> u64 {
+        self.server.resident_bytes().saturating_sub(self.table_bytes)
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        self.server.huge_page_bytes()
     }
 }
 
@@ -274,6 +442,62 @@ impl<C: StatelessClient + Send> ErasedClient for StatelessHost<C> {
             .iter()
             .map(|bytes| Message::decode(&self.parameters, bytes))
             .collect::<Result<_>>()?;
-        self.client.recover(pending, &answers).map(Recovered::record)
+        self.client.recover(pending, &answers).map(Recovered::Record)
+    }
+}
+
+struct HintedHost<C: HintedClient> {
+    plan: SchemePlan,
+    parameters: ParametersOf<C>,
+    client: C,
+}
+
+impl<C: HintedClient + Send> ErasedClient for HintedHost<C> {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
+        let reserved = self.client.reserve(index, rng)?;
+        self.client.apply(&reserved.change)?;
+        Ok(Prepared::Reserved(Reservation::new(reserved, Message::encode)))
+    }
+
+    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
+        let id = pending.into_inner::<ReservationId>()?;
+        self.settle(id, answers)
+    }
+
+    fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
+        Some(self)
+    }
+}
+
+impl<C: HintedClient> ErasedHints for HintedHost<C> {
+    fn apply(&mut self, change: &[u8]) -> Result<()> {
+        self.client.apply(change)
+    }
+
+    fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered> {
+        let answers: Vec<AnswerOf<C>> = answers
+            .iter()
+            .map(|bytes| Message::decode(&self.parameters, bytes))
+            .collect::<Result<_>>()?;
+        let change = self.client.settle(id, &answers)?;
+        self.client.apply(&change)?;
+        let record = self.client.take_record(id);
+        Ok(Recovered::Settled { id, change, record })
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        self.client.take_record(id)
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        self.client.open()
+    }
+
+    fn supply(&self) -> Supply {
+        self.client.supply()
     }
 }

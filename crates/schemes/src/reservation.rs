@@ -15,7 +15,7 @@
 //!
 //! Queries of stateless schemes become [`Sendable`] without a reservation; see [`Prepared`].
 
-use crate::contract::Reserved;
+use crate::contract::{ReservationId, Reserved};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use std::any::Any;
@@ -102,20 +102,22 @@ impl Receipt {
 
 /// A chosen hint and the bytes that will be sent for it, not yet durable, hence not yet sendable.
 pub struct Reservation {
+    id: ReservationId,
     record: Vec<u8>,
     queries: Vec<Vec<u8>>,
-    pending: Pending,
 }
 
 impl Reservation {
     /// Erases what a hinted client reserved; `encode` turns a query into bytes.
-    pub fn new<Query, P: Any + Send>(
-        reserved: Reserved<Query, P>,
-        encode: impl Fn(&Query) -> Vec<u8>,
-    ) -> Self {
+    pub fn new<Query>(reserved: Reserved<Query>, encode: impl Fn(&Query) -> Vec<u8>) -> Self {
         let queries: Vec<Vec<u8>> = reserved.queries.iter().map(encode).collect();
         let record = encode_record(&reserved.change, &queries);
-        Self { record, queries, pending: Pending::new(reserved.pending) }
+        Self { id: reserved.id, record, queries }
+    }
+
+    /// Which of its generation's reservations this is.
+    pub fn id(&self) -> ReservationId {
+        self.id
     }
 
     /// The journal record: the state change and the queries. For a journal, and for nothing else.
@@ -142,7 +144,7 @@ impl Reservation {
                 "a reservation can only be committed with the receipt for its own record",
             ));
         }
-        Ok(Lookup { sendable: Sendable(self.queries), pending: self.pending })
+        Ok(Lookup { sendable: Sendable(self.queries), pending: Pending::new(self.id) })
     }
 }
 

@@ -10,16 +10,19 @@ use std::str::FromStr;
 pub enum SchemeId {
     /// SimplePIR: one server, learning with errors, a public reusable hint.
     SimplePir,
+    /// Dummy subsets: one server that reads about √n records for each query, secret single-use hints.
+    DummySubsets,
 }
 
 impl SchemeId {
     /// Every scheme there is.
-    pub const ALL: &'static [SchemeId] = &[SchemeId::SimplePir];
+    pub const ALL: &'static [SchemeId] = &[SchemeId::SimplePir, SchemeId::DummySubsets];
 
     /// The name that users type and that goes over the wire.
     pub fn name(self) -> &'static str {
         match self {
             SchemeId::SimplePir => "simplepir",
+            SchemeId::DummySubsets => "dummy-subsets",
         }
     }
 }

@@ -1,0 +1,191 @@
+//! How a table is cut into partitions, and how many hints make a failure improbable enough.
+
+use crate::contract::Parameters;
+use privet_core::codec::Reader;
+use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape};
+
+/// The default of λ_hint: no hint contains the wanted record with probability below e^-40.
+pub const DEFAULT_HINT_SECURITY: u32 = 80;
+
+/// Offsets are 16 bits, eight of them to an AES block.
+const MAX_PARTITION_RECORDS: u64 = 1 << 16;
+/// At most 2^26 partitions: a query of at most 136 MiB, far beyond what anyone would send.
+const MAX_PARTITIONS: u64 = 1 << 26;
+/// A client holds its hints in memory: at most 16 GiB, whatever a server announces.
+const MAX_STATE_BYTES: u64 = 1 << 34;
+/// Hints are numbered in blocks of eight, because a block of the pseudorandom function serves eight.
+const HINT_BLOCK: u64 = 8;
+
+/// The table as `partitions` partitions of `partition_records` records. The last ones may reach beyond the table; what lies there counts as zero.
+///
+/// Records per partition are a power of two, so that a mask maps pseudorandom bits to offsets without bias; the number of partitions is even, so that a balanced
+/// split exists, and at least 4, so that a hint never selects all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DummySubsetsParameters {
+    shape: TableShape,
+    partition_records: u32,
+    partitions: u32,
+    hint_security: u32,
+    singles: u32,
+    pairs: u32,
+}
+
+impl DummySubsetsParameters {
+    /// The default cut: as many records in a partition as there are partitions, as nearly as powers of two allow (rather fewer, because the client's state grows
+    /// with them).
+    ///
+    /// # Errors
+    /// As [`with_partition_records`](Self::with_partition_records).
+    pub fn new(shape: TableShape) -> Result<Self> {
+        let log2_records = (shape.records() as f64).log2();
+        let log2_partition = ((log2_records - 1.0) / 2.0).ceil().clamp(0.0, 16.0);
+        Self::with_partition_records(shape, 1 << log2_partition as u32)
+    }
+
+    /// A cut with the given number of records in a partition. More of them: shorter queries and less work for the server, more state for the client.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is no power of two up to 2^16 or the client's state or the queries would be
+    /// beyond reason.
+    pub fn with_partition_records(shape: TableShape, partition_records: u64) -> Result<Self> {
+        if !partition_records.is_power_of_two() || partition_records > MAX_PARTITION_RECORDS {
+            return Err(Error::api_misuse(format!(
+                "a partition has a power of two of records, at most {MAX_PARTITION_RECORDS}, not {partition_records}"
+            )));
+        }
+        let partitions = shape.records().div_ceil(partition_records).next_multiple_of(2).max(4);
+        if partitions > MAX_PARTITIONS {
+            return Err(Error::api_misuse(format!(
+                "a table of {} records would be cut into {partitions} partitions; the limit is {MAX_PARTITIONS}",
+                shape.records()
+            )));
+        }
+        let cut = Self {
+            shape,
+            partition_records: partition_records as u32,
+            partitions: partitions as u32,
+            hint_security: 0,
+            singles: 0,
+            pairs: 0,
+        };
+        cut.with_hint_security(DEFAULT_HINT_SECURITY)
+    }
+
+    /// The same cut with another λ_hint. Concerns the client alone: servers need not know.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is 0 or beyond 4096, or the client's state would be beyond 16 GiB.
+    pub fn with_hint_security(mut self, hint_security: u32) -> Result<Self> {
+        if !(1..=4096).contains(&hint_security) {
+            return Err(Error::api_misuse(format!(
+                "λ_hint must lie between 1 and 4096, not {hint_security}"
+            )));
+        }
+        // (1 - q)^M <= e^(-λ/2), with q for a hint that may turn out invalid.
+        let needed =
+            f64::from(hint_security) / 2.0 / -(-self.containment_probability()).ln_1p();
+        let singles = (needed.ceil() as u64).next_multiple_of(HINT_BLOCK);
+        let pairs = (u64::from(hint_security) * u64::from(self.partition_records))
+            .div_ceil(2)
+            .next_multiple_of(HINT_BLOCK);
+        self.hint_security = hint_security;
+        (self.singles, self.pairs) = (singles as u32, pairs as u32);
+        if self.state_bytes() > MAX_STATE_BYTES {
+            return Err(Error::api_misuse(format!(
+                "the hints for {} records of {} bytes would take {} bytes of a client's memory; the limit is {MAX_STATE_BYTES}",
+                self.shape.records(),
+                self.shape.record_len(),
+                self.state_bytes()
+            )));
+        }
+        Ok(self)
+    }
+
+    /// The table's shape.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// Records in a partition, `s`: a power of two.
+    pub fn partition_records(&self) -> u32 {
+        self.partition_records
+    }
+
+    /// The number of partitions, `p`: even, at least 4.
+    pub fn partitions(&self) -> u32 {
+        self.partitions
+    }
+
+    /// Bits of an offset within a partition: log2 of [`partition_records`](Self::partition_records).
+    pub fn offset_bits(&self) -> u32 {
+        self.partition_records.trailing_zeros()
+    }
+
+    /// λ_hint.
+    pub fn hint_security(&self) -> u32 {
+        self.hint_security
+    }
+
+    /// How many single hints a generation begins with, `M`. They have the ids from 0 on.
+    pub fn singles(&self) -> u32 {
+        self.singles
+    }
+
+    /// How many pairs of backup hints a generation has, `B`: the number of queries it serves (but for the few pairs that turn out invalid). They have the ids
+    /// from `M` on.
+    pub fn pairs(&self) -> u32 {
+        self.pairs
+    }
+
+    /// The probability that a single hint contains a given record: `(p/2 + 1)/p · 1/s`, less the share of hints that are discarded because two of their
+    /// select values tie at the cutoff.
+    pub fn containment_probability(&self) -> f64 {
+        let partitions = f64::from(self.partitions);
+        // Neighbouring order statistics of p uniform 32-bit values are equal with probability about p/2^32.
+        let tie = 2.0 * partitions / 2f64.powi(32);
+        (partitions / 2.0 + 1.0) / partitions / f64::from(self.partition_records) * (1.0 - tie)
+    }
+
+    /// The probability that no hint contains a given record, at most: `(1 - q)^M`.
+    pub fn failure_probability(&self) -> f64 {
+        (f64::from(self.singles) * (-self.containment_probability()).ln_1p()).exp()
+    }
+
+    /// What a client keeps of a generation, in bytes: a record for each single hint, two for each pair, and a cutoff for each.
+    pub fn state_bytes(&self) -> u64 {
+        let (singles, pairs) = (u64::from(self.singles), u64::from(self.pairs));
+        (singles + 2 * pairs) * self.shape.record_len() + 4 * (singles + pairs)
+    }
+
+    /// Bytes of a record.
+    pub(crate) fn record_len(&self) -> usize {
+        self.shape.record_len() as usize
+    }
+
+    /// Where a record lies: its partition, and its offset there. Both secret.
+    pub(crate) fn place(&self, index: u64) -> (u32, u32) {
+        ((index >> self.offset_bits()) as u32, index as u32 & (self.partition_records - 1))
+    }
+}
+
+impl Parameters for DummySubsetsParameters {
+    /// Eight bytes: the number of records in a partition, little-endian. Everything else follows from the table's shape or concerns the client alone.
+    fn encode(&self) -> Vec<u8> {
+        u64::from(self.partition_records).to_le_bytes().to_vec()
+    }
+
+    fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("the parameters of dummy subsets", bytes);
+        let partition_records = reader.u64()?;
+        reader.finish()?;
+        Self::with_partition_records(identity.shape, partition_records).map_err(|error| {
+            Error::peer_misbehaved("the server announced parameters that are refused")
+                .caused_by(error)
+        })
+    }
+}
+
+/// A record's place is computed from an index that is in range: [`RecordIndex`] says so.
+pub(crate) fn place_of(parameters: &DummySubsetsParameters, index: &RecordIndex) -> (u32, u32) {
+    parameters.place(index.expose())
+}

@@ -1,0 +1,90 @@
+//! The server: the table in memory, of which a query reads one record for each partition.
+
+use super::{DummySubsets, DummySubsetsAnswer, DummySubsetsParameters, DummySubsetsQuery};
+use crate::contract::{Answerer, Role, SchemeOf};
+use privet_core::{Error, Result, TableView};
+use privet_kernels::Kernels;
+use privet_kernels::memory::HugeBuffer;
+
+/// A table laid out for answering: its records in their natural order in huge pages, with zero records after the last up to whole partitions.
+pub struct DummySubsetsServer {
+    parameters: DummySubsetsParameters,
+    records: HugeBuffer<u8>,
+    kernels: Kernels,
+}
+
+impl DummySubsetsServer {
+    /// Copies `table` into place; the source can be dropped.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub fn new(
+        parameters: DummySubsetsParameters,
+        table: TableView<'_>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        if parameters.shape() != table.shape() {
+            return Err(Error::api_misuse("the parameters belong to a table of another shape"));
+        }
+        let records = u64::from(parameters.partitions()) * u64::from(parameters.partition_records());
+        let no_memory = || Error::unavailable("no memory for the table");
+        let len = usize::try_from(records * table.shape().record_len()).map_err(|_| no_memory())?;
+        let mut records =
+            HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))?;
+        records[..table.bytes().len()].copy_from_slice(table.bytes());
+        Ok(Self { parameters, records, kernels })
+    }
+
+    /// Memory held for the table, zero records included, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    /// How much of that memory the system backs with huge pages, if it says.
+    pub fn huge_page_bytes(&self) -> Option<u64> {
+        self.records.huge_page_bytes().map(|bytes| bytes as u64)
+    }
+
+    fn answer_one(&self, query: &DummySubsetsQuery) -> DummySubsetsAnswer {
+        let record_len = self.parameters.record_len();
+        let mut sums = vec![0; 2 * record_len];
+        let positions = self.positions(query);
+        for (sum, positions) in sums.chunks_exact_mut(record_len).zip(&positions) {
+            let gathered =
+                self.kernels.gather_xor(&self.records, record_len, positions, sum);
+            debug_assert!(gathered.is_ok(), "every partition lies within the padded table");
+        }
+        DummySubsetsAnswer { sums }
+    }
+
+    /// The positions of the named records, of half 0 and of half 1.
+    fn positions(&self, query: &DummySubsetsQuery) -> [Vec<u64>; 2] {
+        let half_len = query.offsets.len();
+        let offset_bits = self.parameters.offset_bits();
+        let mut positions = [vec![0; half_len], vec![0; half_len]];
+        let mut filled = [0usize; 2];
+        for partition in 0..2 * half_len {
+            let half = usize::from(query.halves[partition / 8] >> (partition % 8) & 1);
+            let place = filled[half];
+            positions[half][place] =
+                ((partition as u64) << offset_bits) | u64::from(query.offsets[place]);
+            filled[half] += 1;
+        }
+        positions
+    }
+}
+
+impl Answerer for DummySubsetsServer {
+    fn parameters(&self) -> &DummySubsetsParameters {
+        &self.parameters
+    }
+
+    fn answer(&self, _role: Role, queries: &[DummySubsetsQuery]) -> Vec<DummySubsetsAnswer> {
+        queries.iter().map(|query| self.answer_one(query)).collect()
+    }
+}
+
+impl SchemeOf for DummySubsetsServer {
+    type Scheme = DummySubsets;
+}
