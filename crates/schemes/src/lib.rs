@@ -17,6 +17,7 @@ pub mod offline;
 pub mod registry;
 pub mod reservation;
 mod scheme_id;
+mod stream_digest;
 pub mod simplepir;
 
 pub use scheme_id::SchemeId;

@@ -1,10 +1,15 @@
 //! Dummy subsets.
 
+mod change;
 mod client;
+mod generation;
 mod messages;
 mod params;
 mod preparation;
+mod search;
 mod server;
+#[cfg(test)]
+mod tests;
 
 pub use client::DummySubsetsClient;
 pub use messages::{DummySubsetsAnswer, DummySubsetsQuery};

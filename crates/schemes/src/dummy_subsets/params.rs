@@ -2,7 +2,7 @@
 
 use crate::contract::Parameters;
 use privet_core::codec::Reader;
-use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape};
+use privet_core::{Error, Result, TableIdentity, TableShape};
 
 /// The default of λ_hint: no hint contains the wanted record with probability below e^-40.
 pub const DEFAULT_HINT_SECURITY: u32 = 80;
@@ -13,8 +13,8 @@ const MAX_PARTITION_RECORDS: u64 = 1 << 16;
 const MAX_PARTITIONS: u64 = 1 << 26;
 /// A client holds its hints in memory: at most 16 GiB, whatever a server announces.
 const MAX_STATE_BYTES: u64 = 1 << 34;
-/// Hints are numbered in blocks of eight, because a block of the pseudorandom function serves eight.
-const HINT_BLOCK: u64 = 8;
+/// Hints come in blocks of 64: a block of the pseudorandom function serves eight, and searches mark hints by the bits of words.
+const HINT_BLOCK: u64 = 64;
 
 /// The table as `partitions` partitions of `partition_records` records. The last ones may reach beyond the table; what lies there counts as zero.
 ///
@@ -162,7 +162,7 @@ impl DummySubsetsParameters {
         self.shape.record_len() as usize
     }
 
-    /// Where a record lies: its partition, and its offset there. Both secret.
+    /// Where a record lies: its partition, and its offset there. Both secret, like the index.
     pub(crate) fn place(&self, index: u64) -> (u32, u32) {
         ((index >> self.offset_bits()) as u32, index as u32 & (self.partition_records - 1))
     }
@@ -183,9 +183,4 @@ impl Parameters for DummySubsetsParameters {
                 .caused_by(error)
         })
     }
-}
-
-/// A record's place is computed from an index that is in range: [`RecordIndex`] says so.
-pub(crate) fn place_of(parameters: &DummySubsetsParameters, index: &RecordIndex) -> (u32, u32) {
-    parameters.place(index.expose())
 }

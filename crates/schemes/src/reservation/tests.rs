@@ -3,7 +3,11 @@
 
 use super::*;
 use crate::SchemeId;
-use crate::contract::{HintedClient, Message, Parameters, Scheme, SchemeOf};
+use crate::contract::{
+    HintedClient, Message, Parameters, Record, Scheme, SchemeOf, Supply,
+};
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
 use privet_core::{
     Blame, Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
 };
@@ -11,6 +15,14 @@ use privet_core::{
 /// One byte per record; the "hint" is the number of a one-time mask that the server knows too. Private towards nobody, but shaped like the real thing.
 struct Masks {
     used: Vec<bool>,
+    /// Open and settled reservations: the mask, and the record once it is known.
+    reservations: Vec<(u8, Option<u8>)>,
+}
+
+impl Masks {
+    fn new(masks: u8) -> Self {
+        Self { used: vec![false; masks.into()], reservations: Vec::new() }
+    }
 }
 
 struct Nothing;
@@ -52,39 +64,59 @@ impl SchemeOf for Masks {
 }
 
 impl HintedClient for Masks {
-    type Pending = u8;
+    fn load(_: Nothing, generation: &[u8], _: Kernels) -> Result<Self> {
+        match generation {
+            [masks] => Ok(Self::new(*masks)),
+            _ => Err(Error::corrupted("no generation of masks")),
+        }
+    }
 
     fn reserve(
         &self,
         index: &RecordIndex,
         rng: &mut SecretRng,
-    ) -> Result<Reserved<MaskedIndex, u8>> {
+    ) -> Result<Reserved<MaskedIndex>> {
         let free: Vec<usize> = (0..self.used.len()).filter(|hint| !self.used[*hint]).collect();
         if free.is_empty() {
             return Err(Error::exhausted("no hint is left; prepare the next generation"));
         }
         let hint = free[rng.below(free.len() as u64) as usize] as u8;
         let query = MaskedIndex([hint, index.expose() as u8 ^ hint]);
-        Ok(Reserved { change: vec![hint], queries: vec![query], pending: hint })
+        let id = ReservationId(self.reservations.len() as u64);
+        Ok(Reserved { id, change: vec![hint], queries: vec![query] })
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         match change {
-            [] => Ok(()),
             [hint] if !self.used[usize::from(*hint)] => {
                 self.used[usize::from(*hint)] = true;
+                self.reservations.push((*hint, None));
+                Ok(())
+            }
+            [id, record] => {
+                self.reservations[usize::from(*id)].1 = Some(*record);
                 Ok(())
             }
             _ => Err(Error::corrupted("a hint was used twice")),
         }
     }
 
-    fn recover(
-        &self,
-        pending: u8,
-        answers: &[MaskedIndex],
-    ) -> Result<(crate::contract::Record, Vec<u8>)> {
-        Ok((zeroize::Zeroizing::new(vec![answers[0].0[1] ^ pending]), Vec::new()))
+    fn settle(&self, id: ReservationId, answers: &[MaskedIndex]) -> Result<Vec<u8>> {
+        let (mask, _) = self.reservations[id.0 as usize];
+        Ok(vec![id.0 as u8, answers[0].0[1] ^ mask])
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        self.reservations[id.0 as usize].1.map(|record| Ok(Zeroizing::new(vec![record])))
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        let open = self.reservations.iter().enumerate().filter(|(_, (_, record))| record.is_none());
+        open.map(|(id, _)| ReservationId(id as u64)).collect()
+    }
+
+    fn supply(&self) -> Supply {
+        Supply { used: self.reservations.len() as u64, total: self.used.len() as u64 }
     }
 }
 
@@ -119,11 +151,13 @@ fn answer(query: &[u8]) -> MaskedIndex {
 }
 
 #[test]
-fn a_hinted_client_goes_through_reserve_commit_send_recover() {
-    let mut client = Masks { used: vec![false; 3] };
+fn a_hinted_client_goes_through_reserve_commit_send_settle() {
+    let mut client = Masks::new(3);
     let mut journal = Memory::default();
+    let mut changes = Vec::new();
     for wanted in [7, 7, 200] {
         let reservation = reserve(&client, wanted).unwrap();
+        let id = reservation.id();
         let lookup = reservation.commit(&mut journal).unwrap();
         let (change, again) = Sendable::from_journal(journal.durable.last().unwrap()).unwrap();
         client.apply(&change).unwrap();
@@ -132,23 +166,24 @@ fn a_hinted_client_goes_through_reserve_commit_send_recover() {
             lookup.sendable.queries(),
             "what a crash would re-send is what was sent"
         );
-        let pending = lookup.pending.into_inner::<u8>().unwrap();
-        let (record, _) =
-            client.recover(pending, &[answer(&lookup.sendable.queries()[0])]).unwrap();
-        assert_eq!(*record, [wanted as u8]);
+        assert_eq!(lookup.pending.into_inner::<ReservationId>().unwrap(), id);
+        assert_eq!(client.open(), [id]);
+        let settled = client.settle(id, &[answer(&lookup.sendable.queries()[0])]).unwrap();
+        client.apply(&settled).unwrap();
+        assert_eq!(*client.take_record(id).unwrap().unwrap(), [wanted as u8]);
+        changes.extend([change, settled]);
     }
     assert_eq!(reserve(&client, 1).err().unwrap().blame(), Blame::Exhausted);
 
-    let mut replayed = Masks { used: vec![false; 3] };
-    for record in &journal.durable {
-        replayed.apply(&Sendable::from_journal(record).unwrap().0).unwrap();
-    }
-    assert_eq!(replayed.used, client.used, "the state after a crash is the journal replayed");
+    let mut replayed = Masks::new(3);
+    changes.iter().for_each(|change| replayed.apply(change).unwrap());
+    assert_eq!(replayed.used, client.used, "the state after a crash is the changes replayed");
+    assert_eq!(replayed.reservations, client.reservations);
 }
 
 #[test]
 fn nothing_becomes_sendable_when_the_sync_fails() {
-    let client = Masks { used: vec![false; 3] };
+    let client = Masks::new(3);
     let mut journal = Memory { broken: true, ..Memory::default() };
     let failure = reserve(&client, 1).unwrap().commit(&mut journal);
     assert_eq!(failure.err().unwrap().blame(), Blame::Unavailable);
@@ -156,7 +191,7 @@ fn nothing_becomes_sendable_when_the_sync_fails() {
 
 #[test]
 fn a_receipt_serves_its_own_record_only() {
-    let client = Masks { used: vec![false; 3] };
+    let client = Masks::new(3);
     let mut journal = Memory::default();
     let first = reserve(&client, 1).unwrap();
     let second = reserve(&client, 2).unwrap();

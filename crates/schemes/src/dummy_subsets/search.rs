@@ -1,0 +1,114 @@
+//! Finding the hints that contain a record.
+//!
+//! **The work is the same for every record.** How long a search takes delays the query, so the server sees it. All hints are looked at, always: no early exit. What
+//! comes after (a closer look at the few hints whose offset fits, about λ_hint of them) is done a fixed number of times, with empty places where there are
+//! fewer. It depends on nothing but public parameters and the number of queries made before.
+//!
+//! The choice among the hints that contain the record is uniform, not the first as in the paper. Either keeps the hints' distribution
+//! (see [`client`](super::client)); this one lets a hint's successor stand anywhere in the order, so that hints can be numbered by id and searched block by
+//! block.
+
+use zeroize::Zeroizing;
+
+/// Hint ids that deserve a closer look, in as many places as there can be but for a probability below 2^-64; surplus places hold id 0 and are not `taken`.
+pub(crate) struct Candidates {
+    pub(crate) ids: Zeroizing<Vec<u32>>,
+    pub(crate) taken: Zeroizing<Vec<bool>>,
+}
+
+/// How many places a search needs for `expected` candidates on average: the mean, ten standard deviations and some for hints whose extra record is the wanted
+/// one.
+pub(crate) fn places(expected: f64, hints: usize, hint_security: u32) -> usize {
+    let likely = expected + 10.0 * expected.sqrt() + f64::from(hint_security) + 40.0;
+    (likely.ceil() as usize).min(hints)
+}
+
+impl Candidates {
+    /// The positions of the ones in `marks`, in a number of steps that depends on `marks.len()` and `places` alone (unless there are more ones than places).
+    pub(crate) fn of(marks: &[u64], places: usize) -> Self {
+        let words = marked_words(marks, places);
+        let mut ids = Zeroizing::new(vec![0; places]);
+        let mut taken = Zeroizing::new(vec![false; places]);
+        let (mut at, mut rest) = (0, marks.get(words[0] as usize).copied().unwrap_or(0));
+        for (id, taken) in ids.iter_mut().zip(taken.iter_mut()) {
+            *taken = rest != 0;
+            *id = if *taken { words[at] * 64 + rest.trailing_zeros() } else { 0 };
+            rest &= rest.wrapping_sub(1);
+            // Words are listed once each, and unused places name the first word beyond the end.
+            let next = (at + 1).min(places);
+            at = if rest == 0 { next } else { at };
+            let fresh = marks.get(words[at] as usize).copied().unwrap_or(0);
+            rest = if rest == 0 { fresh } else { rest };
+        }
+        let marked: u32 = marks.iter().map(|word| word.count_ones()).sum();
+        if marked as usize > places {
+            return Self::of(marks, marked as usize);
+        }
+        Self { ids, taken }
+    }
+}
+
+/// The numbers of the words that are not zero, and then `marks.len()` in all places up to `places`, one more included.
+fn marked_words(marks: &[u64], places: usize) -> Zeroizing<Vec<u32>> {
+    let mut words = Zeroizing::new(vec![marks.len() as u32; places + 1]);
+    let mut filled = 0;
+    for (number, word) in marks.iter().enumerate() {
+        // The last place takes what is not to be kept.
+        words[filled] = number as u32;
+        filled = (filled + usize::from(*word != 0)).min(places);
+    }
+    words[filled..].fill(marks.len() as u32);
+    words
+}
+
+/// Marks the values that equal `wanted`: bit `b` of word `w` for value `64 w + b`.
+pub(crate) fn mark_equal(values: &[u32], wanted: u32, marks: &mut [u64]) {
+    for (values, mark) in values.chunks(64).zip(marks) {
+        let bits = values.iter().enumerate();
+        *mark = bits.fold(0, |mark, (bit, value)| mark | (u64::from(*value == wanted) << bit));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(candidates: &Candidates) -> Vec<u32> {
+        let pairs = candidates.ids.iter().zip(candidates.taken.iter());
+        pairs.filter(|(_, taken)| **taken).map(|(id, _)| *id).collect()
+    }
+
+    #[test]
+    fn candidates_are_the_ones_however_they_lie() {
+        let mut state = 7u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state >> 33
+        };
+        for words in [0, 1, 2, 5, 40] {
+            for sparsity in [1, 2, 50, 1000] {
+                let mut marks = vec![0u64; words];
+                for bit in 0..words * 64 {
+                    marks[bit / 64] |= u64::from(random() % sparsity == 0) << (bit % 64);
+                }
+                let expected: Vec<u32> = (0..words as u32 * 64)
+                    .filter(|bit| marks[*bit as usize / 64] >> (bit % 64) & 1 == 1)
+                    .collect();
+                for places in [1, 3, expected.len(), expected.len() + 9] {
+                    assert_eq!(ids(&Candidates::of(&marks, places.max(1))), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equal_values_are_marked() {
+        let values: Vec<u32> = (0..200).map(|i| i % 7).collect();
+        let mut marks = vec![0; 4];
+        mark_equal(&values, 3, &mut marks);
+        for (i, value) in values.iter().enumerate() {
+            assert_eq!(marks[i / 64] >> (i % 64) & 1 == 1, *value == 3);
+        }
+        assert_eq!(marks[3] >> 8, 0);
+    }
+}

@@ -1,0 +1,168 @@
+//! Every record comes back, over any shape and any sequence of queries, and failures are as rare as the formula says.
+
+use super::*;
+use privet_core::Blame;
+use proptest::prelude::*;
+
+/// Sequences of indices that stress one thing each.
+#[derive(Clone, Copy, Debug)]
+enum Sequence {
+    Random,
+    OneForEver,
+    OnePartition,
+    Ascending,
+}
+
+impl Sequence {
+    fn indices(self, world: &mut World, count: u64) -> Vec<u64> {
+        let records = world.parameters.shape().records();
+        let start = world.rng.below(records);
+        let partition = u64::from(world.parameters.partition_records());
+        let first = start / partition * partition;
+        let here = partition.min(records - first);
+        (0..count)
+            .map(|k| match self {
+                Sequence::Random => world.rng.below(records),
+                Sequence::OneForEver => start,
+                Sequence::OnePartition => first + world.rng.below(here),
+                Sequence::Ascending => (start + k) % records,
+            })
+            .collect()
+    }
+}
+
+fn sequences() -> impl Strategy<Value = Sequence> {
+    prop_oneof![
+        Just(Sequence::Random),
+        Just(Sequence::OneForEver),
+        Just(Sequence::OnePartition),
+        Just(Sequence::Ascending)
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_table_any_sequence(
+        records in 1u64..=5000,
+        record_len in 1u64..=300,
+        sequence in sequences(),
+        seed in any::<u8>(),
+    ) {
+        let mut world = World::new(records, record_len);
+        world.rng = SecretRng::from_fixed_seed([seed; 32]);
+        let mut client = world.client();
+        for index in sequence.indices(&mut world, 40) {
+            prop_assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));
+        }
+    }
+
+    #[test]
+    fn any_cut_of_a_table(
+        records in 1u64..=3000,
+        log2_partition in 0u32..=13,
+        sequence in sequences(),
+    ) {
+        let shape = TableShape::new(records, 5).unwrap();
+        let parameters = DummySubsetsParameters::with_partition_records(shape, 1 << log2_partition);
+        let parameters = parameters.unwrap().with_hint_security(40).unwrap();
+        let mut world = World::with(parameters);
+        let mut client = world.client();
+        let mut failed = 0;
+        for index in sequence.indices(&mut world, 20) {
+            match world.get(&mut client, index) {
+                Ok(record) => prop_assert_eq!(&record[..], world.record(index)),
+                Err(_) => failed += 1,
+            }
+        }
+        prop_assert!(failed == 0, "λ_hint = 40 fails with probability e^-20");
+    }
+}
+
+#[test]
+fn a_generation_serves_all_its_queries_whatever_they_are_and_then_says_so() {
+    for sequence in
+        [Sequence::Random, Sequence::OneForEver, Sequence::OnePartition, Sequence::Ascending]
+    {
+        let mut world = World::new(900, 3);
+        let mut client = world.client();
+        let total = client.supply().total;
+        assert!(total >= 1200, "half of λ_hint times the records of a partition, but for ties");
+        for index in sequence.indices(&mut world, total) {
+            assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));
+        }
+        assert_eq!(client.supply().left(), 0);
+        let index = world.index(0);
+        let refused = client.reserve(&index, &mut world.rng);
+        assert_eq!(refused.err().unwrap().blame(), Blame::Exhausted);
+    }
+}
+
+#[test]
+fn no_hint_contains_the_record_as_often_as_the_formula_says() {
+    let shape = TableShape::new(400, 1).unwrap();
+    let cut = DummySubsetsParameters::with_partition_records(shape, 16).unwrap();
+    // 64 hints are the fewest: λ_hint = 3 is what they come to here.
+    let parameters = cut.with_hint_security(3).unwrap();
+    let expected = parameters.failure_probability();
+    assert!((0.05..0.25).contains(&expected), "{expected}");
+    let mut world = World::with(parameters);
+    let (mut failed, mut asked) = (0, 0);
+    for _ in 0..200 {
+        // Fresh hints each time: failures of one generation are not independent.
+        let client = world.client();
+        for index in [0, 1, 17, 399] {
+            let index = world.index(index);
+            asked += 1;
+            failed += u32::from(client.find(index.expose()).choose(&mut world.rng).is_none());
+        }
+    }
+    let rate = f64::from(failed) / f64::from(asked);
+    let deviation = (expected / f64::from(asked)).sqrt();
+    assert!((rate - expected).abs() < 6.0 * deviation, "{rate} observed, {expected} expected");
+}
+
+#[test]
+fn a_lookup_without_a_hint_sends_a_cover_and_fails() {
+    let shape = TableShape::new(4000, 2).unwrap();
+    let cut = DummySubsetsParameters::with_partition_records(shape, 64).unwrap();
+    let mut world = World::with(cut.with_hint_security(1).unwrap());
+    let mut client = world.client();
+    let (mut found, mut failed) = (0, 0);
+    for index in 0..30 {
+        let reserved = world.reserve(&mut client, index * 131).unwrap();
+        match world.settle(&mut client, &reserved).unwrap() {
+            Ok(record) => {
+                found += 1;
+                assert_eq!(&record[..], world.record(index * 131));
+            }
+            Err(error) => {
+                failed += 1;
+                assert_eq!(error.blame(), Blame::Exhausted);
+            }
+        }
+    }
+    assert!(failed > 5 && found > 3, "{failed} failed, {found} found");
+    assert_eq!(client.supply().used, 30, "a failure uses up as much as a success");
+}
+
+#[test]
+fn every_arm_prepares_the_same_hints() {
+    use privet_kernels::Arm;
+    let world = World::new(3000, 17);
+    let generations = Arm::available().into_iter().map(|arm| {
+        let mut preparation = DummySubsetsPreparation::begin(
+            world.parameters.clone(),
+            world.digest(),
+            &mut SecretRng::from_fixed_seed([5; 32]),
+            Kernels::with_arm(arm).unwrap(),
+        )
+        .unwrap();
+        preparation.absorb(0, &world.records).unwrap();
+        preparation.finish().unwrap();
+        preparation.generation().unwrap().to_vec()
+    });
+    let generations: Vec<_> = generations.collect();
+    assert!(generations.windows(2).all(|pair| pair[0] == pair[1]));
+}
