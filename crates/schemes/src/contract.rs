@@ -130,11 +130,7 @@ pub trait HintedClient: SchemeOf + Sized {
     ///
     /// # Errors
     /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if the generation has served all its queries; never a weaker query.
-    fn reserve(
-        &self,
-        index: &RecordIndex,
-        rng: &mut SecretRng,
-    ) -> Result<Reserved<QueryOf<Self>>>;
+    fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<QueryOf<Self>>>;
 
     /// Applies one state change, of [`reserve`](Self::reserve) or [`settle`](Self::settle). Deterministic: the same changes in the same order give the same
     /// state.

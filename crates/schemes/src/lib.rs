@@ -7,7 +7,7 @@
 //! | [`offline`] | the phase before the first query: nothing, a download, or the whole table streaming past |
 //! | [`registry`] | from a [`SchemeId`] to a server and a client with their types erased; generics end there |
 //! | [`simplepir`] | one server, LWE, a public reusable hint |
-//! | [`dummy_subsets`] | one server, about √n records read for each query, secret single-use hints 
+//! | [`dummy_subsets`] | one server, about √n records read for each query, secret single-use hints
 //!
 //! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that lacks a file lacks the capability.
 
@@ -17,7 +17,7 @@ pub mod offline;
 pub mod registry;
 pub mod reservation;
 mod scheme_id;
-mod stream_digest;
 pub mod simplepir;
+mod stream_digest;
 
 pub use scheme_id::SchemeId;

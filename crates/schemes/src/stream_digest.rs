@@ -95,7 +95,8 @@ mod tests {
     fn a_digest_in_pieces_with_interruptions_is_that_of_the_whole() {
         let bytes: Vec<u8> = (0..SUBTREE_LEN * 9 + 700).map(|i| (i * 7 + i / 251) as u8).collect();
         let lens = [0, 1, 1023, 1024, 1025, SUBTREE_LEN - 1, SUBTREE_LEN, SUBTREE_LEN + 1];
-        let long = (2..=9).flat_map(|n| [n * SUBTREE_LEN - 1, n * SUBTREE_LEN, n * SUBTREE_LEN + 1]);
+        let long =
+            (2..=9).flat_map(|n| [n * SUBTREE_LEN - 1, n * SUBTREE_LEN, n * SUBTREE_LEN + 1]);
         for len in lens.into_iter().chain(long) {
             for piece in [777, SUBTREE_LEN, 100_000, 1 << 20] {
                 let mut digest = StreamDigest::default();
@@ -107,7 +108,11 @@ mod tests {
                     digest = StreamDigest::decode(&mut reader).unwrap();
                     reader.finish().unwrap();
                 }
-                assert_eq!(digest.finalize(), *blake3::hash(&bytes[..len]).as_bytes(), "{len} {piece}");
+                assert_eq!(
+                    digest.finalize(),
+                    *blake3::hash(&bytes[..len]).as_bytes(),
+                    "{len} {piece}"
+                );
             }
         }
     }

@@ -14,12 +14,12 @@
 //! looked up through one of them is known once both answers are there. Leaving such hints out would make a client that waits for an answer behave differently
 //! from one that has it.
 
+use super::change::{Change, Exchange};
 use super::generation::Generation;
 use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
 use super::search::{Candidates, mark_equal, places};
 use super::{DummySubsets, DummySubsetsParameters};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply};
-use super::change::{Change, Exchange};
 use privet_core::codec::Reader;
 use privet_core::{Error, RecordIndex, Result, SecretRng};
 use privet_kernels::Kernels;
@@ -33,7 +33,7 @@ const RECORDS_KEPT: usize = 1024;
 pub struct DummySubsetsClient {
     parameters: DummySubsetsParameters,
     kernels: Kernels,
-    generation: Generation,
+    pub(super) generation: Generation,
     /// Which hints may be chosen: bit `b` of word `w` for hint `64 w + b`. Single hints that are valid and not used, and pairs that have taken a used hint's
     /// place and are not used themselves.
     live: Vec<u64>,
@@ -46,14 +46,14 @@ pub struct DummySubsetsClient {
     /// Valid pairs, used or not: the queries that this generation serves.
     total: u64,
     reservations: u64,
-    open: BTreeMap<u64, Open>,
+    pub(super) open: BTreeMap<u64, Open>,
     /// Hints whose parity waits for the answer of a reservation.
-    waiting: HashMap<u32, u64>,
+    pub(super) waiting: HashMap<u32, u64>,
     records: BTreeMap<u64, Result<Record>>,
 }
 
 /// A reservation whose record is not known yet.
-struct Open {
+pub(super) struct Open {
     /// The hint that was used. `None`: no hint contained the record, and a cover was sent.
     hint: Option<u32>,
     /// The pair that took its place.
@@ -134,7 +134,7 @@ impl DummySubsetsClient {
             taken & ((extra == index) | (offset_fits & (below != above)))
         });
         let contains = Zeroizing::new(contains.collect());
-        Found { ids: candidates.ids, contains }
+        Found { work: (marks.len() * 64, selects.len()), ids: candidates.ids, contains }
     }
 
     /// The query for `index` through `hint`, which contains it.
@@ -189,10 +189,46 @@ impl DummySubsetsClient {
     }
 }
 
+#[cfg(test)]
+impl DummySubsetsClient {
+    /// What a live hint contains: for each partition, the offset of its record there, if any.
+    pub(super) fn contents(&self, hint: u32) -> Option<Vec<Option<u16>>> {
+        let partitions = self.parameters.partitions() as usize;
+        let (mut selects, mut offsets) = (vec![0; partitions], vec![0; partitions]);
+        let records = self.parameters.partition_records();
+        let key = self.generation.key();
+        self.kernels.subset_rebuild(key, hint, records, &mut selects, &mut offsets);
+        let cutoff = self.generation.cutoffs[hint as usize];
+        let above = self.successor(hint).is_some_and(|(_, above)| above);
+        let picks = selects.iter().zip(&offsets);
+        let mut contents: Vec<Option<u16>> =
+            picks.map(|(v, offset)| ((*v < cutoff) != above).then_some(*offset)).collect();
+        if let Some((extra, _)) = self.successor(hint) {
+            let (partition, offset) = self.parameters.place(extra);
+            contents[partition as usize] = Some(offset as u16);
+        }
+        self.is_live(hint).then_some(contents)
+    }
+
+    /// What all live hints contain.
+    pub(super) fn all_contents(&self) -> Vec<Vec<Option<u16>>> {
+        let begun = self.singles() + self.extras.len() as u32;
+        (0..begun).filter_map(|hint| self.contents(hint)).collect()
+    }
+
+    /// Takes the successor of the last used hint out of use, as no client must.
+    pub(super) fn forget_last_successor(&mut self) {
+        self.set_live(self.singles() + self.extras.len() as u32 - 1, false);
+    }
+}
+
 /// Hint ids, and which of them contain the wanted record.
 pub(super) struct Found {
     ids: Zeroizing<Vec<u32>>,
     contains: Zeroizing<Vec<bool>>,
+    /// How many offsets and how many select values were computed.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub(super) work: (usize, usize),
 }
 
 impl Found {
@@ -335,12 +371,7 @@ impl DummySubsetsClient {
         let successor = self.singles() + pair;
         let (partition, _) = self.parameters.place(index);
         let mut select = [0];
-        self.kernels.subset_selects_at(
-            self.generation.key(),
-            partition,
-            &[successor],
-            &mut select,
-        );
+        self.kernels.subset_selects_at(self.generation.key(), partition, &[successor], &mut select);
         // The half that does not select the record's partition.
         let above = select[0] < self.generation.cutoffs[successor as usize];
         // Pairs between are invalid, and stay out of use.

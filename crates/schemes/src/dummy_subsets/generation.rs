@@ -53,7 +53,10 @@ impl Generation {
         out.extend_from_slice(&self.parities);
     }
 
-    pub(crate) fn decode(parameters: &DummySubsetsParameters, reader: &mut Reader<'_>) -> Result<Self> {
+    pub(crate) fn decode(
+        parameters: &DummySubsetsParameters,
+        reader: &mut Reader<'_>,
+    ) -> Result<Self> {
         let version = reader.u32()?;
         if version != VERSION {
             return Err(Error::corrupted(format!(

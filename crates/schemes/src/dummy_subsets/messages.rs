@@ -65,9 +65,7 @@ impl Message<DummySubsetsParameters> for DummySubsetsQuery {
             )));
         }
         if !padding_is_zero(packed, count * offset_bits as usize) {
-            return Err(Error::invalid_message(
-                "a query's offsets must be filled up with zeros",
-            ));
+            return Err(Error::invalid_message("a query's offsets must be filled up with zeros"));
         }
         let mut offsets = Vec::with_capacity(count);
         let (mut buffer, mut filled, mut rest) = (0u64, 0, packed.iter());

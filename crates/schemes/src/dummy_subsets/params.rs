@@ -82,8 +82,7 @@ impl DummySubsetsParameters {
             )));
         }
         // (1 - q)^M <= e^(-λ/2), with q for a hint that may turn out invalid.
-        let needed =
-            f64::from(hint_security) / 2.0 / -(-self.containment_probability()).ln_1p();
+        let needed = f64::from(hint_security) / 2.0 / -(-self.containment_probability()).ln_1p();
         let singles = (needed.ceil() as u64).next_multiple_of(HINT_BLOCK);
         let pairs = (u64::from(hint_security) * u64::from(self.partition_records))
             .div_ceil(2)

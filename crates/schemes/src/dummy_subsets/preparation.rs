@@ -192,7 +192,8 @@ impl Preparation for DummySubsetsPreparation {
         kernels: Kernels,
     ) -> Result<Self> {
         let read = |error: Error| {
-            Error::corrupted("the checkpoint of hints in the making cannot be read").caused_by(error)
+            Error::corrupted("the checkpoint of hints in the making cannot be read")
+                .caused_by(error)
         };
         let mut reader = Reader::new("a checkpoint", checkpoint);
         let first_partition = reader.u32().map_err(read)?;
@@ -214,7 +215,8 @@ impl Preparation for DummySubsetsPreparation {
     /// `partitions taken in (u32) ‖ whether cutoffs are computed (u8) ‖ digest so far ‖ generation so far`
     fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
         // Room for all of it at once: growing would leave copies behind.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(self.generation.encoded_len() + (1 << 17)));
+        let mut bytes =
+            Zeroizing::new(Vec::with_capacity(self.generation.encoded_len() + (1 << 17)));
         bytes.extend(self.first_partition.to_le_bytes());
         bytes.push(u8::from(self.cutoffs_ready));
         self.digest.encode(&mut bytes);
@@ -229,7 +231,9 @@ impl Preparation for DummySubsetsPreparation {
 
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
         if !self.finished {
-            return Err(Error::api_misuse("a generation of hints is asked for before it is finished"));
+            return Err(Error::api_misuse(
+                "a generation of hints is asked for before it is finished",
+            ));
         }
         let mut bytes = Zeroizing::new(Vec::with_capacity(self.generation.encoded_len()));
         self.generation.encode(&mut bytes);

@@ -27,7 +27,8 @@ impl DummySubsetsServer {
         if parameters.shape() != table.shape() {
             return Err(Error::api_misuse("the parameters belong to a table of another shape"));
         }
-        let records = u64::from(parameters.partitions()) * u64::from(parameters.partition_records());
+        let records =
+            u64::from(parameters.partitions()) * u64::from(parameters.partition_records());
         let no_memory = || Error::unavailable("no memory for the table");
         let len = usize::try_from(records * table.shape().record_len()).map_err(|_| no_memory())?;
         let mut records =
@@ -51,8 +52,7 @@ impl DummySubsetsServer {
         let mut sums = vec![0; 2 * record_len];
         let positions = self.positions(query);
         for (sum, positions) in sums.chunks_exact_mut(record_len).zip(&positions) {
-            let gathered =
-                self.kernels.gather_xor(&self.records, record_len, positions, sum);
+            let gathered = self.kernels.gather_xor(&self.records, record_len, positions, sum);
             debug_assert!(gathered.is_ok(), "every partition lies within the padded table");
         }
         DummySubsetsAnswer { sums }

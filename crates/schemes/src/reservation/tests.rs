@@ -3,14 +3,12 @@
 
 use super::*;
 use crate::SchemeId;
-use crate::contract::{
-    HintedClient, Message, Parameters, Record, Scheme, SchemeOf, Supply,
-};
-use privet_kernels::Kernels;
-use zeroize::Zeroizing;
+use crate::contract::{HintedClient, Message, Parameters, Record, Scheme, SchemeOf, Supply};
 use privet_core::{
     Blame, Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
 };
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
 
 /// One byte per record; the "hint" is the number of a one-time mask that the server knows too. Private towards nobody, but shaped like the real thing.
 struct Masks {
@@ -71,11 +69,7 @@ impl HintedClient for Masks {
         }
     }
 
-    fn reserve(
-        &self,
-        index: &RecordIndex,
-        rng: &mut SecretRng,
-    ) -> Result<Reserved<MaskedIndex>> {
+    fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<MaskedIndex>> {
         let free: Vec<usize> = (0..self.used.len()).filter(|hint| !self.used[*hint]).collect();
         if free.is_empty() {
             return Err(Error::exhausted("no hint is left; prepare the next generation"));

@@ -26,12 +26,7 @@ pub(super) struct World {
 }
 
 pub(super) fn identity(shape: TableShape) -> TableIdentity {
-    TableIdentity {
-        id: TableId([7; 16]),
-        epoch: Epoch(1),
-        digest: TableDigest([8; 32]),
-        shape,
-    }
+    TableIdentity { id: TableId([7; 16]), epoch: Epoch(1), digest: TableDigest([8; 32]), shape }
 }
 
 impl World {
@@ -45,8 +40,7 @@ impl World {
         let mut records = vec![0; shape.bytes() as usize];
         blake3::Hasher::new().update(b"table").finalize_xof().fill(&mut records);
         let view = TableView::new(identity(shape), &records).unwrap();
-        let server =
-            DummySubsetsServer::new(parameters.clone(), view, Kernels::detect()).unwrap();
+        let server = DummySubsetsServer::new(parameters.clone(), view, Kernels::detect()).unwrap();
         let rng = SecretRng::from_fixed_seed([3; 32]);
         Self { parameters, records, server, rng }
     }
