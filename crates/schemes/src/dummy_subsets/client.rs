@@ -86,13 +86,13 @@ impl DummySubsetsClient {
     }
 
     /// The record that a hint contains beside those its cutoff selects, and whether it selects those not below the cutoff.
-    fn successor(&self, hint: u32) -> Option<(u64, bool)> {
+    pub(super) fn successor(&self, hint: u32) -> Option<(u64, bool)> {
         let pair = hint.checked_sub(self.singles())? as usize;
         Some((self.extras[pair], self.above[pair]))
     }
 
     /// Where the parity of a hint lies.
-    fn parity_range(&self, hint: u32) -> std::ops::Range<usize> {
+    pub(super) fn parity_range(&self, hint: u32) -> std::ops::Range<usize> {
         let place = match hint.checked_sub(self.singles()) {
             None => hint as usize,
             Some(pair) => {
@@ -138,7 +138,12 @@ impl DummySubsetsClient {
     }
 
     /// The query for `index` through `hint`, which contains it.
-    fn query_through(&self, hint: u32, index: u64, real_half: bool) -> DummySubsetsQuery {
+    pub(super) fn query_through(
+        &self,
+        hint: u32,
+        index: u64,
+        real_half: bool,
+    ) -> DummySubsetsQuery {
         let partitions = self.parameters.partitions() as usize;
         let mut selects = Zeroizing::new(vec![0; partitions]);
         let mut offsets = Zeroizing::new(vec![0; partitions]);

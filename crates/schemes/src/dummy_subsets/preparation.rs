@@ -25,7 +25,7 @@ const LARGEST_GROUP: usize = 64;
 pub struct DummySubsetsPreparation {
     parameters: DummySubsetsParameters,
     kernels: Kernels,
-    generation: Generation,
+    pub(super) generation: Generation,
     cutoffs_ready: bool,
     group: PartitionGroup,
     /// The partition that the group begins with.

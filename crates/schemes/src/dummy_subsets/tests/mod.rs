@@ -1,5 +1,6 @@
 //! A table, its server and a client in one place, and what the tests ask of them.
 
+mod known_answers;
 mod lookups;
 mod messages;
 mod state;

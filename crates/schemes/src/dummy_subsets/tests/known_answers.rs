@@ -1,0 +1,67 @@
+//! `vectors/dummy_subsets.json`, computed by a program that shares no code with this one.
+
+use super::super::change::{Change, Exchange};
+use super::*;
+use privet_core::Secret;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn known_answers() {
+    let file = include_str!("../../../../../vectors/dummy_subsets.json");
+    let vectors: serde_json::Value = serde_json::from_str(file).unwrap();
+    for case in vectors["cases"].as_array().unwrap() {
+        let number = |name: &str| case[name].as_u64().unwrap();
+        let shape = TableShape::new(number("records"), number("record_len")).unwrap();
+        let cut =
+            DummySubsetsParameters::with_partition_records(shape, number("partition_records"));
+        let parameters = cut.unwrap().with_hint_security(number("hint_security") as u32).unwrap();
+        assert_eq!(u64::from(parameters.partitions()), number("partitions"));
+        assert_eq!(u64::from(parameters.singles()), number("singles"));
+        assert_eq!(u64::from(parameters.pairs()), number("pairs"));
+        let mut world = World::with(parameters);
+        world.records = vec![0; shape.bytes() as usize];
+        blake3::Hasher::new().update(b"a table").finalize_xof().fill(&mut world.records);
+        let view = TableView::new(identity(shape), &world.records).unwrap();
+        world.server =
+            DummySubsetsServer::new(world.parameters.clone(), view, Kernels::detect()).unwrap();
+
+        let mut preparation = world.preparation();
+        let key = case["key"].as_str().unwrap();
+        let key: Vec<u8> =
+            (0..16).map(|i| u8::from_str_radix(&key[2 * i..2 * i + 2], 16).unwrap()).collect();
+        preparation.generation.key = Secret::new(key.try_into().unwrap());
+        preparation.absorb(0, &world.records).unwrap();
+        preparation.finish().unwrap();
+        let generation = preparation.generation().unwrap();
+        let digest = blake3::hash(&generation).to_hex();
+        assert_eq!(digest.as_str(), case["generation_blake3"].as_str().unwrap());
+
+        let mut client = world.load(&generation);
+        let queries = case["queries"].as_array().unwrap();
+        let successors = case["successors"].as_array().unwrap();
+        for (id, (known, successor)) in queries.iter().zip(successors).enumerate() {
+            let number = |name: &str| known[name].as_u64().unwrap();
+            let (hint, index) = (number("hint") as u32, number("index"));
+            let real_half = number("real_half") == 1;
+            let query = client.query_through(hint, index, real_half);
+            assert_eq!(hex(&query.encode()), known["query"].as_str().unwrap());
+            let answer = world.answer(&query);
+            assert_eq!(hex(&answer.encode()), known["answer"].as_str().unwrap());
+            let pair = successor["pair"].as_u64().unwrap() as u32;
+            let id = id as u64;
+            let exchange = Exchange { id, hint: Some(hint), pair, index, real_half };
+            client.apply(&Change::Exchange(exchange).encode()).unwrap();
+            let settled = client.settle(ReservationId(id), &[answer]).unwrap();
+            client.apply(&settled).unwrap();
+            let record = client.take_record(ReservationId(id)).unwrap().unwrap();
+            assert_eq!(hex(&record), known["record"].as_str().unwrap());
+            let new = world.parameters.singles() + pair;
+            assert_eq!(client.successor(new), Some((index, successor["above"] == true)));
+            let parity = &client.generation.parities[client.parity_range(new)];
+            assert_eq!(hex(parity), successor["parity"].as_str().unwrap());
+        }
+    }
+}
