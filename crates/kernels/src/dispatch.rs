@@ -5,6 +5,7 @@
 //! they all stand in this one file.
 
 use crate::byte_matrix::WideGroup;
+use crate::subset_hints::PartitionGroup;
 use std::fmt;
 use std::str::FromStr;
 
@@ -18,7 +19,7 @@ use crate::x86_64::{avx2, avx512};
 pub enum Arm {
     /// Plain Rust. Always available; the oracle for the others.
     Portable,
-    /// x86-64 with AVX2 and AES-NI.
+    /// x86-64 with AVX2, AES-NI and POPCNT.
     Avx2,
     /// x86-64 with AVX-512 (F, BW, VL, VNNI) and vector AES.
     Avx512,
@@ -39,7 +40,11 @@ impl Arm {
         match self {
             Arm::Portable => true,
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Arm::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("aes"),
+            Arm::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("aes")
+                    && is_x86_feature_detected!("popcnt")
+            }
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Arm::Avx512 => {
                 Arm::Avx2.is_available()
@@ -238,6 +243,93 @@ impl Kernels {
         out: &mut [u32],
     ) {
         on_arm!(self, keystream::words_times_vector(matrix, vector, out));
+    }
+
+    pub(crate) fn subset_cutoffs_dispatch(
+        self,
+        key: &[u8; 16],
+        first_id: u32,
+        partitions: u32,
+        rank: u32,
+        out: &mut [u32],
+    ) {
+        on_arm!(self, subset_hints::cutoffs(key, first_id, partitions, rank, out));
+    }
+
+    pub(crate) fn subset_accumulate_single_dispatch(
+        self,
+        key: &[u8; 16],
+        first_id: u32,
+        cutoffs: &[u32],
+        first_partition: u32,
+        group: &PartitionGroup,
+        parities: &mut [u8],
+    ) {
+        on_arm!(
+            self,
+            subset_hints::accumulate_single(
+                key,
+                first_id,
+                cutoffs,
+                first_partition,
+                group,
+                parities
+            )
+        );
+    }
+
+    pub(crate) fn subset_accumulate_pairs_dispatch(
+        self,
+        key: &[u8; 16],
+        first_id: u32,
+        cutoffs: &[u32],
+        first_partition: u32,
+        group: &PartitionGroup,
+        parities: &mut [u8],
+    ) {
+        on_arm!(
+            self,
+            subset_hints::accumulate_pairs(
+                key,
+                first_id,
+                cutoffs,
+                first_partition,
+                group,
+                parities
+            )
+        );
+    }
+
+    pub(crate) fn subset_offset_matches_dispatch(
+        self,
+        key: &[u8; 16],
+        partition: u32,
+        offset: u16,
+        mask: u16,
+        matches: &mut [u64],
+    ) {
+        on_arm!(self, subset_hints::offset_matches(key, partition, offset, mask, matches));
+    }
+
+    pub(crate) fn subset_selects_at_dispatch(
+        self,
+        key: &[u8; 16],
+        partition: u32,
+        ids: &[u32],
+        out: &mut [u32],
+    ) {
+        on_arm!(self, subset_hints::selects_at(key, partition, ids, out));
+    }
+
+    pub(crate) fn subset_rebuild_dispatch(
+        self,
+        key: &[u8; 16],
+        id: u32,
+        mask: u16,
+        selects: &mut [u32],
+        offsets: &mut [u16],
+    ) {
+        on_arm!(self, subset_hints::rebuild(key, id, mask, selects, offsets));
     }
 
     pub(crate) fn read_sum_dispatch(self, bytes: &[u8]) -> u64 {

@@ -9,6 +9,7 @@
 //! | [`dispatch`] | which instruction sets this processor has, and [`Kernels`], the proof of it |
 //! | [`byte_matrix`] | a matrix of bytes, re-tiled for the vector units, times vectors and matrices of 32-bit words |
 //! | [`keystream`] | AES-128 in counter mode as a public matrix that is never stored |
+//! | [`subset_hints`] | pseudorandom subsets of a table from a short secret key, and the XOR of their records |
 //! | [`yardstick`] | loops that measure what the machine can do at most, for benchmarks |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
 //!
@@ -36,6 +37,7 @@ pub mod byte_matrix;
 pub mod dispatch;
 pub mod keystream;
 pub mod memory;
+pub mod subset_hints;
 pub mod yardstick;
 
 mod portable;
@@ -51,4 +53,5 @@ pub use dispatch::{Arm, ArmUnavailable, Kernels, UnknownArm};
 #[cfg(not(target_family = "wasm"))]
 pub use memory::{FileMapping, MappingError};
 pub use memory::{HugeBuffer, MemoryError, ThpMode, transparent_huge_pages};
+pub use subset_hints::PartitionGroup;
 pub use yardstick::PositionOutOfRange;

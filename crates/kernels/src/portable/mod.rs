@@ -4,4 +4,5 @@
 pub(crate) mod byte_matrix;
 pub(crate) mod keystream;
 pub(crate) mod strassen;
+pub(crate) mod subset_hints;
 pub(crate) mod yardstick;

@@ -6,6 +6,7 @@ mod dispatch;
 mod keystream;
 mod memory;
 mod strassen;
+mod subset_hints;
 mod yardstick;
 
 use crate::{Arm, Kernels};

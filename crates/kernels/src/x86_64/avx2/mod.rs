@@ -3,6 +3,7 @@
 pub(crate) mod byte_matrix;
 pub(crate) mod keystream;
 pub(crate) mod strassen;
+pub(crate) mod subset_hints;
 pub(crate) mod yardstick;
 
 use std::arch::x86_64::*;

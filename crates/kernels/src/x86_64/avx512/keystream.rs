@@ -21,7 +21,7 @@ const ROWS: usize = LANES;
 
 /// An expanded key, each round key in all four lanes.
 pub(super) struct Cipher {
-    keys: [__m512i; 11],
+    pub(in crate::x86_64::avx512) keys: [__m512i; 11],
 }
 
 impl Cipher {
@@ -38,7 +38,7 @@ impl Cipher {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-    pub(super) fn encrypt(&self, blocks: &mut [__m512i; LANES]) {
+    pub(super) fn encrypt<const VECTORS: usize>(&self, blocks: &mut [__m512i; VECTORS]) {
         for block in blocks.iter_mut() {
             *block = _mm512_xor_si512(*block, self.keys[0]);
         }

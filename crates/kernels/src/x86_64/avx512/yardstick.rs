@@ -61,7 +61,7 @@ pub(crate) fn gather_xor(table: &[u8], record_len: usize, positions: &[u64], out
 /// Up to 64 bytes, filled up with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn load_up_to(bytes: &[u8]) -> __m512i {
+pub(in crate::x86_64::avx512) fn load_up_to(bytes: &[u8]) -> __m512i {
     // SAFETY: the mask selects the slice's own bytes, and a masked load touches nothing else.
     unsafe { _mm512_maskz_loadu_epi8(mask_of(bytes.len()), bytes.as_ptr().cast()) }
 }
@@ -69,14 +69,14 @@ fn load_up_to(bytes: &[u8]) -> __m512i {
 /// The first bytes of a vector, as many as `bytes` holds, at most 64.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn store_up_to(bytes: &mut [u8], vector: __m512i) {
+pub(in crate::x86_64::avx512) fn store_up_to(bytes: &mut [u8], vector: __m512i) {
     // SAFETY: the mask selects the slice's own bytes, and a masked store touches nothing else.
     unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask_of(bytes.len()), vector) }
 }
 
 /// A mask of the lowest `len` bits.
 #[inline(always)]
-fn mask_of(len: usize) -> __mmask64 {
+pub(in crate::x86_64::avx512) fn mask_of(len: usize) -> __mmask64 {
     assert!(len <= 64);
     if len == 0 { 0 } else { u64::MAX >> (64 - len) }
 }

@@ -1,0 +1,237 @@
+//! Pseudorandom subsets of a table, from a short secret key: the client's loops of sublinear private
+//! lookup with *dummy subsets* (Ren, Mughees and Sun, CCS 2024).
+//!
+//! A table is cut into `p` *partitions* of `s` records each, `s` a power of two. A *hint* is a number,
+//! its id `j`, and what follows from it under a secret key: for every partition `k` a *select value*
+//! `v(j, k)` of 32 bits and an *offset* `r(j, k)` in `[0, s)`. With a *cutoff* `c` chosen such that exactly
+//! the wanted number of the `p` select values lie below it, the hint stands for the records at offset
+//! `r(j, k)` of those partitions `k` where `v(j, k) < c`: a random subset of which nothing needs to be
+//! stored but the id, the cutoff and the XOR of the records, its *parity*.
+//!
+//! # The pseudorandom function
+//!
+//! AES-128 of blocks of four little-endian words, under the client's key:
+//!
+//! | | block | value |
+//! |---|---|---|
+//! | `v(j, k)` | `j / 4`, `k`, 1, 0 | little-endian word `j % 4` |
+//! | `r(j, k)` | `j / 8`, `k`, 2, 0 | little-endian half-word `j % 8`, its lowest log₂ `s` bits |
+//!
+//! Neighbouring hints share blocks of the same partition, not neighbouring partitions of the same hint,
+//! because both long loops go over hints: preparing them (a block yields four select values or eight
+//! offsets, all of which are needed), and finding the hints that hold a given record, which asks for the
+//! offset of every hint in *one* partition and so costs one block for eight hints. Rebuilding one subset
+//! still costs only two blocks for each partition. Since `s` is a power of two and at most 2¹⁶, the bits
+//! that are kept are uniform without any correction.
+//!
+//! # Secrets
+//!
+//! Unlike those of [`keystream`](crate::keystream), **keys are secret here**: expanded keys are erased from
+//! memory after use (by the `aes` crate's `zeroize` feature in the portable arm). Registers, what the
+//! compiler spilled from them, and the places of records that were computed on the way are not. The
+//! searches over hints
+//! ([`subset_offset_matches`](Kernels::subset_offset_matches),
+//! [`subset_selects_at`](Kernels::subset_selects_at), [`subset_rebuild`](Kernels::subset_rebuild)) run while
+//! a query is prepared, so no branch and no address in them depends on key, id, partition or offset; the
+//! software fallback of the `aes` crate, for processors without AES instructions, is constant-time too.
+//! Cutoffs and parities are prepared before any query, from all hints and all records alike; their
+//! addresses do depend on the subsets, and whoever shares the caches with the client may learn of those.
+
+// Only the vector arms need it.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+mod order_statistic;
+mod partition_group;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use order_statistic::{Bracket, Window, look_in_windows, narrow};
+pub use partition_group::PartitionGroup;
+
+use crate::dispatch::Kernels;
+
+/// The most records of a partition: offsets are 16 bits.
+pub const MAX_RECORDS_PER_PARTITION: usize = 1 << 16;
+
+/// The longest record in bytes: 16 MiB.
+pub const MAX_RECORD_LEN: usize = 16 << 20;
+
+/// Hints whose offsets in one partition share a block. Ranges of hints begin and end at multiples of it.
+pub(crate) const OFFSETS_PER_BLOCK: usize = 8;
+
+/// Hints whose select values in one partition share a block.
+pub(crate) const SELECTS_PER_BLOCK: usize = 4;
+
+/// The third word of a block: what the block is for.
+pub(crate) const SELECT_TAG: u32 = 1;
+/// As [`SELECT_TAG`].
+pub(crate) const OFFSET_TAG: u32 = 2;
+
+impl Kernels {
+    /// The cutoffs of the hints `first_id..first_id + out.len()`: for each the number `c` such that exactly
+    /// `rank` of its select values in the partitions `0..partitions` are below `c`, which is
+    /// the value of that rank, counted from 0. Where the values of ranks `rank - 1` and `rank` are equal
+    /// there is no such number, and the cutoff is 0, which selects nothing: an invalid hint.
+    ///
+    /// # Panics
+    ///
+    /// If `rank` is not in `1..partitions`, `partitions` is 2³¹ or more, `first_id` or `out.len()` is not a
+    /// multiple of 8, or an id is 2³² or more.
+    pub fn subset_cutoffs(
+        self,
+        key: &[u8; 16],
+        first_id: u32,
+        partitions: u32,
+        rank: u32,
+        out: &mut [u32],
+    ) {
+        assert!(partitions < 1 << 31, "a table has fewer than 2^31 partitions");
+        assert!(0 < rank && rank < partitions, "the rank of a cutoff is in 1..partitions");
+        check_ids(first_id, out.len());
+        self.subset_cutoffs_dispatch(key, first_id, partitions, rank, out);
+    }
+
+    /// Adds the partitions of `group`, which are those of the table from `first_partition` on, to the
+    /// parities of the hints from `first_id` on, one for each of `cutoffs`: `parities[j]`, of the length of
+    /// a record, is XORed with record `r(j, k)` of each partition `k` where `v(j, k) < cutoffs[j]`.
+    ///
+    /// # Panics
+    ///
+    /// If `parities.len()` is not `cutoffs.len()` records, `first_id` or `cutoffs.len()` is not a multiple
+    /// of 8, or an id or the number of a partition is 2³² or more.
+    pub fn subset_accumulate_single(
+        self,
+        key: &[u8; 16],
+        first_id: u32,
+        cutoffs: &[u32],
+        first_partition: u32,
+        group: &PartitionGroup,
+        parities: &mut [u8],
+    ) {
+        check_ids(first_id, cutoffs.len());
+        check_partitions(first_partition, group);
+        assert_eq!(
+            Some(parities.len()),
+            cutoffs.len().checked_mul(group.record_len()),
+            "a parity is one record for each hint"
+        );
+        self.subset_accumulate_single_dispatch(
+            key,
+            first_id,
+            cutoffs,
+            first_partition,
+            group,
+            parities,
+        );
+    }
+
+    /// As [`subset_accumulate_single`](Kernels::subset_accumulate_single), but with two parities for each
+    /// hint, one after the other: record `r(j, k)` of each partition `k` goes to the first
+    /// where `v(j, k) < cutoffs[j]` and to the second elsewhere.
+    ///
+    /// # Panics
+    ///
+    /// If `parities.len()` is not `2 * cutoffs.len()` records, and as `subset_accumulate_single`.
+    pub fn subset_accumulate_pairs(
+        self,
+        key: &[u8; 16],
+        first_id: u32,
+        cutoffs: &[u32],
+        first_partition: u32,
+        group: &PartitionGroup,
+        parities: &mut [u8],
+    ) {
+        check_ids(first_id, cutoffs.len());
+        check_partitions(first_partition, group);
+        assert_eq!(
+            Some(parities.len()),
+            cutoffs.len().checked_mul(2 * group.record_len()),
+            "a pair of parities is two records for each hint"
+        );
+        self.subset_accumulate_pairs_dispatch(
+            key,
+            first_id,
+            cutoffs,
+            first_partition,
+            group,
+            parities,
+        );
+    }
+
+    /// Which of the hints `0..64 * matches.len()` have the given offset in the given partition: bit `b` of
+    /// `matches[w]` becomes 1 if `r(64 * w + b, partition) == offset`, else 0. One block for eight hints,
+    /// and the same work whatever the key, the partition, the offset and the result.
+    ///
+    /// # Panics
+    ///
+    /// If `records_per_partition` is not a power of two up to 2¹⁶, `offset` is not below it, or an id is
+    /// 2³² or more.
+    pub fn subset_offset_matches(
+        self,
+        key: &[u8; 16],
+        partition: u32,
+        offset: u32,
+        records_per_partition: u32,
+        matches: &mut [u64],
+    ) {
+        let mask = offset_mask(records_per_partition);
+        assert!(offset < records_per_partition, "an offset lies within its partition");
+        assert!(matches.len() <= 1 << 26, "hint ids are below 2^32");
+        self.subset_offset_matches_dispatch(key, partition, offset as u16, mask, matches);
+    }
+
+    /// The select values of scattered hints in one partition: `out[i] = v(ids[i], partition)`, at one
+    /// block each.
+    ///
+    /// # Panics
+    ///
+    /// If `ids` and `out` differ in length.
+    pub fn subset_selects_at(self, key: &[u8; 16], partition: u32, ids: &[u32], out: &mut [u32]) {
+        assert_eq!(ids.len(), out.len(), "one select value for each hint");
+        self.subset_selects_at_dispatch(key, partition, ids, out);
+    }
+
+    /// One hint in the partitions from 0 on: `selects[k] = v(id, k)` and `offsets[k] = r(id, k)`.
+    ///
+    /// # Panics
+    ///
+    /// If `selects` and `offsets` differ in length or have 2³¹ elements or more, or `records_per_partition`
+    /// is not a power of two up to 2¹⁶.
+    pub fn subset_rebuild(
+        self,
+        key: &[u8; 16],
+        id: u32,
+        records_per_partition: u32,
+        selects: &mut [u32],
+        offsets: &mut [u16],
+    ) {
+        let mask = offset_mask(records_per_partition);
+        assert_eq!(selects.len(), offsets.len(), "a select value and an offset for each partition");
+        assert!(selects.len() < 1 << 31, "a table has fewer than 2^31 partitions");
+        self.subset_rebuild_dispatch(key, id, mask, selects, offsets);
+    }
+}
+
+fn check_ids(first_id: u32, count: usize) {
+    assert!(
+        (first_id as usize).is_multiple_of(OFFSETS_PER_BLOCK)
+            && count.is_multiple_of(OFFSETS_PER_BLOCK),
+        "hints are handled eight at a time"
+    );
+    assert!(u64::from(first_id) + count as u64 <= 1 << 32, "hint ids are below 2^32");
+}
+
+fn check_partitions(first_partition: u32, group: &PartitionGroup) {
+    assert!(
+        u64::from(first_partition) + group.len() as u64 <= 1 << 32,
+        "partition numbers are below 2^32"
+    );
+}
+
+/// The bits of a half-word that make an offset.
+fn offset_mask(records_per_partition: u32) -> u16 {
+    assert!(
+        records_per_partition.is_power_of_two()
+            && records_per_partition as usize <= MAX_RECORDS_PER_PARTITION,
+        "a partition has a power of two of records, at most 2^16"
+    );
+    (records_per_partition - 1) as u16
+}

@@ -1,0 +1,121 @@
+//! How the vector arms find a cutoff: which of the select values can be it at all, and then which is.
+//!
+//! The `p` select values of a hint are independent and uniform, so the one of rank `rank` lies near
+//! `2³² · rank / p`, with a standard deviation of at most `2³² / (2 √p)`. An arm makes the values, counts
+//! those below a [`Window`] around that point, and keeps those inside, about `3.5 √p` of `p`. Among these
+//! few, [`narrow`] brackets the wanted one by counting values below guessed pivots, which vectors do
+//! fast, until so few are left that they fit in one vector. Nothing here is approximate: where the
+//! window misses, a wider one is tried, the last of which holds everything.
+
+/// The numbers among which the cutoff of a hint is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// The first of them.
+    pub(crate) low: u32,
+    /// The last of them.
+    pub(crate) high: u32,
+    /// With fewer values than this in the window, all were kept. An arm may stop keeping them here.
+    pub(crate) capacity: usize,
+}
+
+impl Window {
+    /// 3.5 standard deviations to each side, which misses one hint in two thousand, or that doubled some
+    /// times. Doubled 32 times, the window holds all numbers.
+    fn around(partitions: u32, rank: u32, doublings: u32) -> Window {
+        let centre = (u64::from(rank) << 32) / u64::from(partitions);
+        // 3.5 standard deviations: 3.5 · 2³² / 2 = 7 · 2³⁰.
+        let reach = (7 << 30) / u64::from(partitions).isqrt();
+        let reach = reach.min(u64::from(u32::MAX)) << doublings;
+        let low = centre.saturating_sub(reach) as u32;
+        let high = (centre + reach).min(u64::from(u32::MAX)) as u32;
+        let width = u64::from(high - low) + 1;
+        let mean = ((u64::from(partitions) * width) >> 32) as usize;
+        // Eight standard deviations of the number inside, and room where that number is small.
+        let enough = mean + 8 * mean.isqrt() + 64;
+        Window { low, high, capacity: enough.min(partitions as usize + 1) }
+    }
+}
+
+/// The cutoffs of some hints, looked for in wider and wider windows. `look` gives those that it finds; of
+/// the window of all numbers, that must be all.
+///
+/// The first window misses so rarely that looking for all of them again costs nothing.
+#[inline(always)]
+pub(crate) fn look_in_windows<const HINTS: usize>(
+    partitions: u32,
+    rank: u32,
+    mut look: impl FnMut(&Window) -> [Option<u32>; HINTS],
+) -> [u32; HINTS] {
+    let mut found = [None; HINTS];
+    for doublings in 0..=32 {
+        let now = look(&Window::around(partitions, rank, doublings));
+        for (found, now) in found.iter_mut().zip(now) {
+            *found = found.or(now);
+        }
+        if !found.contains(&None) {
+            break;
+        }
+    }
+    found.map(|cutoff| cutoff.expect("the last window holds all values"))
+}
+
+/// The numbers `low..=high`, which hold the value of the wanted rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bracket {
+    pub(crate) low: u32,
+    pub(crate) high: u32,
+    /// How many values are below `low`: at most the rank.
+    pub(crate) below: usize,
+    /// How many values are not above `high`: more than the rank.
+    pub(crate) up_to: usize,
+}
+
+/// Narrows `bracket` around the value of rank `rank` until it holds at most `few` values, or only one
+/// number. `count_below` gives the number of values below its argument.
+///
+/// For uniform values two or three counts are enough. Others may mislead the interpolation, so after some
+/// guesses the interval is halved instead, and 32 halvings leave one number.
+#[inline(always)]
+pub(crate) fn narrow(
+    mut bracket: Bracket,
+    rank: usize,
+    few: usize,
+    count_below: impl Fn(u32) -> usize,
+) -> Bracket {
+    const GUESSES: u32 = 8;
+    let mut guesses = 0;
+    while bracket.up_to - bracket.below > few && bracket.low < bracket.high {
+        let pivot = if guesses < GUESSES { guess(&bracket, rank, few) } else { middle(&bracket) };
+        guesses += 1;
+        let count = count_below(pivot);
+        if count <= rank {
+            (bracket.low, bracket.below) = (pivot, count);
+        } else {
+            (bracket.high, bracket.up_to) = (pivot - 1, count);
+        }
+    }
+    bracket
+}
+
+/// A number in `low + 1..=high` with, if the values are spread evenly, a little less than half of `few`
+/// values between it and the wanted one, on the side where the bracket is farther away.
+#[inline(always)]
+fn guess(bracket: &Bracket, rank: usize, few: usize) -> u32 {
+    let inside = bracket.up_to - bracket.below;
+    let before = rank - bracket.below;
+    let margin = few * 7 / 16;
+    let target = if before < inside - before {
+        (before + margin).min(inside)
+    } else {
+        before.saturating_sub(margin)
+    };
+    let width = u64::from(bracket.high - bracket.low);
+    let step = width * target as u64 / inside as u64;
+    bracket.low + (step as u32).clamp(1, bracket.high - bracket.low)
+}
+
+/// The upper half's first number.
+#[inline(always)]
+fn middle(bracket: &Bracket) -> u32 {
+    bracket.low + (bracket.high - bracket.low).div_ceil(2)
+}

@@ -1,0 +1,275 @@
+//! Parities: places of eight hints at a time, in all partitions of a group, and then the records of four
+//! hints at a time, their parities in registers.
+
+use std::arch::x86_64::*;
+
+use super::{SecretCipher, input};
+use crate::subset_hints::{
+    OFFSET_TAG, OFFSETS_PER_BLOCK, PartitionGroup, SELECT_TAG, SELECTS_PER_BLOCK,
+};
+use crate::x86_64::avx2::{load, load_words, store_words};
+
+/// Hints that share a block of offsets.
+const HINTS: usize = OFFSETS_PER_BLOCK;
+/// Partitions of which a hint's places are computed before any record is read.
+const TILE: usize = 32;
+/// Partitions whose blocks are under way together, six in all.
+const STEP: usize = 2;
+/// The longest records of which the whole parity stays in one vector.
+const VECTOR: usize = 32;
+
+/// See [`Kernels::subset_accumulate_single`](crate::Kernels::subset_accumulate_single).
+#[target_feature(enable = "avx2,aes,popcnt")]
+pub(crate) fn accumulate_single(
+    key: &[u8; 16],
+    first_id: u32,
+    cutoffs: &[u32],
+    first_partition: u32,
+    group: &PartitionGroup,
+    parities: &mut [u8],
+) {
+    accumulate::<false>(key, first_id, cutoffs, first_partition, group, parities);
+}
+
+/// See [`Kernels::subset_accumulate_pairs`](crate::Kernels::subset_accumulate_pairs).
+#[target_feature(enable = "avx2,aes,popcnt")]
+pub(crate) fn accumulate_pairs(
+    key: &[u8; 16],
+    first_id: u32,
+    cutoffs: &[u32],
+    first_partition: u32,
+    group: &PartitionGroup,
+    parities: &mut [u8],
+) {
+    accumulate::<true>(key, first_id, cutoffs, first_partition, group, parities);
+}
+
+#[inline]
+#[target_feature(enable = "avx2,aes,popcnt")]
+fn accumulate<const PAIRS: bool>(
+    key: &[u8; 16],
+    first_id: u32,
+    cutoffs: &[u32],
+    first_partition: u32,
+    group: &PartitionGroup,
+    parities: &mut [u8],
+) {
+    let record_len = group.record_len();
+    let octet_bytes = HINTS * record_len * if PAIRS { 2 } else { 1 };
+    let locator = Locator::new(key, group);
+    let mut tile = [Places::ZERO; TILE];
+    let octets = cutoffs.as_chunks::<HINTS>().0;
+    for first in (0..group.len()).step_by(TILE) {
+        let mut partitions: [&[u8]; TILE] = [&[]; TILE];
+        let partitions = &mut partitions[..TILE.min(group.len() - first)];
+        for (k, partition) in partitions.iter_mut().enumerate() {
+            *partition = group.partition(first + k);
+        }
+        let first_partition = first_partition.wrapping_add(first as u32);
+        let octets = octets.iter().zip(parities.chunks_exact_mut(octet_bytes));
+        for (o, (cutoffs, parities)) in octets.enumerate() {
+            let id = first_id + (HINTS * o) as u32;
+            locator.locate(id, cutoffs, first_partition, &mut tile[..partitions.len()]);
+            if record_len <= VECTOR {
+                short::<PAIRS>(partitions, &tile, record_len, parities);
+            } else {
+                long::<PAIRS>(partitions, &tile, record_len, parities);
+            }
+        }
+    }
+}
+
+/// Where eight hints find their records in a partition.
+#[derive(Clone, Copy)]
+struct Places {
+    /// Of the hint's record.
+    all: [u32; HINTS],
+    /// Of the hint's record if the hint selects the partition, else of the record of zeros.
+    selected: [u32; HINTS],
+}
+
+impl Places {
+    const ZERO: Places = Places { all: [0; HINTS], selected: [0; HINTS] };
+}
+
+/// How places are computed: in bytes from the beginning of the partition for records of up to a vector,
+/// where 32 bits are enough, and else in records.
+struct Locator {
+    cipher: SecretCipher,
+    mask: __m256i,
+    scale: __m256i,
+    zero_record: __m256i,
+}
+
+impl Locator {
+    #[inline]
+    #[target_feature(enable = "avx2,aes,popcnt")]
+    fn new(key: &[u8; 16], group: &PartitionGroup) -> Locator {
+        let scale = if group.record_len() <= VECTOR { group.record_len() } else { 1 };
+        let records = group.records_per_partition();
+        Locator {
+            cipher: SecretCipher::new(key),
+            mask: _mm256_set1_epi32((records - 1) as i32),
+            scale: _mm256_set1_epi32(scale as i32),
+            zero_record: _mm256_set1_epi32((records * scale) as i32),
+        }
+    }
+
+    /// The places of an octet of hints in consecutive partitions.
+    #[inline]
+    #[target_feature(enable = "avx2,aes,popcnt")]
+    fn locate(&self, id: u32, cutoffs: &[u32; HINTS], first_partition: u32, tile: &mut [Places]) {
+        // With the highest bits flipped, the signed comparison that there is compares unsigned numbers.
+        let flip = _mm256_set1_epi32(i32::MIN);
+        let cutoffs = _mm256_xor_si256(load_words(cutoffs), flip);
+        let quotient = id / SELECTS_PER_BLOCK as u32;
+        for (step, tile) in tile.chunks_mut(STEP).enumerate() {
+            let mut blocks = [_mm_setzero_si128(); 3 * STEP];
+            for (i, blocks) in blocks.as_chunks_mut::<3>().0.iter_mut().enumerate() {
+                let partition = first_partition.wrapping_add((STEP * step + i) as u32);
+                *blocks = [
+                    input(quotient, partition, SELECT_TAG),
+                    input(quotient + 1, partition, SELECT_TAG),
+                    input(id / OFFSETS_PER_BLOCK as u32, partition, OFFSET_TAG),
+                ];
+            }
+            self.cipher.encrypt(&mut blocks);
+            for (places, [low, high, offsets]) in tile.iter_mut().zip(blocks.as_chunks::<3>().0) {
+                let selects = _mm256_xor_si256(_mm256_set_m128i(*high, *low), flip);
+                let below = _mm256_cmpgt_epi32(cutoffs, selects);
+                let offsets = _mm256_and_si256(_mm256_cvtepu16_epi32(*offsets), self.mask);
+                let all = _mm256_mullo_epi32(offsets, self.scale);
+                store_words(&mut places.all, all);
+                let selected = _mm256_blendv_epi8(self.zero_record, all, below);
+                store_words(&mut places.selected, selected);
+            }
+        }
+    }
+}
+
+/// Adds partitions to the parities of an octet whose records fit in one vector.
+#[inline]
+#[target_feature(enable = "avx2,aes,popcnt")]
+fn short<const PAIRS: bool>(
+    partitions: &[&[u8]],
+    tile: &[Places; TILE],
+    record_len: usize,
+    parities: &mut [u8],
+) {
+    /// Hints whose parities are in registers together: of 16, eight hold pairs.
+    const FOUR: usize = HINTS / 2;
+    let mut parities = parities.chunks_exact_mut(record_len);
+    for half in 0..2 {
+        let mut below = [_mm256_setzero_si256(); FOUR];
+        let mut total = [_mm256_setzero_si256(); FOUR];
+        for (partition, places) in partitions.iter().zip(tile) {
+            for i in 0..FOUR {
+                let selected = places.selected[FOUR * half + i] as usize;
+                below[i] = _mm256_xor_si256(below[i], record_at(partition, selected));
+                if PAIRS {
+                    let any = places.all[FOUR * half + i] as usize;
+                    total[i] = _mm256_xor_si256(total[i], record_at(partition, any));
+                }
+            }
+        }
+        for (below, total) in below.into_iter().zip(total) {
+            let sums = [below, _mm256_xor_si256(below, total)];
+            for sum in &sums[..if PAIRS { 2 } else { 1 }] {
+                let Some(parity) = parities.next() else { return };
+                add_to(parity, *sum);
+            }
+        }
+    }
+}
+
+/// A vector from the beginning of a record on.
+#[inline]
+#[target_feature(enable = "avx2,aes,popcnt")]
+fn record_at(partition: &[u8], place: usize) -> __m256i {
+    debug_assert!(place + VECTOR <= partition.len());
+    // SAFETY: places are of the partition's records and its record of zeros, and all of these may be read
+    // in vectors of up to 64 bytes.
+    unsafe { _mm256_loadu_si256(partition.as_ptr().add(place).cast()) }
+}
+
+/// Adds the first bytes of a vector to up to as many bytes.
+#[inline]
+#[target_feature(enable = "avx2,aes,popcnt")]
+fn add_to(bytes: &mut [u8], vector: __m256i) {
+    let mut sum = [0; VECTOR];
+    if let Ok(whole) = <&[u8; VECTOR]>::try_from(&*bytes) {
+        // SAFETY: the array has 32 bytes, and the store needs no alignment.
+        unsafe {
+            _mm256_storeu_si256(sum.as_mut_ptr().cast(), _mm256_xor_si256(load(whole), vector));
+        }
+        bytes.copy_from_slice(&sum);
+        return;
+    }
+    // SAFETY: as above.
+    unsafe { _mm256_storeu_si256(sum.as_mut_ptr().cast(), vector) };
+    for (byte, sum) in bytes.iter_mut().zip(sum) {
+        *byte ^= sum;
+    }
+}
+
+/// Adds partitions to the parities of an octet whose records are longer than a vector. Here the work is in
+/// the records, so those that a hint does not take are left out.
+#[inline]
+#[target_feature(enable = "avx2,aes,popcnt")]
+fn long<const PAIRS: bool>(
+    partitions: &[&[u8]],
+    tile: &[Places; TILE],
+    record_len: usize,
+    parities: &mut [u8],
+) {
+    let mut parities = parities.chunks_exact_mut(record_len);
+    for i in 0..HINTS {
+        let mut below: [&[u8]; TILE] = [&[]; TILE];
+        let mut above = below;
+        let mut count = 0;
+        for (k, (partition, places)) in partitions.iter().zip(tile).enumerate() {
+            let record = &partition[places.all[i] as usize * record_len..];
+            // Whichever list the record does not belong to, the next one will overwrite it there.
+            below[count] = record;
+            above[k - count] = record;
+            count += usize::from(places.selected[i] == places.all[i]);
+        }
+        let lists = [&below[..count], &above[..partitions.len() - count]];
+        for list in &lists[..if PAIRS { 2 } else { 1 }] {
+            let Some(parity) = parities.next() else { return };
+            xor_records(list, parity);
+        }
+    }
+}
+
+/// Adds records, each followed by enough bytes for whole vectors, to a parity.
+#[inline]
+#[target_feature(enable = "avx2,aes,popcnt")]
+fn xor_records(records: &[&[u8]], parity: &mut [u8]) {
+    const PIECE: usize = 4 * VECTOR;
+    for (i, parity) in parity.chunks_mut(PIECE).enumerate() {
+        let start = PIECE * i;
+        match parity.len().div_ceil(VECTOR) {
+            1 => xor_pieces::<1>(records, start, parity),
+            2 => xor_pieces::<2>(records, start, parity),
+            3 => xor_pieces::<3>(records, start, parity),
+            _ => xor_pieces::<4>(records, start, parity),
+        }
+    }
+}
+
+/// Adds the bytes from `start` on of records to a piece of a parity of up to as many vectors.
+#[inline]
+#[target_feature(enable = "avx2,aes,popcnt")]
+fn xor_pieces<const VECTORS: usize>(records: &[&[u8]], start: usize, parity: &mut [u8]) {
+    let mut sums = [_mm256_setzero_si256(); VECTORS];
+    for record in records {
+        let vectors = record[start..start + VECTOR * VECTORS].as_chunks::<VECTOR>().0;
+        for (sum, vector) in sums.iter_mut().zip(vectors) {
+            *sum = _mm256_xor_si256(*sum, load(vector));
+        }
+    }
+    for (parity, sum) in parity.chunks_mut(VECTOR).zip(sums) {
+        add_to(parity, sum);
+    }
+}
