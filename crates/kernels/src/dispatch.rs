@@ -311,6 +311,15 @@ impl Kernels {
         on_arm!(self, subset_hints::offset_matches(key, partition, offset, mask, matches));
     }
 
+    pub(crate) fn subset_equal_words_dispatch(
+        self,
+        words: &[u32],
+        wanted: u32,
+        matches: &mut [u64],
+    ) {
+        on_arm!(self, subset_hints::equal_words(words, wanted, matches));
+    }
+
     pub(crate) fn subset_selects_at_dispatch(
         self,
         key: &[u8; 16],

@@ -178,6 +178,17 @@ impl Kernels {
         self.subset_offset_matches_dispatch(key, partition, offset as u16, mask, matches);
     }
 
+    /// Which of `words` equal `wanted`: bit `b` of `matches[w]` becomes 1 if `words[64 * w + b] == wanted`, else
+    /// 0. The same work whatever the words. For hints that hold a record beside their pseudorandom ones.
+    ///
+    /// # Panics
+    ///
+    /// If `matches` has not one word for each 64 of `words`, the last one begun included.
+    pub fn subset_equal_words(self, words: &[u32], wanted: u32, matches: &mut [u64]) {
+        assert_eq!(matches.len(), words.len().div_ceil(64), "one bit for each word");
+        self.subset_equal_words_dispatch(words, wanted, matches);
+    }
+
     /// The select values of scattered hints in one partition: `out[i] = v(ids[i], partition)`, at one
     /// block each.
     ///

@@ -173,6 +173,14 @@ pub(crate) fn offset_matches(
     });
 }
 
+/// See [`Kernels::subset_equal_words`](crate::Kernels::subset_equal_words).
+pub(crate) fn equal_words(words: &[u32], wanted: u32, matches: &mut [u64]) {
+    for (words, matches) in words.chunks(64).zip(matches) {
+        let bits = words.iter().enumerate();
+        *matches = bits.fold(0, |bits, (b, word)| bits | u64::from(*word == wanted) << b);
+    }
+}
+
 /// See [`Kernels::subset_selects_at`](crate::Kernels::subset_selects_at).
 pub(crate) fn selects_at(key: &[u8; 16], partition: u32, ids: &[u32], out: &mut [u32]) {
     let cipher = Aes128::new(&Array(*key));

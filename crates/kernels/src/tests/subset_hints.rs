@@ -332,6 +332,23 @@ fn matching_offsets_are_found() {
     }
 }
 
+#[test]
+fn equal_words_are_found() {
+    let mut numbers = Numbers(8);
+    for len in (0usize..=10).chain([63, 64, 65, 127, 128, 129, 1000]) {
+        let words: Vec<u32> = (0..len).map(|_| numbers.below(4) as u32).collect();
+        let bit = |i: usize| u64::from(words.get(i) == Some(&2));
+        let expected: Vec<u64> = (0..len.div_ceil(64))
+            .map(|w| (0..64).map(|b| bit(64 * w + b) << b).sum::<u64>())
+            .collect();
+        for kernels in all_kernels() {
+            let mut found = vec![0x5555; len.div_ceil(64)];
+            kernels.subset_equal_words(&words, 2, &mut found);
+            assert_eq!(found, expected, "{}: {len}", kernels.arm());
+        }
+    }
+}
+
 /// A batch is 32 hints (AVX-512 and portable) or eight.
 #[test]
 fn selects_of_scattered_hints() {

@@ -17,7 +17,7 @@
 use super::change::{Change, Exchange};
 use super::generation::Generation;
 use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
-use super::search::{Candidates, mark_equal, places};
+use super::search::{Candidates, places};
 use super::{DummySubsets, DummySubsetsParameters};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply};
 use privet_core::codec::Reader;
@@ -114,7 +114,11 @@ impl DummySubsetsClient {
         let records = self.parameters.partition_records();
         self.kernels.subset_offset_matches(key, partition, offset, records, &mut offset_marks);
         let mut extra_marks = Zeroizing::new(vec![0; words]);
-        mark_equal(&self.extras_low, index as u32, &mut extra_marks[singles / 64..]);
+        self.kernels.subset_equal_words(
+            &self.extras_low,
+            index as u32,
+            &mut extra_marks[singles / 64..],
+        );
         let mut marks = Zeroizing::new(vec![0; words]);
         for (word, mark) in marks.iter_mut().enumerate() {
             *mark = (offset_marks[word] | extra_marks[word]) & self.live[word];

@@ -61,14 +61,6 @@ fn marked_words(marks: &[u64], places: usize) -> Zeroizing<Vec<u32>> {
     words
 }
 
-/// Marks the values that equal `wanted`: bit `b` of word `w` for value `64 w + b`.
-pub(crate) fn mark_equal(values: &[u32], wanted: u32, marks: &mut [u64]) {
-    for (values, mark) in values.chunks(64).zip(marks) {
-        let bits = values.iter().enumerate();
-        *mark = bits.fold(0, |mark, (bit, value)| mark | (u64::from(*value == wanted) << bit));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,16 +91,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn equal_values_are_marked() {
-        let values: Vec<u32> = (0..200).map(|i| i % 7).collect();
-        let mut marks = vec![0; 4];
-        mark_equal(&values, 3, &mut marks);
-        for (i, value) in values.iter().enumerate() {
-            assert_eq!(marks[i / 64] >> (i % 64) & 1 == 1, *value == 3);
-        }
-        assert_eq!(marks[3] >> 8, 0);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) use cutoffs::cutoffs;
 #[cfg(test)]
 pub(crate) use cutoffs::order_statistic;
 pub(crate) use parities::{accumulate_pairs, accumulate_single};
-pub(crate) use search::{offset_matches, rebuild, selects_at};
+pub(crate) use search::{equal_words, offset_matches, rebuild, selects_at};
 
 /// An expanded secret key, erased when dropped.
 struct SecretCipher {

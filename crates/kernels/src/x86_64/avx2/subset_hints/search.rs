@@ -3,7 +3,9 @@
 
 use std::arch::x86_64::*;
 
+use super::super::load_words;
 use super::{SecretCipher, input};
+use crate::portable;
 use crate::subset_hints::{OFFSET_TAG, OFFSETS_PER_BLOCK, SELECT_TAG, SELECTS_PER_BLOCK};
 
 /// Blocks under way.
@@ -35,6 +37,25 @@ pub(crate) fn offset_matches(
             *word |= bits << (2 * OFFSETS_PER_BLOCK * i);
         }
     }
+}
+
+/// See [`Kernels::subset_equal_words`](crate::Kernels::subset_equal_words).
+#[target_feature(enable = "avx2,aes,popcnt")]
+pub(crate) fn equal_words(words: &[u32], wanted: u32, matches: &mut [u64]) {
+    const LANES: usize = 8;
+    let wanted_lanes = _mm256_set1_epi32(wanted as i32);
+    let (whole, rest) = words.as_chunks::<64>();
+    for (words, matches) in whole.iter().zip(matches.iter_mut()) {
+        *matches = 0;
+        for (v, vector) in words.as_chunks::<LANES>().0.iter().enumerate() {
+            let bits = {
+                let equal = _mm256_cmpeq_epi32(load_words(vector), wanted_lanes);
+                u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u8)
+            };
+            *matches |= bits << (LANES * v);
+        }
+    }
+    portable::subset_hints::equal_words(rest, wanted, &mut matches[whole.len()..]);
 }
 
 /// See [`Kernels::subset_selects_at`](crate::Kernels::subset_selects_at).

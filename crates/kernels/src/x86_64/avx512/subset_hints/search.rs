@@ -3,9 +3,11 @@
 
 use std::arch::x86_64::*;
 
+use super::super::load_words;
 use super::{
     SecretCipher, VECTOR_PARTITIONS, consecutive_hints, consecutive_partitions, each_block,
 };
+use crate::portable;
 use crate::subset_hints::{OFFSET_TAG, OFFSETS_PER_BLOCK, SELECT_TAG, SELECTS_PER_BLOCK};
 
 /// Blocks of a vector.
@@ -60,6 +62,22 @@ fn match_batch(
         *word = u64::from(low) | u64::from(high) << 32;
     }
     matches
+}
+
+/// See [`Kernels::subset_equal_words`](crate::Kernels::subset_equal_words).
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
+pub(crate) fn equal_words(words: &[u32], wanted: u32, matches: &mut [u64]) {
+    const LANES: usize = 16;
+    let wanted_lanes = _mm512_set1_epi32(wanted as i32);
+    let (whole, rest) = words.as_chunks::<64>();
+    for (words, matches) in whole.iter().zip(matches.iter_mut()) {
+        *matches = 0;
+        for (v, vector) in words.as_chunks::<LANES>().0.iter().enumerate() {
+            let bits = u64::from(_mm512_cmpeq_epi32_mask(load_words(vector), wanted_lanes));
+            *matches |= bits << (LANES * v);
+        }
+    }
+    portable::subset_hints::equal_words(rest, wanted, &mut matches[whole.len()..]);
 }
 
 /// See [`Kernels::subset_selects_at`](crate::Kernels::subset_selects_at).
