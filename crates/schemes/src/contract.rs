@@ -124,7 +124,11 @@ pub trait HintedClient: SchemeOf + Sized {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not of the prescribed form.
-    fn load(parameters: ParametersOf<Self>, generation: &[u8], kernels: Kernels) -> Result<Self>;
+    fn load(
+        parameters: ParametersOf<Self>,
+        generation: Zeroizing<Vec<u8>>,
+        kernels: Kernels,
+    ) -> Result<Self>;
 
     /// Chooses a hint for `index` and fixes everything that will be sent, without changing the state.
     ///

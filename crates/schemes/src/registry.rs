@@ -277,7 +277,7 @@ pub fn client(
 pub fn hinted_client(
     plan: SchemePlan,
     identity: &TableIdentity,
-    generation: &[u8],
+    generation: Zeroizing<Vec<u8>>,
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedClient>> {
     match plan.scheme {

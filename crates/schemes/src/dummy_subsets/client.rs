@@ -20,8 +20,7 @@ use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
 use super::search::{Candidates, places};
 use super::{DummySubsets, DummySubsetsParameters};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply};
-use privet_core::codec::Reader;
-use privet_core::{Error, RecordIndex, Result, SecretRng};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
 use std::collections::{BTreeMap, HashMap};
 use zeroize::{Zeroize as _, Zeroizing};
@@ -65,6 +64,10 @@ pub(super) struct Open {
 }
 
 impl DummySubsetsClient {
+    fn key(&self) -> Secret<[u8; 16]> {
+        Secret::new(self.generation.key())
+    }
+
     fn singles(&self) -> u32 {
         self.parameters.singles()
     }
@@ -107,7 +110,8 @@ impl DummySubsetsClient {
     /// The hints that contain record `index`, in a fixed number of places; see [`search`](super::search).
     pub(super) fn find(&self, index: u64) -> Found {
         let (partition, offset) = self.parameters.place(index);
-        let (key, singles) = (self.generation.key(), self.singles() as usize);
+        let (key, singles) = (self.key(), self.singles() as usize);
+        let key = key.expose();
         let words = (singles + self.extras.len()).div_ceil(64);
 
         let mut offset_marks = Zeroizing::new(vec![0; words]);
@@ -152,8 +156,7 @@ impl DummySubsetsClient {
         let mut selects = Zeroizing::new(vec![0; partitions]);
         let mut offsets = Zeroizing::new(vec![0; partitions]);
         let records = self.parameters.partition_records();
-        let key = self.generation.key();
-        self.kernels.subset_rebuild(key, hint, records, &mut selects, &mut offsets);
+        self.kernels.subset_rebuild(self.key().expose(), hint, records, &mut selects, &mut offsets);
         let cutoff = self.generation.cutoffs[hint as usize];
         let (extra, above) = self.successor(hint).unwrap_or((index, false));
         let mut real = Zeroizing::new(vec![false; partitions]);
@@ -205,8 +208,7 @@ impl DummySubsetsClient {
         let partitions = self.parameters.partitions() as usize;
         let (mut selects, mut offsets) = (vec![0; partitions], vec![0; partitions]);
         let records = self.parameters.partition_records();
-        let key = self.generation.key();
-        self.kernels.subset_rebuild(key, hint, records, &mut selects, &mut offsets);
+        self.kernels.subset_rebuild(self.key().expose(), hint, records, &mut selects, &mut offsets);
         let cutoff = self.generation.cutoffs[hint as usize];
         let above = self.successor(hint).is_some_and(|(_, above)| above);
         let picks = selects.iter().zip(&offsets);
@@ -258,17 +260,10 @@ impl Found {
 impl HintedClient for DummySubsetsClient {
     fn load(
         parameters: DummySubsetsParameters,
-        generation: &[u8],
+        generation: Zeroizing<Vec<u8>>,
         kernels: Kernels,
     ) -> Result<Self> {
-        let mut reader = Reader::new("a generation of hints", generation);
-        let read = Generation::decode(&parameters, &mut reader).and_then(|generation| {
-            reader.finish()?;
-            Ok(generation)
-        });
-        let generation = read.map_err(|error| {
-            Error::corrupted("the stored hints are none for this table").caused_by(error)
-        })?;
+        let generation = Generation::decode(&parameters, generation)?;
         let (singles, pairs) = generation.cutoffs.split_at(parameters.singles() as usize);
         let mut live = vec![0; generation.cutoffs.len() / 64];
         for (hint, cutoff) in singles.iter().enumerate() {
@@ -380,7 +375,7 @@ impl DummySubsetsClient {
         let successor = self.singles() + pair;
         let (partition, _) = self.parameters.place(index);
         let mut select = [0];
-        self.kernels.subset_selects_at(self.generation.key(), partition, &[successor], &mut select);
+        self.kernels.subset_selects_at(self.key().expose(), partition, &[successor], &mut select);
         // The half that does not select the record's partition.
         let above = select[0] < self.generation.cutoffs[successor as usize];
         // Pairs between are invalid, and stay out of use.
@@ -433,11 +428,11 @@ impl DummySubsetsClient {
         }
         let used = self.parity_range(hint);
         let mut record = sum.clone();
-        xor(&mut record, &self.generation.parities[used.clone()]);
-        self.generation.parities[used].zeroize();
+        xor(&mut record, &self.generation.parities()[used.clone()]);
+        self.generation.parities_mut()[used].zeroize();
         let successor = self.singles() + pair;
         let range = self.parity_range(successor);
-        xor(&mut self.generation.parities[range], &record);
+        xor(&mut self.generation.parities_mut()[range], &record);
         self.waiting.remove(&successor);
         self.open.remove(&id);
         self.keep_record(id, Ok(record));

@@ -15,59 +15,93 @@ const VERSION: u32 = 1;
 /// below the median and an extra index drawn from one of the others; here the cutoff is one rank higher, so that the extra index is the pseudorandom
 /// offset of the partition with the next smallest value. The distribution is the same, and nothing has to be stored or searched for it.
 pub(crate) struct Generation {
-    pub(crate) key: Secret<[u8; 16]>,
     /// One for each id: selects the partitions whose value is below. 0 for a hint that is invalid, because the values at the cutoff tie.
     pub(crate) cutoffs: Zeroizing<Vec<u32>>,
-    /// A record for each single hint, then two for each pair: the half below the cutoff, the other half.
-    pub(crate) parities: Zeroizing<Vec<u8>>,
+    /// The encoding, whose parities are always up to date and whose cutoffs are once they are computed. Kept as it is because it is large: reading hints from a disk and
+    /// using them takes no second copy.
+    bytes: Zeroizing<Vec<u8>>,
+    /// Where in the encoding the parities begin: a record for each single hint, then two for each pair (the half below the cutoff, the other half).
+    parities: usize,
 }
+
+/// `version (u32) ‖ key (16) ‖ cutoffs (u32 each) ‖ parities`
+const KEY: std::ops::Range<usize> = 4..20;
 
 impl Generation {
     /// A fresh key, and nothing computed yet.
     pub(crate) fn fresh(parameters: &DummySubsetsParameters, rng: &mut SecretRng) -> Self {
         let mut key = Zeroizing::new([0; 16]);
         rng.fill(key.as_mut());
+        Self::with_key(parameters, &key)
+    }
+
+    pub(crate) fn with_key(parameters: &DummySubsetsParameters, key: &[u8; 16]) -> Self {
+        let (hints, parities, len) = Self::layout(parameters);
+        let mut bytes = Zeroizing::new(vec![0; len]);
+        bytes[..KEY.start].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[KEY].copy_from_slice(key);
+        Self { cutoffs: Zeroizing::new(vec![0; hints]), bytes, parities }
+    }
+
+    /// The number of hints, where the parities begin, and the length of the encoding.
+    fn layout(parameters: &DummySubsetsParameters) -> (usize, usize, usize) {
         let hints = (parameters.singles() + parameters.pairs()) as usize;
         let records = parameters.singles() as usize + 2 * parameters.pairs() as usize;
-        Self {
-            key: Secret::new(*key),
-            cutoffs: Zeroizing::new(vec![0; hints]),
-            parities: Zeroizing::new(vec![0; records * parameters.record_len()]),
-        }
+        let parities = KEY.end + hints * 4;
+        (hints, parities, parities + records * parameters.record_len())
     }
 
-    pub(crate) fn key(&self) -> &[u8; 16] {
-        self.key.expose()
+    pub(crate) fn key(&self) -> [u8; 16] {
+        let mut key = [0; 16];
+        key.copy_from_slice(&self.bytes[KEY]);
+        key
     }
 
-    /// Size of [`encode`](Self::encode)'s output in bytes.
-    pub(crate) fn encoded_len(&self) -> usize {
-        4 + 16 + self.cutoffs.len() * 4 + self.parities.len()
+    /// Key, cutoffs and parities, all to work on.
+    pub(crate) fn parts_mut(&mut self) -> (Secret<[u8; 16]>, &mut [u32], &mut [u8]) {
+        (Secret::new(self.key()), &mut self.cutoffs, &mut self.bytes[self.parities..])
     }
 
-    /// `version (u32) ‖ key (16) ‖ cutoffs (u32 each) ‖ parities`
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        out.extend(VERSION.to_le_bytes());
-        out.extend(self.key());
-        out.extend_from_slice(&little_endian_bytes(&self.cutoffs));
-        out.extend_from_slice(&self.parities);
+    pub(crate) fn parities(&self) -> &[u8] {
+        &self.bytes[self.parities..]
     }
 
+    pub(crate) fn parities_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.parities..]
+    }
+
+    /// Notes in the encoding what the cutoffs are.
+    pub(crate) fn cutoffs_computed(&mut self) {
+        self.bytes[KEY.end..self.parities].copy_from_slice(&little_endian_bytes(&self.cutoffs));
+    }
+
+    pub(crate) fn encoded(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Takes an encoding for what it is.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is none for `parameters`.
     pub(crate) fn decode(
         parameters: &DummySubsetsParameters,
-        reader: &mut Reader<'_>,
+        bytes: Zeroizing<Vec<u8>>,
     ) -> Result<Self> {
+        let (_, parities, len) = Self::layout(parameters);
+        if bytes.len() != len {
+            return Err(Error::corrupted(format!(
+                "the stored hints have {} bytes; for this table they would have {len}",
+                bytes.len()
+            )));
+        }
+        let mut reader = Reader::new("stored hints", &bytes);
         let version = reader.u32()?;
         if version != VERSION {
             return Err(Error::corrupted(format!(
-                "hints of format {version} are stored; this version reads format {VERSION}"
+                "the stored hints have format {version}; this version reads format {VERSION}"
             )));
         }
-        let key = Secret::new(reader.array()?);
-        let hints = (parameters.singles() + parameters.pairs()) as usize;
-        let cutoffs = Zeroizing::new(words_from_bytes(reader.bytes(hints * 4)?));
-        let records = parameters.singles() as usize + 2 * parameters.pairs() as usize;
-        let parities = Zeroizing::new(reader.bytes(records * parameters.record_len())?.to_vec());
-        Ok(Self { key, cutoffs, parities })
+        let cutoffs = Zeroizing::new(words_from_bytes(&bytes[KEY.end..parities]));
+        Ok(Self { cutoffs, bytes, parities })
     }
 }

@@ -70,11 +70,12 @@ impl DummySubsetsPreparation {
 
     fn compute_cutoffs(&mut self) {
         let (singles, partitions) = (self.parameters.singles(), self.parameters.partitions());
-        let Generation { key, cutoffs, .. } = &mut self.generation;
+        let (key, cutoffs, _) = self.generation.parts_mut();
         let (for_singles, for_pairs) = cutoffs.split_at_mut(singles as usize);
         let (key, half) = (key.expose(), partitions / 2);
         self.kernels.subset_cutoffs(key, 0, partitions, half + 1, for_singles);
         self.kernels.subset_cutoffs(key, singles, partitions, half, for_pairs);
+        self.generation.cutoffs_computed();
         self.cutoffs_ready = true;
     }
 
@@ -96,7 +97,7 @@ impl DummySubsetsPreparation {
         self.group.set_len(partitions);
 
         let singles = self.parameters.singles();
-        let Generation { key, cutoffs, parities } = &mut self.generation;
+        let (key, cutoffs, parities) = self.generation.parts_mut();
         let (single_cutoffs, pair_cutoffs) = cutoffs.split_at(singles as usize);
         let (single_parities, pair_parities) =
             parities.split_at_mut(singles as usize * self.parameters.record_len());
@@ -199,8 +200,8 @@ impl Preparation for DummySubsetsPreparation {
         let first_partition = reader.u32().map_err(read)?;
         let cutoffs_ready = reader.u8().map_err(read)? != 0;
         let digest = StreamDigest::decode(&mut reader).map_err(read)?;
-        let generation = Generation::decode(&parameters, &mut reader).map_err(read)?;
-        reader.finish().map_err(read)?;
+        let rest = Zeroizing::new(reader.bytes(reader.remaining()).map_err(read)?.to_vec());
+        let generation = Generation::decode(&parameters, rest)?;
         let mut resumed = Self::new(parameters, records_digest, generation, kernels)?;
         let begun = u64::from(first_partition) * resumed.partition_bytes();
         if begun > resumed.parameters.shape().bytes().next_multiple_of(resumed.partition_bytes()) {
@@ -216,11 +217,11 @@ impl Preparation for DummySubsetsPreparation {
     fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
         // Room for all of it at once: growing would leave copies behind.
         let mut bytes =
-            Zeroizing::new(Vec::with_capacity(self.generation.encoded_len() + (1 << 17)));
+            Zeroizing::new(Vec::with_capacity(self.generation.encoded().len() + (1 << 17)));
         bytes.extend(self.first_partition.to_le_bytes());
         bytes.push(u8::from(self.cutoffs_ready));
         self.digest.encode(&mut bytes);
-        self.generation.encode(&mut bytes);
+        bytes.extend_from_slice(self.generation.encoded());
         bytes
     }
 
@@ -235,9 +236,7 @@ impl Preparation for DummySubsetsPreparation {
                 "a generation of hints is asked for before it is finished",
             ));
         }
-        let mut bytes = Zeroizing::new(Vec::with_capacity(self.generation.encoded_len()));
-        self.generation.encode(&mut bytes);
-        Ok(bytes)
+        Ok(Zeroizing::new(self.generation.encoded().to_vec()))
     }
 }
 

@@ -62,8 +62,8 @@ impl SchemeOf for Masks {
 }
 
 impl HintedClient for Masks {
-    fn load(_: Nothing, generation: &[u8], _: Kernels) -> Result<Self> {
-        match generation {
+    fn load(_: Nothing, generation: Zeroizing<Vec<u8>>, _: Kernels) -> Result<Self> {
+        match &generation[..] {
             [masks] => Ok(Self::new(*masks)),
             _ => Err(Error::corrupted("no generation of masks")),
         }

@@ -17,6 +17,7 @@ use privet_core::{
     TableView,
 };
 use privet_kernels::Kernels;
+use zeroize::Zeroizing;
 
 /// A table of bytes that follow from their place, and its server.
 pub(super) struct World {
@@ -71,6 +72,7 @@ impl World {
     }
 
     pub(super) fn load(&self, generation: &[u8]) -> DummySubsetsClient {
+        let generation = Zeroizing::new(generation.to_vec());
         DummySubsetsClient::load(self.parameters.clone(), generation, Kernels::detect()).unwrap()
     }
 
