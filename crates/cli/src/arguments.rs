@@ -27,7 +27,7 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Look records up without the server learning which
     Get(Get),
-    /// Show the whole thing in one process: a table, a server, lookups, and what the server saw
+    /// Show the whole thing in one process: a table, lookups under each scheme, and what the server saw
     Demo(Demo),
     /// Measure a scheme on this machine; every record received is compared with the table
     Bench(Bench),
@@ -101,8 +101,7 @@ pub(crate) struct Serve {
     /// Table files. A table is named after its file, without the extension; NAME=FILE chooses another name
     #[arg(required = true, value_name = "[NAME=]FILE")]
     pub(crate) tables: Vec<String>,
-    /// The scheme to answer with: `auto`, or one of: simplepir
-    #[arg(long, default_value = "auto", value_parser = parse_scheme)]
+    #[arg(long, default_value = "auto", value_parser = parse_scheme, help = served_schemes())]
     pub(crate) scheme: SchemeChoice,
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = parse_address)]
@@ -188,8 +187,7 @@ pub(crate) struct Demo {
 
 #[derive(Args)]
 pub(crate) struct Bench {
-    /// The scheme to measure: simplepir
-    #[arg(long, default_value = "simplepir", value_parser = parse_scheme_name)]
+    #[arg(long, default_value = "simplepir", value_parser = parse_scheme_name, help = measured_schemes())]
     pub(crate) scheme: SchemeId,
     /// Records in the table, such as 1000000 or 2^20
     #[arg(long, value_name = "N", value_parser = parse_number)]
@@ -231,6 +229,22 @@ pub(crate) enum SchemeChoice {
     Auto,
     /// This one.
     Named(SchemeId),
+}
+
+/// The rule of [`choose`](privet_schemes::registry::choose) in one line.
+fn served_schemes() -> String {
+    format!(
+        "The scheme to answer with: {}, or `auto`, which takes dummy-subsets for tables up to 16 MiB of many short records and simplepir for all others",
+        scheme_names()
+    )
+}
+
+fn measured_schemes() -> String {
+    format!("The scheme to measure: {}", scheme_names())
+}
+
+fn scheme_names() -> String {
+    SchemeId::ALL.iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn parse_scheme(text: &str) -> Result<SchemeChoice, String> {

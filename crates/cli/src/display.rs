@@ -18,10 +18,11 @@ pub(crate) fn bytes(number: u64) -> String {
     HumanBytes(number).to_string()
 }
 
-/// `35 µs`, `1.20 ms`, `3.4 s`
+/// `0.4 µs`, `35 µs`, `1.20 ms`, `3.4 s`
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match seconds {
+        s if s < 1e-5 => format!("{:.1} µs", s * 1e6),
         s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
         s if s < 1.0 => format!("{:.2} ms", s * 1e3),
         s if s < 120.0 => format!("{s:.1} s"),

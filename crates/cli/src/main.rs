@@ -5,6 +5,7 @@
 //! | [`arguments`] | what can be typed, and the help that explains it |
 //! | [`commands`] | one module for each command |
 //! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
+//! | [`scheme`] | what a scheme's parameters come to on a table |
 //! | [`display`] | bytes, durations and progress for people |
 //! | [`exit`] | what each exit code means |
 
@@ -13,6 +14,7 @@ mod bench;
 mod commands;
 mod display;
 mod exit;
+mod scheme;
 
 use arguments::{Arguments, Command};
 use clap::Parser;

@@ -10,6 +10,7 @@
 //!     Some(value) => println!("{}", String::from_utf8_lossy(&value)),
 //!     None => println!("the table has no such key"),
 //! }
+//! client.finish().await?;
 //! # Ok(()) }
 //! ```
 //!
@@ -90,11 +91,18 @@ pub enum Progress {
         /// Whether they just came from the server, or were stored.
         fetched: bool,
     },
-    /// Another process is downloading the part; this one waits for it.
+    /// Another process is downloading the part, or has the hints that are made of it; this one waits for it.
     Waiting {
         /// Which part.
         part: PartKind,
         /// Bytes that the other process has, about.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// The next generation of single-use hints is prepared up to `done` of `total` bytes of the table, while lookups go on.
+    NextGeneration {
+        /// Bytes taken.
         done: u64,
         /// Bytes in all.
         total: u64,
@@ -129,8 +137,10 @@ pub struct Traffic {
 pub struct Stats {
     /// Asking what is served.
     pub describe: Traffic,
-    /// Fetching layout and hint.
+    /// Fetching layout and hint, or the table, before the first lookup.
     pub prepare: Traffic,
+    /// Streaming the table for the next generation of single-use hints, while lookups go on.
+    pub background: Traffic,
     /// Queries and answers.
     pub lookup: Traffic,
     /// Lookups that are over, whatever came of them.
@@ -139,13 +149,17 @@ pub struct Stats {
     pub query_time: Duration,
     /// Reading records from answers, in total.
     pub recover_time: Duration,
+    /// Waiting for journal records to be durable, in total: for schemes with single-use hints.
+    pub journal_time: Duration,
     /// From the beginning to the first possible lookup.
     pub ready_after: Duration,
-    /// Whether the whole hint was found in the state directory. `None`: the scheme has none, or it has not been looked for yet.
+    /// Whether the whole hint, or single-use hints that are not used up, were found in the state directory. `None`: the scheme has none, or they have not
+    /// been looked for yet.
     pub hint_was_stored: Option<bool>,
 }
 
-/// A client of one table. Dropping it ends its connections; lookups under way are given up.
+/// A client of one table. Dropping it ends its connections; lookups under way are given up. A program that ends after a few lookups calls
+/// [`finish`](Self::finish) first.
 pub struct Client {
     commands: mpsc::UnboundedSender<Command>,
     table: ChosenTable,
@@ -153,8 +167,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Asks the servers what they serve, checks it against what was seen before, and fetches layout and hint unless they are stored. `progress` hears of
-    /// each step, on the client's own thread.
+    /// Asks the servers what they serve, checks it against what was seen before, and fetches layout and hint (or streams the table and prepares single-use
+    /// hints) unless they are stored. `progress` hears of each step, on the client's own thread.
     ///
     /// # Errors
     /// Of every [`Blame`](privet_core::Blame); [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is not the one seen before.
@@ -230,6 +244,25 @@ impl Client {
         replies.into_iter().map(|reply| received(reply.blocking_recv())).collect()
     }
 
+    /// Waits until all lookups are over, the share of the next generation of single-use hints that is due has been prepared (as much of the table as
+    /// goes with the lookups that were made: a 64th, say), and everything is kept. What comes after can be cut off at any moment.
+    ///
+    /// A program that leaves this out loses no lookup and no privacy; but if all do, the hints will be used up one day with no others ready.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if something cannot be kept.
+    pub async fn finish(&self) -> Result<()> {
+        self.ask_to_finish().await.unwrap_or_else(|_| Err(driver_gone()))
+    }
+
+    /// As [`finish`](Self::finish). Not to be called from asynchronous code.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_blocking(&self) -> Result<()> {
+        self.ask_to_finish().blocking_recv().unwrap_or_else(|_| Err(driver_gone()))
+    }
+
     /// The table, and the scheme it is queried by.
     pub fn table(&self) -> &ChosenTable {
         &self.table
@@ -243,7 +276,13 @@ impl Client {
     fn ask(&self, target: Target) -> oneshot::Receiver<Result<Option<Value>>> {
         let (reply, receiver) = oneshot::channel();
         // If the driver is gone, the reply's other end is dropped with the command, and whoever waits sees that.
-        let _ = self.commands.send(Command { target, reply });
+        let _ = self.commands.send(Command::Lookup { target, reply });
+        receiver
+    }
+
+    fn ask_to_finish(&self) -> oneshot::Receiver<Result<()>> {
+        let (reply, receiver) = oneshot::channel();
+        let _ = self.commands.send(Command::Finish { reply });
         receiver
     }
 }
@@ -321,6 +360,7 @@ impl Start {
                         stats,
                         ready,
                         busy_patience,
+                        kernels: options.kernels,
                         started,
                     };
                     driver.run().await;

@@ -1,23 +1,31 @@
 //! Drives a [`Session`]: does what it says with sockets and files, and tells it what came of that.
 //!
 //! One thread owns session and state, and everything about them happens there in order: computing queries, reading records, writing files. The network
-//! runs beside it, so that a query under computation delays no answer on its way.
+//! runs beside it, so that a query under computation delays no answer on its way. The next generation of single-use hints is prepared on a third thread: see
+//! [`Worker`].
 
 use crate::client::{Progress, Stats};
+use crate::preparation::Worker;
 use crate::session::{
-    ChosenTable, Event, ExchangeId, LookupId, Output, Persist, Request, Response, Session, Target,
-    Value,
+    ChosenTable, Event, ExchangeId, LookupId, Output, Persist, PreparationEvent, Request, Response,
+    Session, Target, Value,
 };
-use crate::state::{Opened, PartKey, PartState, State};
+use crate::state::{HintStore, HintsKey, Opened, PartKey, PartState, State};
 use crate::transport::{Delivery, Transport, request_len};
 use privet_core::{Error, Result};
+use privet_kernels::Kernels;
 use privet_wire::PartKind;
 use std::collections::HashMap;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::sleep_until;
+
+mod hints;
+
+use hints::hints_of;
 
 /// Responses that may wait for the session. A chunk has at most 256 KiB, so this bounds memory; a full queue slows the sender down.
 const INCOMING_CAPACITY: usize = 16;
@@ -26,9 +34,15 @@ const INCOMING_CAPACITY: usize = 16;
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a client asks of its driver.
-pub(crate) struct Command {
-    pub(crate) target: Target,
-    pub(crate) reply: oneshot::Sender<Result<Option<Value>>>,
+pub(crate) enum Command {
+    Lookup {
+        target: Target,
+        reply: oneshot::Sender<Result<Option<Value>>>,
+    },
+    /// Say when nothing is under way any more and everything is kept.
+    Finish {
+        reply: oneshot::Sender<Result<()>>,
+    },
 }
 
 struct Incoming {
@@ -36,13 +50,21 @@ struct Incoming {
     delivery: Delivery,
 }
 
-/// A part that another process is downloading.
+/// Something that another process has.
 struct Busy {
-    part: PartKey,
+    wanted: Wanted,
     done: u64,
     /// When it last grew.
     grew: Instant,
     ask_again: Instant,
+}
+
+#[derive(Clone)]
+enum Wanted {
+    /// A part that another process is downloading.
+    Part(PartKey),
+    /// Single-use hints, which one process at a time may have.
+    Hints(HintsKey),
 }
 
 pub(crate) struct Driver {
@@ -56,6 +78,7 @@ pub(crate) struct Driver {
     pub(crate) ready: Option<oneshot::Sender<Result<ChosenTable>>>,
     /// How long another process's download may stand still.
     pub(crate) busy_patience: Duration,
+    pub(crate) kernels: Kernels,
     pub(crate) started: Instant,
 }
 
@@ -65,6 +88,14 @@ struct Running {
     exchanges: HashMap<ExchangeId, (AbortHandle, PhaseOf)>,
     replies: HashMap<LookupId, oneshot::Sender<Result<Option<Value>>>>,
     busy: Option<Busy>,
+    hints: Option<Box<dyn HintStore>>,
+    /// Prepares a generation of hints, if one is in the making.
+    worker: Option<Worker>,
+    prepared: mpsc::UnboundedSender<PreparationEvent>,
+    /// Something was handed to the hints' store that is not durable yet.
+    unflushed: bool,
+    /// Waiting for nothing to be under way.
+    finishing: Vec<oneshot::Sender<Result<()>>>,
 }
 
 /// Which part of the traffic an exchange counts as.
@@ -72,6 +103,8 @@ struct Running {
 enum PhaseOf {
     Describe,
     Prepare,
+    /// Streaming the table for the next generation of hints.
+    Background,
     Lookup,
 }
 
@@ -79,32 +112,45 @@ impl Driver {
     /// Runs until the client is gone.
     pub(crate) async fn run(mut self) {
         let (sender, mut incoming) = mpsc::channel(INCOMING_CAPACITY);
+        // The session has no more than two strides of the table on their way to the worker, so this is bounded.
+        let (prepared, mut preparation) = mpsc::unbounded_channel();
         let mut running = Running {
             incoming: sender,
             exchanges: HashMap::new(),
             replies: HashMap::new(),
             busy: None,
+            hints: None,
+            worker: None,
+            prepared,
+            unflushed: false,
+            finishing: Vec::new(),
         };
         loop {
             self.do_what_is_due(&mut running);
             let wake = self.wake_time(&running);
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(Command { target, reply }) => {
+                    Some(Command::Lookup { target, reply }) => {
                         let lookup = self.session.lookup(target);
                         running.replies.insert(lookup, reply);
                     }
+                    Some(Command::Finish { reply }) => running.finishing.push(reply),
                     None => break,
                 },
                 message = incoming.recv() => if let Some(message) = message {
                     self.deliver(message, &mut running);
                 },
+                event = preparation.recv() => if let Some(event) = event {
+                    self.session.handle_preparation(event, self.now());
+                },
                 () = sleep_until(wake.into()) => {}
             }
         }
-        for (exchange, _) in running.exchanges.into_values() {
+        for (exchange, _) in mem::take(&mut running.exchanges).into_values() {
             exchange.abort();
         }
+        // What cannot be made durable now is sent again by the next process.
+        let _ = self.flush(&mut running);
     }
 
     fn now(&self) -> Duration {
@@ -124,14 +170,18 @@ impl Driver {
         if running.busy.as_ref().is_some_and(|busy| busy.ask_again <= Instant::now())
             && let Some(busy) = running.busy.take()
         {
-            self.open(busy.part.clone(), Some(busy), running);
+            match busy.wanted.clone() {
+                Wanted::Part(part) => self.open(part, Some(busy), running),
+                Wanted::Hints(key) => self.open_hints(key, Some(busy), running),
+            }
         }
         loop {
             let before = Instant::now();
-            let Some(output) = self.session.poll(self.now()) else { return };
+            let Some(output) = self.session.poll(self.now()) else { break };
             self.count_work(&output, before.elapsed());
             self.carry_out(output, running);
         }
+        self.come_to_rest(running);
     }
 
     /// What one poll computed shows in what it returned.
@@ -163,8 +213,10 @@ impl Driver {
                 }
             }
             Output::Open(part) => self.open(part, None, running),
+            Output::OpenHints(key) => self.open_hints(key, None, running),
+            Output::Prepare(step) => self.prepare(step, running),
             Output::Persist(persist) => {
-                if let Err(error) = self.persist(persist) {
+                if let Err(error) = self.persist(persist, running) {
                     self.session.handle_storage_failure(error);
                 }
             }
@@ -182,6 +234,7 @@ impl Driver {
     ) {
         let phase = match &request {
             Request::Describe(_) => PhaseOf::Describe,
+            Request::Fetch(_) if self.is_ready() => PhaseOf::Background,
             Request::Fetch(_) => PhaseOf::Prepare,
             Request::Answer(_) => PhaseOf::Lookup,
         };
@@ -225,28 +278,32 @@ impl Driver {
                 self.session.handle_part(state, self.now());
             }
             Ok(Opened::Busy { done }) => {
-                let now = Instant::now();
-                let grew = match &busy {
-                    Some(busy) if busy.done == done => busy.grew,
-                    _ => now,
-                };
-                if now - grew >= self.busy_patience {
-                    let error = Error::unavailable(format!(
-                        "another process has been holding the download of the {} without getting on for {} s; end it, or wait and try again",
-                        part.kind,
+                let (kind, total) = (part.kind, part.len);
+                match self.ask_again(Wanted::Part(part), done, busy) {
+                    Some(busy) => {
+                        let done = done.min(total);
+                        (self.progress)(Progress::Waiting { part: kind, done, total });
+                        running.busy = Some(busy);
+                    }
+                    None => self.session.handle_storage_failure(Error::unavailable(format!(
+                        "another process has been holding the download of the {kind} without getting on for {} s; end it, or wait and try again",
                         self.busy_patience.as_secs()
-                    ));
-                    return self.session.handle_storage_failure(error);
+                    ))),
                 }
-                (self.progress)(Progress::Waiting {
-                    part: part.kind,
-                    done: done.min(part.len),
-                    total: part.len,
-                });
-                running.busy = Some(Busy { part, done, grew, ask_again: now + BUSY_PAUSE });
             }
             Err(error) => self.session.handle_storage_failure(error),
         }
+    }
+
+    /// When to ask again for something that another process has; `None` if that does not get on.
+    fn ask_again(&self, wanted: Wanted, done: u64, busy: Option<Busy>) -> Option<Busy> {
+        let now = Instant::now();
+        let grew = match &busy {
+            Some(busy) if busy.done == done => busy.grew,
+            _ => now,
+        };
+        let ask_again = now + BUSY_PAUSE;
+        (now - grew < self.busy_patience).then_some(Busy { wanted, done, grew, ask_again })
     }
 
     fn note_origin(&self, part: &PartKey, state: &PartState) {
@@ -256,7 +313,7 @@ impl Driver {
         }
     }
 
-    fn persist(&mut self, persist: Persist) -> Result<()> {
+    fn persist(&mut self, persist: Persist, running: &mut Running) -> Result<()> {
         match persist {
             Persist::Pin { server, name, pin } => {
                 self.state.pin(self.transports[server].url(), &name, &pin)
@@ -268,15 +325,15 @@ impl Driver {
                 Ok(())
             }
             Persist::Discard(part) => self.state.discard(&part),
-            // No journal was begun, so there is nothing to complete.
-            Persist::Completion { .. } => Ok(()),
-            Persist::Journal { lookup, .. } => {
-                let error = Error::api_misuse(
-                    "this version of the client keeps no journal, which the scheme needs",
-                );
-                self.session.handle_not_persisted(lookup, error);
+            Persist::Journal { lookup, id, record } => {
+                self.reserve(lookup, id, &record, running);
                 Ok(())
             }
+            Persist::Completion { id, change } => {
+                running.unflushed = true;
+                hints_of(running)?.settle(id, &change)
+            }
+            Persist::SwitchHints => self.switch_hints(running),
         }
     }
 
@@ -304,8 +361,17 @@ impl Driver {
                 let url = self.transports[server].url().to_owned();
                 (self.progress)(Progress::Retrying { url, pause, error });
             }
+            Event::NextGeneration { done, total } => {
+                (self.progress)(Progress::NextGeneration { done, total });
+            }
+            Event::NotPrepared(error) => {
+                (self.progress)(Progress::Notice(format!(
+                    "the next hints cannot be prepared for now ({error}); the present ones go on being used"
+                )));
+            }
             Event::Ready => {
                 self.stats().ready_after = self.now();
+                self.note_hints_origin(true);
                 (self.progress)(Progress::Ready);
                 if let (Some(ready), Some(table)) = (self.ready.take(), self.session.table()) {
                     let _ = ready.send(Ok(table.clone()));
@@ -319,6 +385,10 @@ impl Driver {
         }
     }
 
+    fn is_ready(&self) -> bool {
+        self.ready.is_none()
+    }
+
     fn stats(&self) -> std::sync::MutexGuard<'_, Stats> {
         // Numbers stay numbers, whatever happened to another holder of the lock.
         self.stats.lock().unwrap_or_else(PoisonError::into_inner)
@@ -330,6 +400,7 @@ impl Stats {
         match phase {
             PhaseOf::Describe => &mut self.describe,
             PhaseOf::Prepare => &mut self.prepare,
+            PhaseOf::Background => &mut self.background,
             PhaseOf::Lookup => &mut self.lookup,
         }
     }

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`session`] | everything a client does, as a state machine without I/O or clock; states the invariants that keep the index secret |
+//! | [`preparation`] | the next generation of single-use hints, from stored checkpoint to stored generation |
 //! | [`state`] | what a client keeps between runs: the seam, and an implementation in memory |
 //! | [`store`] | the same in a state directory, safe against crashes and concurrent processes |
 //! | [`transport`] | exchanges over gRPC, and what their failures mean |
@@ -16,6 +17,7 @@
 pub mod client;
 #[cfg(feature = "native")]
 mod driver;
+pub mod preparation;
 pub mod session;
 pub mod state;
 #[cfg(feature = "native")]

@@ -6,8 +6,11 @@
 //! ```text
 //!            handle_message, handle_failure            Transmit, Abandon
 //! servers  ────────────────────────────────►         ──────────────────────►  servers
-//!            handle_part, handle_persisted   Session   Open, Persist
+//!            handle_part, handle_hints                 Open, OpenHints
+//!            handle_persisted                Session   Persist
 //! storage  ────────────────────────────────►         ──────────────────────►  storage
+//!            handle_preparation                        Prepare
+//! worker   ────────────────────────────────►         ──────────────────────►  worker
 //!            lookup, handle_timeout                    Event
 //! user     ────────────────────────────────►         ──────────────────────►  user
 //! ```
@@ -15,76 +18,117 @@
 //! It runs through these phases, and lookups may be handed in at any time:
 //!
 //! ```text
-//! describe ─► choose table and scheme ─► compare with the pin ─► layout ─► hint ─► ready: lookups
-//!                                                              (each from storage, or what is missing of it from the server)
+//! describe ─► choose table and scheme ─► compare with the pin ─► layout ─► hint, or single-use hints ─► ready: lookups
+//!                                                                              │           ▲
+//!                                                                              ▼           │
+//!                                                                  none: stream the table, prepare, switch
 //! ```
+//!
+//! Layout and hint come from storage, or what is missing of them from the server. Single-use hints come from storage, with all that happened to them; if there are
+//! none, or they are used up, they are prepared first.
+//!
+//! # Single-use hints
+//!
+//! A lookup by a scheme with such hints goes through storage before it goes out: *reserve* a hint, have the journal record made durable
+//! ([`Persist::Journal`]), and only with the receipt for that very record *send*. The answer *settles* the reservation ([`Persist::Completion`]). What an earlier
+//! process reserved and did not settle is sent again, byte for byte, before anything else; a reservation that fails in this session is left to the next.
+//! While one generation of hints is in use, the next is prepared beside it: the module `preparation` says when.
 //!
 //! # Invariants
 //!
 //! What a server sees of a client must not depend on what the client looks for. So, whatever servers do:
 //!
 //! 1. **Bytes out depend only on public parameters, the history's length and coins.** A lookup is one query to each server, of a length fixed by the
-//!    parameters, whether its key is there or not.
+//!    parameters, whether its key is there or not. Which stretch of the table is streamed when, for the next generation of single-use hints, follows from the
+//!    number of queries that were sent; and which queries of an earlier process are sent again, from which of them were answered.
 //! 2. **Traffic after a failed recover equals traffic after a success.** An answer ends its query whatever it holds; nothing is asked again because of what
-//!    was or was not in it, and reading records comes after sending.
+//!    was or was not in it, and reading records comes after sending. (What is no answer at all, which its length shows, leaves its query to be repeated by the
+//!    next session.)
 //! 3. **A repeated or locally known index still sends a well-formed query.** There is no cache and no way around the network: a key whose value the client already
 //!    holds (in the layout's public stash) costs the same query as any other, and so does each of several equal keys.
-//! 4. **A retry re-sends identical bytes.** A query is fixed once, before it is first sent.
+//! 4. **A retry re-sends identical bytes.** A query is fixed once, before it is first sent; one that belongs to a single-use hint is read back from the journal
+//!    by a later process. No hint serves two different queries.
 //! 5. **Every message carries table id, epoch and parameter digest, and all servers must agree** on these and on everything else they say of the table. After any
-//!    failure a server is asked to describe itself again before it gets another query.
+//!    failure a server is asked to describe itself again before it gets another query. (Only what is streamed in the background may fail without that: it is checked
+//!    by digest, and no query is to wait for it.)
 //!
 //! # Failures
 //!
 //! A server that cannot be reached or is busy is tried again, with growing pauses, for as long as [`Patience`] says; a restarted server that tells
 //! the same story as before loses no lookup. One that tells another story ends the session
-//! ([`Blame::Integrity`]). A lookup that fails otherwise fails alone.
+//! ([`Blame::Integrity`](privet_core::Blame::Integrity)). A lookup that fails otherwise fails alone. If a journal record may not be durable, no query
+//! is sent in this session any more; those on their way take their course.
 
+mod asking;
 mod calls;
 mod choose;
+mod hints;
 mod interface;
 mod lookups;
+mod opening;
+mod preparation;
 mod records;
+mod resends;
 #[cfg(test)]
 mod tests;
 
 pub use interface::{
-    ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patience, Persist, Request,
-    Response, SessionOptions, Target, Value,
+    ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patience, Persist,
+    PreparationEvent, Prepare, Request, Response, SessionOptions, Target, Value,
 };
 
-use crate::state::{PartKey, PartState};
+use crate::state::{PartKey, PartState, SavedHints};
 use calls::{Calls, Ended, Purpose};
-use choose::{changed_midway, check_pins, choose, pin_of, same};
+use hints::Hints;
 use lookups::Lookups;
-use privet_core::{Blame, Error, Result, SecretRng, TableIdentity};
+use preparation::Pace;
+use privet_core::{Error, Result, SecretRng, TableIdentity};
 use privet_kernels::Kernels;
-use privet_schemes::contract::Role;
-use privet_schemes::offline::{Download, HintSource, OfflinePhase, StreamConsumer};
+use privet_schemes::offline::{Download, HintSource};
 use privet_schemes::registry::{self, ErasedClient, SchemePlan};
-use privet_schemes::reservation::{Lookup, Prepared, Receipt};
-use privet_wire::{
-    AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription,
-    PartKind, ServerDescription,
-};
+use privet_schemes::reservation::Receipt;
+use privet_wire::{DescribeRequest, PartDescription, PartKind, ServerDescription};
 use records::Records;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Starts a scheme's client: the registry, except in tests.
+/// Starts a client whose hint is downloaded, or that has none.
 type StartClient =
     fn(SchemePlan, &TableIdentity, Arc<dyn HintSource>, Kernels) -> Result<Box<dyn ErasedClient>>;
+
+/// Starts a client with single-use hints.
+type StartHinted = fn(SchemePlan, &TableIdentity, &[u8], Kernels) -> Result<Box<dyn ErasedClient>>;
+
+/// What a session is made of that tests replace.
+struct Parts {
+    start_client: StartClient,
+    start_hinted: StartHinted,
+    pace: Pace,
+    rng: SecretRng,
+}
+
+impl Parts {
+    fn of_the_registry() -> Result<Self> {
+        Ok(Self {
+            start_client: registry::client,
+            start_hinted: registry::hinted_client,
+            pace: Pace::default(),
+            rng: SecretRng::from_os()?,
+        })
+    }
+}
 
 /// A client's side of everything it does with one table. See the [module](self).
 pub struct Session {
     options: SessionOptions,
-    start_client: StartClient,
-    rng: SecretRng,
+    parts: Parts,
     calls: Calls,
     lookups: Lookups,
     phase: Phase,
     chosen: Option<Box<ChosenTable>>,
     records: Option<Records>,
+    hints: Hints,
     outputs: VecDeque<Output>,
 }
 
@@ -97,6 +141,12 @@ enum Phase {
     Fetching { part: PartKey, download: Box<Download> },
     /// Waits for a fetched part to be stored as complete.
     Completing(PartKey),
+    /// Waits to hear what is kept of the single-use hints.
+    OpeningHints,
+    /// Prepares the first generation of hints.
+    Preparing,
+    /// Waits for the prepared generation to be the one in use. `first`: lookups have not begun.
+    Switching { first: bool },
     /// Looks things up.
     Ready(Box<dyn ErasedClient>),
     /// Over, and why.
@@ -107,30 +157,26 @@ impl Session {
     /// A session that has yet to begin: [`poll`](Self::poll) it. `now` is the time since whatever start the driver chose, here and everywhere.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`] if the system gives no entropy, [`Blame::ApiMisuse`]
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no entropy, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse)
     /// if there is no server or nothing may be under way.
     pub fn new(options: SessionOptions, now: Duration) -> Result<Self> {
-        Self::with_client(options, now, registry::client)
+        Self::with_parts(options, now, Parts::of_the_registry()?)
     }
 
-    fn with_client(
-        options: SessionOptions,
-        now: Duration,
-        start_client: StartClient,
-    ) -> Result<Self> {
+    fn with_parts(options: SessionOptions, now: Duration, parts: Parts) -> Result<Self> {
         if options.servers == 0 || options.in_flight == 0 {
             return Err(Error::api_misuse(
                 "a session needs at least one server and at least one lookup under way",
             ));
         }
         let mut session = Self {
-            start_client,
-            rng: SecretRng::from_os()?,
+            parts,
             calls: Calls::new(options.servers, options.patience),
             lookups: Lookups::default(),
             phase: Phase::Describing(vec![None; options.servers]),
             chosen: None,
             records: None,
+            hints: Hints::default(),
             outputs: VecDeque::new(),
             options,
         };
@@ -171,6 +217,25 @@ impl Session {
         }
     }
 
+    /// Whether nothing is under way that is worth waiting for: no lookup, no query of an earlier session, no piece of the next generation of hints that is due
+    /// (unless the server cannot give it now). To be asked once [`poll`](Self::poll) has returned `None`.
+    pub fn is_at_rest(&self) -> bool {
+        match &self.phase {
+            Phase::Over(_) => true,
+            Phase::Ready(_) => {
+                self.lookups.is_empty()
+                    && self.hints.is_at_rest()
+                    && !self.calls.is_in_flight(Purpose::Background)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether no lookup waits for anything. To be asked once [`poll`](Self::poll) has returned `None`.
+    pub fn has_no_lookups(&self) -> bool {
+        self.lookups.is_empty()
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.
     pub fn next_timeout(&self) -> Option<Duration> {
         self.calls.next_timeout()
@@ -191,9 +256,14 @@ impl Session {
                 self.described(exchange, description, now)
             }
             (Purpose::Fetch, Response::Chunk(chunk)) => self.chunk(exchange, &chunk, now),
-            (Purpose::Fetch, Response::End) => self.stream_ended(exchange, now),
-            (Purpose::Answer(lookup), Response::Answered(response)) => {
-                self.answered(exchange, lookup, response)
+            (Purpose::Stream | Purpose::Background, Response::Chunk(chunk)) => {
+                self.table_chunk(exchange, chunk, now)
+            }
+            (Purpose::Fetch | Purpose::Stream | Purpose::Background, Response::End) => {
+                self.stream_ended(exchange, now)
+            }
+            (Purpose::Answer(_) | Purpose::Resend(_), Response::Answered(response)) => {
+                self.answered(exchange, response)
             }
             _ => {
                 let error =
@@ -206,11 +276,14 @@ impl Session {
     /// An exchange failed: the server could not be reached, or refused, or sent what cannot be valid.
     pub fn handle_failure(&mut self, exchange: ExchangeId, error: Error, now: Duration) {
         if self.everything_arrived(exchange) {
-            return self.finish_download(exchange);
+            return self.finish_fetch(exchange, now);
         }
-        for ended in self.calls.failed(exchange, error, now, &mut self.rng, &mut self.outputs) {
+        let ended = self.calls.failed(exchange, error, now, &mut self.parts.rng, &mut self.outputs);
+        for ended in ended {
             self.call_ended(ended);
         }
+        // A fetch in the background may have been given up: what came of it is kept.
+        self.prepare(now);
     }
 
     /// What is stored of the part that was to be opened or completed.
@@ -232,302 +305,52 @@ impl Session {
         }
     }
 
-    /// The journal record of a lookup is durable: `receipt` proves it.
-    pub fn handle_persisted(&mut self, lookup: LookupId, receipt: Receipt, now: Duration) {
-        let Some(reservation) = self.lookups.committed(lookup) else { return };
-        match reservation.commit_with(receipt) {
-            Ok(prepared) => self.ask(lookup, prepared, now),
-            Err(error) => self.lookup_failed(lookup, error),
-        }
-    }
-
-    /// The journal record of a lookup may not be durable: its query will not be sent.
-    pub fn handle_not_persisted(&mut self, lookup: LookupId, error: Error) {
-        if self.lookups.committed(lookup).is_some() {
-            self.lookup_failed(lookup, error);
-        }
-    }
-
-    /// A part or pin could not be kept or read. Ends the session unless it is ready, when it needs no more of storage.
-    pub fn handle_storage_failure(&mut self, error: Error) {
-        if !matches!(self.phase, Phase::Ready(_)) {
-            self.fail(error);
-        }
-    }
-}
-
-/// Before the first lookup.
-impl Session {
-    fn described(&mut self, exchange: ExchangeId, description: ServerDescription, now: Duration) {
-        let Some(call) = self.calls.answered(exchange) else { return };
-        let server = call.server;
-        if let Some(chosen) = &self.chosen {
-            if !same(chosen, &description) {
-                let error = changed_midway(chosen, server, &description);
-                return self.fail(error);
-            }
-            for ended in self.calls.trust(server, now, &mut self.outputs) {
-                self.call_ended(ended);
-            }
-            return;
-        }
-        self.calls.trust(server, now, &mut self.outputs);
-        let Phase::Describing(descriptions) = &mut self.phase else { return };
-        descriptions[server] = Some(description);
-        if let Some(descriptions) = descriptions.iter().cloned().collect::<Option<Vec<_>>>()
-            && let Err(error) = self.begin(&descriptions)
+    /// What is kept of the single-use hints that were to be opened, or switched.
+    pub fn handle_hints(&mut self, saved: SavedHints, now: Duration) {
+        if let Phase::OpeningHints | Phase::Switching { .. } = self.phase
+            && let Err(error) = self.use_hints(saved, now)
         {
             self.fail(error);
         }
     }
 
-    /// Every server has described itself.
-    fn begin(&mut self, descriptions: &[ServerDescription]) -> Result<()> {
-        let chosen = choose(&self.options, descriptions)?;
-        if !self.options.accept_new_table {
-            check_pins(&chosen, &self.options.pins)?;
-        }
-        let pin = pin_of(&chosen);
-        for server in 0..self.options.servers {
-            let name = chosen.name.clone();
-            let known = KnownPin { server, name: name.clone(), pin };
-            if !self.options.pins.contains(&known) {
-                self.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
-            }
-        }
-        self.event(Event::Described(Box::new(chosen.clone())));
-        let layout = part_key(&chosen, PartKind::Layout, chosen.layout);
-        self.chosen = Some(Box::new(chosen));
-        self.open(layout, false);
-        Ok(())
-    }
-
-    fn open(&mut self, part: PartKey, again: bool) {
-        self.outputs.push_back(Output::Open(part.clone()));
-        self.phase = Phase::Opening { part, again };
-    }
-
-    fn fetch(&mut self, part: PartKey, download: Box<Download>, now: Duration) {
-        let offset = download.next_offset();
-        self.progress(&part, offset, false);
-        if offset == part.len {
-            // Everything had arrived before, only the last step was missing.
-            self.phase = Phase::Fetching { part, download };
-            return self.complete_download();
-        }
-        let Some(request) = self.fetch_request(part.kind, offset) else { return };
-        self.phase = Phase::Fetching { part, download };
-        self.calls.start(0, Purpose::Fetch, request, now, &mut self.outputs);
-    }
-
-    fn fetch_request(&self, part: PartKind, offset: u64) -> Option<Request> {
-        let ChosenTable { identity, scheme, .. } = self.chosen.as_deref()?;
-        let (table, epoch, parameter_digest) =
-            (identity.id, identity.epoch, scheme.parameter_digest);
-        Some(Request::Fetch(FetchRequest { table, epoch, parameter_digest, part, offset }))
-    }
-
-    fn chunk(&mut self, exchange: ExchangeId, chunk: &FetchChunk, now: Duration) {
-        let Phase::Fetching { part, download } = &mut self.phase else { return };
-        let due = download.next_offset();
-        if chunk.offset.saturating_add(chunk.data.len() as u64) <= due {
-            // Said already. Does not count as progress, so a server that only repeats itself is given up.
-            return;
-        }
-        if let Err(error) = download.absorb(chunk.offset, &chunk.data) {
-            return self.fail(error);
-        }
-        let (part, done) = (part.clone(), download.next_offset());
-        let bytes = chunk.data.to_vec();
-        self.outputs.push_back(Output::Persist(Persist::Append {
-            part: part.clone(),
-            offset: chunk.offset,
-            bytes,
-        }));
-        self.progress(&part, done, true);
-        if let Some(rest) = self.fetch_request(part.kind, done) {
-            self.calls.progressed(exchange, rest, now);
-        }
-    }
-
-    fn stream_ended(&mut self, exchange: ExchangeId, now: Duration) {
-        if self.everything_arrived(exchange) {
-            return self.finish_download(exchange);
-        }
-        let error = Error::unavailable("the server ended a download before its end");
-        self.handle_failure(exchange, error, now);
-    }
-
-    /// Whether `exchange` is a download that lacks nothing but its end.
-    fn everything_arrived(&self, exchange: ExchangeId) -> bool {
-        let fetches =
-            self.calls.waiting_for(exchange).is_some_and(|call| call.purpose == Purpose::Fetch);
-        matches!(&self.phase, Phase::Fetching { part, download } if fetches && download.next_offset() == part.len)
-    }
-
-    fn finish_download(&mut self, exchange: ExchangeId) {
-        self.calls.answered(exchange);
-        self.complete_download();
-    }
-
-    fn complete_download(&mut self) {
-        let Phase::Fetching { part, download } = &mut self.phase else { return };
-        let (part, finished) = (part.clone(), download.finish());
-        match finished {
-            Ok(()) => {
-                self.outputs.push_back(Output::Persist(Persist::Complete(part.clone())));
-                self.phase = Phase::Completing(part);
-            }
+    /// The journal record of a lookup is durable: `receipt` proves it.
+    pub fn handle_persisted(&mut self, lookup: LookupId, receipt: Receipt, now: Duration) {
+        let Some(reservation) = self.lookups.committed(lookup) else { return };
+        match reservation.commit_with(receipt) {
+            Ok(prepared) => self.ask(lookup, prepared, now),
             Err(error) => {
-                self.outputs.push_back(Output::Persist(Persist::Discard(part.clone())));
-                self.fail(error.within(format!("the {}", part.kind)));
+                self.hints.given_up(lookup);
+                self.lookup_failed(lookup, error);
             }
         }
     }
 
-    /// A part is complete. `last_chance`: if it cannot be read now, asking for it again will not help.
-    fn use_part(&mut self, part: PartKey, source: Arc<dyn HintSource>, last_chance: bool) {
-        let outcome = match part.kind {
-            PartKind::Layout => self.use_layout(&source),
-            _ => self.use_hint(source),
-        };
-        match outcome {
-            Err(error) if error.blame() == Blame::Corrupted && !last_chance => {
-                self.open(part, true)
+    /// The journal record of a lookup may not be durable: its query will not be sent, nor will any other by a scheme with single-use hints. What is kept of them
+    /// has to be opened again first, by another session.
+    pub fn handle_not_persisted(&mut self, lookup: LookupId, error: Error) {
+        if self.lookups.committed(lookup).is_some() {
+            self.hints.broken.get_or_insert(repeat(&error));
+            self.hints.given_up(lookup);
+            self.lookup_failed(lookup, error);
+            self.tell_waiting();
+        }
+    }
+
+    /// What came of a step of the preparation.
+    pub fn handle_preparation(&mut self, event: PreparationEvent, now: Duration) {
+        self.preparation_went_on(event);
+        self.prepare(now);
+    }
+
+    /// Something could not be kept or read. Ends the session unless it is ready. A ready one needs no more of storage, unless it has single-use hints: then it
+    /// sends no more queries.
+    pub fn handle_storage_failure(&mut self, error: Error) {
+        match self.phase {
+            Phase::Ready(_) => {
+                self.hints.broken.get_or_insert(error);
             }
-            Err(error) => self.fail(error),
-            Ok(()) => {}
-        }
-    }
-
-    fn use_layout(&mut self, source: &Arc<dyn HintSource>) -> Result<()> {
-        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
-        // The wire's limit for layouts bounds this.
-        let mut bytes = vec![0; source.len() as usize];
-        source.read_at(0, &mut bytes)?;
-        self.records = Some(Records::decode(&bytes, chosen.identity.shape)?);
-        match (chosen.scheme.plan.offline, chosen.scheme.hint) {
-            (OfflinePhase::Nothing, _) => self.use_hint(Arc::new(Vec::new())),
-            (OfflinePhase::Download { .. }, Some(hint)) => {
-                let part = part_key(chosen, PartKind::Hint, hint);
-                self.open(part, false);
-                Ok(())
-            }
-            _ => Err(Error::api_misuse(format!(
-                "this version of the client cannot prepare for {}",
-                chosen.scheme.plan.scheme
-            ))),
-        }
-    }
-
-    fn use_hint(&mut self, source: Arc<dyn HintSource>) -> Result<()> {
-        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
-        let plan = chosen.scheme.plan.clone();
-        let client = (self.start_client)(plan, &chosen.identity, source, self.options.kernels)?;
-        self.phase = Phase::Ready(client);
-        self.event(Event::Ready);
-        Ok(())
-    }
-
-    fn progress(&mut self, part: &PartKey, done: u64, fetched: bool) {
-        self.event(Event::Progress { part: part.kind, done, total: part.len, fetched });
-    }
-}
-
-/// Lookups.
-impl Session {
-    /// Asks for the next waiting lookup, if its turn has come. Returns whether anything happened.
-    fn ask_next(&mut self, now: Duration) -> bool {
-        let Phase::Ready(client) = &mut self.phase else { return false };
-        if self.lookups.under_way() >= self.options.in_flight {
-            return false;
-        }
-        let Some((lookup, target)) = self.lookups.next_waiting() else { return false };
-        let Some(records) = &self.records else { return false };
-        let prepared =
-            records.locate(&target).and_then(|index| client.prepare(&index, &mut self.rng));
-        match prepared {
-            Ok(Prepared::Ready(prepared)) => self.ask(lookup, prepared, now),
-            Ok(Prepared::Reserved(reservation)) => {
-                let record = reservation.record().to_vec();
-                self.lookups.commits(lookup, reservation);
-                self.outputs.push_back(Output::Persist(Persist::Journal { lookup, record }));
-            }
-            Err(error) => self.lookup_failed(lookup, error),
-        }
-        true
-    }
-
-    /// Sends a lookup's queries, one to each server.
-    fn ask(&mut self, lookup: LookupId, Lookup { sendable, pending }: Lookup, now: Duration) {
-        let Some(chosen) = self.chosen.as_deref() else { return };
-        let queries = sendable.queries();
-        if queries.len() != self.options.servers {
-            let error = Error::api_misuse("the scheme made queries for another number of servers");
-            return self.lookup_failed(lookup, error);
-        }
-        self.lookups.asks(lookup, pending, queries.len());
-        for (server, query) in queries.iter().enumerate() {
-            let request = Request::Answer(AnswerRequest {
-                table: chosen.identity.id,
-                epoch: chosen.identity.epoch,
-                parameter_digest: chosen.scheme.parameter_digest,
-                role: Role(server as u8),
-                query: query.clone().into(),
-            });
-            self.calls.start(server, Purpose::Answer(lookup), request, now, &mut self.outputs);
-        }
-    }
-
-    fn answered(&mut self, exchange: ExchangeId, lookup: LookupId, response: AnswerResponse) {
-        let Some(call) = self.calls.answered(exchange) else { return };
-        let (Some(chosen), Request::Answer(request)) = (self.chosen.as_deref(), &call.request)
-        else {
-            return;
-        };
-        let answer = response.check_belongs_to(request).and_then(|()| {
-            let (len, due) = (response.answer.len(), chosen.scheme.plan.answer_len);
-            if len != due {
-                return Err(Error::invalid_message(format!(
-                    "an answer has {due} bytes here, the server sent {len}"
-                )));
-            }
-            Ok(response.answer.to_vec())
-        });
-        self.lookups.settled(lookup, call.server, answer);
-    }
-
-    /// Reads one record from its answers. Returns whether there was one.
-    fn read_next(&mut self) -> bool {
-        let Some(answered) = self.lookups.next_answered() else { return false };
-        let (lookup, target, pending, answers) = answered.into_answers();
-        let (Phase::Ready(client), Some(records)) = (&mut self.phase, &self.records) else {
-            let error = match &self.phase {
-                Phase::Over(error) => repeat(error),
-                _ => Error::api_misuse("an answer came before the session was ready"),
-            };
-            self.event(Event::LookupFailed { lookup, error });
-            return true;
-        };
-        let value = answers.and_then(|answers| {
-            let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
-            let recovered = client.recover(pending, &answers)?;
-            if let Some(change) = recovered.completion {
-                self.outputs.push_back(Output::Persist(Persist::Completion { lookup, change }));
-            }
-            records.value(&target, &recovered.record)
-        });
-        self.event(match value {
-            Ok(Some(value)) => Event::Found { lookup, value },
-            Ok(None) => Event::NotFound { lookup },
-            Err(error) => Event::LookupFailed { lookup, error },
-        });
-        true
-    }
-
-    fn lookup_failed(&mut self, lookup: LookupId, error: Error) {
-        if self.lookups.drop(lookup) {
-            self.event(Event::LookupFailed { lookup, error });
+            _ => self.fail(error),
         }
     }
 }
@@ -537,9 +360,12 @@ impl Session {
     fn call_ended(&mut self, Ended { server, purpose, error }: Ended) {
         match purpose {
             Purpose::Answer(lookup) => self.lookups.settled(lookup, server, Err(error)),
+            Purpose::Resend(id) => self.hints.resends.settled(id, server, Err(error)),
+            Purpose::Background => self.hints.fetched(true),
             // A server that was given up is asked again when there is something to ask it.
-            Purpose::Describe if matches!(self.phase, Phase::Ready(_)) => {}
-            Purpose::Describe | Purpose::Fetch => self.fail(error),
+            Purpose::Describe
+                if matches!(self.phase, Phase::Ready(_) | Phase::Switching { first: false }) => {}
+            Purpose::Describe | Purpose::Fetch | Purpose::Stream => self.fail(error),
         }
     }
 
@@ -551,6 +377,9 @@ impl Session {
         self.calls.abandon_all(&mut self.outputs);
         for lookup in self.lookups.drop_all() {
             self.event(Event::LookupFailed { lookup, error: repeat(&error) });
+        }
+        for lookup in self.hints.drop_all() {
+            self.event(Event::LookupFailed { lookup, error: hints::ended_before() });
         }
         self.phase = Phase::Over(repeat(&error));
         self.event(Event::Failed(error));

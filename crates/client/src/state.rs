@@ -3,6 +3,8 @@
 //! [`State`] is the seam. [`MemoryState`] keeps everything for as long as the process lives; the state directory
 //! ([`store`](crate::store), native builds only) keeps it in files that survive a crash at any moment.
 
+mod memory;
+
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
@@ -108,7 +110,8 @@ pub enum NextGeneration {
     /// Not begun.
     #[default]
     None,
-    /// There is a checkpoint from which the stream goes on at `offset`.
+    /// There is a checkpoint from which the stream goes on at `offset`. It has not been read: if it turns out to be damaged, [`PreparationStore::checkpoint`] has an older
+    /// one, or none.
     Partial {
         /// Bytes of the table that need not be streamed again.
         offset: u64,
@@ -132,7 +135,9 @@ pub trait HintStore: Send {
     /// [`settle`](Self::settle) before.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it may not be durable.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it may not be durable,
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no generation, `id` is not the number of reservations made in it before, or `record` is no
+    /// journal record.
     fn reserve(&mut self, id: ReservationId, record: &[u8]) -> Result<Receipt>;
 
     /// Notes the change that settles a reservation. Durable at the latest with the next [`reserve`](Self::reserve) or [`flush`](Self::flush); until then a crash
@@ -149,10 +154,10 @@ pub trait HintStore: Send {
     fn flush(&mut self) -> Result<()>;
 
     /// Where the next generation is prepared. It does not touch what the other methods write, so another thread may use it meanwhile. At most one exists
-    /// at a time.
+    /// at a time, and the hints stay this process's until it is dropped, too.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is one already; [`Blame::Unavailable`](privet_core::Blame::Unavailable) after a failure.
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>>;
 
     /// Replaces the generation in use by the prepared one; the old one, its changes and its unfinished reservations are erased. [`load`](Self::load) tells of the new one.
@@ -175,6 +180,7 @@ pub trait PreparationStore: Send {
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be kept; the one before is then still there.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a complete generation waits for its turn.
     fn save_checkpoint(&mut self, offset: u64, checkpoint: &[u8]) -> Result<()>;
 
     /// Keeps the complete generation, for [`HintStore::switch`], and erases the checkpoint. Durable on return.
@@ -244,6 +250,7 @@ pub trait State: Send {
 pub struct MemoryState {
     parts: HashMap<PartKey, Vec<u8>>,
     complete: HashMap<PartKey, Arc<dyn HintSource>>,
+    hints: HashMap<(TableId, SchemeId), memory::Kept>,
     pins: HashMap<(String, String), Pin>,
 }
 
@@ -283,6 +290,14 @@ impl State for MemoryState {
         self.parts.remove(part);
         self.complete.remove(part);
         Ok(())
+    }
+
+    fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened> {
+        let kept = self.hints.entry((key.table.id, key.scheme)).or_default();
+        Ok(match memory::MemoryHints::open(kept, key) {
+            Some(hints) => HintsOpened::Have { hints: Box::new(hints), notice: None },
+            None => HintsOpened::Busy,
+        })
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {

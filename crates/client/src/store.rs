@@ -10,12 +10,15 @@
 //!     hint-<digest>.part
 //!     hint-<digest>.partial              a download under way
 //!     lock                               held by the process that downloads
+//!     private-<scheme>/                  single-use hints: see `hints`
 //! ```
 //!
 //! **Readers never wait.** A complete part never changes, so any number of processes read it without a lock.
 //!
 //! **One writer.** Whoever downloads holds the table's lock; others are told [`Opened::Busy`] and ask again until the part is
 //! complete. The lock ends with its process, even if that is killed, and the next one goes on where the file ends.
+//!
+//! **Secrets.** Single-use hints have a directory, a lock and rules of their own: they are never fetched again by stealth, and never used twice.
 //!
 //! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`] says so. Pins are not rebuilt: a damaged
 //! pin file is refused by name.
@@ -25,13 +28,21 @@
 //! chunks of the file could learn from it whether one of them was read, but such an attacker sits on the client's own machine.
 
 mod files;
+mod hints;
 mod part_file;
 mod pin_file;
+mod report;
 #[cfg(test)]
 mod tests;
 
-use crate::state::{Opened, PartKey, PartState, Pin, State};
+pub use report::{
+    Erased, HintsCondition, HintsReport, PartForm, PartReport, StateReport, TableReport,
+    Verification, report, reset, verify, what_reset_would_erase,
+};
+
+use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, State};
 use files::Lock;
+use hints::{Directory, Hints, Opening};
 use part_file::{CompletePart, GrowingPart};
 use privet_core::{Blame, Error, Result, TableId};
 use privet_schemes::offline::HintSource;
@@ -41,6 +52,9 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for another process that rewrites pins, which takes it an instant.
 const PIN_LOCK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the name of a directory of single-use hints begins with; the scheme's follows.
+const PRIVATE: &str = "private-";
 
 /// The pins of one server, by the tables' names.
 type Pins = Vec<(String, Pin)>;
@@ -159,10 +173,15 @@ impl Store {
                 return Ok(());
             }
         }
-        self.drop_files(table)
+        self.drop_files(table)?;
+        for (_, path) in private_directories(&self.table_directory(table))? {
+            // Somebody who uses them still is not disturbed.
+            let _in_use = !hints::erase_folder(&Directory::existing(&path))?;
+        }
+        Ok(())
     }
 
-    /// Removes a table's files, except the lock, if nobody is writing there.
+    /// Removes a table's parts, if nobody is writing there. Its single-use hints know themselves whether they are still of use.
     fn drop_files(&self, table: TableId) -> Result<()> {
         let directory = self.table_directory(table);
         if !directory.is_dir() {
@@ -174,12 +193,31 @@ impl Store {
             .map_err(|error| files::failed(&directory, "list", error))?;
         for entry in entries {
             let entry = entry.map_err(|error| files::failed(&directory, "list", error))?;
-            if entry.file_name() != "lock" {
+            if entry.file_name() != "lock" && !entry.path().is_dir() {
                 files::remove_if_there(&entry.path())?;
             }
         }
         Ok(())
     }
+}
+
+/// The directories of single-use hints of the table kept in `directory`, with their schemes' names, in order.
+fn private_directories(directory: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let failed = |error| files::failed(directory, "list", error);
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(failed)?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if let Some(scheme) = name.strip_prefix(PRIVATE).filter(|_| entry.path().is_dir()) {
+            found.push((scheme.to_owned(), entry.path()));
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 impl State for Store {
@@ -241,6 +279,18 @@ impl State for Store {
             files::remove_if_there(&self.part_path(part, "part"))?;
         }
         Ok(())
+    }
+
+    fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened> {
+        let directory = self.table_directory(key.table.id);
+        files::create_directory(&directory)?;
+        let path = directory.join(format!("{PRIVATE}{}", key.scheme.name()));
+        let folder = Directory::create(&path)
+            .map_err(|error| files::failed(&path, "create the directory", error))?;
+        Ok(match Hints::open(Arc::new(folder), key)? {
+            Opening::Have { hints, notice } => HintsOpened::Have { hints, notice },
+            Opening::Busy => HintsOpened::Busy,
+        })
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {

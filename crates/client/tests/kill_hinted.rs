@@ -86,8 +86,12 @@ fn table() -> ServedTable {
     let layout = RecordLayout::Index(IndexLayout::for_lengths(RECORD_LEN, RECORD_LEN)).encode();
     let parts =
         DigestParts { layout: layout_digest(&layout), records: *blake3::hash(&records).as_bytes() };
-    let identity =
-        TableIdentity { id: TableId([4; 16]), epoch: Epoch(0), digest: parts.combine(shape), shape };
+    let identity = TableIdentity {
+        id: TableId([4; 16]),
+        epoch: Epoch(0),
+        digest: parts.combine(shape),
+        shape,
+    };
     let (name, layout, scheme) = ("records".to_owned(), layout.into(), SchemeId::DummySubsets);
     ServedTable { name, identity, layout, records: Box::new(records), scheme }
 }

@@ -8,6 +8,7 @@
 use crate::hosted::Part;
 use privet_wire::limits::FETCH_CHUNK_LEN;
 use privet_wire::{FetchChunk, proto};
+use std::ops::Range;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -19,26 +20,27 @@ const READ_AHEAD: usize = 1;
 pub(crate) type ChunkStream = ReceiverStream<Result<proto::FetchChunk, Status>>;
 type Chunks = mpsc::Sender<Result<proto::FetchChunk, Status>>;
 
-/// The bytes of `part` from `offset` to its end, in chunks. `offset` is at most the length.
-pub(crate) fn stream(part: Arc<Part>, offset: u64) -> ChunkStream {
+/// The bytes of `part` in `wanted`, in chunks. The end of `wanted` is at most that of the part.
+pub(crate) fn stream(part: Arc<Part>, wanted: Range<u64>) -> ChunkStream {
     let (chunks, receiver) = mpsc::channel(READ_AHEAD);
-    tokio::spawn(produce(part, offset, chunks));
+    tokio::spawn(produce(part, wanted, chunks));
     ReceiverStream::new(receiver)
 }
 
 /// Ends when everything is sent or the client has gone.
-async fn produce(part: Arc<Part>, offset: u64, chunks: Chunks) {
-    send_from(&part, offset, &chunks).await;
+async fn produce(part: Arc<Part>, wanted: Range<u64>, chunks: Chunks) {
+    send(&part, wanted, &chunks).await;
     part.release();
 }
 
-async fn send_from(part: &Arc<Part>, mut offset: u64, chunks: &Chunks) {
-    let len = part.len();
-    while offset < len {
+async fn send(part: &Arc<Part>, wanted: Range<u64>, chunks: &Chunks) {
+    let mut offset = wanted.start;
+    while offset < wanted.end {
         // Room first, then read: what is read has a place to go.
         let Ok(room) = chunks.reserve().await else { return };
         let source = Arc::clone(part);
-        let read = tokio::task::spawn_blocking(move || source.copy(offset, FETCH_CHUNK_LEN));
+        let len = (wanted.end - offset).min(FETCH_CHUNK_LEN as u64) as usize;
+        let read = tokio::task::spawn_blocking(move || source.copy(offset, len));
         let Ok(data) = read.await else {
             room.send(Err(Status::unavailable("the server is stopping; continue later")));
             return;
@@ -56,7 +58,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio_stream::StreamExt;
 
-    /// Counts how often it is read, one chunk each time (and once for its length).
+    /// Counts how often it is read, one chunk each time.
     struct Counting {
         bytes: Vec<u8>,
         reads: Arc<AtomicUsize>,
@@ -77,7 +79,8 @@ mod tests {
         let reads = Arc::new(AtomicUsize::new(0));
         let bytes = vec![7; CHUNKS * FETCH_CHUNK_LEN];
         let source = Counting { bytes, reads: Arc::clone(&reads) };
-        let mut stream = stream(Arc::new(Part::Records(Box::new(source))), 0);
+        let end = (CHUNKS * FETCH_CHUNK_LEN) as u64;
+        let mut stream = stream(Arc::new(Part::Records(Box::new(source))), 0..end);
         for taken in 1..=CHUNKS {
             stream.next().await.unwrap().unwrap();
             // However long the producer is left alone, it reads no further than its room.
@@ -85,11 +88,11 @@ mod tests {
                 tokio::task::yield_now().await;
                 tokio::task::spawn_blocking(|| ()).await.unwrap();
             }
-            let read = reads.load(Ordering::SeqCst) - 1;
+            let read = reads.load(Ordering::SeqCst);
             assert!(read <= taken + READ_AHEAD, "{read} chunks read, {taken} taken");
         }
         assert!(stream.next().await.is_none());
-        assert_eq!(reads.load(Ordering::SeqCst), CHUNKS + 1);
+        assert_eq!(reads.load(Ordering::SeqCst), CHUNKS);
     }
 
     #[tokio::test]
@@ -97,7 +100,8 @@ mod tests {
         let part = Arc::new(Part::Memory(vec![1; 10 * FETCH_CHUNK_LEN].into()));
         let weak = Arc::downgrade(&part);
         let (chunks, receiver) = mpsc::channel(READ_AHEAD);
-        let producer = tokio::spawn(produce(part, 0, chunks));
+        let end = part.len();
+        let producer = tokio::spawn(produce(part, 0..end, chunks));
         drop(receiver);
         producer.await.unwrap();
         assert!(weak.upgrade().is_none());

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use privet_core::{Epoch, Error, Result, TableId, TableIdentity, TableView};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, ErasedServer, Precomputed, SchemePlan, ServerOptions};
+use privet_table::digest::DigestParts;
 use privet_wire::limits::MAX_LAYOUT_LEN;
 use privet_wire::{
     PartDescription, PartKind, SchemeDescription, ServerDescription, TableDescription,
@@ -21,7 +22,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HintOrigin {
-    /// The scheme has none.
+    /// There is none to compute: clients of the scheme receive nothing first, or the table itself.
     None,
     /// From the cache directory.
     Cached,
@@ -226,9 +227,16 @@ fn prepare_table(
         )));
     }
     let options = ServerOptions { kernels: config.kernels, threads: config.threads };
-    let server = registry::server(scheme, TableView::new(identity, records.bytes())?, options)?;
-    records.release();
+    let view = TableView::new(identity, records.bytes())?;
+    let server = registry::server(scheme, view, options)?;
     let plan = server.plan().clone();
+    let streamed = match plan.offline {
+        OfflinePhase::StreamTable { len } => {
+            Some(PartDescription::new(len, checked_digest(view, &layout)?))
+        }
+        _ => None,
+    };
+    records.release();
 
     let report = |share: f64| {
         if let Some(progress) = &config.progress {
@@ -237,9 +245,8 @@ fn prepare_table(
     };
     let hint = obtain_hint(&name, &plan, &identity, cache, || server.precompute(&report))?;
     let hint_origin = hint.as_ref().map_or(HintOrigin::None, |hint| hint.origin);
-    let hint_description =
-        hint.as_ref().map(|hint| PartDescription::new(hint.part.len(), hint.digest));
-    let scheme = SchemeDescription::new(plan.clone(), &identity, hint_description)?;
+    let computed = hint.as_ref().map(|hint| PartDescription::new(hint.part.len(), hint.digest));
+    let scheme = SchemeDescription::new(plan.clone(), &identity, computed.or(streamed))?;
     let parameter_digest = scheme.parameter_digest;
     let layout_description =
         PartDescription::new(layout.len() as u64, *blake3::hash(&layout).as_bytes());
@@ -273,6 +280,25 @@ fn prepare_table(
         records: Arc::new(Part::Records(records)),
     };
     Ok((hosted, ready))
+}
+
+/// The digest of a table's records, which clients that stream the table will check.
+///
+/// # Errors
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table is not the one whose identity it bears: every client would refuse it, after having streamed
+/// all of it.
+fn checked_digest(table: TableView<'_>, layout: &[u8]) -> Result<[u8; 32]> {
+    let digests = DigestParts {
+        layout: *blake3::hash(layout).as_bytes(),
+        records: *blake3::hash(table.bytes()).as_bytes(),
+    };
+    let identity = table.identity();
+    if digests.combine(identity.shape) != identity.digest {
+        return Err(Error::corrupted(
+            "its file is damaged: the records do not have the digest that was noted when it was built; build it again",
+        ));
+    }
+    Ok(digests.records)
 }
 
 /// A hint that is ready to be fetched.

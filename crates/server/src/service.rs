@@ -51,7 +51,9 @@ impl PrivetService {
                 request.offset
             )));
         }
-        Ok(fetch::stream(Arc::clone(part), request.offset))
+        let wanted = if request.len == 0 { u64::MAX } else { request.len };
+        let end = request.offset.saturating_add(wanted).min(part.len());
+        Ok(fetch::stream(Arc::clone(part), request.offset..end))
     }
 
     async fn answer_to(&self, request: AnswerRequest) -> Result<AnswerResponse> {

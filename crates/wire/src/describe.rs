@@ -10,7 +10,7 @@ use crate::fields::{array, printable};
 use crate::limits::{
     MAX_LAYOUT_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_SCHEMES, MAX_SOFTWARE_LEN, MAX_TABLES,
 };
-use crate::{PROTOCOL_VERSION, proto};
+use crate::{PROTOCOL_VERSION, PartKind, proto};
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
@@ -62,7 +62,8 @@ pub struct SchemeDescription {
     pub plan: SchemePlan,
     /// [`SchemePlan::digest`] for the table.
     pub parameter_digest: [u8; 32],
-    /// What is downloaded before the first query: present exactly if the plan says so, of the length that it says.
+    /// What is received before the first query: all bytes of the part that [`hint_kind`](Self::hint_kind) names. Present exactly if the plan says so, of the
+    /// length that it says.
     pub hint: Option<PartDescription>,
 }
 
@@ -158,7 +159,7 @@ impl TableDescription {
 }
 
 impl SchemeDescription {
-    /// A scheme with the plan `plan` on the table `identity`; `hint` is what its clients download first.
+    /// A scheme with the plan `plan` on the table `identity`; `hint` is what its clients receive first.
     ///
     /// # Errors
     /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if `hint` is not what the plan prescribes.
@@ -167,17 +168,13 @@ impl SchemeDescription {
         identity: &TableIdentity,
         hint: Option<PartDescription>,
     ) -> Result<Self> {
-        let prescribed = match plan.offline {
-            OfflinePhase::Download { len } => Some(len),
-            _ => None,
-        };
+        let prescribed = part_received(plan.offline).map(|_| plan.offline.len());
         let announced = hint.map(|hint| hint.len);
         if announced != prescribed {
-            let bytes = |len: Option<u64>| {
-                len.map_or("no hint".to_owned(), |len| format!("a hint of {len} bytes"))
-            };
+            let bytes =
+                |len: Option<u64>| len.map_or("nothing".to_owned(), |len| format!("{len} bytes"));
             return Err(Error::peer_misbehaved(format!(
-                "{} with these parameters has {}, but {} is announced",
+                "clients of {} with these parameters receive {} before their first query; the announcement says {}",
                 plan.scheme,
                 bytes(prescribed),
                 bytes(announced)
@@ -185,6 +182,11 @@ impl SchemeDescription {
         }
         let parameter_digest = plan.digest(identity);
         Ok(Self { plan, parameter_digest, hint })
+    }
+
+    /// Which part [`hint`](Self::hint) describes: the one to fetch before the first query.
+    pub fn hint_kind(&self) -> Option<PartKind> {
+        part_received(self.plan.offline)
     }
 }
 
@@ -208,6 +210,15 @@ pub fn check_name(name: &str) -> Result<()> {
         "{:?} cannot be a name: a name has 1 to {MAX_NAME_LEN} characters of A-Z a-z 0-9 . _ -",
         printable(name, MAX_NAME_LEN)
     )))
+}
+
+/// The part that flows in an offline phase.
+fn part_received(offline: OfflinePhase) -> Option<PartKind> {
+    match offline {
+        OfflinePhase::Download { .. } => Some(PartKind::Hint),
+        OfflinePhase::StreamTable { .. } => Some(PartKind::Table),
+        _ => None,
+    }
 }
 
 fn check_scheme_count(name: &str, count: usize) -> Result<()> {

@@ -37,7 +37,7 @@ pub const DESCRIBE_RESPONSE_LIMIT: usize =
     VARINT_32 + delimited(MAX_SOFTWARE_LEN) + MAX_TABLES * delimited(TABLE_LIMIT);
 
 /// The longest valid request for a part.
-pub const FETCH_REQUEST_LIMIT: usize = TABLE_VERSION_LIMIT + VARINT_32 + VARINT_64;
+pub const FETCH_REQUEST_LIMIT: usize = TABLE_VERSION_LIMIT + VARINT_32 + 2 * VARINT_64;
 
 /// The longest valid chunk.
 pub const FETCH_CHUNK_LIMIT: usize = VARINT_64 + delimited(FETCH_CHUNK_LEN);

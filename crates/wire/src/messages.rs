@@ -40,7 +40,7 @@ impl fmt::Display for PartKind {
     }
 }
 
-/// Asks for a public part, from some offset to its end.
+/// Asks for a public part, or a stretch of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchRequest {
     /// The table.
@@ -53,6 +53,8 @@ pub struct FetchRequest {
     pub part: PartKind,
     /// The first byte wanted, counted from the beginning of the part.
     pub offset: u64,
+    /// At most so many bytes are wanted; fewer come if the part ends before. 0: all up to its end.
+    pub len: u64,
 }
 
 /// A piece of a part.
@@ -147,6 +149,7 @@ impl TryFrom<proto::FetchRequest> for FetchRequest {
             parameter_digest: array("the parameter digest", &message.parameter_digest)?,
             part,
             offset: message.offset,
+            len: message.len,
         })
     }
 }
@@ -164,6 +167,7 @@ impl From<FetchRequest> for proto::FetchRequest {
             parameter_digest: request.parameter_digest.to_vec(),
             part: part.into(),
             offset: request.offset,
+            len: request.len,
         }
     }
 }

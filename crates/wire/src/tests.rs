@@ -34,6 +34,18 @@ fn scheme(identity: &TableIdentity, records_per_column: u64) -> SchemeDescriptio
     SchemeDescription::new(plan, identity, Some(PartDescription::new(len, [9; 32]))).unwrap()
 }
 
+/// Dummy subsets with 16 records in a partition, whose clients stream the table.
+fn streaming_scheme(identity: &TableIdentity) -> SchemeDescription {
+    let plan =
+        SchemePlan::from_announcement(SchemeId::DummySubsets, identity, &16u64.to_le_bytes())
+            .unwrap();
+    let OfflinePhase::StreamTable { len } = plan.offline else {
+        panic!("clients of dummy subsets stream the table")
+    };
+    assert_eq!(len, identity.shape.bytes());
+    SchemeDescription::new(plan, identity, Some(PartDescription::new(len, [11; 32]))).unwrap()
+}
+
 fn table(name: &str, identity: TableIdentity, records_per_column: u64) -> TableDescription {
     let schemes = vec![scheme(&identity, records_per_column)];
     TableDescription::new(name, identity, PartDescription::new(100, [10; 32]), schemes).unwrap()

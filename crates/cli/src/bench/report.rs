@@ -1,6 +1,8 @@
 //! What `privet bench` prints: one JSON object, documented in `docs/bench.md` and stable, or the same as a page for people.
 
 use crate::display::{self, Page};
+use crate::scheme::Work;
+use privet_core::TableShape;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -20,6 +22,10 @@ pub(super) struct Report {
     pub(super) server_extra_bytes: u64,
     pub(super) kernel: String,
     pub(super) yardsticks: Yardsticks,
+    pub(super) ratios: Ratios,
+    /// For people only: it follows from scheme and shape.
+    #[serde(skip)]
+    pub(super) work: Work,
 }
 
 #[derive(Serialize)]
@@ -56,6 +62,48 @@ pub(super) struct Yardsticks {
     pub(super) multiply_accumulates_per_s: f64,
 }
 
+/// How many times longer a step takes than the yardstick of its kind says it must, at one thread and one query in a pass. A scheme has those that bound it.
+#[derive(Serialize)]
+pub(super) struct Ratios {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) answer_to_read: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) answer_to_random_reads: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) query_to_aes: Option<f64>,
+}
+
+impl Ratios {
+    pub(super) fn new(
+        work: Work,
+        shape: TableShape,
+        online: &Online,
+        yardsticks: &Yardsticks,
+    ) -> Self {
+        let slowest = online.servers.iter().map(|server| server.answer_us).fold(0.0, f64::max);
+        match work {
+            Work::WholeTable => {
+                let least_us = shape.bytes() as f64 / yardsticks.read_gbps / 1e3;
+                Self {
+                    answer_to_read: Some(slowest / least_us),
+                    answer_to_random_reads: None,
+                    query_to_aes: None,
+                }
+            }
+            Work::Records { records, aes_blocks } => {
+                let least_us = |units: u64, rate: f64| units as f64 / rate * 1e6;
+                let reads_us = least_us(records, yardsticks.random_reads_per_s);
+                let aes_us = least_us(aes_blocks, yardsticks.aes_blocks_per_s);
+                Self {
+                    answer_to_read: None,
+                    answer_to_random_reads: Some(slowest / reads_us),
+                    query_to_aes: Some(online.client_query_us / aes_us),
+                }
+            }
+        }
+    }
+}
+
 impl Report {
     pub(super) fn page(&self) -> Page {
         let us = |microseconds: f64| display::duration(Duration::from_secs_f64(microseconds / 1e6));
@@ -85,19 +133,34 @@ impl Report {
             ),
         );
         page.line("online, median per query");
-        page.entry("client query", us(self.online.client_query_us));
+        let query = us(self.online.client_query_us);
+        page.entry(
+            "client query",
+            match (self.work, self.ratios.query_to_aes) {
+                (Work::Records { aes_blocks, .. }, Some(ratio)) => {
+                    format!("{query}: {} AES blocks, {ratio:.2} x AES", display::count(aes_blocks))
+                }
+                _ => query,
+            },
+        );
         if self.online.journal_us > 0.0 {
             page.entry("journal", us(self.online.journal_us));
         }
         for server in &self.online.servers {
-            let rate = table / server.answer_us / 1e3;
+            let answer = us(server.answer_us);
             page.entry(
                 &format!("server {} answer", server.role),
-                format!(
-                    "{}: {rate:.1} GB/s, {:.2} x read",
-                    us(server.answer_us),
-                    rate / self.yardsticks.read_gbps
-                ),
+                match (self.work, self.ratios.answer_to_random_reads) {
+                    (Work::Records { records, .. }, Some(ratio)) => {
+                        let records = display::count(records);
+                        format!("{answer}: {records} records, {ratio:.2} x random reads")
+                    }
+                    _ => {
+                        let rate = table / server.answer_us / 1e3;
+                        let share = rate / self.yardsticks.read_gbps;
+                        format!("{answer}: {rate:.1} GB/s, {share:.2} x read")
+                    }
+                },
             );
         }
         page.entry("client recover", us(self.online.client_recover_us));

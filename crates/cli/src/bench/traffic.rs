@@ -20,9 +20,13 @@ pub(super) struct Traffic {
 pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     let (table, epoch, parameter_digest) = (identity.id, identity.epoch, plan.digest(identity));
     let (mut fetch_request, mut fetch_response) = (0, 0);
-    if let OfflinePhase::Download { len } = plan.offline {
-        let request =
-            FetchRequest { table, epoch, parameter_digest, part: PartKind::Hint, offset: 0 };
+    let received = match plan.offline {
+        OfflinePhase::Download { len } => Some((PartKind::Hint, len)),
+        OfflinePhase::StreamTable { len } => Some((PartKind::Table, len)),
+        _ => None,
+    };
+    if let Some((part, len)) = received {
+        let request = FetchRequest { table, epoch, parameter_digest, part, offset: 0, len: 0 };
         fetch_request = framed(&proto::FetchRequest::from(request));
         let full = vec![0; FETCH_CHUNK_LEN];
         fetch_response = (0..len)

@@ -1,24 +1,27 @@
-//! `privet demo`: the whole thing in one process, and what the server saw of it.
+//! `privet demo`: the whole thing in one process, under each scheme, and what the server saw of it.
 
 use crate::arguments::{Demo, SchemeChoice};
 use crate::commands::serve::served;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::scheme;
 use privet_client::{Client, ClientOptions, Target};
 use privet_core::{Error, Result};
+use privet_schemes::SchemeId;
+use privet_schemes::offline::OfflinePhase;
 use privet_server::{RunningServer, Server, ServerConfig};
 use privet_table::build::{BuildOptions, build_table};
 use privet_table::import::{Format, Source};
 use privet_table::snapshot::Snapshot;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// More entries than this would take longer to generate than a demonstration should.
 const MOST_ENTRIES: u64 = 10_000_000;
 
-/// Builds a phone book, serves it on loopback, looks people up, and shows the server's side.
+/// Builds a phone book; under each scheme, serves it on loopback, looks people up, and shows the server's side.
 pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
     if arguments.entries > MOST_ENTRIES {
         return Err(Error::api_misuse(format!(
@@ -29,21 +32,22 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
         |what: &'static str| move |error: std::io::Error| Error::unavailable(what).caused_by(error);
     let directory =
         tempfile::tempdir().map_err(unavailable("there is no room for temporary files"))?;
-    let snapshot = phone_book(arguments.entries, directory.path())?;
-
-    let seen = Arc::new(Mutex::new(Vec::new()));
+    let path = phone_book(arguments.entries, directory.path())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(unavailable("the system gives no threads to serve with"))?;
-    let server = runtime.block_on(start(snapshot, Arc::clone(&seen)))?;
-    let client = connect(&server)?;
-    let lookups = look_up(&client, arguments.entries)?;
-    let queries = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-    what_the_server_saw(&lookups, &queries)?;
-    drop(client);
-    server.shutdown();
-    runtime.block_on(server.wait())?;
+    for (number, scheme) in (2..).zip(SchemeId::ALL) {
+        let seen = Seen::default();
+        let server = runtime.block_on(start(Snapshot::open(&path)?, *scheme, Arc::clone(&seen)))?;
+        let client = connect(number, &server)?;
+        let lookups = look_up(&client, arguments.entries)?;
+        let queries = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+        what_the_server_saw(&client, &lookups, &queries)?;
+        drop(client);
+        server.running.shutdown();
+        runtime.block_on(server.running.wait())?;
+    }
     Ok(Outcome::Done)
 }
 
@@ -66,8 +70,8 @@ fn value(entry: u64) -> String {
     format!("{{\"phone\":\"{}\",\"floor\":\"{}\"}}", phone(entry), entry % 30)
 }
 
-/// Generates the input, builds the table, and opens it.
-fn phone_book(entries: u64, directory: &Path) -> Result<Snapshot> {
+/// Generates the input and builds the table.
+fn phone_book(entries: u64, directory: &Path) -> Result<PathBuf> {
     let start = Instant::now();
     let mut csv = Vec::new();
     csv.extend_from_slice(b"name,phone,floor\n");
@@ -103,43 +107,54 @@ fn phone_book(entries: u64, directory: &Path) -> Result<Snapshot> {
         ),
     );
     page.print()?;
-    Snapshot::open(&path)
+    Ok(path)
 }
 
-/// A query as it reached the server.
+/// The queries as they reached the server.
 type Seen = Arc<Mutex<Vec<Vec<u8>>>>;
 
-async fn start(snapshot: Snapshot, seen: Seen) -> Result<RunningServer> {
+/// A server, and how long its start took.
+struct Started {
+    running: RunningServer,
+    elapsed: Duration,
+}
+
+async fn start(snapshot: Snapshot, scheme: SchemeId, seen: Seen) -> Result<Started> {
     let start = Instant::now();
-    let table = served("phone-book".to_owned(), snapshot, SchemeChoice::Auto)?;
+    let table = served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme))?;
     let mut config = ServerConfig::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
     config.query_observer = Some(Arc::new(move |request| {
         seen.lock().unwrap_or_else(PoisonError::into_inner).push(request.query.to_vec());
     }));
-    let server = Server::start(config, vec![table]).await?;
-    let mut page = Page::default();
-    page.line(format!(
-        "\n2. A server at {}, ready after {}.",
-        server.local_addr(),
-        display::duration(start.elapsed())
-    ));
-    for table in server.tables() {
-        for scheme in &table.description.schemes {
-            page.entry("scheme", scheme.plan.scheme);
-            page.entry("hint for clients", display::bytes(scheme.plan.offline.len()));
-        }
-    }
-    page.print()?;
-    Ok(server)
+    let running = Server::start(config, vec![table]).await?;
+    Ok(Started { running, elapsed: start.elapsed() })
 }
 
-fn connect(server: &RunningServer) -> Result<Client> {
-    let options = ClientOptions::new([format!("http://{}", server.local_addr())]);
-    let client = Client::connect_blocking(options, |_| {})?;
+fn connect(number: u32, server: &Started) -> Result<Client> {
+    let address = server.running.local_addr();
+    let client =
+        Client::connect_blocking(ClientOptions::new([format!("http://{address}")]), |_| {})?;
     let stats = client.stats();
+    let table = client.table();
+    let plan = &table.scheme.plan;
     let mut page = Page::default();
-    page.line(format!("\n3. A client, ready after {}.", display::duration(stats.ready_after)));
-    page.entry("downloaded once", display::bytes(stats.prepare.down));
+    page.line(format!(
+        "\n{number}. With {}: a server at {address}, ready after {}; a client, ready after {}.",
+        plan.scheme,
+        display::duration(server.elapsed),
+        display::duration(stats.ready_after)
+    ));
+    let what = match plan.offline {
+        OfflinePhase::Download { .. } => "a hint, the same for every client",
+        OfflinePhase::StreamTable { .. } => {
+            "the whole table, of which the client keeps secret hints only"
+        }
+        _ => "nothing but how to read records",
+    };
+    page.entry("received once", format!("{}, {what}", display::bytes(stats.prepare.down)));
+    if let Some(words) = scheme::words(plan, &table.identity) {
+        page.entry("parameters", words);
+    }
     page.print()?;
     Ok(client)
 }
@@ -152,7 +167,7 @@ struct LookedUp {
 
 fn look_up(client: &Client, entries: u64) -> Result<Vec<LookedUp>> {
     let mut page = Page::default();
-    page.line("\n4. Lookups, each over the network:");
+    page.line("Lookups, each over the network:");
     let last = entries - 1;
     let wanted = [
         (name(0), Some(0)),
@@ -191,8 +206,11 @@ fn look_up(client: &Client, entries: u64) -> Result<Vec<LookedUp>> {
     Ok(done)
 }
 
+/// Bytes of a query that are shown.
+const SHOWN: usize = 12;
+
 /// The server's side of the same lookups.
-fn what_the_server_saw(lookups: &[LookedUp], queries: &[Vec<u8>]) -> Result<()> {
+fn what_the_server_saw(client: &Client, lookups: &[LookedUp], queries: &[Vec<u8>]) -> Result<()> {
     if queries.len() != lookups.len() {
         return Err(Error::integrity(format!(
             "{} lookups sent {} queries",
@@ -201,30 +219,51 @@ fn what_the_server_saw(lookups: &[LookedUp], queries: &[Vec<u8>]) -> Result<()> 
         )));
     }
     let mut page = Page::default();
-    page.line("\n5. What the server saw of them:");
+    page.line("What the server saw of them:");
     for (number, query) in queries.iter().enumerate() {
-        let head: Vec<String> = query.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+        let head: Vec<String> =
+            query.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+        let more = if query.len() > SHOWN { " …" } else { "" };
         page.entry(
             &format!("query {}", number + 1),
-            format!("{} bytes: {} …", query.len(), head.join(" ")),
+            format!("{} bytes: {}{more}", query.len(), head.join(" ")),
         );
     }
     let (repeat, other) = (agreeing(&queries[1], &queries[2]), agreeing(&queries[1], &queries[3]));
     page.line(format!(
-        "\n   Queries 2 and 3 ask for the same name and agree in {:.2} % of their bytes; 2 and 4 ask for different ones and agree in {:.2} %.",
-        repeat, other
+        "   Queries 2 and 3 ask for the same name and agree in {repeat:.1} % of their bits; 2 and 4 ask for different ones and agree in {other:.1} %."
     ));
+    let table = client.table();
+    if let Some(parameters) = scheme::dummy_subsets(&table.scheme.plan, &table.identity) {
+        let partitions = u64::from(parameters.partitions());
+        page.line(format!(
+            "   Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. The record asked for is in one of the two; which one does not show.",
+            display::count(partitions)
+        ));
+    }
     let misses: Vec<&str> =
         lookups.iter().filter(|lookup| !lookup.found).map(|lookup| lookup.key.as_str()).collect();
     page.line(format!(
-        "   Bytes drawn at random agree in 0.39 %. The misses ({}) look like the rest. That is all that the queries show.",
+        "   Bits drawn at random agree in 50 %. The misses ({}) look like the rest. That is all that the queries show.",
         misses.join(", ")
     ));
     page.print()
 }
 
-/// Percent of places at which two queries hold the same byte.
+/// Percent of places at which two queries hold the same bit.
 fn agreeing(one: &[u8], other: &[u8]) -> f64 {
-    let equal = one.iter().zip(other).filter(|(a, b)| a == b).count();
-    100.0 * equal as f64 / one.len().max(1) as f64
+    let different: u32 = one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum();
+    100.0 - 100.0 * f64::from(different) / (8 * one.len().max(1)) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agreement_is_counted_in_bits() {
+        assert_eq!(agreeing(&[0b1010, 0xff], &[0b1010, 0xff]), 100.0);
+        assert_eq!(agreeing(&[0b1010, 0xff], &[0b0101, 0xf0]), 50.0);
+        assert_eq!(agreeing(&[0, 0], &[255, 255]), 0.0);
+    }
 }

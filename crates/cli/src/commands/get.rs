@@ -3,6 +3,7 @@
 use crate::arguments::Get;
 use crate::display;
 use crate::exit::Outcome;
+use crate::scheme;
 use indicatif::ProgressBar;
 use privet_client::{Client, ClientOptions, Progress, Stats, Target};
 use privet_core::{Error, Result};
@@ -11,6 +12,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// How many lookups are handed over at once: enough to keep the server's batches full, few enough that a long list needs little memory.
 const AT_ONCE: usize = 256;
@@ -24,7 +27,9 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
         wanted.extend(keys_from(path)?.into_iter().map(Wanted::Key));
     }
 
-    let client = Client::connect_blocking(options(arguments)?, reporter(arguments.verbose))?;
+    let next = NextGeneration::default();
+    let reporter = reporter(arguments.verbose, Arc::clone(&next));
+    let client = Client::connect_blocking(options(arguments)?, reporter)?;
     if arguments.verbose {
         describe(&client);
     }
@@ -39,8 +44,10 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
             print(arguments.json, wanted, value.as_ref().map(|value| value.as_slice()))?;
         }
     }
+    // What a client with single-use hints still owes its next generation; the answers are printed, nobody waits for it.
+    client.finish_blocking()?;
     if arguments.verbose {
-        summarize(&client.stats());
+        summarize(&client.stats(), &next);
     }
     Ok(outcome)
 }
@@ -146,8 +153,11 @@ fn json_line(wanted: &Wanted, value: Option<&[u8]>) -> Result<String> {
     Ok(line + "\n")
 }
 
-/// Progress bars for what is downloaded before the first lookup, and notices, on standard error.
-fn reporter(verbose: bool) -> impl FnMut(Progress) + Send + 'static {
+/// How far the next generation of single-use hints is: bytes of the table taken, and in all. Nothing if none is being prepared.
+type NextGeneration = Arc<Mutex<Option<(u64, u64)>>>;
+
+/// Progress bars for what is received before the first lookup, and notices, on standard error.
+fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send + 'static {
     let mut bar: Option<(PartKind, ProgressBar)> = None;
     move |progress| match progress {
         Progress::Part { part, done, total, fetched } => {
@@ -155,7 +165,11 @@ fn reporter(verbose: bool) -> impl FnMut(Progress) + Send + 'static {
                 return;
             }
             if bar.as_ref().is_none_or(|(shown, _)| *shown != part) {
-                bar = Some((part, display::byte_progress(name_of(part), Some(total))));
+                let fresh = display::byte_progress(activity(part), Some(total));
+                // What was at hand before says nothing of the rate at which the rest arrives.
+                fresh.set_position(done);
+                fresh.reset_eta();
+                bar = Some((part, fresh));
             }
             if let Some((_, bar)) = &bar {
                 bar.set_position(done);
@@ -164,12 +178,18 @@ fn reporter(verbose: bool) -> impl FnMut(Progress) + Send + 'static {
                 }
             }
         }
+        Progress::Waiting { part: PartKind::Table, done: 0, .. } => {
+            let _ = say("another process has the hints for this table; waiting for it");
+        }
         Progress::Waiting { part, done: 0, total } => {
             let _ = say(&format!(
-                "another process is downloading the {} ({}); waiting for it",
-                name_of(part),
+                "another process is {} ({}); waiting for it",
+                activity(part),
                 display::bytes(total)
             ));
+        }
+        Progress::NextGeneration { done, total } => {
+            *next.lock().unwrap_or_else(PoisonError::into_inner) = Some((done, total));
         }
         Progress::Notice(notice) => {
             let _ = say(&notice);
@@ -181,11 +201,13 @@ fn reporter(verbose: bool) -> impl FnMut(Progress) + Send + 'static {
     }
 }
 
-fn name_of(part: PartKind) -> &'static str {
+/// What a client does while a part flows.
+fn activity(part: PartKind) -> &'static str {
     match part {
-        PartKind::Layout => "record layout",
-        PartKind::Hint => "hint",
-        _ => "table",
+        PartKind::Layout => "downloading the record layout",
+        PartKind::Hint => "downloading the hint",
+        // Nothing of the table is kept as it is.
+        _ => "preparing hints from the table",
     }
 }
 
@@ -208,14 +230,21 @@ fn describe(client: &Client) {
         table.scheme.plan.scheme,
         table.software
     ));
+    if let Some(words) = scheme::words(&table.scheme.plan, &identity) {
+        let _ = say(&words);
+    }
 }
 
-fn summarize(stats: &Stats) {
-    let per = |total: std::time::Duration| {
+fn summarize(stats: &Stats, next: &NextGeneration) {
+    let per = |total: Duration| {
         display::duration(total / u32::try_from(stats.lookups.max(1)).unwrap_or(u32::MAX))
     };
+    let journal = match stats.journal_time {
+        Duration::ZERO => String::new(),
+        total => format!(", journal {}", per(total)),
+    };
     let _ = say(&format!(
-        "ready after {} ({} fetched); {} lookups, {} sent and {} received, query {} and recover {} each",
+        "ready after {} ({} fetched); {} lookups, {} sent and {} received, query {}{journal} and recover {} each",
         display::duration(stats.ready_after),
         display::bytes(stats.prepare.down),
         stats.lookups,
@@ -224,6 +253,14 @@ fn summarize(stats: &Stats) {
         per(stats.query_time),
         per(stats.recover_time)
     ));
+    if let Some((done, total)) = *next.lock().unwrap_or_else(PoisonError::into_inner) {
+        let _ = say(&format!(
+            "the next generation of hints has taken in {} of {}, {} with these lookups",
+            display::bytes(done),
+            display::bytes(total),
+            display::bytes(stats.background.down)
+        ));
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_schemes::registry;
 use privet_server::{
-    ReadyTable, RecordSource, RunningServer, ServedTable, Server, ServerConfig, TlsFiles,
+    HintOrigin, ReadyTable, RecordSource, RunningServer, ServedTable, Server, ServerConfig,
+    TlsFiles,
 };
 use privet_table::snapshot::Snapshot;
 use std::path::{Path, PathBuf};
@@ -182,15 +183,22 @@ fn summary(table: &ReadyTable) -> String {
     let schemes: Vec<String> =
         description.schemes.iter().map(|scheme| scheme.plan.scheme.to_string()).collect();
     format!(
-        "table {}: {} records of {}, {}, hint {}, ready in {:.1} s, digest {}",
+        "table {}: {} records of {}, {}, {}, ready in {:.1} s, digest {}",
         description.name,
         display::count(shape.records()),
         display::bytes(shape.record_len()),
         schemes.join(", "),
-        table.hint_origin.name(),
+        hint_words(table.hint_origin),
         table.seconds,
         description.identity.digest
     )
+}
+
+fn hint_words(origin: HintOrigin) -> String {
+    match origin {
+        HintOrigin::None => "no hint to compute".to_owned(),
+        _ => format!("hint {}", origin.name()),
+    }
 }
 
 /// Logs to standard error; `RUST_LOG` chooses what.
@@ -200,4 +208,35 @@ fn start_logging(json: bool) {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second subscriber in one process is refused; the first then stays.
     let _ = if json { builder.json().try_init() } else { builder.try_init() };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
+    use privet_schemes::SchemeId;
+
+    #[test]
+    fn auto_keeps_the_rule_that_the_help_states() {
+        let chosen = |records: u64, record_len: u64| {
+            registry::choose(&TableIdentity {
+                id: TableId([1; 16]),
+                epoch: Epoch(0),
+                digest: TableDigest([2; 32]),
+                shape: TableShape::new(records, record_len).unwrap(),
+            })
+        };
+        use SchemeId::{DummySubsets, SimplePir};
+        // 16 MiB, and no record more.
+        assert_eq!(chosen(1 << 24, 1), DummySubsets);
+        assert_eq!(chosen(1 << 19, 32), DummySubsets);
+        assert_eq!(chosen(17 << 15, 32), SimplePir);
+        assert_eq!(chosen(1 << 30, 1), SimplePir);
+        // Few records, which is the same as long ones, would take more hints than there is table.
+        assert_eq!(chosen(1 << 15, 512), DummySubsets);
+        assert_eq!(chosen(1 << 14, 1024), SimplePir);
+        assert_eq!(chosen(1 << 4, 1 << 20), SimplePir);
+        assert_eq!(chosen(3, 38), SimplePir);
+        assert_eq!(chosen(1, 1), SimplePir);
+    }
 }

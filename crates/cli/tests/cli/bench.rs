@@ -25,7 +25,7 @@ fn fields(name: &str, value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_report_has_the_promised_fields_with_every_kernel_of_this_machine() {
+fn the_report_on_simplepir_has_the_promised_fields_with_every_kernel_of_this_machine() {
     let shape = "--scheme simplepir --records 2^7 --record-len 3 --queries 5 --batch 2";
     for arm in Arm::available() {
         let arguments = format!("bench {shape} --threads 1 --seed 7 --kernel {arm} --json");
@@ -57,6 +57,7 @@ fn the_report_has_the_promised_fields_with_every_kernel_of_this_machine() {
             yardsticks.read_gbps: fraction
             yardsticks.random_reads_per_s: fraction
             yardsticks.aes_blocks_per_s: fraction
+            ratios.answer_to_read: fraction
             "#);
         }
         assert_eq!(run.stdout().lines().count(), 1);
@@ -80,6 +81,51 @@ fn the_report_has_the_promised_fields_with_every_kernel_of_this_machine() {
         ];
         assert!(measured.iter().all(|figure| figure.as_f64().unwrap() > 0.0), "{report}");
     }
+}
+
+#[test]
+fn the_report_on_dummy_subsets_has_a_journal_and_other_ratios() {
+    let shape = "--scheme dummy-subsets --records 2^10 --record-len 3 --queries 5 --batch 2";
+    for arm in Arm::available() {
+        let arguments = format!("bench {shape} --threads 1 --seed 7 --kernel {arm} --json");
+        let report = Place::new().run(&arguments).json();
+        let ratios: Vec<&String> = report["ratios"].as_object().unwrap().keys().collect();
+        assert_eq!(ratios, ["answer_to_random_reads", "query_to_aes"]);
+        assert_eq!((&report["scheme"], &report["queries"]), (&"dummy-subsets".into(), &6.into()));
+        assert_eq!(report["verified"], true);
+        let measured = [
+            &report["offline"]["server_s"],
+            &report["offline"]["client_s"],
+            &report["online"]["client_query_us"],
+            &report["online"]["journal_us"],
+            &report["online"]["client_recover_us"],
+            &report["online"]["servers"][0]["answer_us"],
+            &report["ratios"]["answer_to_random_reads"],
+            &report["ratios"]["query_to_aes"],
+        ];
+        assert!(measured.iter().all(|figure| figure.as_f64().unwrap() > 0.0), "{report}");
+        // 32 partitions of 32 records: 4 bytes for the split and 16 offsets of 5 bits; two records back. Around each some 60 bytes of envelope.
+        let online = |field: &str| report["online"][field].as_u64().unwrap();
+        assert!((14..114).contains(&online("up_bytes")), "{report}");
+        assert!((6..106).contains(&online("down_bytes")), "{report}");
+        // The whole table flows, in one chunk; what is kept are about 160 records for each of a partition.
+        let down = report["offline"]["down_bytes"].as_u64().unwrap();
+        assert!((3072..3172).contains(&down), "{report}");
+        assert!(report["client_state_bytes"].as_u64().unwrap() > 160 * 32 * 3, "{report}");
+    }
+}
+
+#[test]
+fn a_generation_of_hints_serves_so_many_queries_and_no_more() {
+    let place = Place::new();
+    // Two records in each of four partitions: 128 pairs of backup hints.
+    let shape = "bench --scheme dummy-subsets --records 8 --record-len 5 --threads 1";
+    assert_eq!(place.run(&format!("{shape} --queries 60 --batch 7")).code(), 0);
+    assert_snapshot!(place.run(&format!("{shape} --queries 129")), @r#"
+    [exit 2]
+    [stderr]
+    privet: a generation of hints for this table serves 128 queries; 129 were to be measured, ask for fewer (--queries)
+    "#);
 }
 
 #[test]
@@ -112,6 +158,27 @@ fn people_get_a_page() {
 }
 
 #[test]
+fn people_get_a_page_on_dummy_subsets() {
+    let run = Place::new()
+        .run("bench --scheme dummy-subsets --records 1000 --record-len 5 --queries 9 --threads 1");
+    assert_eq!((run.code(), run.stderr()), (0, ""));
+    let line = |label: &str| {
+        let mut lines = run.stdout().lines().map(str::trim_start);
+        lines.find_map(|line| line.strip_prefix(label)).unwrap_or_else(|| panic!("{run}")).trim()
+    };
+    // 32 partitions of 32 records; 8 hints to a block of AES, and two blocks for each partition.
+    let hints = 2432 + 1280;
+    let blocks = format!(": {} AES blocks, ", hints / 8 + 2 * 32);
+    assert!(
+        line("client query").contains(&blocks) && line("client query").ends_with(" x AES"),
+        "{run}"
+    );
+    let answer = line("server 0 answer");
+    assert!(answer.contains(": 32 records, ") && answer.ends_with(" x random reads"), "{run}");
+    assert!(!line("journal").is_empty());
+}
+
+#[test]
 fn shapes_and_names_that_do_not_exist_are_refused() {
     let place = Place::new();
     assert_snapshot!(place.run("bench --records 0 --record-len 1"), @r#"
@@ -141,7 +208,7 @@ fn shapes_and_names_that_do_not_exist_are_refused() {
     assert_snapshot!(place.run("bench --scheme onion --records 1 --record-len 1"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, dummy-subsets
 
     For more information, try '--help'.
     "#);

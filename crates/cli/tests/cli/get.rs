@@ -225,6 +225,40 @@ fn a_changed_table_is_refused_until_accepted() {
 }
 
 #[test]
+fn single_use_hints_are_prepared_once_and_used_up() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --no-cache --scheme dummy-subsets");
+    assert_snapshot!(get(&place, &served, "-k ada -k nobody -k ada --state state"), @r#"
+    [exit 1]
+    [stdout]
+    {"phone":"555-1","floor":"3"}
+    {"phone":"555-1","floor":"3"}
+    [stderr]
+    privet: not found: nobody
+    "#);
+    // The second time there is nothing to prepare.
+    let again = get(&place, &served, "-k bob -v --state state");
+    assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
+    assert!(again.stderr().contains(" scheme dummy-subsets;"), "{again}");
+    let parameters = "privet: 4 partitions of 2 records; 128 hints and 128 pairs of backup hints, one pair for each query, ";
+    assert!(again.stderr().contains(parameters), "{again}");
+    assert!(again.stderr().contains(" (0 B fetched);"), "{again}");
+}
+
+#[test]
+fn more_lookups_than_a_generation_serves_are_answered() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --no-cache --scheme dummy-subsets");
+    // A generation for so small a table serves 128 queries.
+    place.write("keys", "bob\nada\neve\n".repeat(70));
+    let run = get(&place, &served, "--keys-from keys --state state --verbose");
+    assert_eq!(run.code(), 0, "{run}");
+    assert!(run.stderr().contains("privet: the next generation of hints has taken in "), "{run}");
+    assert_eq!(run.stdout().lines().count(), 210);
+    assert_eq!(run.stdout().matches("555-1").count(), 70);
+}
+
+#[test]
 fn a_certificate_may_be_trusted_by_file() {
     let place = Place::with_phones();
     let certified = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();

@@ -18,7 +18,8 @@ fn the_command_explains_itself() {
       inspect  Show what a table file holds, and check that it is whole
       serve    Serve tables over the network
       get      Look records up without the server learning which
-      demo     Show the whole thing in one process: a table, a server, lookups, and what the server saw
+      demo     Show the whole thing in one process: a table, lookups under each scheme, and what the
+               server saw
       bench    Measure a scheme on this machine; every record received is compared with the table
       doctor   Say what this machine offers and what to do about what is missing
       help     Print this message or the help of the given subcommand(s)
@@ -124,8 +125,9 @@ fn serve_explains_itself() {
                         chooses another name
 
     Options:
-          --scheme <SCHEME>        The scheme to answer with: `auto`, or one of: simplepir [default:
-                                   auto]
+          --scheme <SCHEME>        The scheme to answer with: simplepir, dummy-subsets, or `auto`, which
+                                   takes dummy-subsets for tables up to 16 MiB of many short records and
+                                   simplepir for all others [default: auto]
           --listen <ADDR>          Address to listen on [default: 127.0.0.1:7700]
           --metrics-listen <ADDR>  Second address, for /metrics (Prometheus) and /healthz
           --tls-cert <FILE>        Certificate chain in PEM; with --tls-key
@@ -177,7 +179,7 @@ fn demo_explains_itself() {
     assert_snapshot!(Place::new().run("demo --help"), @r#"
     [exit 0]
     [stdout]
-    Show the whole thing in one process: a table, a server, lookups, and what the server saw
+    Show the whole thing in one process: a table, lookups under each scheme, and what the server saw
 
     Usage: privet demo [OPTIONS]
 
@@ -197,7 +199,7 @@ fn bench_explains_itself() {
     Usage: privet bench [OPTIONS] --records <N> --record-len <B>
 
     Options:
-          --scheme <SCHEME>  The scheme to measure: simplepir [default: simplepir]
+          --scheme <SCHEME>  The scheme to measure: simplepir, dummy-subsets [default: simplepir]
           --records <N>      Records in the table, such as 1000000 or 2^20
           --record-len <B>   Bytes in a record
           --queries <Q>      Queries to measure, rounded up to whole batches [default: 16]
@@ -284,7 +286,7 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     assert_snapshot!(place.run("serve x --scheme onion"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, dummy-subsets
 
     For more information, try '--help'.
     "#);

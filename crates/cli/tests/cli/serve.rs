@@ -20,6 +20,31 @@ fn a_server_announces_its_tables_and_stops_when_asked_to() {
 }
 
 #[test]
+fn a_scheme_without_a_hint_says_so() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --no-cache --scheme dummy-subsets");
+    assert_snapshot!(served.announcement, @r#"
+    table phones: 3 records of 38 B, dummy-subsets, no hint to compute, ready in [TIME], digest [DIGEST]
+    listening at http://127.0.0.1:[PORT]
+    "#);
+    assert_eq!(served.terminate(), Some(0));
+}
+
+#[test]
+fn a_damaged_file_is_not_streamed_to_clients() {
+    let place = Place::with_phones();
+    let mut bytes = std::fs::read(place.path("phones.privet")).unwrap();
+    let record = bytes.windows(5).position(|window| window == b"555-1").unwrap();
+    bytes[record] ^= 1;
+    std::fs::write(place.path("phones.privet"), bytes).unwrap();
+    let arguments = "serve phones.privet --no-cache --listen 127.0.0.1:0 --scheme dummy-subsets";
+    assert_snapshot!(place.run(arguments).refusal(), @r#"
+    [exit 2]
+    privet: table phones: its file is damaged: the records do not have the digest that was noted when it was built; build it again
+    "#);
+}
+
+#[test]
 fn a_restart_takes_the_hint_from_the_cache_and_a_damaged_entry_is_made_again() {
     let place = Place::with_phones();
     let origin = || {

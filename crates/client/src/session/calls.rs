@@ -6,11 +6,14 @@
 //! A *link* is what is known of one server. After a failure it is in doubt: the server may have been restarted with another table. Calls are then held,
 //! the server is asked to describe itself again, and only if it tells the same story do the held calls go out.
 //!
+//! What is fetched in the *background* stays out of that: its failures put no server in doubt and hold up no query, and its successes vouch for none.
+//!
 //! Nothing here looks at what a request contains.
 
 use super::interface::{Event, ExchangeId, LookupId, Output, Patience, Request};
 use super::repeat;
 use privet_core::{Blame, Error, SecretRng};
+use privet_schemes::contract::ReservationId;
 use privet_wire::DescribeRequest;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,8 +22,15 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Describe,
+    /// A part, which is kept.
     Fetch,
+    /// The table, for the first generation of hints.
+    Stream,
+    /// The table, for the next generation of hints.
+    Background,
     Answer(LookupId),
+    /// The answer to a query of an earlier session.
+    Resend(ReservationId),
 }
 
 enum CallState {
@@ -37,7 +47,7 @@ pub(super) struct Call {
     pub(super) purpose: Purpose,
     pub(super) request: Request,
     state: CallState,
-    /// Attempts that the server turned away for lack of capacity, and since when.
+    /// Attempts that failed for reasons that put nothing else in doubt (the server was busy, say), and since when.
     turned_away: Failing,
     /// The server refused the request; that stands if it still tells the same story.
     refusal: Option<Error>,
@@ -123,21 +133,30 @@ impl Calls {
     /// Ends the call that waits for `exchange`: it was answered.
     pub(super) fn answered(&mut self, exchange: ExchangeId) -> Option<Call> {
         let call = self.calls.swap_remove(self.position(exchange)?);
-        if call.purpose != Purpose::Describe {
+        if !matches!(call.purpose, Purpose::Describe | Purpose::Background) {
             self.links[call.server].failing = Failing::default();
         }
         Some(call)
     }
 
-    /// A part of the response came: waits anew for the next. Another attempt would ask for `rest`.
-    pub(super) fn progressed(&mut self, exchange: ExchangeId, rest: Request, now: Duration) {
+    /// A part of the response came: waits anew for the next. Another attempt would ask for `rest`; `None`: there is none.
+    pub(super) fn progressed(
+        &mut self,
+        exchange: ExchangeId,
+        rest: Option<Request>,
+        now: Duration,
+    ) {
         let Some(at) = self.position(exchange) else { return };
-        self.calls[at].request = rest;
+        if let Some(rest) = rest {
+            self.calls[at].request = rest;
+        }
         let until = now + self.patience_for(self.calls[at].purpose);
         self.calls[at].state = CallState::InFlight { exchange, until };
         self.calls[at].turned_away = Failing::default();
-        let server = self.calls[at].server;
-        self.links[server].failing = Failing::default();
+        let Call { server, purpose, .. } = self.calls[at];
+        if purpose != Purpose::Background {
+            self.links[server].failing = Failing::default();
+        }
     }
 
     /// The server told the same story as before (or its first). What was held goes out; refused calls end.
@@ -181,18 +200,17 @@ impl Calls {
         let Some(at) = self.position(exchange) else { return Vec::new() };
         let (server, purpose) = (self.calls[at].server, self.calls[at].purpose);
         match error.blame() {
+            Blame::Unavailable | Blame::Exhausted if purpose == Purpose::Background => {
+                self.paused(at, error, now, rng, out)
+            }
+            // A refusal. Whether the server has another table now, the next query will tell.
+            _ if purpose == Purpose::Background => {
+                self.calls.remove(at);
+                vec![Ended { server, purpose, error }]
+            }
             // There and busy: its story is not in doubt.
             Blame::Exhausted if purpose != Purpose::Describe => {
-                let call = &mut self.calls[at];
-                call.turned_away.add(now);
-                if call.turned_away.for_how_long(now) >= self.patience.give_up_after {
-                    self.calls.remove(at);
-                    return vec![Ended { server, purpose, error }];
-                }
-                let pause = self.patience.pause(self.calls[at].turned_away.count, rng);
-                self.calls[at].state = CallState::Pausing { until: now + pause };
-                out.push_back(Output::Event(Event::Retrying { server, pause, error }));
-                Vec::new()
+                self.paused(at, error, now, rng, out)
             }
             Blame::Unavailable | Blame::Exhausted => self.link_failed(at, error, now, rng, out),
             // Whoever is there has never been a server of ours.
@@ -210,6 +228,28 @@ impl Calls {
                 Vec::new()
             }
         }
+    }
+
+    /// Tries the call at `at` again after a pause, unless that went on for too long. Concerns nothing but this call.
+    fn paused(
+        &mut self,
+        at: usize,
+        error: Error,
+        now: Duration,
+        rng: &mut SecretRng,
+        out: &mut VecDeque<Output>,
+    ) -> Vec<Ended> {
+        let call = &mut self.calls[at];
+        let (server, purpose) = (call.server, call.purpose);
+        call.turned_away.add(now);
+        if call.turned_away.for_how_long(now) >= self.patience.give_up_after {
+            self.calls.remove(at);
+            return vec![Ended { server, purpose, error }];
+        }
+        let pause = self.patience.pause(call.turned_away.count, rng);
+        call.state = CallState::Pausing { until: now + pause };
+        out.push_back(Output::Event(Event::Retrying { server, pause, error }));
+        Vec::new()
     }
 
     fn link_failed(
@@ -269,6 +309,18 @@ impl Calls {
         }
     }
 
+    /// Ends all calls for `purpose`, without a word.
+    pub(super) fn abandon(&mut self, purpose: Purpose, out: &mut VecDeque<Output>) {
+        self.calls.retain(|call| {
+            if let CallState::InFlight { exchange, .. } = call.state
+                && call.purpose == purpose
+            {
+                out.push_back(Output::Abandon(exchange));
+            }
+            call.purpose != purpose
+        });
+    }
+
     /// Sends what has paused long enough; returns the exchanges whose time is up.
     pub(super) fn due(
         &mut self,
@@ -277,7 +329,16 @@ impl Calls {
     ) -> Vec<(ExchangeId, Error)> {
         let mut late = Vec::new();
         for at in 0..self.calls.len() {
+            let Call { server, purpose, .. } = self.calls[at];
             match self.calls[at].state {
+                // Meanwhile another call put the server in doubt: it is being asked to describe itself.
+                CallState::Pausing { until }
+                    if until <= now
+                        && purpose != Purpose::Describe
+                        && !self.links[server].trusted =>
+                {
+                    self.calls[at].state = CallState::Held;
+                }
                 CallState::Pausing { until } if until <= now => self.transmit(at, now, out),
                 CallState::InFlight { exchange, until } if until <= now => {
                     let waited = self.patience_for(self.calls[at].purpose);
@@ -301,6 +362,12 @@ impl Calls {
             CallState::Pausing { until } | CallState::InFlight { until, .. } => Some(until),
         });
         times.min()
+    }
+
+    /// Whether a call for `purpose` waits for a response: not for its next attempt.
+    pub(super) fn is_in_flight(&self, purpose: Purpose) -> bool {
+        let waits = |call: &Call| matches!(call.state, CallState::InFlight { .. });
+        self.calls.iter().any(|call| call.purpose == purpose && waits(call))
     }
 
     fn position(&self, exchange: ExchangeId) -> Option<usize> {
@@ -350,8 +417,8 @@ impl Calls {
     fn patience_for(&self, purpose: Purpose) -> Duration {
         match purpose {
             Purpose::Describe => self.patience.describe,
-            Purpose::Fetch => self.patience.chunk,
-            Purpose::Answer(_) => self.patience.answer,
+            Purpose::Fetch | Purpose::Stream | Purpose::Background => self.patience.chunk,
+            Purpose::Answer(_) | Purpose::Resend(_) => self.patience.answer,
         }
     }
 }

@@ -3,6 +3,8 @@
 use super::interface::{ChosenTable, KnownPin, SessionOptions};
 use crate::state::Pin;
 use privet_core::{Error, Result};
+use privet_schemes::offline::OfflinePhase;
+use privet_table::digest::DigestParts;
 use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 
 /// Chooses table and scheme from what each server described, in order. All must agree.
@@ -143,6 +145,27 @@ pub(super) fn pin_of(chosen: &ChosenTable) -> Pin {
         parameter_digest: chosen.scheme.parameter_digest,
         parts_digest: parts_digest(chosen),
     }
+}
+
+/// Checks that a table that is to be streamed is the one that is described: the digest of its records and that of its layout must come to the table's own. So
+/// that the digest that every streamed byte is checked against is as good as the one that is pinned.
+///
+/// # Errors
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not.
+pub(super) fn check_streamed(chosen: &ChosenTable) -> Result<()> {
+    let (OfflinePhase::StreamTable { .. }, Some(records)) =
+        (chosen.scheme.plan.offline, chosen.scheme.hint)
+    else {
+        return Ok(());
+    };
+    let parts = DigestParts { layout: chosen.layout.digest, records: records.digest };
+    if parts.combine(chosen.identity.shape) == chosen.identity.digest {
+        return Ok(());
+    }
+    Err(Error::integrity(format!(
+        "the server announces digests of the layout and of the records of table {} that do not come to the table's digest: they belong to different tables, or the server is at fault; nothing was asked",
+        chosen.name
+    )))
 }
 
 fn parts_digest(chosen: &ChosenTable) -> [u8; 32] {

@@ -1,9 +1,10 @@
 //! What goes into a session and what comes out of it.
 
-use crate::state::{PartKey, Pin};
+use crate::state::{HintsKey, PartKey, Pin};
 use privet_core::{Error, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
+use privet_schemes::contract::ReservationId;
 use privet_wire::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription,
     PartKind, SchemeDescription, ServerDescription,
@@ -138,7 +139,7 @@ pub type Value = Zeroizing<Vec<u8>>;
 pub enum Request {
     /// What is served?
     Describe(DescribeRequest),
-    /// The bytes of a part, from an offset to its end: answered by any number of [`Response::Chunk`] and then [`Response::End`].
+    /// The bytes of a part, or a stretch of them: answered by any number of [`Response::Chunk`] and then [`Response::End`].
     Fetch(FetchRequest),
     /// The answer to a query.
     Answer(AnswerRequest),
@@ -176,8 +177,12 @@ pub enum Output {
     Abandon(ExchangeId),
     /// Say what is stored of this part, with [`Session::handle_part`](super::Session::handle_part).
     Open(PartKey),
+    /// Open the single-use hints of this key and say what is kept of them, with [`Session::handle_hints`](super::Session::handle_hints).
+    OpenHints(HintsKey),
     /// Keep this.
     Persist(Persist),
+    /// Work on the next generation of hints, beside everything else: see [`Prepare`].
+    Prepare(Prepare),
     /// News for whoever uses the session.
     Event(Event),
 }
@@ -211,17 +216,66 @@ pub enum Persist {
     Journal {
         /// Of which lookup.
         lookup: LookupId,
-        /// The record, for [`Receipt::append`](privet_schemes::reservation::Receipt::append).
+        /// Which reservation it is.
+        id: ReservationId,
+        /// The record, for [`HintStore::reserve`](crate::state::HintStore::reserve).
         record: Vec<u8>,
     },
-    /// The state change that completes a lookup whose journal record was written before. Nothing waits for it; until it is durable, a restart finds the
-    /// lookup unfinished.
+    /// The state change that settles a reservation whose journal record was written before, in this session or an earlier one. Nothing waits for it; until
+    /// it is durable, a restart finds the reservation unfinished.
     Completion {
-        /// Of which lookup.
-        lookup: LookupId,
-        /// The change.
+        /// Which reservation.
+        id: ReservationId,
+        /// The change, for [`HintStore::settle`](crate::state::HintStore::settle).
         change: Vec<u8>,
     },
+    /// The generation in use is used up, the next one is prepared, and nothing is under way: replace the one by the other, and say what is kept now, with
+    /// [`Session::handle_hints`](super::Session::handle_hints).
+    SwitchHints,
+}
+
+/// A step towards the next generation of hints. Steps are done in order, by a [`Preparer`](crate::preparation::Preparer): on a thread of its own where there
+/// are threads, because they take long and no query is to wait for them. What comes of them is told with
+/// [`Session::handle_preparation`](super::Session::handle_preparation).
+#[derive(Debug)]
+pub enum Prepare {
+    /// Begin, or go on from the checkpoint that is kept: [`PreparationEvent::Resumed`].
+    Begin,
+    /// Take these bytes of the table: [`PreparationEvent::Absorbed`].
+    Absorb {
+        /// Where in the table they begin.
+        offset: u64,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// Save a checkpoint: [`PreparationEvent::Saved`].
+    Checkpoint,
+    /// All of the table was taken: check its digest, make the generation and save it: [`PreparationEvent::Complete`].
+    Finish,
+}
+
+/// What came of a [`Prepare`].
+#[derive(Debug)]
+pub enum PreparationEvent {
+    /// The stream is to go on at `offset`.
+    Resumed {
+        /// The next byte of the table that is wanted.
+        offset: u64,
+    },
+    /// Everything before `offset` was taken.
+    Absorbed {
+        /// The next byte of the table that is wanted.
+        offset: u64,
+    },
+    /// A checkpoint was saved.
+    Saved {
+        /// Where the stream would go on from it.
+        offset: u64,
+    },
+    /// The next generation is prepared and saved.
+    Complete,
+    /// It cannot be prepared. No more steps will be done.
+    Failed(Error),
 }
 
 /// The table that a session looks things up in, and how.
@@ -258,6 +312,15 @@ pub enum Event {
     },
     /// Everything is there; lookups begin.
     Ready,
+    /// The next generation of hints is prepared up to `done` of `total` bytes of the table.
+    NextGeneration {
+        /// Bytes taken.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// The next generation of hints cannot be prepared in this session. Lookups go on until the present one is used up.
+    NotPrepared(Error),
     /// A server failed and will be tried again.
     Retrying {
         /// Which server.

@@ -61,6 +61,15 @@ impl Lookups {
         self.open.len() - self.waiting.len()
     }
 
+    pub(super) fn any_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether there is no lookup that waits for anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.answered.is_empty()
+    }
+
     /// The next lookup to ask for. It counts as under way from now on.
     pub(super) fn next_waiting(&mut self) -> Option<(LookupId, Target)> {
         let id = self.waiting.pop_front()?;

@@ -1,7 +1,11 @@
 //! Whole sessions against servers in memory, under a clock that the tests advance: see [`world`].
 
 mod faults;
+mod generations;
 mod invariants;
 mod lies;
 mod reserved;
+mod simulator;
+mod single_use;
+mod toy;
 mod world;

@@ -94,12 +94,12 @@ pub(crate) fn write_all_at(file: &File, path: &Path, offset: u64, bytes: &[u8]) 
 }
 
 #[cfg(windows)]
-mod windows {
+pub(crate) mod windows {
     use std::fs::File;
     use std::io;
     use std::os::windows::fs::FileExt;
 
-    pub(super) fn read_exact_at(
+    pub(crate) fn read_exact_at(
         file: &File,
         mut out: &mut [u8],
         mut offset: u64,
@@ -116,7 +116,7 @@ mod windows {
         Ok(())
     }
 
-    pub(super) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
         while !bytes.is_empty() {
             match file.seek_write(bytes, offset)? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
@@ -188,11 +188,42 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes the lock at `path`; `None` if somebody else has it.
     pub(crate) fn try_take(path: &Path) -> Result<Option<Self>> {
-        let file = open_or_create(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-            Err(std::fs::TryLockError::Error(error)) => Err(failed(path, "lock", error)),
+        loop {
+            let file = open_or_create(path)?;
+            match file.try_lock() {
+                Ok(()) if is_still_at(&file, path) => return Ok(Some(Self { _file: file })),
+                // Whoever had it removed it in between: there is another one now.
+                Ok(()) => {}
+                Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+                Err(std::fs::TryLockError::Error(error)) => {
+                    return Err(failed(path, "lock", error));
+                }
+            }
         }
+    }
+}
+
+/// The first half of a hash: enough against damage.
+pub(crate) fn half(hash: blake3::Hash) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash.as_bytes()[..16]);
+    half
+}
+
+/// Whether the open file is the one that its path leads to. Where the system does not say, files that are locked are not removed by anybody else either.
+pub(crate) fn is_still_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+        match (file.metadata(), std::fs::metadata(path)) {
+            (Ok(open), Ok(named)) => identity(open) == identity(named),
+            _ => false,
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, path);
+        true
     }
 }

@@ -17,7 +17,7 @@
 //! **Complete** is a matter of the name: once the digest over all bytes was right, the file is synced and renamed. A reader checks the header and the file's
 //! size, and then each chunk when it reads it: 32 rows of a hint cost the checksums of three chunks.
 
-use super::files;
+use super::files::{self, half};
 use crate::state::{PartKey, incomplete, out_of_order};
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableId};
@@ -105,19 +105,24 @@ impl Header {
 
     /// Reads and checks the header of `file`, and that it is the header of `part`.
     fn read(file: &File, path: &Path, part: &PartKey) -> Result<Self> {
-        let mut bytes = [0; HEADER_LEN];
-        let size = files::size(file, path)?;
-        if size < HEADER_LEN as u64 {
-            return Err(Error::corrupted(format!("it ends after {size} bytes, within its header")));
-        }
-        files::read_exact_at(file, path, 0, &mut bytes)?;
-        let header = Self::decode(&bytes)?;
+        let header = Self::read_any(file, path)?;
         if header != Self::of(part, header.chunk_len) {
             return Err(Error::corrupted(
                 "it belongs to another table or version than its name says",
             ));
         }
         Ok(header)
+    }
+
+    /// Reads and checks the header of `file`, whatever part it is of.
+    fn read_any(file: &File, path: &Path) -> Result<Self> {
+        let mut bytes = [0; HEADER_LEN];
+        let size = files::size(file, path)?;
+        if size < HEADER_LEN as u64 {
+            return Err(Error::corrupted(format!("it ends after {size} bytes, within its header")));
+        }
+        files::read_exact_at(file, path, 0, &mut bytes)?;
+        Self::decode(&bytes)
     }
 
     fn chunks(&self) -> u64 {
@@ -143,12 +148,6 @@ impl Header {
     fn chunk_key(&self) -> [u8; 32] {
         blake3::derive_key("privet 2026-11 chunks of a stored part", &self.encode())
     }
-}
-
-fn half(hash: blake3::Hash) -> [u8; CHECKSUM_LEN] {
-    let mut half = [0; CHECKSUM_LEN];
-    half.copy_from_slice(&hash.as_bytes()[..CHECKSUM_LEN]);
-    half
 }
 
 fn chunk_checksum(key: &[u8; 32], chunk: u64, data: &[u8]) -> [u8; CHECKSUM_LEN] {
@@ -185,13 +184,43 @@ impl CompletePart {
         Ok(Some(Self { file, path: path.to_owned(), header, key }))
     }
 
-    /// Reads chunk `chunk` into `buffer` and checks it.
-    fn read_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+    /// Reads the complete file at `path`, whichever part it is, and checks every byte of it and the digest over all, without setting it aside.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if anything is damaged.
+    pub(crate) fn verify(path: &Path) -> Result<()> {
+        let missing = || files::blame(path, Error::corrupted("it is missing"));
+        let file = files::open_if_there(path)?.ok_or_else(missing)?;
+        let blamed = |error| files::blame(path, error);
+        let header = Header::read_any(&file, path).map_err(blamed)?;
+        let size = files::size(&file, path)?;
+        if Some(size) != header.file_len() {
+            return Err(blamed(Error::corrupted("its size is not that of a complete file")));
+        }
+        let part = Self { file, path: path.to_owned(), key: header.chunk_key(), header };
+        let (mut buffer, mut hasher) = (Vec::new(), blake3::Hasher::new());
+        for chunk in 0..part.header.chunks() {
+            let data = part.checked_chunk(chunk, &mut buffer)?;
+            hasher.update(data.ok_or_else(|| blamed(Error::corrupted("it is damaged")))?);
+        }
+        if *hasher.finalize().as_bytes() != part.header.digest {
+            return Err(blamed(Error::corrupted("the digest over all of it does not match")));
+        }
+        Ok(())
+    }
+
+    /// Reads chunk `chunk` into `buffer`; `None` if it does not pass.
+    fn checked_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<Option<&'b [u8]>> {
         let data_len = self.header.data_len(chunk);
         buffer.resize(data_len + CHECKSUM_LEN, 0);
         files::read_exact_at(&self.file, &self.path, self.header.position(chunk), buffer)?;
         let (data, checksum) = buffer.split_at(data_len);
-        if chunk_checksum(&self.key, chunk, data) == checksum {
+        Ok((chunk_checksum(&self.key, chunk, data) == checksum).then_some(data))
+    }
+
+    /// Reads chunk `chunk` into `buffer` and checks it.
+    fn read_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
+        if let Some(data) = self.checked_chunk(chunk, buffer)? {
             return Ok(data);
         }
         // Out of the way, so that the next session fetches it again. If that fails, the next session finds the same damage: nothing worse.

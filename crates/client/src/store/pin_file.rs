@@ -62,6 +62,11 @@ fn put(bytes: &mut Vec<u8>, text: &str) {
 /// # Errors
 /// If the bytes are not exactly such a file; the caller knows its name.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Pins> {
+    decode_with_server(bytes).map(|(_, pins)| pins)
+}
+
+/// The same with the server's address.
+pub(crate) fn decode_with_server(bytes: &[u8]) -> Result<(String, Pins)> {
     let damaged = || Error::corrupted("it is damaged");
     let (fields, checksum) =
         bytes.split_at_checked(bytes.len().wrapping_sub(32)).ok_or_else(damaged)?;
@@ -78,8 +83,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Pins> {
     if blake3::hash(fields).as_bytes() != checksum {
         return Err(damaged());
     }
-    // For people who wonder what the file is.
-    let _server = text(&mut reader, MAX_SERVER_LEN)?;
+    let server = text(&mut reader, MAX_SERVER_LEN)?;
     let count = reader.u32()?;
     let mut pins = Vec::new();
     for _ in 0..count {
@@ -94,7 +98,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Pins> {
         pins.push((name, pin));
     }
     reader.finish()?;
-    Ok(pins)
+    Ok((server, pins))
 }
 
 fn text(reader: &mut Reader<'_>, limit: usize) -> Result<String> {

@@ -4,9 +4,10 @@ use privet_core::{Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIden
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
-use privet_schemes::registry::{self, ErasedClient};
+use privet_schemes::registry::{self, ErasedClient, Recovered};
 use privet_schemes::reservation::{Lookup, Pending, Prepared};
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig};
+use privet_table::digest::DigestParts;
 use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartKind,
@@ -29,12 +30,25 @@ pub(crate) fn records(len: usize, seed: u8) -> Vec<u8> {
     out
 }
 
-pub(crate) fn identity(records: u64, record_len: u64, id: u8) -> TableIdentity {
+const LAYOUT: [u8; 8] = *b"a layout";
+
+/// The digest of a table with these records.
+pub(crate) fn digest(shape: TableShape, records: &[u8]) -> TableDigest {
+    let parts = DigestParts {
+        layout: *blake3::hash(&LAYOUT).as_bytes(),
+        records: *blake3::hash(records).as_bytes(),
+    };
+    parts.combine(shape)
+}
+
+/// The identity of the [`table`] with that id.
+pub(crate) fn identity(count: u64, record_len: u64, id: u8) -> TableIdentity {
+    let shape = TableShape::new(count, record_len).unwrap();
     TableIdentity {
         id: TableId([id; 16]),
         epoch: Epoch(5),
-        digest: TableDigest([id ^ 255; 32]),
-        shape: TableShape::new(records, record_len).unwrap(),
+        digest: digest(shape, &records(shape.bytes() as usize, id)),
+        shape,
     }
 }
 
@@ -44,7 +58,7 @@ pub(crate) fn table(name: &str, count: u64, record_len: u64, id: u8) -> ServedTa
     ServedTable {
         name: name.to_owned(),
         identity,
-        layout: Arc::from(*b"a layout"),
+        layout: Arc::from(LAYOUT),
         records: Box::new(records(identity.shape.bytes() as usize, id)),
         scheme: SchemeId::SimplePir,
     }
@@ -88,6 +102,7 @@ pub(crate) fn fetch_request(table: &TableDescription, part: PartKind, offset: u6
         parameter_digest: table.schemes[0].parameter_digest,
         part,
         offset,
+        len: 0,
     }
 }
 
@@ -103,7 +118,7 @@ pub(crate) async fn fetch(stub: &mut Stub, request: FetchRequest) -> Result<Vec<
     Ok(bytes)
 }
 
-/// A client of one table, with its hint.
+/// A client of a table under SimplePIR, with its hint.
 pub(crate) struct TableClient {
     pub(crate) description: TableDescription,
     pub(crate) scheme: Box<dyn ErasedClient>,
@@ -142,7 +157,9 @@ impl TableClient {
     }
 
     pub(crate) fn recover(&mut self, pending: Pending, response: &AnswerResponse) -> Vec<u8> {
-        self.scheme.recover(pending, &[&response.answer]).unwrap().record.to_vec()
+        let recovered = self.scheme.recover(pending, &[&response.answer]).unwrap();
+        let Recovered::Record(record) = recovered else { panic!("SimplePIR has no state") };
+        record.to_vec()
     }
 
     /// Looks one record up and compares it with what `table` with the same id put there.

@@ -1,9 +1,9 @@
-//! Streams: from any offset, at the client's pace.
+//! Streams: from any offset, of any length, at the client's pace.
 
 use crate::common::*;
 use privet_server::{RecordSource, ServedTable};
 use privet_wire::limits::FETCH_CHUNK_LEN;
-use privet_wire::{PartKind, proto};
+use privet_wire::{FetchRequest, PartKind, proto};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -38,6 +38,31 @@ async fn a_stream_continues_from_every_interesting_offset() {
     }
 }
 
+#[tokio::test]
+async fn a_stream_ends_where_it_was_asked_to() {
+    const CHUNK: u64 = FETCH_CHUNK_LEN as u64;
+    let server = start(config(), vec![table("t", 3 * CHUNK / 64 + 1, 64, 1)]).await;
+    let mut stub = stub(&server).await;
+    let description = describe(&mut stub).await.tables[0].clone();
+    for part in [PartKind::Layout, PartKind::Hint, PartKind::Table] {
+        let whole = fetch(&mut stub, fetch_request(&description, part, 0)).await.unwrap();
+        let end = whole.len() as u64;
+        for offset in [0, 1, CHUNK - 1, CHUNK, 2 * CHUNK + 5, end - 1, end] {
+            for len in [1, 2, 4096, CHUNK - 1, CHUNK, CHUNK + 1, end, u64::MAX] {
+                let request = FetchRequest { len, ..fetch_request(&description, part, offset) };
+                let stretch = fetch(&mut stub, request).await;
+                if offset > end {
+                    // Layouts are short. A length does not make an offset beyond the end a good one.
+                    assert_eq!(stretch.unwrap_err().code(), tonic::Code::InvalidArgument);
+                    continue;
+                }
+                let expected = &whole[offset as usize..][..len.min(end - offset) as usize];
+                assert!(stretch.unwrap() == expected, "{len} bytes of {part} from {offset}");
+            }
+        }
+    }
+}
+
 /// Counts how often it is read (once for each chunk, and a few times for its length) and released.
 struct Counting {
     bytes: Vec<u8>,
@@ -64,11 +89,9 @@ fn counted_table() -> (ServedTable, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let len = FETCH_CHUNK_LEN * CHUNKS;
     // Few columns: neither table nor hint is what matters here.
     let mut table = table("t", len as u64 / 4096, 4096, 1);
-    let source = Counting {
-        bytes: vec![5; len],
-        reads: Arc::clone(&reads),
-        releases: Arc::clone(&releases),
-    };
+    let bytes = vec![5; len];
+    table.identity.digest = digest(table.identity.shape, &bytes);
+    let source = Counting { bytes, reads: Arc::clone(&reads), releases: Arc::clone(&releases) };
     table.records = Box::new(source);
     (table, reads, releases)
 }

@@ -73,8 +73,8 @@ fn descriptions_that_are_no_valid_ones() {
         }),
         ("do not have the digest", PeerMisbehaved, |d| d.tables[0].epoch += 1),
         ("do not have the digest", PeerMisbehaved, |d| d.tables[0].digest[0] ^= 1),
-        ("no hint is announced", PeerMisbehaved, |d| d.tables[0].schemes[0].hint = None),
-        ("is announced", PeerMisbehaved, |d| {
+        ("announcement says nothing", PeerMisbehaved, |d| d.tables[0].schemes[0].hint = None),
+        ("announcement says 1 bytes", PeerMisbehaved, |d| {
             d.tables[0].schemes[0].hint =
                 Some(proto::PartDescription { len: 1, digest: vec![9; 32] });
         }),
@@ -90,6 +90,42 @@ fn descriptions_that_are_no_valid_ones() {
         assert_eq!(error.blame(), blame, "{error}");
         assert!(error.to_string().contains(expected), "{expected:?} is not in: {error}");
         assert!(!error.to_string().chars().any(char::is_control), "{error:?}");
+    }
+}
+
+#[test]
+fn a_streamed_table_is_announced_with_exactly_its_length() {
+    let identity = identity(1000, 20);
+    let good = proto::Scheme::from(streaming_scheme(&identity));
+    let with = |hint: Option<proto::PartDescription>| {
+        let mut message = described();
+        message.tables[0].schemes = vec![proto::Scheme { hint, ..good.clone() }];
+        ServerDescription::try_from(message)
+    };
+    let part = |len: u64| Some(proto::PartDescription { len, digest: vec![11; 32] });
+    with(part(20_000)).unwrap();
+    for hint in [None, part(0), part(19_999), part(20_001), part(u64::MAX)] {
+        let error = with(hint).unwrap_err();
+        assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
+        assert!(error.to_string().contains("receive 20000 bytes before"), "{error}");
+    }
+    let short = proto::PartDescription { len: 20_000, digest: vec![11; 31] };
+    assert_eq!(with(Some(short)).unwrap_err().blame(), Blame::InvalidMessage);
+}
+
+#[test]
+fn parameters_of_dummy_subsets_that_are_no_valid_ones() {
+    let identity = identity(1000, 20);
+    let good = proto::Scheme::from(streaming_scheme(&identity));
+    for partition_records in [0, 3, 17, 1 << 17, 1 << 63, u64::MAX] {
+        let mut message = described();
+        message.tables[0].schemes = vec![proto::Scheme {
+            parameters: partition_records.to_le_bytes().to_vec(),
+            ..good.clone()
+        }];
+        let error = ServerDescription::try_from(message).unwrap_err();
+        assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
+        assert!(error.to_string().contains("refused"), "{error}");
     }
 }
 
@@ -148,10 +184,17 @@ fn requests_and_responses_that_are_no_valid_ones() {
         parameter_digest: vec![1; 32],
         part: 2,
         offset: 0,
+        len: 0,
     };
     FetchRequest::try_from(fetch.clone()).unwrap();
     for part in [0, 4, -1, i32::MAX] {
         invalid(FetchRequest::try_from(proto::FetchRequest { part, ..fetch.clone() }));
+    }
+    // Any stretch can be asked for, also one whose end cannot be counted: it ends with the part.
+    for (offset, len) in [(0, u64::MAX), (u64::MAX, u64::MAX), (u64::MAX, 0)] {
+        let request =
+            FetchRequest::try_from(proto::FetchRequest { offset, len, ..fetch.clone() }).unwrap();
+        assert_eq!((request.offset, request.len), (offset, len));
     }
     for len in [0, 15, 17] {
         invalid(FetchRequest::try_from(proto::FetchRequest {

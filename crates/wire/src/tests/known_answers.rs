@@ -38,6 +38,18 @@ fn describe() {
 
 #[rustfmt::skip]
 #[test]
+fn a_scheme_whose_clients_stream_the_table() {
+    let expected = [
+        "0a0d", "64756d6d792d73756273657473", // dummy-subsets
+        "1208", "1000000000000000", // parameters: 16 records in a partition
+        "1a20", "c1ea5ee8d6478f994acd1f9c6010d2974c8a582a7240981c40cfcfe45fc23bf1", // parameter digest
+        "2226", "08a09c01", "1220", &"0b".repeat(32), // the table: 20 000 bytes, digest
+    ];
+    check(proto::Scheme::from(streaming_scheme(&identity(1000, 20))), &expected);
+}
+
+#[rustfmt::skip]
+#[test]
 fn fetch() {
     let request = FetchRequest {
         table: TableId([0x11; 16]),
@@ -45,6 +57,7 @@ fn fetch() {
         parameter_digest: [0x22; 32],
         part: PartKind::Hint,
         offset: 262_144,
+        len: 0,
     };
     let expected = [
         "0a10", &"11".repeat(16), // table id
@@ -54,6 +67,9 @@ fn fetch() {
         "28808010", // from byte 262 144
     ];
     check(proto::FetchRequest::from(request), &expected);
+    let some_of_the_table = FetchRequest { part: PartKind::Table, len: 1000, ..request };
+    let expected = [&expected[..5], &["2003", "28808010", "30e807"]].concat();
+    check(proto::FetchRequest::from(some_of_the_table), &expected);
     let chunk = FetchChunk { offset: 262_144, data: vec![1, 2, 3].into() };
     check(proto::FetchChunk::from(chunk), &["08808010", "1203010203"]);
 }

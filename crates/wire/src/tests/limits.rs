@@ -31,6 +31,7 @@ fn the_longest_messages_have_exactly_the_length_of_their_limit() {
         parameter_digest: vec![1; 32],
         part: 3,
         offset: u64::MAX,
+        len: u64::MAX,
     };
     // The limit leaves room for five bytes of part number, of which the known parts need one.
     assert_eq!(request.encoded_len() + 4, FETCH_REQUEST_LIMIT);

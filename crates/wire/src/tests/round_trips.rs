@@ -23,11 +23,11 @@ fn through<P: Message + Default>(message: P) -> P {
 proptest! {
     #[test]
     fn fetch(
-        id: [u8; 16], epoch: u64, digest: [u8; 32], offset: u64,
+        id: [u8; 16], epoch: u64, digest: [u8; 32], offset: u64, len: u64,
         part in prop::sample::select(vec![PartKind::Layout, PartKind::Hint, PartKind::Table]),
         data in bytes(2000).prop_filter("not empty", |data| !data.is_empty()),
     ) {
-        let request = FetchRequest { table: TableId(id), epoch: Epoch(epoch), parameter_digest: digest, part, offset };
+        let request = FetchRequest { table: TableId(id), epoch: Epoch(epoch), parameter_digest: digest, part, offset, len };
         prop_assert_eq!(FetchRequest::try_from(through(proto::FetchRequest::from(request))).unwrap(), request);
         let chunk = FetchChunk { offset: offset / 2, data };
         prop_assert_eq!(FetchChunk::try_from(through(proto::FetchChunk::from(chunk.clone()))).unwrap(), chunk);
@@ -53,7 +53,7 @@ proptest! {
         let shape = TableShape::new(records, record_len).unwrap();
         let identity = TableIdentity { id: TableId(id), epoch: Epoch(epoch), digest: TableDigest(digest), shape };
         let per_column = per_column.index(records as usize) as u64 + 1;
-        let schemes = vec![scheme(&identity, per_column)];
+        let schemes = vec![scheme(&identity, per_column), streaming_scheme(&identity)];
         let table = TableDescription::new(&name, identity, PartDescription::new(records, layout), schemes).unwrap();
         let description = ServerDescription::new(&software, vec![table]).unwrap();
         let received = through(proto::DescribeResponse::from(description.clone()));
@@ -78,6 +78,13 @@ fn describe_request() {
         DescribeRequest::try_from(through(proto::DescribeRequest::from(request))).unwrap(),
         request
     );
+}
+
+#[test]
+fn what_is_received_first_is_named_by_the_kind_of_scheme() {
+    let identity = identity(1000, 20);
+    assert_eq!(scheme(&identity, 7).hint_kind(), Some(PartKind::Hint));
+    assert_eq!(streaming_scheme(&identity).hint_kind(), Some(PartKind::Table));
 }
 
 #[test]

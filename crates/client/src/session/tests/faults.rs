@@ -251,3 +251,26 @@ fn a_server_in_doubt_gets_no_new_query_before_it_has_described_itself() {
     assert_eq!(sent, ["describe", "answer", "answer"]);
     assert!(world.outcomes.values().all(Result::is_ok) && world.outcomes.len() == 2);
 }
+
+#[test]
+fn a_busy_server_in_doubt_gets_no_query_either_before_it_has_described_itself() {
+    let mut world = World::new(Peer::keyed(20));
+    world.run();
+    let lookups = [0, 1].map(|k| world.session.lookup(Target::key(pair(k).0)));
+    let mut exchanges = Vec::new();
+    while let Some(output) = world.session.poll(world.now) {
+        if let Output::Transmit { exchange, .. } = output {
+            exchanges.push(exchange);
+        }
+    }
+    // The first is to be tried again soon; then the second finds the connection broken, and the server does not come back for a while.
+    world.session.handle_failure(exchanges[0], Error::exhausted("the server is busy"), world.now);
+    world.session.handle_failure(exchanges[1], Error::unavailable("it broke"), world.now);
+    let before = world.sent.len();
+    world.fate = Box::new(move |k, _| if k < before + 4 { Fate::Breaks } else { Fate::Arrives });
+    world.run();
+    let sent: Vec<_> = world.trace()[before..].iter().map(|sent| sent.1).collect();
+    assert_eq!(sent[..5], ["describe"; 5]);
+    assert_eq!(sent[5..], ["answer"; 2]);
+    assert!(lookups.iter().all(|lookup| world.outcomes[lookup].is_ok()));
+}

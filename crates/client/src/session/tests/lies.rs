@@ -1,9 +1,10 @@
 //! Servers that lie. Each lie gets the right blame; none gets a further query, a panic, or memory.
 
 use super::world::*;
+use crate::session::choose::pin_of;
 use crate::session::*;
 use crate::state::State;
-use privet_schemes::offline::StreamConsumer;
+use privet_schemes::offline::StreamConsumer as _;
 use privet_wire::limits::FETCH_CHUNK_LEN;
 
 type Lie = fn(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>;

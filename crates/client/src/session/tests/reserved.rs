@@ -1,124 +1,283 @@
-//! A scheme of the other kind: two servers, single-use hints, a journal before every query. It hides nothing; it has the shape of one that does.
+//! Schemes with single-use hints: the journal before every query, and what is left of earlier processes. See [`toy`](super::toy).
 
+use super::toy::{self, Flaw};
 use super::world::*;
 use crate::session::*;
-use privet_core::{RecordIndex, SecretRng};
-use privet_schemes::contract::Reserved;
-use privet_schemes::registry::Recovered;
-use privet_schemes::reservation::{Pending, Reservation, Sendable};
+use crate::state::{HintsOpened, SavedHints, State};
+use privet_schemes::reservation::Sendable;
+use std::collections::HashSet;
 
-const RECORD_LEN: usize = 4;
+pub(super) const RECORD_LEN: u64 = 4;
+pub(super) const RECORDS: u64 = 50;
 
-struct Toy {
-    plan: SchemePlan,
-    next_hint: u8,
+pub(super) fn toy_peer(servers: usize, total: u64) -> Peer {
+    toy::peer(RECORDS, RECORD_LEN, servers, total, Flaw::None)
 }
 
-impl ErasedClient for Toy {
-    fn plan(&self) -> &SchemePlan {
-        &self.plan
-    }
-
-    fn prepare(&mut self, index: &RecordIndex, _: &mut SecretRng) -> Result<Prepared> {
-        if self.next_hint == 20 {
-            return Err(Error::exhausted("no hint is left"));
-        }
-        let queries = (0..2).map(|role| vec![self.next_hint, role, index.expose() as u8]).collect();
-        let reserved = Reserved { change: vec![self.next_hint], queries, pending: () };
-        self.next_hint += 1;
-        Ok(Prepared::Reserved(Reservation::new(reserved, Vec::clone)))
-    }
-
-    fn recover(&mut self, _: Pending, answers: &[&[u8]]) -> Result<Recovered> {
-        let record = answers[0].iter().zip(answers[1]).map(|(a, b)| a ^ b).collect();
-        Ok(Recovered { record: Zeroizing::new(record), completion: Some(answers[0].to_vec()) })
-    }
+pub(super) fn toy_world(servers: usize, total: u64) -> World {
+    toy_world_of(vec![toy_peer(servers, total); servers])
 }
 
-fn start_toy(
-    plan: SchemePlan,
-    _: &TableIdentity,
-    _: Arc<dyn HintSource>,
-    _: Kernels,
-) -> Result<Box<dyn ErasedClient>> {
-    Ok(Box::new(Toy { plan, next_hint: 0 }))
+pub(super) fn toy_world_of(peers: Vec<Peer>) -> World {
+    let options = options(peers.len());
+    let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
+    let mut world = World::with_session(peers, session);
+    world.start_preparation = toy::START_PREPARATION;
+    world
 }
 
-fn toy_peer() -> Peer {
-    let peer = Peer::indexed(50, RECORD_LEN as u64, 1);
-    let plan = SchemePlan {
-        servers: 2,
-        query_len: 3,
-        answer_len: RECORD_LEN,
-        offline: OfflinePhase::Nothing,
-        ..peer.scheme().plan.clone()
-    };
-    peer.served_by(plan, |query| Ok(vec![query[2] * (query[1] + 1); RECORD_LEN]))
+/// Another session over what an earlier one left.
+pub(super) fn after(world: World) -> World {
+    let mut next = toy_world_of(world.peers);
+    next.state = world.state;
+    next
 }
 
-fn toy_world(peers: Vec<Peer>) -> World {
-    World::with_session(peers, Session::with_client(options(2), Duration::ZERO, start_toy).unwrap())
+pub(super) fn expected(index: u64) -> Vec<u8> {
+    let record = index * RECORD_LEN..(index + 1) * RECORD_LEN;
+    record.map(|i| (i * 13 + i / 251 + 1) as u8).collect()
 }
 
-/// What [`Toy`] recovers for an index: what the servers' answers, once and twice the index, come to.
-fn expected(index: u8) -> Vec<u8> {
-    vec![index ^ (index * 2); RECORD_LEN]
+pub(super) fn kept(world: &mut World) -> SavedHints {
+    world.hints.as_mut().unwrap().load().unwrap()
 }
-
-use zeroize::Zeroizing;
 
 #[test]
 fn no_query_is_sent_before_its_record_is_durable() {
-    let mut world = toy_world(vec![toy_peer(), toy_peer()]);
-    for index in [7, 7, 9] {
-        assert_eq!(world.found(Target::index(index)), expected(index as u8));
-    }
-    assert_eq!(world.journal.len(), 3);
-    // Each lookup is completed in turn, after its own record and before the next.
-    let completions =
-        [(1, vec![7; RECORD_LEN]), (2, vec![7; RECORD_LEN]), (3, vec![9; RECORD_LEN])];
-    assert_eq!(world.completions, completions);
-    for (sent_before, record) in &world.journal {
-        let (_, sendable) = Sendable::from_journal(record).unwrap();
-        let after: Vec<_> = world.sent[*sent_before..].iter().take(2).collect();
-        for (server, query) in sendable.queries().iter().enumerate() {
-            let Request::Answer(request) = &after[server].1 else { panic!("not a query") };
-            assert_eq!(
-                (after[server].0, request.role, &request.query[..]),
-                (server, Role(server as u8), &query[..])
-            );
-            let earlier = &world.sent[..*sent_before];
-            assert!(!earlier.iter().any(|(_, request)| matches!(request, Request::Answer(request) if request.query == query[..])));
+    for servers in [1, 2] {
+        let mut world = toy_world(servers, 20);
+        for index in [7, 7, 9] {
+            assert_eq!(world.found(Target::index(index)), expected(index));
+        }
+        assert_eq!(world.journal.len(), 3);
+        // Each lookup is settled in turn, after its own record and before the next.
+        assert_eq!(
+            world.completions.iter().map(|(after, _)| *after).collect::<Vec<_>>(),
+            [1, 2, 3]
+        );
+        for (sent_before, record) in &world.journal {
+            let (_, sendable) = Sendable::from_journal(record).unwrap();
+            let after: Vec<_> = world.sent[*sent_before..].iter().take(servers).collect();
+            for (server, query) in sendable.queries().iter().enumerate() {
+                let Request::Answer(request) = &after[server].1 else { panic!("not a query") };
+                assert_eq!(
+                    (after[server].0, request.role, &request.query[..]),
+                    (server, privet_schemes::contract::Role(server as u8), &query[..])
+                );
+                let earlier = &world.sent[..*sent_before];
+                assert!(!earlier.iter().any(|(_, request)| matches!(request, Request::Answer(request) if request.query == query[..])));
+            }
         }
     }
 }
 
 #[test]
-fn a_record_that_may_not_be_durable_is_never_sent() {
-    let mut world = toy_world(vec![toy_peer(), toy_peer()]);
+fn a_record_that_may_not_be_durable_is_never_sent_nor_is_any_after_it() {
+    let mut world = toy_world(2, 20);
+    world.found(Target::index(1));
     world.journal_breaks = true;
-    assert_eq!(world.get(Target::index(7)).unwrap_err().blame(), Blame::Unavailable);
-    assert!(world.queries().is_empty());
-    world.journal_breaks = false;
-    assert_eq!(world.found(Target::index(7)), expected(7));
-    let queries: Vec<_> = world.queries();
-    assert_eq!(queries.len(), 2);
+    let before = world.sent.len();
+    for _ in 0..2 {
+        assert_eq!(world.get(Target::index(7)).unwrap_err().blame(), Blame::Unavailable);
+        world.journal_breaks = false;
+    }
+    assert_eq!(world.sent.len(), before);
+
+    let mut next = after(world);
+    assert_eq!(next.found(Target::index(7)), expected(7), "another session opens the store again");
 }
 
 #[test]
-fn hints_that_run_out_are_an_error_and_no_query() {
-    let mut world = toy_world(vec![toy_peer(), toy_peer()]);
-    for index in 0..20 {
-        world.found(Target::index(index));
+fn unfinished_queries_are_sent_again_byte_for_byte_and_first() {
+    let mut first = toy_world(2, 20);
+    first.run();
+    let lost: Vec<_> = (0..3).map(|k| first.session.lookup(Target::index(k))).collect();
+    first.fate = Box::new(|_, _| Fate::Lost);
+    // Ends when everything is sent and nothing has come.
+    while let Some(output) = first.session.poll(first.now) {
+        first.carry_out(output);
     }
-    assert_eq!(world.get(Target::index(0)).unwrap_err().blame(), Blame::Exhausted);
-    assert_eq!(world.queries().len(), 40);
+    let sent: Vec<_> = first.queries();
+    assert_eq!((lost.len(), sent.len()), (3, 6));
+    assert_eq!(kept(&mut first).unfinished.len(), 3);
+
+    let mut second = after(first);
+    second.session.lookup(Target::index(9));
+    second.run();
+    assert_eq!(second.queries()[..6], sent, "the same bytes, oldest first, before the new one");
+    assert_eq!(second.queries().len(), 8);
+    assert_eq!(second.outcomes.len(), 1, "nobody hears of the old ones");
+    assert!(kept(&mut second).unfinished.is_empty());
+
+    let mut third = after(second);
+    third.found(Target::index(9));
+    assert_eq!(third.queries().len(), 2, "once is enough");
+}
+
+#[test]
+fn an_answer_that_is_none_leaves_its_query_to_the_next_session() {
+    let mut first = toy_world(1, 20);
+    first.found(Target::index(1));
+    first.falsify = Box::new(|_, mut responses| {
+        if let Ok(Response::Answered(response)) = &mut responses[0] {
+            response.answer = vec![0xee; response.answer.len()].into();
+        }
+        responses
+    });
+    first.get(Target::index(2)).unwrap_err();
+    let bad = first.queries()[1].clone();
+    first.falsify = Box::new(|_, responses| responses);
+    assert_eq!(first.found(Target::index(3)), expected(3));
+    assert_eq!(first.queries().iter().filter(|query| **query == bad).count(), 1);
+    // It depends on the answer that did not come, and will not come in this session.
+    let error = first.get(Target::index(2)).unwrap_err();
+    assert_eq!(error.blame(), Blame::Unavailable);
+    assert!(error.message().contains("earlier query"), "{error}");
+
+    let mut second = after(first);
+    assert_eq!(second.found(Target::index(2)), expected(2));
+    assert_eq!(second.queries()[0], bad);
+}
+
+#[test]
+fn a_record_waits_for_the_answer_to_an_older_query() {
+    let mut world = toy_world(1, 20);
+    world.run();
+    let mut answers = 0;
+    world.fate = Box::new(move |_, request| {
+        answers += usize::from(matches!(request, Request::Answer(_)));
+        if answers == 1 { Fate::Late(50) } else { Fate::Arrives }
+    });
+    let older = world.session.lookup(Target::index(5));
+    let newer = world.session.lookup(Target::index(5));
+    let other = world.session.lookup(Target::index(6));
+    while !world.outcomes.contains_key(&other) {
+        assert!(world.step());
+    }
+    assert!(!world.outcomes.contains_key(&newer));
+    assert_eq!(world.completions.len(), 2, "it is settled all the same");
+    world.run();
+    for lookup in [older, newer] {
+        assert_eq!(
+            world.outcomes[&lookup].as_ref().unwrap().as_ref().unwrap().to_vec(),
+            expected(5)
+        );
+    }
+}
+
+#[test]
+fn a_session_that_ends_fails_the_lookups_that_wait_for_older_ones() {
+    let mut world = toy_world(1, 20);
+    world.run();
+    let mut answers = 0;
+    world.fate = Box::new(move |_, request| {
+        answers += usize::from(matches!(request, Request::Answer(_)));
+        if answers == 1 { Fate::Late(1000) } else { Fate::Arrives }
+    });
+    let lookups: Vec<_> = (0..3).map(|_| world.session.lookup(Target::index(5))).collect();
+    for _ in 0..2 {
+        assert!(world.step());
+    }
+    while world.session.poll(world.now).is_some() {}
+    world.session.fail(Error::integrity("another table"));
+    world.run();
+    let blames: Vec<_> =
+        lookups.iter().map(|lookup| world.outcomes[lookup].as_ref().unwrap_err().blame()).collect();
+    assert_eq!(blames, [Blame::Integrity, Blame::Unavailable, Blame::Unavailable]);
+}
+
+#[test]
+fn too_many_unanswered_queries_are_an_error_until_some_are_answered() {
+    let mut world = toy_world(1, 4000);
+    world.run();
+    world.falsify = Box::new(|_, mut responses| {
+        if let Ok(Response::Answered(response)) = &mut responses[0] {
+            response.answer = Vec::new().into();
+        }
+        responses
+    });
+    for index in 0..256 {
+        assert_eq!(
+            world.get(Target::index(index % 50)).unwrap_err().blame(),
+            Blame::InvalidMessage
+        );
+    }
+    let error = world.get(Target::index(0)).unwrap_err();
+    assert_eq!(error.blame(), Blame::Unavailable);
+    assert_eq!(world.queries().len(), 256);
+
+    let mut next = after(world);
+    assert_eq!(next.found(Target::index(0)), expected(0));
+    assert_eq!(next.queries().len(), 257, "all of them, and the new one");
+    assert!(kept(&mut next).unfinished.is_empty());
+}
+
+#[test]
+fn no_more_than_sixteen_are_sent_again_at_once() {
+    let mut world = toy_world(1, 4000);
+    world.run();
+    world.falsify = Box::new(|request, responses| {
+        if matches!(request, Request::Answer(_)) { vec![Ok(Response::End)] } else { responses }
+    });
+    for index in 0..40 {
+        world.get(Target::index(index)).unwrap_err();
+    }
+    let mut next = after(world);
+    next.fate = Box::new(|_, request| match request {
+        Request::Answer(_) => Fate::Lost,
+        _ => Fate::Arrives,
+    });
+    for _ in 0..4 {
+        assert!(next.step());
+    }
+    assert_eq!(next.queries().len(), 16);
+}
+
+#[test]
+fn digests_that_do_not_belong_together_are_refused_before_anything_is_fetched() {
+    let peer = toy_peer(1, 20);
+    let mut other = peer.scheme().clone();
+    other.hint = Some(PartDescription::new(RECORDS * RECORD_LEN, [7; 32]));
+    let layout = described(&peer.layout);
+    let identity = peer.identity();
+    let mut liar = peer.clone();
+    liar.description = describe(&[("table", identity, layout, other)]);
+    let mut world = toy_world_of(vec![liar]);
+    world.run();
+    assert_eq!(world.failed_with(), Blame::Integrity);
+    assert_eq!(world.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"]);
+}
+
+#[test]
+fn stored_hints_that_do_not_fit_their_journal_are_refused() {
+    let mut first = toy_world(1, 20);
+    first.found(Target::index(0));
+    let mut second = after(first);
+    loop {
+        match second.session.poll(second.now) {
+            Some(Output::OpenHints(key)) => {
+                let HintsOpened::Have { mut hints, .. } = second.state.open_hints(&key).unwrap()
+                else {
+                    panic!("memory is never busy")
+                };
+                let mut saved = hints.load().unwrap();
+                saved.changes.pop();
+                second.session.handle_hints(saved, second.now);
+                break;
+            }
+            Some(output) => second.carry_out(output),
+            None => assert!(second.step()),
+        }
+    }
+    second.run();
+    assert_eq!(second.failed_with(), Blame::Corrupted);
+    assert!(second.queries().is_empty());
 }
 
 #[test]
 fn retries_to_either_server_repeat_the_committed_bytes() {
     for seed in 0..40 {
-        let mut world = toy_world(vec![toy_peer(), toy_peer()]);
+        let mut world = toy_world(2, 20);
         let mut dice = Dice(seed);
         world.fate = Box::new(move |_, _| match dice.roll(4) {
             0 => Fate::Lost,
@@ -131,32 +290,32 @@ fn retries_to_either_server_repeat_the_committed_bytes() {
         world.run();
         for (index, lookup) in lookups.iter().enumerate() {
             let value = world.outcomes[lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
-            assert_eq!(value, expected(index as u8));
+            assert_eq!(value, expected(index as u64));
         }
         let committed = world.journal.iter().flat_map(|(_, record)| {
             let (_, sendable) = Sendable::from_journal(record).unwrap();
             sendable.queries().to_vec()
         });
-        let committed: std::collections::HashSet<_> = committed.collect();
+        let committed: HashSet<_> = committed.collect();
         let sent = world.sent.iter().filter_map(|(_, request)| match request {
             Request::Answer(request) => Some(request.query.to_vec()),
             _ => None,
         });
-        assert_eq!(sent.collect::<std::collections::HashSet<_>>(), committed);
+        assert_eq!(sent.collect::<HashSet<_>>(), committed);
         assert_eq!(committed.len(), 20);
     }
 }
 
 #[test]
 fn servers_that_differ_get_no_query() {
-    let honest = toy_peer();
+    let honest = toy_peer(2, 20);
     let changes: [fn(&mut TableIdentity); 3] = [
         |identity| identity.epoch.0 += 1,
         |identity| identity.digest.0[0] ^= 1,
         |identity| identity.id.0[0] ^= 1,
     ];
     for change in changes {
-        let mut world = toy_world(vec![honest.clone(), honest.clone().with_identity(change)]);
+        let mut world = toy_world_of(vec![honest.clone(), honest.clone().with_identity(change)]);
         world.run();
         assert_eq!(world.failed_with(), Blame::Integrity);
         assert_eq!(world.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"; 2]);
@@ -165,12 +324,12 @@ fn servers_that_differ_get_no_query() {
 
 #[test]
 fn a_lookup_fails_only_after_both_servers_had_their_query() {
-    let mut world = toy_world(vec![toy_peer(), toy_peer()]);
+    let mut world = toy_world(2, 20);
     world.found(Target::index(1));
     world.falsify = Box::new(|request, mut responses| {
         if let (Request::Answer(request), Ok(Response::Answered(answer))) =
             (request, &mut responses[0])
-            && request.role == Role(0)
+            && request.role.0 == 0
         {
             answer.epoch.0 += 1;
         }

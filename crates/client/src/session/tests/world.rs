@@ -1,11 +1,17 @@
 //! A network in memory: servers that answer truly, a clock that jumps to the next thing to happen, and hooks to lose, delay, repeat and falsify.
 
+pub(super) use privet_core::Blame;
+pub(super) use privet_schemes::contract::Role;
+pub(super) use privet_wire::{AnswerResponse, FetchChunk};
+
+use crate::preparation::{Preparer, StartPreparation};
 use crate::session::*;
-use crate::state::{MemoryState, Opened, State};
-use privet_core::{Epoch, PublicSeed, TableDigest, TableId, TableIdentity, TableShape, TableView};
+use crate::state::{HintStore, HintsOpened, MemoryState, Opened, State};
+use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape, TableView};
 use privet_schemes::SchemeId;
+use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedServer, ServerOptions};
-use privet_schemes::reservation::Journal;
+use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{Pairs, pack};
 use privet_table::{IndexLayout, RecordLayout};
 use privet_wire::prost::Message;
@@ -24,6 +30,7 @@ pub(super) struct Peer {
     pub(super) description: ServerDescription,
     pub(super) layout: Vec<u8>,
     pub(super) hint: Vec<u8>,
+    pub(super) records: Vec<u8>,
     answers: Arc<Answers>,
 }
 
@@ -60,30 +67,44 @@ impl Peer {
             packed.write_record(&pairs, bucket, &mut record);
             records.extend(&record);
         }
-        Self::new(RecordLayout::Keyed(map.clone()).encode(), &records, map.shape(), 1)
+        let layout = RecordLayout::Keyed(map.clone()).encode();
+        Self::new(SchemeId::SimplePir, layout, &records, map.shape(), 1)
     }
 
     /// A table of `records` records of `len` bytes, by index.
     pub(super) fn indexed(records: u64, len: u64, id: u8) -> Self {
+        Self::indexed_by(SchemeId::SimplePir, records, len, id)
+    }
+
+    /// The same, served by another scheme.
+    pub(super) fn indexed_by(scheme: SchemeId, records: u64, len: u64, id: u8) -> Self {
         let layout = RecordLayout::Index(IndexLayout::for_lengths(len, len)).encode();
         let bytes: Vec<u8> =
             (0..records * len).map(|i| (i * 13 + i / 251 + u64::from(id)) as u8).collect();
-        Self::new(layout, &bytes, TableShape::new(records, len).unwrap(), id)
+        Self::new(scheme, layout, &bytes, TableShape::new(records, len).unwrap(), id)
     }
 
-    fn new(layout: Vec<u8>, records: &[u8], shape: TableShape, id: u8) -> Self {
-        let digest = TableDigest(*blake3::hash(records).as_bytes());
+    fn new(scheme: SchemeId, layout: Vec<u8>, records: &[u8], shape: TableShape, id: u8) -> Self {
+        let parts = DigestParts {
+            layout: layout_digest(&layout),
+            records: *blake3::hash(records).as_bytes(),
+        };
+        let digest = parts.combine(shape);
         let identity = TableIdentity { id: TableId([id; 16]), epoch: Epoch(1), digest, shape };
         let table = TableView::new(identity, records).unwrap();
         let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
-        let server = registry::server(SchemeId::SimplePir, table, options).unwrap();
-        let hint = server.precompute(&|_| {}).unwrap().unwrap().as_bytes().into_owned();
+        let server = registry::server(scheme, table, options).unwrap();
+        let precomputed = server.precompute(&|_| {}).unwrap();
+        let hint = precomputed.map_or(Vec::new(), |hint| hint.as_bytes().into_owned());
+        let received = match server.plan().offline {
+            OfflinePhase::StreamTable { .. } => described(records),
+            _ => described(&hint),
+        };
         let scheme =
-            SchemeDescription::new(server.plan().clone(), &identity, Some(described(&hint)))
-                .unwrap();
+            SchemeDescription::new(server.plan().clone(), &identity, Some(received)).unwrap();
         let description = describe(&[("table", identity, described(&layout), scheme)]);
         let answers = Arc::new(move |query: &[u8]| answer(&*server, query));
-        Self { description, layout, hint, answers }
+        Self { description, layout, hint, records: records.to_vec(), answers }
     }
 
     /// The same table, served by something that the registry does not know.
@@ -92,7 +113,9 @@ impl Peer {
         plan: SchemePlan,
         answers: impl Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync + 'static,
     ) -> Self {
-        let scheme = SchemeDescription::new(plan, &self.identity(), None).unwrap();
+        let streamed = matches!(plan.offline, OfflinePhase::StreamTable { .. });
+        let streamed = streamed.then(|| described(&self.records));
+        let scheme = SchemeDescription::new(plan, &self.identity(), streamed).unwrap();
         self.description = describe(&[("table", self.identity(), described(&self.layout), scheme)]);
         self.answers = Arc::new(answers);
         self
@@ -129,9 +152,15 @@ impl Peer {
         match request {
             Request::Describe(_) => vec![Ok(Response::Described(self.description.clone()))],
             Request::Fetch(request) => {
-                let part = if request.part == PartKind::Layout { &self.layout } else { &self.hint };
+                let part = match request.part {
+                    PartKind::Layout => &self.layout,
+                    PartKind::Hint => &self.hint,
+                    _ => &self.records,
+                };
                 let start = request.offset as usize;
-                let chunks = part[start..].chunks(CHUNK_LEN).enumerate().map(|(k, data)| {
+                let len = if request.len == 0 { part.len() } else { request.len as usize };
+                let end = part.len().min(start + len);
+                let chunks = part[start..end].chunks(CHUNK_LEN).enumerate().map(|(k, data)| {
                     let offset = (start + k * CHUNK_LEN) as u64;
                     Ok(Response::Chunk(FetchChunk { offset, data: data.to_vec().into() }))
                 });
@@ -196,6 +225,9 @@ pub(super) struct World {
     pub(super) session: Session,
     pub(super) peers: Vec<Peer>,
     pub(super) state: MemoryState,
+    pub(super) hints: Option<Box<dyn HintStore>>,
+    pub(super) start_preparation: StartPreparation,
+    preparer: Option<Preparer>,
     pub(super) now: Duration,
     /// Everything that was sent, in order.
     pub(super) sent: Vec<(usize, Request)>,
@@ -224,18 +256,6 @@ pub(super) fn options(servers: usize) -> SessionOptions {
     options
 }
 
-struct Records<'a>(&'a mut Vec<Vec<u8>>, bool);
-
-impl Journal for Records<'_> {
-    fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
-        if self.1 {
-            return Err(Error::unavailable("the disk is full"));
-        }
-        self.0.push(record.to_vec());
-        Ok(())
-    }
-}
-
 impl World {
     pub(super) fn new(peer: Peer) -> Self {
         Self::with_options(vec![peer], options(1))
@@ -250,6 +270,9 @@ impl World {
             session,
             peers,
             state: MemoryState::default(),
+            hints: None,
+            start_preparation: registry::preparation,
+            preparer: None,
             now: Duration::ZERO,
             sent: Vec::new(),
             journal: Vec::new(),
@@ -308,7 +331,7 @@ impl World {
         self.get(target).unwrap().expect("it is in the table").to_vec()
     }
 
-    fn carry_out(&mut self, output: Output) {
+    pub(super) fn carry_out(&mut self, output: Output) {
         match output {
             Output::Transmit { exchange, server, request, .. } => {
                 self.transmit(exchange, server, request)
@@ -331,18 +354,43 @@ impl World {
                 self.session.handle_part(PartState::Complete(source), self.now);
             }
             Output::Persist(Persist::Discard(part)) => self.state.discard(&part).unwrap(),
-            Output::Persist(Persist::Journal { lookup, record }) => {
-                let mut records = Vec::new();
-                let receipt =
-                    Receipt::append(&mut Records(&mut records, self.journal_breaks), &record);
-                self.journal.extend(records.into_iter().map(|record| (self.sent.len(), record)));
-                match receipt {
-                    Ok(receipt) => self.session.handle_persisted(lookup, receipt, self.now),
-                    Err(error) => self.session.handle_not_persisted(lookup, error),
+            Output::OpenHints(key) => match self.state.open_hints(&key).unwrap() {
+                HintsOpened::Have { hints, .. } => {
+                    let saved = self.hints.insert(hints).load().unwrap();
+                    self.session.handle_hints(saved, self.now);
                 }
+                HintsOpened::Busy => panic!("memory is never busy"),
+            },
+            Output::Persist(Persist::Journal { lookup, id, record }) => {
+                if self.journal_breaks {
+                    let error = Error::unavailable("the disk is full");
+                    return self.session.handle_not_persisted(lookup, error);
+                }
+                let receipt = self.hints.as_mut().unwrap().reserve(id, &record).unwrap();
+                self.journal.push((self.sent.len(), record));
+                self.session.handle_persisted(lookup, receipt, self.now);
             }
-            Output::Persist(Persist::Completion { change, .. }) => {
+            Output::Persist(Persist::Completion { id, change }) => {
+                self.hints.as_mut().unwrap().settle(id, &change).unwrap();
                 self.completions.push((self.journal.len(), change));
+            }
+            Output::Persist(Persist::SwitchHints) => {
+                let hints = self.hints.as_mut().unwrap();
+                hints.switch().unwrap();
+                let saved = hints.load().unwrap();
+                self.session.handle_hints(saved, self.now);
+            }
+            Output::Prepare(step) => {
+                if matches!(step, Prepare::Begin) {
+                    self.preparer = None;
+                    let store = self.hints.as_mut().unwrap().preparation().unwrap();
+                    let (table, kernels) = (self.session.table().unwrap(), Kernels::detect());
+                    let start = self.start_preparation;
+                    self.preparer = Some(Preparer::with_start(table, store, kernels, start));
+                }
+                if let Some(event) = self.preparer.as_mut().and_then(|worker| worker.step(step)) {
+                    self.session.handle_preparation(event, self.now);
+                }
             }
             Output::Event(event) => self.event(event),
         }
@@ -424,6 +472,7 @@ impl World {
 }
 
 /// A cheap generator for tests' own choices.
+#[derive(Default)]
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {

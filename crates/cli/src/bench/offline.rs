@@ -1,0 +1,161 @@
+//! What happens before the first query: the server computes what clients receive, and the client makes of it what it needs.
+
+use super::online::HintJournal;
+use super::table::BenchTable;
+use crate::display;
+use privet_core::{Error, Result, TableView};
+use privet_kernels::Kernels;
+use privet_kernels::memory::HugeBuffer;
+use privet_schemes::SchemeId;
+use privet_schemes::offline::{Download, OfflinePhase, StreamConsumer as _};
+use privet_schemes::registry::{self, ErasedClient, ErasedServer, SchemePlan, ServerOptions};
+use privet_wire::limits::FETCH_CHUNK_LEN;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Something, and the seconds that it took.
+pub(super) struct Measured<T> {
+    pub(super) value: T,
+    pub(super) seconds: f64,
+}
+
+/// A server that can answer, and what its clients receive first.
+pub(super) struct ReadyServer {
+    pub(super) server: Box<dyn ErasedServer>,
+    pub(super) received: Received,
+}
+
+/// What clients receive before their first query.
+pub(super) struct Received {
+    /// The hint; empty if there is none.
+    hint: Vec<u8>,
+    /// BLAKE3 digest of the hint, or of the table if clients stream that.
+    digest: [u8; 32],
+}
+
+impl Received {
+    /// Memory that the server keeps for it beside the table.
+    pub(super) fn kept_len(&self) -> u64 {
+        self.hint.len() as u64
+    }
+}
+
+/// A client that can make queries.
+pub(super) struct ReadyClient {
+    pub(super) client: Box<dyn ErasedClient>,
+    /// Where it makes its state changes durable, if it has such.
+    pub(super) journal: Option<HintJournal>,
+    /// What it keeps between queries.
+    pub(super) state_bytes: u64,
+}
+
+/// Starts the server, computes what clients receive, and its digest. The table's own bytes are dropped again.
+pub(super) fn server(
+    scheme: SchemeId,
+    table: &BenchTable,
+    options: ServerOptions,
+) -> Result<Measured<ReadyServer>> {
+    let len = usize::try_from(table.shape().bytes())
+        .map_err(|_| Error::api_misuse("the table does not fit this machine's memory"))?;
+    let mut bytes = HugeBuffer::<u8>::new_zeroed(len)
+        .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
+    table.contents().fill(&mut bytes);
+    let view = TableView::new(table.identity(), &bytes)?;
+    let bar = display::share_progress("computing the hint");
+    let start = Instant::now();
+    let server = registry::server(scheme, view, options)?;
+    let precomputed = server.precompute(&|share| bar.set_position((share * 1000.0) as u64))?;
+    let hint =
+        precomputed.map(|precomputed| precomputed.as_bytes().into_owned()).unwrap_or_default();
+    let digest = match server.plan().offline {
+        OfflinePhase::StreamTable { .. } => *blake3::hash(&bytes).as_bytes(),
+        _ => *blake3::hash(&hint).as_bytes(),
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    bar.finish_and_clear();
+    Ok(Measured { value: ReadyServer { server, received: Received { hint, digest } }, seconds })
+}
+
+/// Receives what clients receive, checking its digest, and starts the client.
+pub(super) fn client(
+    plan: &SchemePlan,
+    table: &BenchTable,
+    received: Received,
+    kernels: Kernels,
+) -> Result<Measured<ReadyClient>> {
+    match plan.offline {
+        OfflinePhase::StreamTable { .. } => streaming(plan, table, received.digest, kernels),
+        _ => downloading(plan, table, received, kernels),
+    }
+}
+
+fn downloading(
+    plan: &SchemePlan,
+    table: &BenchTable,
+    Received { hint, digest }: Received,
+    kernels: Kernels,
+) -> Result<Measured<ReadyClient>> {
+    let state_bytes = hint.len() as u64;
+    let start = Instant::now();
+    if let OfflinePhase::Download { len } = plan.offline {
+        let mut download = Download::new(len, digest);
+        for chunk in hint.chunks(FETCH_CHUNK_LEN) {
+            download.absorb(download.next_offset(), chunk)?;
+        }
+        download.finish()?;
+    }
+    let client = registry::client(plan.clone(), &table.identity(), Arc::new(hint), kernels)?;
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(Measured { value: ReadyClient { client, journal: None, state_bytes }, seconds })
+}
+
+/// Computing the table's bytes again, and storing the generation, is not the client's work and not measured.
+fn streaming(
+    plan: &SchemePlan,
+    table: &BenchTable,
+    digest: [u8; 32],
+    kernels: Kernels,
+) -> Result<Measured<ReadyClient>> {
+    let identity = table.identity();
+    let bar = display::byte_progress("streaming the table", Some(table.shape().bytes()));
+    let mut timed = Stopwatch::default();
+
+    let mut preparation =
+        timed.run(|| registry::preparation(plan, &identity, digest, None, kernels))?;
+    let mut contents = table.contents();
+    let mut buffer = vec![0; FETCH_CHUNK_LEN];
+    let len = plan.offline.len();
+    for offset in (0..len).step_by(FETCH_CHUNK_LEN) {
+        let chunk = &mut buffer[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize];
+        contents.fill(chunk);
+        timed.run(|| preparation.absorb(offset, chunk))?;
+        bar.set_position(offset);
+    }
+    bar.finish_and_clear();
+    let generation = timed.run(|| {
+        preparation.finish()?;
+        preparation.generation()
+    })?;
+    drop(preparation);
+    let client =
+        timed.run(|| registry::hinted_client(plan.clone(), &identity, &generation, kernels))?;
+    let state_bytes = generation.len() as u64;
+    let journal = Some(HintJournal::new(plan, &identity, &generation)?);
+    Ok(Measured {
+        value: ReadyClient { client, journal, state_bytes },
+        seconds: timed.0.as_secs_f64(),
+    })
+}
+
+/// Adds up how long some of the steps of a longer piece of work take.
+#[derive(Default)]
+struct Stopwatch(Duration);
+
+impl Stopwatch {
+    fn run<T>(&mut self, step: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = step();
+        self.0 += start.elapsed();
+        result
+    }
+}

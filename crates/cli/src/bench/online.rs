@@ -1,0 +1,149 @@
+//! Queries, their journal, answers, and the records that come of them.
+
+use super::microseconds;
+use super::table::BenchTable;
+use privet_client::state::{HintStore, HintsKey, HintsOpened, State as _};
+use privet_client::store::Store;
+use privet_core::{Error, RecordIndex, Result, SecretRng, TableIdentity};
+use privet_schemes::contract::{Record, ReservationId, Role};
+use privet_schemes::registry::{ErasedClient, ErasedServer, Recovered, SchemePlan};
+use privet_schemes::reservation::{Lookup, Prepared, Reservation};
+use std::time::Instant;
+
+/// Microseconds of each step of each query.
+#[derive(Default)]
+pub(super) struct Timings {
+    pub(super) query: Vec<f64>,
+    /// Of queries that have a state change.
+    pub(super) journal: Vec<f64>,
+    /// For each query the share of its batch's pass.
+    pub(super) answer: Vec<f64>,
+    pub(super) recover: Vec<f64>,
+}
+
+/// A query on its way.
+struct Asked {
+    index: u64,
+    lookup: Lookup,
+    /// What its journal took so far.
+    journal_us: f64,
+}
+
+impl Timings {
+    /// Queries, answers in one pass, recovers and compares one batch.
+    pub(super) fn run_batch(
+        &mut self,
+        table: &BenchTable,
+        server: &dyn ErasedServer,
+        client: &mut dyn ErasedClient,
+        mut journal: Option<&mut HintJournal>,
+        batch: u64,
+        size: u64,
+    ) -> Result<()> {
+        let mut rng = SecretRng::from_os()?;
+        let mut asked = Vec::new();
+        for place in 0..size {
+            let index = table.wanted(batch * size + place);
+            let wanted = RecordIndex::new(index, table.shape())?;
+            let start = Instant::now();
+            let prepared = client.prepare(&wanted, &mut rng)?;
+            self.query.push(microseconds(start));
+            let start = Instant::now();
+            let lookup = match prepared {
+                Prepared::Ready(lookup) => lookup,
+                Prepared::Reserved(reservation) => open(&mut journal)?.commit(reservation)?,
+            };
+            asked.push(Asked { index, lookup, journal_us: microseconds(start) });
+        }
+
+        let queries: Vec<&[u8]> =
+            asked.iter().map(|asked| asked.lookup.sendable.queries()[0].as_slice()).collect();
+        let start = Instant::now();
+        let answers = server.answer(Role(0), &queries);
+        self.answer.push(microseconds(start) / size as f64);
+
+        let mut waiting = Vec::new();
+        for (asked, answer) in asked.into_iter().zip(answers) {
+            let answer = answer?;
+            let start = Instant::now();
+            let recovered = client.recover(asked.lookup.pending, &[&answer])?;
+            self.recover.push(microseconds(start));
+            match recovered {
+                Recovered::Record(record) => compare(table, asked.index, &record)?,
+                Recovered::Settled { id, change, record } => {
+                    let start = Instant::now();
+                    open(&mut journal)?.hints.settle(id, &change)?;
+                    self.journal.push(asked.journal_us + microseconds(start));
+                    match record {
+                        Some(record) => compare(table, asked.index, &record?)?,
+                        None => waiting.push((id, asked.index)),
+                    }
+                }
+            }
+        }
+        // A record whose hint waited for another answer of this batch can be told by now.
+        for (id, index) in waiting {
+            compare(table, index, &take_record(client, id)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn take_record(client: &mut dyn ErasedClient, id: ReservationId) -> Result<Record> {
+    client.hints().and_then(|hints| hints.take_record(id)).unwrap_or_else(|| {
+        Err(Error::api_misuse(
+            "a record cannot be told although every query is answered; this is a bug",
+        ))
+    })
+}
+
+fn compare(table: &BenchTable, index: u64, record: &[u8]) -> Result<()> {
+    if record == table.record(index) {
+        return Ok(());
+    }
+    Err(Error::integrity("a record came back wrong: this build of Privet must not be used"))
+}
+
+/// Where state changes are made durable: a state directory like that of `privet get`, gone at the end.
+pub(super) struct HintJournal {
+    hints: Box<dyn HintStore>,
+    // After the hints, which lie in it.
+    _store: Store,
+    _directory: tempfile::TempDir,
+}
+
+impl HintJournal {
+    /// A state directory that holds `generation` as the one in use.
+    pub(super) fn new(
+        plan: &SchemePlan,
+        identity: &TableIdentity,
+        generation: &[u8],
+    ) -> Result<Self> {
+        let directory = tempfile::tempdir().map_err(|error| {
+            Error::unavailable("there is no room for temporary files").caused_by(error)
+        })?;
+        let mut store = Store::open(directory.path())?;
+        let key = HintsKey {
+            table: *identity,
+            scheme: plan.scheme,
+            parameter_digest: plan.digest(identity),
+        };
+        let HintsOpened::Have { mut hints, .. } = store.open_hints(&key)? else {
+            return Err(Error::unavailable("another process uses the temporary directory"));
+        };
+        hints.preparation()?.save_generation(generation)?;
+        hints.switch()?;
+        Ok(Self { hints, _store: store, _directory: directory })
+    }
+
+    fn commit(&mut self, reservation: Reservation) -> Result<Lookup> {
+        let receipt = self.hints.reserve(reservation.id(), reservation.record())?;
+        reservation.commit_with(receipt)
+    }
+}
+
+fn open<'a>(journal: &'a mut Option<&mut HintJournal>) -> Result<&'a mut HintJournal> {
+    journal.as_deref_mut().ok_or_else(|| {
+        Error::api_misuse("a client has single-use hints and no journal; this is a bug")
+    })
+}

@@ -1,0 +1,75 @@
+//! The table that is measured: a public stream of bytes under a seed, so that every record received can be compared with it without keeping a second copy.
+
+use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
+
+/// The table's contents: BLAKE3's output stream under the seed, so that any record can be computed again.
+pub(super) struct BenchTable {
+    seed: u64,
+    shape: TableShape,
+}
+
+impl BenchTable {
+    pub(super) fn new(seed: u64, shape: TableShape) -> Self {
+        Self { seed, shape }
+    }
+
+    pub(super) fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// An identity that follows from the seed. Its digest is not that of the contents: nobody here believes or doubts it.
+    pub(super) fn identity(&self) -> TableIdentity {
+        let mut digest = [0; 32];
+        self.stream("privet bench table digest").fill(&mut digest);
+        let mut id = [0; 16];
+        id.copy_from_slice(&digest[..16]);
+        TableIdentity {
+            id: TableId(id),
+            epoch: Epoch(0),
+            digest: TableDigest(digest),
+            shape: self.shape,
+        }
+    }
+
+    /// All records, one after the other.
+    pub(super) fn contents(&self) -> blake3::OutputReader {
+        self.stream("privet bench table")
+    }
+
+    pub(super) fn record(&self, index: u64) -> Vec<u8> {
+        let mut record = vec![0; self.shape.record_len() as usize];
+        let mut contents = self.contents();
+        contents.set_position(index * self.shape.record_len());
+        contents.fill(&mut record);
+        record
+    }
+
+    /// Which record the query numbered `number` asks for.
+    pub(super) fn wanted(&self, number: u64) -> u64 {
+        let mut stream = self.stream("privet bench queries");
+        stream.set_position(number * 16);
+        let mut bytes = [0; 16];
+        stream.fill(&mut bytes);
+        (u128::from_le_bytes(bytes) % u128::from(self.shape.records())) as u64
+    }
+
+    fn stream(&self, purpose: &str) -> blake3::OutputReader {
+        blake3::Hasher::new_derive_key(purpose).update(&self.seed.to_le_bytes()).finalize_xof()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_computed_again_are_those_of_the_table() {
+        let table = BenchTable::new(9, TableShape::new(100, 7).unwrap());
+        let mut bytes = vec![0; 700];
+        table.contents().fill(&mut bytes);
+        for index in [0, 1, 50, 99] {
+            assert_eq!(table.record(index), &bytes[index as usize * 7..][..7]);
+            assert!(table.wanted(index) < 100);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! `privet state`: what a state directory holds, whether it is whole, and how to be rid of it. Counts and sizes only: nothing that was looked up, and no key.
+
+use crate::arguments::{State, StateAction, StateReset, StateShow};
+use crate::display::{self, Page};
+use crate::exit::Outcome;
+use privet_client::state::NextGeneration;
+use privet_client::store::{
+    self, Erased, HintsCondition, HintsReport, PartForm, StateReport, TableReport, Verification,
+};
+use privet_core::{Error, Result, TableId};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn run(arguments: &State) -> Result<Outcome> {
+    match &arguments.action {
+        StateAction::Show(show) => self::show(show),
+        StateAction::Verify(verify) => self::verify(verify),
+        StateAction::Reset(reset) => self::reset(reset),
+    }
+}
+
+fn directory(given: &Option<PathBuf>) -> Result<PathBuf> {
+    given.clone().map_or_else(store::default_directory, Ok)
+}
+
+fn show(arguments: &StateShow) -> Result<Outcome> {
+    let root = directory(&arguments.directory)?;
+    let report = store::report(&root)?;
+    display::report(arguments.json, &Shown::of(&root, &report), || page(&root, &report))?;
+    Ok(Outcome::Done)
+}
+
+fn page(root: &Path, report: &StateReport) -> Page {
+    let mut page = Page::default();
+    page.line(root.display().to_string());
+    page.entry(
+        "pins",
+        format!(
+            "{} from {}, {}",
+            tables(report.pins),
+            servers(report.servers),
+            display::bytes(report.pin_bytes)
+        ),
+    );
+    if report.damaged_pins > 0 {
+        page.entry("damaged pins", format!("{} files", report.damaged_pins));
+    }
+    if report.tables.is_empty() {
+        page.entry("tables", "none");
+    }
+    for table in &report.tables {
+        page.line(format!("table {}", table.table));
+        for part in &table.parts {
+            let form = match part.form {
+                PartForm::Complete => "complete",
+                PartForm::Partial => "partly downloaded",
+                _ => "damaged, will be fetched again",
+            };
+            page.entry(&part.kind, format!("{}, {form}", display::bytes(part.bytes)));
+        }
+        for hints in &table.hints {
+            hints_entries(&mut page, hints);
+        }
+    }
+    page
+}
+
+fn hints_entries(page: &mut Page, hints: &HintsReport) {
+    page.entry("private hints", format!("{}, {}", hints.scheme, display::bytes(hints.bytes)));
+    match &hints.condition {
+        HintsCondition::InUse => {
+            page.entry("  condition", "in use by another process, which alone can tell more");
+        }
+        HintsCondition::Damaged(what) => {
+            for what in what {
+                page.entry("  damaged", what);
+            }
+        }
+        HintsCondition::Whole { epoch, copied, used, unfinished, next } => {
+            page.entry("  epoch", epoch.0);
+            page.entry(
+                "  used",
+                used.map_or("none prepared yet".to_owned(), |used| {
+                    format!("{} of the generation in use", display::count(used))
+                }),
+            );
+            page.entry("  unfinished lookups", display::count(*unfinished));
+            let next = match next {
+                NextGeneration::None => "not begun".to_owned(),
+                NextGeneration::Partial { offset } => {
+                    format!("{} of the table streamed", display::bytes(*offset))
+                }
+                NextGeneration::Ready => "ready".to_owned(),
+            };
+            page.entry("  next generation", next);
+            if *copied {
+                page.entry("  copied", "yes: the next lookup erases them and prepares new ones");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn tables(count: u64) -> String {
+    format!("{} {}", display::count(count), if count == 1 { "table" } else { "tables" })
+}
+
+fn servers(count: u64) -> String {
+    format!("{} {}", display::count(count), if count == 1 { "server" } else { "servers" })
+}
+
+#[derive(Serialize)]
+struct Shown {
+    state: String,
+    pinned_tables: u64,
+    pinned_servers: u64,
+    pin_bytes: u64,
+    damaged_pin_files: u64,
+    tables: Vec<ShownTable>,
+}
+
+#[derive(Serialize)]
+struct ShownTable {
+    table_id: String,
+    parts: Vec<ShownPart>,
+    hints: Vec<ShownHints>,
+}
+
+#[derive(Serialize)]
+struct ShownPart {
+    kind: String,
+    bytes: u64,
+    form: &'static str,
+}
+
+#[derive(Serialize)]
+struct ShownHints {
+    scheme: String,
+    bytes: u64,
+    condition: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<String>,
+    #[serde(flatten)]
+    counts: Option<ShownCounts>,
+}
+
+#[derive(Serialize)]
+struct ShownCounts {
+    epoch: u64,
+    copied: bool,
+    used: Option<u64>,
+    unfinished: u64,
+    next: &'static str,
+    next_offset: Option<u64>,
+}
+
+impl Shown {
+    fn of(root: &Path, report: &StateReport) -> Self {
+        Self {
+            state: root.display().to_string(),
+            pinned_tables: report.pins,
+            pinned_servers: report.servers,
+            pin_bytes: report.pin_bytes,
+            damaged_pin_files: report.damaged_pins,
+            tables: report.tables.iter().map(ShownTable::of).collect(),
+        }
+    }
+}
+
+impl ShownTable {
+    fn of(table: &TableReport) -> Self {
+        let parts = table.parts.iter().map(|part| ShownPart {
+            kind: part.kind.clone(),
+            bytes: part.bytes,
+            form: match part.form {
+                PartForm::Complete => "complete",
+                PartForm::Partial => "partial",
+                _ => "damaged",
+            },
+        });
+        Self {
+            table_id: table.table.to_string(),
+            parts: parts.collect(),
+            hints: table.hints.iter().map(ShownHints::of).collect(),
+        }
+    }
+}
+
+impl ShownHints {
+    fn of(hints: &HintsReport) -> Self {
+        let (condition, damaged, counts) = match &hints.condition {
+            HintsCondition::Damaged(what) => ("damaged", what.clone(), None),
+            HintsCondition::Whole { epoch, copied, used, unfinished, next } => {
+                let (next, next_offset) = match next {
+                    NextGeneration::None => ("none", None),
+                    NextGeneration::Partial { offset } => ("partial", Some(*offset)),
+                    NextGeneration::Ready => ("ready", None),
+                };
+                let (epoch, copied, used) = (epoch.0, *copied, *used);
+                let unfinished = *unfinished;
+                let counts = ShownCounts { epoch, copied, used, unfinished, next, next_offset };
+                ("whole", Vec::new(), Some(counts))
+            }
+            _ => ("in-use", Vec::new(), None),
+        };
+        Self { scheme: hints.scheme.clone(), bytes: hints.bytes, condition, damaged, counts }
+    }
+}
+
+fn verify(arguments: &StateShow) -> Result<Outcome> {
+    let root = directory(&arguments.directory)?;
+    let verification = store::verify(&root)?;
+    display::report(arguments.json, &Verified::of(&root, &verification), || {
+        verified_page(&root, &verification)
+    })?;
+    match verification.damaged.len() {
+        0 => Ok(Outcome::Done),
+        1 => Err(Error::integrity("one file is damaged")),
+        count => Err(Error::integrity(format!("{count} files are damaged"))),
+    }
+}
+
+fn verified_page(root: &Path, verification: &Verification) -> Page {
+    let mut page = Page::default();
+    page.line(root.display().to_string());
+    page.entry("files read", display::count(verification.files));
+    for path in &verification.in_use {
+        page.entry("not read", format!("{}: another process uses it", path.display()));
+    }
+    for (_, what) in &verification.damaged {
+        page.entry("damaged", what);
+    }
+    if verification.damaged.is_empty() {
+        page.entry("damaged", "none");
+    }
+    page
+}
+
+#[derive(Serialize)]
+struct Verified {
+    state: String,
+    files: u64,
+    damaged: Vec<Damaged>,
+    in_use: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Damaged {
+    file: String,
+    what: String,
+}
+
+impl Verified {
+    fn of(root: &Path, verification: &Verification) -> Self {
+        let damaged = verification
+            .damaged
+            .iter()
+            .map(|(path, what)| Damaged { file: path.display().to_string(), what: what.clone() });
+        Self {
+            state: root.display().to_string(),
+            files: verification.files,
+            damaged: damaged.collect(),
+            in_use: verification.in_use.iter().map(|path| path.display().to_string()).collect(),
+        }
+    }
+}
+
+fn reset(arguments: &StateReset) -> Result<Outcome> {
+    let root = directory(&arguments.directory)?;
+    let only = arguments.table.map(TableId);
+    let erased = match arguments.yes {
+        true => store::reset(&root, only)?,
+        false => store::what_reset_would_erase(&root, only)?,
+    };
+    let words = in_words(&erased);
+    if !arguments.yes {
+        return Err(Error::api_misuse(format!(
+            "this would erase {words} from {}. Hints and downloads are prepared anew at the next lookup; without the pins, whatever the servers show then is believed. If that is what you want, say so with --yes",
+            root.display()
+        )));
+    }
+    let mut page = Page::default();
+    page.line(format!("erased {words} from {}", root.display()));
+    page.print()?;
+    Ok(Outcome::Done)
+}
+
+fn in_words(erased: &Erased) -> String {
+    let some = |count: u64, one: &str, more: &str| {
+        format!("{} {}", display::count(count), if count == 1 { one } else { more })
+    };
+    format!(
+        "{}, {} and {} of {}",
+        some(erased.hints, "set of private hints", "sets of private hints"),
+        some(erased.parts, "downloaded part", "downloaded parts"),
+        some(erased.pins, "pin", "pins"),
+        tables(erased.tables),
+    )
+}

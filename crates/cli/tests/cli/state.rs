@@ -1,0 +1,276 @@
+//! `privet state`: what is kept, whether it is whole, and erasing it.
+
+use crate::place::Place;
+use insta::assert_snapshot;
+use privet_client::state::{
+    HintStore, HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, State as _,
+};
+use privet_client::store::Store;
+use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
+use privet_schemes::SchemeId;
+use privet_schemes::contract::ReservationId;
+use privet_schemes::offline::StreamConsumer as _;
+use privet_wire::PartKind;
+
+fn identity(id: u8) -> TableIdentity {
+    let shape = TableShape::new(300, 5).unwrap();
+    let (id, epoch) = (TableId([id; 16]), Epoch(4));
+    TableIdentity { id, epoch, digest: TableDigest([9; 32]), shape }
+}
+
+/// A change and a query, in a journal record. What they mean is nobody's business here.
+fn record(id: u64) -> Vec<u8> {
+    let (change, query) = ([id as u8; 40], [id as u8; 700]);
+    let len = |bytes: &[u8]| (bytes.len() as u32).to_le_bytes();
+    [&len(&change)[..], &change, &1u32.to_le_bytes(), &len(&query), &query].concat()
+}
+
+fn hints(store: &mut Store) -> Box<dyn HintStore> {
+    let key =
+        HintsKey { table: identity(2), scheme: SchemeId::DummySubsets, parameter_digest: [5; 32] };
+    match store.open_hints(&key).unwrap() {
+        HintsOpened::Have { hints, .. } => hints,
+        HintsOpened::Busy => panic!("busy"),
+    }
+}
+
+/// Keeps a part of `len` bytes, `kept` of which are there.
+fn keep_part(store: &mut Store, kind: PartKind, len: usize, kept: usize) {
+    let bytes = vec![kind as u8; len];
+    let digest = *blake3::hash(&bytes).as_bytes();
+    let part = PartKey { table: identity(1), kind, len: len as u64, digest };
+    let Opened::Have { part: PartState::Partial(mut download), .. } = store.open(&part).unwrap()
+    else {
+        panic!("there is nothing yet")
+    };
+    download.absorb(0, &bytes[..kept]).unwrap();
+    store.append(&part, 0, &bytes[..kept]).unwrap();
+    if kept == len {
+        store.complete(&part).unwrap();
+    }
+}
+
+/// A state directory `kept` with pins, parts, and hints of which three are used and one lookup is answered.
+fn kept() -> (Place, Store) {
+    let place = Place::new();
+    let mut store = Store::open(&place.path("kept")).unwrap();
+    keep_part(&mut store, PartKind::Layout, 300, 300);
+    keep_part(&mut store, PartKind::Hint, 200_000, 70_000);
+    for (server, table) in [("http://a", 1), ("http://a", 2), ("http://b", 2)] {
+        let pin = Pin {
+            table: TableId([table; 16]),
+            epoch: Epoch(4),
+            digest: TableDigest([9; 32]),
+            parameter_digest: [5; 32],
+            parts_digest: [6; 32],
+        };
+        store.pin(server, &format!("table-{table}"), &pin).unwrap();
+    }
+    let mut hints = hints(&mut store);
+    hints.preparation().unwrap().save_generation(&[7; 50_000]).unwrap();
+    hints.switch().unwrap();
+    for id in 0..3 {
+        hints.reserve(ReservationId(id), &record(id)).unwrap();
+    }
+    hints.settle(ReservationId(1), &[8; 20]).unwrap();
+    hints.flush().unwrap();
+    hints.preparation().unwrap().save_checkpoint(123_456, &[9; 20_000]).unwrap();
+    (place, store)
+}
+
+const PRIVATE: &str = "kept/tables/02020202020202020202020202020202/private-dummy-subsets";
+
+fn flip(place: &Place, file: &str, at: usize) {
+    let mut bytes = std::fs::read(place.path(file)).unwrap();
+    bytes[at] ^= 1;
+    place.write(file, bytes);
+}
+
+#[test]
+fn what_is_kept_is_shown_in_counts_and_sizes() {
+    let (place, _store) = kept();
+    assert_snapshot!(place.run("state show kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      pins                   3 tables from 2 servers, 513 B
+    table [ID]
+      hint                   64.12 KiB, partly downloaded
+      layout                 420 B, complete
+    table [ID]
+      private hints          dummy-subsets, 124.81 KiB
+        epoch                4
+        used                 3 of the generation in use
+        unfinished lookups   2
+        next generation      120.56 KiB of the table streamed
+    "#);
+    assert_snapshot!(place.run("state show kept --json"), @r#"
+    [exit 0]
+    [stdout]
+    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":513,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","parts":[],"hints":[{"scheme":"dummy-subsets","bytes":127804,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456}]}]}
+    "#);
+    assert_snapshot!(place.run("state verify kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      files read             7
+      damaged                none
+    "#);
+    assert_snapshot!(place.run("state verify kept --json"), @r#"
+    [exit 0]
+    [stdout]
+    {"state":"kept","files":7,"damaged":[],"in_use":[]}
+    "#);
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let (place, mut store) = kept();
+    let contents = || {
+        let names = ["anchor", "generation-1.hints", "journal-1.redb", "preparing-0.hints"];
+        names.map(|name| std::fs::read(place.path(&format!("{PRIVATE}/{name}"))).unwrap())
+    };
+    let before = contents();
+    place.run("state show kept");
+    place.run("state verify kept");
+    assert!(contents() == before, "the files differ");
+    assert_eq!(hints(&mut store).load().unwrap().unfinished.len(), 2);
+}
+
+#[test]
+fn hints_in_use_are_left_alone() {
+    let (place, mut store) = kept();
+    let _in_use = hints(&mut store);
+    assert_snapshot!(place.run("state show kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      pins                   3 tables from 2 servers, 513 B
+    table [ID]
+      hint                   64.12 KiB, partly downloaded
+      layout                 420 B, complete
+    table [ID]
+      private hints          dummy-subsets, 124.81 KiB
+        condition            in use by another process, which alone can tell more
+    "#);
+    assert_snapshot!(place.run("state verify kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      files read             3
+      not read               kept/tables/[ID]/private-dummy-subsets: another process uses it
+      damaged                none
+    "#);
+    let one = "--table 02020202020202020202020202020202";
+    assert_snapshot!(place.run(&format!("state reset kept {one} --yes")), @r#"
+    [exit 3]
+    [stderr]
+    privet: another process uses kept/tables/[ID]/private-dummy-subsets; end it and try again
+    "#);
+}
+
+#[test]
+fn damage_is_named_with_exit_code_4() {
+    let (place, _store) = kept();
+    flip(&place, &format!("{PRIVATE}/generation-1.hints"), 4000);
+    let parts = std::fs::read_dir(place.path("kept/tables/01010101010101010101010101010101"));
+    let part = parts.unwrap().map(|entry| entry.unwrap().path());
+    let part = part.into_iter().find(|path| path.extension().is_some_and(|it| it == "part"));
+    let mut bytes = std::fs::read(part.as_ref().unwrap()).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(part.unwrap(), bytes).unwrap();
+    assert_snapshot!(place.run("state verify kept"), @r#"
+    [exit 4]
+    [stdout]
+    kept
+      files read             7
+      damaged                kept/tables/[ID]/layout-[ID].part: it is damaged
+      damaged                kept/tables/[ID]/private-dummy-subsets/generation-1.hints: its contents are damaged
+    [stderr]
+    privet: 2 files are damaged
+    "#);
+    flip(&place, &format!("{PRIVATE}/anchor"), 0);
+    flip(&place, &format!("{PRIVATE}/anchor"), 4096);
+    assert_snapshot!(place.run("state show kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      pins                   3 tables from 2 servers, 513 B
+    table [ID]
+      hint                   64.12 KiB, partly downloaded
+      layout                 420 B, complete
+    table [ID]
+      private hints          dummy-subsets, 124.81 KiB
+        damaged              kept/tables/[ID]/private-dummy-subsets/anchor: it is damaged
+    "#);
+}
+
+#[test]
+fn a_reset_says_what_would_be_lost_and_needs_a_yes() {
+    let (place, _) = kept();
+    assert_snapshot!(place.run("state reset kept"), @r#"
+    [exit 2]
+    [stderr]
+    privet: this would erase 1 set of private hints, 2 downloaded parts and 3 pins of 2 tables from kept. Hints and downloads are prepared anew at the next lookup; without the pins, whatever the servers show then is believed. If that is what you want, say so with --yes
+    "#);
+    let one = "--table 02020202020202020202020202020202";
+    assert_snapshot!(place.run(&format!("state reset kept {one}")), @r#"
+    [exit 2]
+    [stderr]
+    privet: this would erase 1 set of private hints, 0 downloaded parts and 2 pins of 1 table from kept. Hints and downloads are prepared anew at the next lookup; without the pins, whatever the servers show then is believed. If that is what you want, say so with --yes
+    "#);
+    assert_snapshot!(place.run(&format!("state reset kept {one} --yes")), @r#"
+    [exit 0]
+    [stdout]
+    erased 1 set of private hints, 0 downloaded parts and 2 pins of 1 table from kept
+    "#);
+    assert_snapshot!(place.run("state show kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      pins                   1 table from 1 server, 191 B
+    table [ID]
+      hint                   64.12 KiB, partly downloaded
+      layout                 420 B, complete
+    "#);
+    assert_snapshot!(place.run("state reset kept --yes"), @r#"
+    [exit 0]
+    [stdout]
+    erased 0 sets of private hints, 2 downloaded parts and 1 pin of 1 table from kept
+    "#);
+    assert_snapshot!(place.run("state show kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      pins                   0 tables from 0 servers, 0 B
+      tables                 none
+    "#);
+    assert_eq!(std::fs::read_dir(place.path("kept/tables")).unwrap().count(), 0);
+}
+
+#[test]
+fn other_directories_are_refused() {
+    let place = Place::new();
+    assert_snapshot!(place.run("state show missing"), @r#"
+    [exit 2]
+    [stderr]
+    privet: missing is no state directory: nothing is kept there
+    "#);
+    assert_snapshot!(place.run("state show"), @r#"
+    [exit 2]
+    [stderr]
+    privet: [DIRECTORY]/.local/state/privet is no state directory: nothing is kept there
+    "#);
+    assert_snapshot!(place.run("state reset . --yes"), @r#"
+    [exit 2]
+    [stderr]
+    privet: . is no state directory: nothing is kept there
+    "#);
+    assert_snapshot!(place.run("state reset . --table 12"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value '12' for '--table <ID>': a table's id has 32 hexadecimal digits: see `privet state show`
+
+    For more information, try '--help'.
+    "#);
+}

@@ -1,0 +1,155 @@
+//! Single-use hints: their store, and the worker that prepares the next generation.
+
+use super::{Busy, Driver, Running, Wanted};
+use crate::client::Progress;
+use crate::preparation::{Preparer, Worker};
+use crate::session::{LookupId, PreparationEvent, Prepare};
+use crate::state::{HintStore, HintsKey, HintsOpened};
+use privet_core::{Error, Result};
+use privet_schemes::contract::ReservationId;
+use privet_schemes::offline::OfflinePhase;
+use privet_wire::PartKind;
+use std::mem;
+use std::time::Instant;
+
+pub(super) fn hints_of(running: &mut Running) -> Result<&mut Box<dyn HintStore>> {
+    let hints = running.hints.as_mut();
+    hints.ok_or_else(|| Error::api_misuse("single-use hints must be opened before they are used"))
+}
+
+impl Driver {
+    pub(super) fn open_hints(&mut self, key: HintsKey, busy: Option<Busy>, running: &mut Running) {
+        let opened = self.state.open_hints(&key);
+        let saved = match opened {
+            Ok(HintsOpened::Have { hints, notice }) => {
+                if let Some(notice) = notice {
+                    (self.progress)(Progress::Notice(notice));
+                }
+                running.hints.insert(hints).load()
+            }
+            Ok(HintsOpened::Busy) => {
+                let (part, total) = (PartKind::Table, key.table.shape.bytes());
+                if busy.is_none() {
+                    (self.progress)(Progress::Waiting { part, done: 0, total });
+                }
+                running.busy = self.ask_again(Wanted::Hints(key), 0, busy);
+                if running.busy.is_some() {
+                    return;
+                }
+                Err(Error::unavailable(format!(
+                    "another process has been using the hints for this table for {} s, and a hint serves only once, so they are not shared; end that process, or use a state directory of your own",
+                    self.busy_patience.as_secs()
+                )))
+            }
+            Err(error) => Err(error),
+        };
+        match saved {
+            Ok(saved) => self.session.handle_hints(saved, self.now()),
+            Err(error) => self.session.handle_storage_failure(error),
+        }
+    }
+
+    pub(super) fn reserve(
+        &mut self,
+        lookup: LookupId,
+        id: ReservationId,
+        record: &[u8],
+        running: &mut Running,
+    ) {
+        let before = Instant::now();
+        let receipt = hints_of(running).and_then(|hints| hints.reserve(id, record));
+        self.stats().journal_time += before.elapsed();
+        match receipt {
+            Ok(receipt) => {
+                running.unflushed = false;
+                self.session.handle_persisted(lookup, receipt, self.now());
+            }
+            Err(error) => self.session.handle_not_persisted(lookup, error),
+        }
+    }
+
+    pub(super) fn switch_hints(&mut self, running: &mut Running) -> Result<()> {
+        // The worker had the prepared generation's files.
+        running.worker = None;
+        running.unflushed = false;
+        let hints = hints_of(running)?;
+        hints.switch()?;
+        let saved = hints.load()?;
+        self.session.handle_hints(saved, self.now());
+        Ok(())
+    }
+
+    /// Hands a step to the worker. The first one starts it.
+    pub(super) fn prepare(&mut self, step: Prepare, running: &mut Running) {
+        if matches!(step, Prepare::Begin) {
+            if !self.is_ready() {
+                self.note_hints_origin(false);
+            }
+            match self.start_worker(running) {
+                Ok(worker) => running.worker = Some(worker),
+                Err(error) => {
+                    let event = PreparationEvent::Failed(error);
+                    return self.session.handle_preparation(event, self.now());
+                }
+            }
+        }
+        if let Some(worker) = &running.worker {
+            worker.step(step);
+        }
+    }
+
+    fn start_worker(&self, running: &mut Running) -> Result<Worker> {
+        // One at a time has the files.
+        running.worker = None;
+        let store = hints_of(running)?.preparation()?;
+        let table = self.session.table().ok_or_else(|| {
+            Error::api_misuse("hints are prepared for a table that has been chosen")
+        })?;
+        let prepared = running.prepared.clone();
+        Worker::start(Preparer::new(table, store, self.kernels), move |event| {
+            // A driver that is gone has no use for it.
+            let _ = prepared.send(event);
+        })
+    }
+
+    /// Whether single-use hints were there, if the scheme has such. What is said first holds.
+    pub(super) fn note_hints_origin(&self, stored: bool) {
+        let streams = self.session.table().is_some_and(|table| {
+            matches!(table.scheme.plan.offline, OfflinePhase::StreamTable { .. })
+        });
+        if streams {
+            self.stats().hint_was_stored.get_or_insert(stored);
+        }
+    }
+
+    /// Makes durable what can be, when there is nothing else to do, and tells those who wait for that.
+    pub(super) fn come_to_rest(&mut self, running: &mut Running) {
+        if running.unflushed && self.session.has_no_lookups() {
+            let flushed = self.flush(running);
+            if let Err(error) = &flushed {
+                let error = Error::new(error.blame(), error.message());
+                self.session.handle_storage_failure(error);
+            }
+            if flushed.is_err() {
+                for reply in mem::take(&mut running.finishing) {
+                    let error = Error::unavailable(
+                        "the state of the last lookups may not have been kept; their queries will be sent again",
+                    );
+                    let _ = reply.send(Err(error));
+                }
+            }
+        }
+        if self.session.is_at_rest() {
+            for reply in mem::take(&mut running.finishing) {
+                let _ = reply.send(Ok(()));
+            }
+        }
+    }
+
+    pub(super) fn flush(&mut self, running: &mut Running) -> Result<()> {
+        if !mem::take(&mut running.unflushed) {
+            return Ok(());
+        }
+        hints_of(running)?.flush()
+    }
+}

@@ -1,0 +1,136 @@
+//! Turns the streamed table into a stored generation of single-use hints, step by step.
+//!
+//! A [`Session`](crate::session::Session) says which steps to do ([`Prepare`]); a [`Preparer`] does them, with the scheme's
+//! [`Preparation`](privet_schemes::contract::Preparation) and a [`PreparationStore`], and says what came of each. A step can take long (a checkpoint is
+//! as large as the client's state), and no query is to wait for it: native clients run the preparer on a thread of its own, the `Worker`. A browser
+//! may give it a worker of its kind.
+
+use crate::session::{ChosenTable, PreparationEvent, Prepare};
+use crate::state::PreparationStore;
+use privet_core::{Blame, Error, Result, TableIdentity};
+use privet_kernels::Kernels;
+use privet_schemes::registry::{self, ErasedPreparation, SchemePlan};
+use std::mem;
+
+#[cfg(test)]
+mod tests;
+#[cfg(feature = "native")]
+mod worker;
+#[cfg(feature = "native")]
+pub use worker::Worker;
+
+/// Begins a generation, or goes on from a checkpoint: the registry, except in tests.
+pub(crate) type StartPreparation = fn(
+    &SchemePlan,
+    &TableIdentity,
+    [u8; 32],
+    Option<&[u8]>,
+    Kernels,
+) -> Result<Box<dyn ErasedPreparation>>;
+
+/// Does the steps of one preparation.
+pub struct Preparer(Stage);
+
+enum Stage {
+    Waiting {
+        table: Box<ChosenTable>,
+        kernels: Kernels,
+        start: StartPreparation,
+        store: Keeper,
+    },
+    Streaming {
+        preparation: Box<dyn ErasedPreparation>,
+        store: Keeper,
+    },
+    /// Nothing more is done, and the store is free for others.
+    Over,
+}
+
+type Keeper = Box<dyn PreparationStore>;
+
+impl Preparer {
+    /// Will prepare hints for `table`, as [`Session::table`](crate::session::Session::table) describes it, and keep them in `store`.
+    pub fn new(table: &ChosenTable, store: Box<dyn PreparationStore>, kernels: Kernels) -> Self {
+        Self::with_start(table, store, kernels, registry::preparation)
+    }
+
+    pub(crate) fn with_start(
+        table: &ChosenTable,
+        store: Box<dyn PreparationStore>,
+        kernels: Kernels,
+        start: StartPreparation,
+    ) -> Self {
+        Self(Stage::Waiting { table: Box::new(table.clone()), kernels, start, store })
+    }
+
+    /// Does one step. `None`: nothing was done, because there is nothing more to do. After the last step, or one that failed, the store is dropped.
+    pub fn step(&mut self, step: Prepare) -> Option<PreparationEvent> {
+        let done = match (step, mem::replace(&mut self.0, Stage::Over)) {
+            (_, Stage::Over) => return None,
+            (Prepare::Begin, Stage::Waiting { table, kernels, start, store }) => {
+                self.begin(&table, kernels, start, store)
+            }
+            (Prepare::Absorb { offset, bytes }, Stage::Streaming { mut preparation, store }) => {
+                preparation.absorb(offset, &bytes).map(|()| {
+                    let offset = preparation.next_offset();
+                    self.0 = Stage::Streaming { preparation, store };
+                    PreparationEvent::Absorbed { offset }
+                })
+            }
+            (Prepare::Checkpoint, Stage::Streaming { preparation, mut store }) => {
+                let offset = preparation.checkpoint_offset();
+                store.save_checkpoint(offset, &preparation.checkpoint()).map(|()| {
+                    self.0 = Stage::Streaming { preparation, store };
+                    PreparationEvent::Saved { offset }
+                })
+            }
+            (Prepare::Finish, Stage::Streaming { preparation, store }) => {
+                finish(preparation, store)
+            }
+            _ => Err(Error::api_misuse("a preparation begins once, and before anything else")),
+        };
+        Some(done.unwrap_or_else(PreparationEvent::Failed))
+    }
+
+    fn begin(
+        &mut self,
+        table: &ChosenTable,
+        kernels: Kernels,
+        start: StartPreparation,
+        mut store: Keeper,
+    ) -> Result<PreparationEvent> {
+        let ChosenTable { identity, scheme, .. } = table;
+        let digest = scheme.hint.map(|records| records.digest).ok_or_else(|| {
+            Error::api_misuse("the scheme does not prepare hints from a streamed table")
+        })?;
+        let start = |checkpoint| start(&scheme.plan, identity, digest, checkpoint, kernels);
+        let preparation = match store.checkpoint()? {
+            None => start(None)?,
+            Some((offset, checkpoint)) => match start(Some(&checkpoint)) {
+                Ok(preparation) if preparation.next_offset() == offset => preparation,
+                // A checkpoint holds nothing that could not be prepared again.
+                Ok(_) => start(None)?,
+                Err(error) if error.blame() == Blame::Corrupted => start(None)?,
+                Err(error) => return Err(error),
+            },
+        };
+        let offset = preparation.next_offset();
+        self.0 = Stage::Streaming { preparation, store };
+        Ok(PreparationEvent::Resumed { offset })
+    }
+}
+
+fn finish(
+    mut preparation: Box<dyn ErasedPreparation>,
+    mut store: Keeper,
+) -> Result<PreparationEvent> {
+    if let Err(error) = preparation.finish() {
+        // The checkpoint may hold bytes that were wrong.
+        return Err(match store.discard() {
+            Ok(()) => error,
+            Err(storage) => error.caused_by(storage),
+        });
+    }
+    store.save_generation(&preparation.generation()?)?;
+    Ok(PreparationEvent::Complete)
+}

@@ -1,0 +1,56 @@
+//! A preparer on a thread of its own.
+
+use super::Preparer;
+use crate::session::{PreparationEvent, Prepare};
+use privet_core::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+/// A [`Preparer`] that does its steps on a thread of its own. The session bounds what waits for it. Dropped, it does not finish what waits.
+pub struct Worker {
+    steps: mpsc::Sender<Prepare>,
+    dropped: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Starts the thread. `report` hears of each step, on that thread.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no thread to be had.
+    pub fn start(
+        mut preparer: Preparer,
+        report: impl Fn(PreparationEvent) + Send + 'static,
+    ) -> Result<Self> {
+        let (steps, queue) = mpsc::channel();
+        let dropped = Arc::new(AtomicBool::new(false));
+        let is_dropped = Arc::clone(&dropped);
+        let thread = std::thread::Builder::new().name("privet-hints".to_owned());
+        let spawned = thread.spawn(move || {
+            for step in queue {
+                if is_dropped.load(Ordering::Relaxed) {
+                    return;
+                }
+                if let Some(event) = preparer.step(step) {
+                    report(event);
+                }
+            }
+        });
+        spawned.map_err(|error| {
+            Error::unavailable("no thread to prepare hints on").caused_by(error)
+        })?;
+        Ok(Self { steps, dropped })
+    }
+
+    /// Has a step done, after all those before it.
+    pub fn step(&self, step: Prepare) {
+        // A thread that has ended has nothing to say.
+        let _ = self.steps.send(step);
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.dropped.store(true, Ordering::Relaxed);
+    }
+}

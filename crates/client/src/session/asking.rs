@@ -1,0 +1,211 @@
+//! Lookups: from a target to queries, from answers to a value.
+
+use super::calls::Purpose;
+use super::hints::{Turn, ended_before};
+use super::interface::{Event, ExchangeId, LookupId, Output, Persist, Request, Target};
+use super::{Phase, Session, repeat};
+use privet_core::{Error, Result};
+use privet_schemes::contract::{Record, ReservationId, Role};
+use privet_schemes::registry::Recovered;
+use privet_schemes::reservation::{Lookup, Prepared};
+use privet_wire::{AnswerRequest, AnswerResponse};
+use std::time::Duration;
+
+/// Asking.
+impl Session {
+    /// Asks for the next waiting lookup, if its turn has come. Returns whether anything happened.
+    pub(super) fn ask_next(&mut self, now: Duration) -> bool {
+        if !matches!(self.phase, Phase::Ready(_)) {
+            return false;
+        }
+        if self.resend_next(now) {
+            return true;
+        }
+        if self.lookups.under_way() >= self.options.in_flight || !self.lookups.any_waiting() {
+            return false;
+        }
+        let refused = match self.turn() {
+            Turn::Go => None,
+            Turn::Wait => return false,
+            Turn::Switch => {
+                self.switch_between_lookups();
+                return true;
+            }
+            Turn::Refuse(error) => Some(error),
+        };
+        let Some((lookup, target)) = self.lookups.next_waiting() else { return false };
+        let (Phase::Ready(client), Some(records)) = (&mut self.phase, &self.records) else {
+            return false;
+        };
+        let prepared = match refused {
+            Some(error) => Err(error),
+            None => records
+                .locate(&target)
+                .and_then(|index| client.prepare(&index, &mut self.parts.rng)),
+        };
+        match prepared {
+            Ok(Prepared::Ready(prepared)) => self.ask(lookup, prepared, now),
+            Ok(Prepared::Reserved(reservation)) => {
+                let (id, record) = (reservation.id(), reservation.record().to_vec());
+                self.hints.reserved(lookup, id);
+                self.lookups.commits(lookup, reservation);
+                self.outputs.push_back(Output::Persist(Persist::Journal { lookup, id, record }));
+            }
+            Err(error) => self.lookup_failed(lookup, error),
+        }
+        true
+    }
+
+    /// Sends a lookup's queries, one to each server.
+    pub(super) fn ask(
+        &mut self,
+        lookup: LookupId,
+        Lookup { sendable, pending }: Lookup,
+        now: Duration,
+    ) {
+        let queries = sendable.queries();
+        if queries.len() != self.options.servers {
+            let error = Error::api_misuse("the scheme made queries for another number of servers");
+            self.hints.given_up(lookup);
+            return self.lookup_failed(lookup, error);
+        }
+        self.lookups.asks(lookup, pending, queries.len());
+        self.send(queries, Purpose::Answer(lookup), now);
+        self.lookup_sent(now);
+    }
+
+    /// Sends the next query of an earlier process again, if its turn has come.
+    fn resend_next(&mut self, now: Duration) -> bool {
+        let Some((id, sendable)) = self.hints.resends.next_waiting() else { return false };
+        self.send(sendable.queries(), Purpose::Resend(id), now);
+        true
+    }
+
+    fn send(&mut self, queries: &[Vec<u8>], purpose: Purpose, now: Duration) {
+        let Some(chosen) = self.chosen.as_deref() else { return };
+        for (server, query) in queries.iter().enumerate() {
+            let request = Request::Answer(AnswerRequest {
+                table: chosen.identity.id,
+                epoch: chosen.identity.epoch,
+                parameter_digest: chosen.scheme.parameter_digest,
+                role: Role(server as u8),
+                query: query.clone().into(),
+            });
+            self.calls.start(server, purpose, request, now, &mut self.outputs);
+        }
+    }
+
+    pub(super) fn answered(&mut self, exchange: ExchangeId, response: AnswerResponse) {
+        let Some(call) = self.calls.answered(exchange) else { return };
+        let (Some(chosen), Request::Answer(request)) = (self.chosen.as_deref(), &call.request)
+        else {
+            return;
+        };
+        let answer = response.check_belongs_to(request).and_then(|()| {
+            let (len, due) = (response.answer.len(), chosen.scheme.plan.answer_len);
+            if len != due {
+                return Err(Error::invalid_message(format!(
+                    "an answer has {due} bytes here, the server sent {len}"
+                )));
+            }
+            Ok(response.answer.to_vec())
+        });
+        match call.purpose {
+            Purpose::Answer(lookup) => self.lookups.settled(lookup, call.server, answer),
+            Purpose::Resend(id) => self.hints.resends.settled(id, call.server, answer),
+            _ => {}
+        }
+    }
+}
+
+/// Reading.
+impl Session {
+    /// Reads one record from its answers. Returns whether there was one.
+    pub(super) fn read_next(&mut self) -> bool {
+        if let Some((id, answers)) = self.hints.resends.next_answered() {
+            self.settle_resent(id, answers);
+            self.tell_waiting();
+            return true;
+        }
+        let Some(answered) = self.lookups.next_answered() else { return false };
+        let (lookup, target, pending, answers) = answered.into_answers();
+        let Phase::Ready(client) = &mut self.phase else {
+            let error = match &self.phase {
+                Phase::Over(error) => repeat(error),
+                _ => Error::api_misuse("an answer came before the session was ready"),
+            };
+            self.event(Event::LookupFailed { lookup, error });
+            return true;
+        };
+        let recovered = answers.and_then(|answers| {
+            let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+            client.recover(pending, &answers)
+        });
+        self.hints.given_up(lookup);
+        match recovered {
+            Ok(Recovered::Record(record)) => self.tell(lookup, &target, Ok(record)),
+            Ok(Recovered::Settled { id, change, record }) => {
+                self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
+                match record {
+                    Some(record) => self.tell(lookup, &target, record),
+                    None => self.hints.wait_for_older(id, lookup, target),
+                }
+            }
+            Err(error) => self.tell(lookup, &target, Err(error)),
+        }
+        self.tell_waiting();
+        true
+    }
+
+    /// An answer to a query of an earlier process. If it is none, the reservation stays as it is, for the next session.
+    fn settle_resent(&mut self, id: ReservationId, answers: Vec<Result<Vec<u8>>>) {
+        let Ok(answers) = answers.into_iter().collect::<Result<Vec<_>>>() else { return };
+        let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+        let Some(hints) = self.hinted() else { return };
+        if let Ok(Recovered::Settled { id, change, .. }) = hints.settle(id, &answers) {
+            self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
+        }
+    }
+
+    /// Tells the records of lookups that waited for an older reservation's answer: those that can be told now, and that those cannot whose time is over.
+    pub(super) fn tell_waiting(&mut self) {
+        for id in self.hints.waiting() {
+            let Some(hints) = self.hinted() else { return };
+            let record = hints.take_record(id);
+            let hopeless = self.hints.oldest_under_way().is_none_or(|oldest| oldest > id);
+            let record = match record {
+                Some(record) => record,
+                None if hopeless => Err(unanswered_before()),
+                None => continue,
+            };
+            if let Some((lookup, target)) = self.hints.waits_no_more(id) {
+                self.tell(lookup, &target, record);
+            }
+        }
+    }
+
+    fn tell(&mut self, lookup: LookupId, target: &Target, record: Result<Record>) {
+        let value = record.and_then(|record| match &self.records {
+            Some(records) => records.value(target, &record),
+            None => Err(ended_before()),
+        });
+        self.event(match value {
+            Ok(Some(value)) => Event::Found { lookup, value },
+            Ok(None) => Event::NotFound { lookup },
+            Err(error) => Event::LookupFailed { lookup, error },
+        });
+    }
+
+    pub(super) fn lookup_failed(&mut self, lookup: LookupId, error: Error) {
+        if self.lookups.drop(lookup) {
+            self.event(Event::LookupFailed { lookup, error });
+        }
+    }
+}
+
+/// What becomes of a lookup that waits for an older reservation's answer when that will not come in this session.
+fn unanswered_before() -> Error {
+    Error::unavailable(
+        "an earlier query was not answered, and this lookup's record depends on its answer; look it up again once the server answers",
+    )
+}

@@ -1,0 +1,350 @@
+//! Single-use hints: opening what is kept of them, handing the table to the worker, and changing over to the next generation.
+
+use super::calls::Purpose;
+use super::interface::{
+    ChosenTable, Event, ExchangeId, LookupId, Output, Persist, PreparationEvent, Prepare, Target,
+};
+use super::preparation::{Preparing, Schedule, Step};
+use super::resends::Resends;
+use super::{Phase, Session, repeat};
+use crate::state::{HintsKey, NextGeneration, SavedHints};
+use privet_core::{Blame, Error, Result};
+use privet_schemes::contract::{ReservationId, Supply};
+use privet_schemes::registry::{ErasedClient, ErasedHints};
+use privet_schemes::reservation::Sendable;
+use privet_wire::{FetchChunk, PartKind};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// With so many reservations that were never answered, no more are made: something is wrong with the server, and each takes memory.
+const UNFINISHED_LIMIT: usize = 256;
+
+/// What a session keeps of single-use hints, beside the client that holds them. Stays empty for schemes of the other kind.
+#[derive(Default)]
+pub(super) struct Hints {
+    /// What an earlier process left unfinished.
+    pub(super) resends: Resends,
+    /// Why no query may be sent any more: storage failed.
+    pub(super) broken: Option<Error>,
+    /// The generation in the making.
+    preparing: Option<Preparing>,
+    /// Reservations of lookups from their journal record to the reading of their answers.
+    under_way: BTreeMap<LookupId, ReservationId>,
+    /// Lookups whose reservation is settled, but whose record depends on the answer to an older one.
+    waiting: BTreeMap<ReservationId, (LookupId, Target)>,
+}
+
+/// What is to become of the next lookup.
+pub(super) enum Turn {
+    Go,
+    Wait,
+    Refuse(Error),
+    Switch,
+}
+
+impl Hints {
+    pub(super) fn reserved(&mut self, lookup: LookupId, id: ReservationId) {
+        self.under_way.insert(lookup, id);
+    }
+
+    /// The reservation of a lookup that is over, as far as its answers go.
+    pub(super) fn given_up(&mut self, lookup: LookupId) -> Option<ReservationId> {
+        self.under_way.remove(&lookup)
+    }
+
+    pub(super) fn wait_for_older(&mut self, id: ReservationId, lookup: LookupId, target: Target) {
+        self.waiting.insert(id, (lookup, target));
+    }
+
+    /// The lookups that wait for an older reservation's answer, oldest first.
+    pub(super) fn waiting(&self) -> Vec<ReservationId> {
+        self.waiting.keys().copied().collect()
+    }
+
+    pub(super) fn waits_no_more(&mut self, id: ReservationId) -> Option<(LookupId, Target)> {
+        self.waiting.remove(&id)
+    }
+
+    /// The oldest reservation that may still be answered in this session. What an even older one would have to bring will not come.
+    pub(super) fn oldest_under_way(&self) -> Option<ReservationId> {
+        self.under_way.values().copied().chain(self.resends.oldest()).min()
+    }
+
+    /// The session is over. Returns the lookups that wait for an older reservation's answer.
+    pub(super) fn drop_all(&mut self) -> Vec<LookupId> {
+        let waiting = std::mem::take(&mut self.waiting);
+        *self = Self::default();
+        waiting.into_values().map(|(lookup, _)| lookup).collect()
+    }
+
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.is_idle() && !self.preparing.as_ref().is_some_and(Preparing::is_at_work)
+    }
+
+    /// Whether no reservation is between its journal record and its record.
+    fn is_idle(&self) -> bool {
+        self.under_way.is_empty() && self.waiting.is_empty() && self.resends.is_empty()
+    }
+
+    /// Where the stream of the table is, and where the fetch under way ends.
+    pub(super) fn awaited(&self) -> Option<(u64, u64)> {
+        self.preparing.as_ref().and_then(Preparing::awaited)
+    }
+
+    /// The fetch under way is over.
+    pub(super) fn fetched(&mut self, given_up: bool) {
+        if let Some(preparing) = &mut self.preparing {
+            preparing.fetched(given_up);
+        }
+    }
+}
+
+/// Opening.
+impl Session {
+    pub(super) fn open_hints(&mut self) {
+        let Some(chosen) = self.chosen.as_deref() else { return };
+        let key = HintsKey {
+            table: chosen.identity,
+            scheme: chosen.scheme.plan.scheme,
+            parameter_digest: chosen.scheme.parameter_digest,
+        };
+        self.outputs.push_back(Output::OpenHints(key));
+        self.phase = Phase::OpeningHints;
+    }
+
+    /// Starts with the generation that is kept, if it is not used up; otherwise sees to one.
+    pub(super) fn use_hints(&mut self, saved: SavedHints, now: Duration) -> Result<()> {
+        let SavedHints { generation, changes, unfinished, next } = saved;
+        let Some(ChosenTable { identity, scheme, .. }) = self.chosen.as_deref() else {
+            return Ok(());
+        };
+        let table_len = scheme.plan.offline.len();
+        if let Some(generation) = generation {
+            let (plan, kernels) = (scheme.plan.clone(), self.options.kernels);
+            let mut client = (self.parts.start_hinted)(plan, identity, &generation, kernels)?;
+            let hints = client.hints().ok_or_else(|| {
+                Error::api_misuse("the scheme was to have single-use hints and has none")
+            })?;
+            for change in &changes {
+                hints.apply(change).map_err(|error| error.within("the stored hints"))?;
+            }
+            check_unfinished(hints, &unfinished)?;
+            let supply = hints.supply();
+            if supply.total == 0 {
+                return Err(Error::corrupted("the stored hints serve no query at all"));
+            }
+            if supply.left() > 0 {
+                let resends = unfinished.into_iter().map(|(id, record)| {
+                    Sendable::from_journal(&record).map(|(_, sendable)| (id, sendable))
+                });
+                self.hints.resends = Resends::new(resends.collect::<Result<Vec<_>>>()?);
+                let pace = self.parts.pace;
+                let schedule = Schedule::new(table_len, generation.len() as u64, &pace);
+                self.hints.preparing = Some(match next {
+                    NextGeneration::None => Preparing::next_generation(schedule, pace, 0),
+                    NextGeneration::Partial { offset } => {
+                        Preparing::next_generation(schedule, pace, offset.min(table_len))
+                    }
+                    NextGeneration::Ready => Preparing::complete(schedule, pace),
+                });
+                return self.begin_lookups(client, table_len);
+            }
+        }
+        match next {
+            NextGeneration::Ready => {
+                let first = !matches!(self.phase, Phase::Switching { first: false });
+                self.switch(first);
+            }
+            _ => {
+                self.phase = Phase::Preparing;
+                self.hints.preparing = Some(Preparing::foreground(table_len, self.parts.pace));
+                self.prepare(now);
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_lookups(&mut self, client: Box<dyn ErasedClient>, table_len: u64) -> Result<()> {
+        let before = std::mem::replace(&mut self.phase, Phase::Ready(client));
+        match before {
+            Phase::Switching { first: false } => {}
+            before => {
+                if matches!(before, Phase::OpeningHints) {
+                    self.stream_progress(table_len, false);
+                }
+                self.event(Event::Ready);
+            }
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, first: bool) {
+        self.hints.preparing = None;
+        self.outputs.push_back(Output::Persist(Persist::SwitchHints));
+        self.phase = Phase::Switching { first };
+    }
+
+    /// Changes over to the next generation in the midst of lookups.
+    pub(super) fn switch_between_lookups(&mut self) {
+        self.switch(false);
+    }
+}
+
+/// The journal and the hints must agree on what is unfinished.
+fn check_unfinished<R>(
+    hints: &mut dyn ErasedHints,
+    unfinished: &[(ReservationId, R)],
+) -> Result<()> {
+    if hints.open().iter().eq(unfinished.iter().map(|(id, _)| id)) {
+        return Ok(());
+    }
+    Err(Error::corrupted(
+        "the stored hints and the journal of queries do not agree on which queries were answered",
+    ))
+}
+
+/// While lookups go on.
+impl Session {
+    /// The single-use hints, if there are such and lookups go on.
+    pub(super) fn hinted(&mut self) -> Option<&mut dyn ErasedHints> {
+        match &mut self.phase {
+            Phase::Ready(client) => client.hints(),
+            _ => None,
+        }
+    }
+
+    /// Whether the next lookup can have a hint.
+    pub(super) fn turn(&mut self) -> Turn {
+        let Some(hints) = self.hinted() else { return Turn::Go };
+        let (supply, open) = (hints.supply(), hints.open().len());
+        if let Some(error) = &self.hints.broken {
+            return Turn::Refuse(repeat(error));
+        }
+        if supply.left() == 0 {
+            let ready = self.hints.preparing.as_ref().is_some_and(Preparing::is_complete);
+            return match (ready, self.hints.is_idle()) {
+                (true, true) => Turn::Switch,
+                (true, false) => Turn::Wait,
+                (false, _) => Turn::Refuse(Error::exhausted(
+                    "the hints are used up and the next ones are not ready, so nothing was asked; try again in a while, or start again: then they are prepared before the first lookup",
+                )),
+            };
+        }
+        if open.saturating_sub(self.hints.under_way.len()) >= UNFINISHED_LIMIT {
+            // Some of them are on their way once more.
+            if !self.hints.resends.is_empty() {
+                return Turn::Wait;
+            }
+            return Turn::Refuse(Error::unavailable(format!(
+                "{UNFINISHED_LIMIT} earlier queries have never been answered, so no new one is asked; they are sent again whenever the client starts: see to it that the server answers, and start again"
+            )));
+        }
+        Turn::Go
+    }
+
+    /// A lookup's queries are on their way: now is the time for the share of the next generation that comes with them.
+    pub(super) fn lookup_sent(&mut self, now: Duration) {
+        let supply: Option<Supply> = self.hinted().map(|hints| hints.supply());
+        if let (Some(supply), Some(preparing)) = (supply, &mut self.hints.preparing) {
+            preparing.lookup_sent(supply);
+            self.prepare(now);
+        }
+    }
+}
+
+/// Preparing a generation.
+impl Session {
+    /// Does what is due for the generation in the making.
+    pub(super) fn prepare(&mut self, now: Duration) {
+        while let Some(preparing) = &mut self.hints.preparing
+            && let Some(step) = preparing.next()
+        {
+            let foreground = preparing.foreground;
+            match step {
+                Step::Begin => self.outputs.push_back(Output::Prepare(Prepare::Begin)),
+                Step::Checkpoint => self.outputs.push_back(Output::Prepare(Prepare::Checkpoint)),
+                Step::Finish => self.outputs.push_back(Output::Prepare(Prepare::Finish)),
+                Step::Fetch { offset, len } => {
+                    let Some(request) = self.fetch_request(PartKind::Table, offset, len) else {
+                        return;
+                    };
+                    let purpose = if foreground { Purpose::Stream } else { Purpose::Background };
+                    self.calls.start(0, purpose, request, now, &mut self.outputs);
+                }
+            }
+        }
+    }
+
+    /// A stretch of the table arrived.
+    pub(super) fn table_chunk(&mut self, exchange: ExchangeId, chunk: FetchChunk, now: Duration) {
+        let Some((due, end)) = self.hints.awaited() else { return };
+        let len = chunk.data.len() as u64;
+        let chunk_end = chunk.offset.saturating_add(len);
+        if chunk_end <= due {
+            // Said already. Does not count as progress, so a server that only repeats itself is given up.
+            return;
+        }
+        if chunk.offset != due || chunk_end > end {
+            return self.fail(Error::peer_misbehaved(format!(
+                "the server sent bytes {} to {chunk_end} of the table when bytes {due} to {end} were due",
+                chunk.offset
+            )));
+        }
+        let bytes = chunk.data.to_vec();
+        self.outputs.push_back(Output::Prepare(Prepare::Absorb { offset: due, bytes }));
+        if let Some(preparing) = &mut self.hints.preparing {
+            preparing.received(len);
+        }
+        let rest = end - chunk_end;
+        let rest = (rest > 0).then(|| self.fetch_request(PartKind::Table, chunk_end, rest));
+        self.calls.progressed(exchange, rest.flatten(), now);
+    }
+
+    /// What the worker did.
+    pub(super) fn preparation_went_on(&mut self, event: PreparationEvent) {
+        let Some(preparing) = &mut self.hints.preparing else { return };
+        match event {
+            PreparationEvent::Resumed { offset } => {
+                preparing.resumed(offset);
+                self.stream_progress(offset, false);
+            }
+            PreparationEvent::Absorbed { offset } => {
+                preparing.absorbed(offset);
+                self.stream_progress(offset, true);
+            }
+            PreparationEvent::Saved { .. } => preparing.saved(),
+            PreparationEvent::Complete => {
+                preparing.ended(true);
+                if matches!(self.phase, Phase::Preparing) {
+                    self.switch(true);
+                }
+            }
+            PreparationEvent::Failed(error) => {
+                // Other bytes than announced: the server is not to be believed in anything.
+                if preparing.foreground || error.blame() == Blame::Integrity {
+                    return self.fail(error.within("the table"));
+                }
+                preparing.ended(false);
+                preparing.fetched(true);
+                self.calls.abandon(Purpose::Background, &mut self.outputs);
+                self.event(Event::NotPrepared(error));
+            }
+        }
+    }
+
+    fn stream_progress(&mut self, done: u64, fetched: bool) {
+        let total = self.chosen.as_deref().map_or(0, |chosen| chosen.scheme.plan.offline.len());
+        self.event(if matches!(self.phase, Phase::Ready(_)) && fetched {
+            Event::NextGeneration { done, total }
+        } else {
+            Event::Progress { part: PartKind::Table, done, total, fetched }
+        });
+    }
+}
+
+/// What becomes of a lookup that waits for an older reservation's answer when the session is over.
+pub(super) fn ended_before() -> Error {
+    Error::unavailable(
+        "the session ended before the answer to an earlier query came, which this lookup's record depends on; look it up again",
+    )
+}

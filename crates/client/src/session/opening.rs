@@ -1,0 +1,219 @@
+//! Before the first lookup: descriptions, the layout, and a hint that is downloaded.
+
+use super::calls::Purpose;
+use super::choose::{changed_midway, check_pins, check_streamed, choose, pin_of, same};
+use super::interface::{ChosenTable, Event, ExchangeId, KnownPin, Output, Persist, Request};
+use super::records::Records;
+use super::{Phase, Session, part_key};
+use crate::state::PartKey;
+use privet_core::{Blame, Error, Result};
+use privet_schemes::offline::{Download, HintSource, OfflinePhase, StreamConsumer};
+use privet_wire::{FetchChunk, FetchRequest, PartKind, ServerDescription};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Session {
+    pub(super) fn described(
+        &mut self,
+        exchange: ExchangeId,
+        description: ServerDescription,
+        now: Duration,
+    ) {
+        let Some(call) = self.calls.answered(exchange) else { return };
+        let server = call.server;
+        if let Some(chosen) = &self.chosen {
+            if !same(chosen, &description) {
+                let error = changed_midway(chosen, server, &description);
+                return self.fail(error);
+            }
+            for ended in self.calls.trust(server, now, &mut self.outputs) {
+                self.call_ended(ended);
+            }
+            return;
+        }
+        self.calls.trust(server, now, &mut self.outputs);
+        let Phase::Describing(descriptions) = &mut self.phase else { return };
+        descriptions[server] = Some(description);
+        if let Some(descriptions) = descriptions.iter().cloned().collect::<Option<Vec<_>>>()
+            && let Err(error) = self.begin(&descriptions)
+        {
+            self.fail(error);
+        }
+    }
+
+    /// Every server has described itself.
+    fn begin(&mut self, descriptions: &[ServerDescription]) -> Result<()> {
+        let chosen = choose(&self.options, descriptions)?;
+        if !self.options.accept_new_table {
+            check_pins(&chosen, &self.options.pins)?;
+        }
+        check_streamed(&chosen)?;
+        let pin = pin_of(&chosen);
+        for server in 0..self.options.servers {
+            let name = chosen.name.clone();
+            let known = KnownPin { server, name: name.clone(), pin };
+            if !self.options.pins.contains(&known) {
+                self.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
+            }
+        }
+        self.event(Event::Described(Box::new(chosen.clone())));
+        let layout = part_key(&chosen, PartKind::Layout, chosen.layout);
+        self.chosen = Some(Box::new(chosen));
+        self.open(layout, false);
+        Ok(())
+    }
+
+    fn open(&mut self, part: PartKey, again: bool) {
+        self.outputs.push_back(Output::Open(part.clone()));
+        self.phase = Phase::Opening { part, again };
+    }
+
+    pub(super) fn fetch(&mut self, part: PartKey, download: Box<Download>, now: Duration) {
+        let offset = download.next_offset();
+        self.progress(&part, offset, false);
+        if offset == part.len {
+            // Everything had arrived before, only the last step was missing.
+            self.phase = Phase::Fetching { part, download };
+            return self.complete_download();
+        }
+        let Some(request) = self.fetch_request(part.kind, offset, 0) else { return };
+        self.phase = Phase::Fetching { part, download };
+        self.calls.start(0, Purpose::Fetch, request, now, &mut self.outputs);
+    }
+
+    /// A request for `len` bytes of a part, or for all to its end if `len` is 0.
+    pub(super) fn fetch_request(&self, part: PartKind, offset: u64, len: u64) -> Option<Request> {
+        let ChosenTable { identity, scheme, .. } = self.chosen.as_deref()?;
+        let (table, epoch, parameter_digest) =
+            (identity.id, identity.epoch, scheme.parameter_digest);
+        Some(Request::Fetch(FetchRequest { table, epoch, parameter_digest, part, offset, len }))
+    }
+
+    pub(super) fn chunk(&mut self, exchange: ExchangeId, chunk: &FetchChunk, now: Duration) {
+        let Phase::Fetching { part, download } = &mut self.phase else { return };
+        let due = download.next_offset();
+        if chunk.offset.saturating_add(chunk.data.len() as u64) <= due {
+            // Said already. Does not count as progress, so a server that only repeats itself is given up.
+            return;
+        }
+        if let Err(error) = download.absorb(chunk.offset, &chunk.data) {
+            return self.fail(error);
+        }
+        let (part, done) = (part.clone(), download.next_offset());
+        let bytes = chunk.data.to_vec();
+        self.outputs.push_back(Output::Persist(Persist::Append {
+            part: part.clone(),
+            offset: chunk.offset,
+            bytes,
+        }));
+        self.progress(&part, done, true);
+        let rest = self.fetch_request(part.kind, done, 0);
+        self.calls.progressed(exchange, rest, now);
+    }
+
+    pub(super) fn stream_ended(&mut self, exchange: ExchangeId, now: Duration) {
+        if self.everything_arrived(exchange) {
+            return self.finish_fetch(exchange, now);
+        }
+        let error = Error::unavailable("the server ended a download before its end");
+        self.handle_failure(exchange, error, now);
+    }
+
+    /// Whether `exchange` is a fetch that lacks nothing but its end.
+    pub(super) fn everything_arrived(&self, exchange: ExchangeId) -> bool {
+        let Some(call) = self.calls.waiting_for(exchange) else { return false };
+        match (call.purpose, &self.phase) {
+            (Purpose::Fetch, Phase::Fetching { part, download }) => {
+                download.next_offset() == part.len
+            }
+            (Purpose::Stream | Purpose::Background, _) => {
+                self.hints.awaited().is_some_and(|(due, end)| due == end)
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn finish_fetch(&mut self, exchange: ExchangeId, now: Duration) {
+        match self.calls.answered(exchange).map(|call| call.purpose) {
+            Some(Purpose::Fetch) => self.complete_download(),
+            Some(Purpose::Stream | Purpose::Background) => {
+                self.hints.fetched(false);
+                self.prepare(now);
+            }
+            _ => {}
+        }
+    }
+
+    fn complete_download(&mut self) {
+        let Phase::Fetching { part, download } = &mut self.phase else { return };
+        let (part, finished) = (part.clone(), download.finish());
+        match finished {
+            Ok(()) => {
+                self.outputs.push_back(Output::Persist(Persist::Complete(part.clone())));
+                self.phase = Phase::Completing(part);
+            }
+            Err(error) => {
+                self.outputs.push_back(Output::Persist(Persist::Discard(part.clone())));
+                self.fail(error.within(format!("the {}", part.kind)));
+            }
+        }
+    }
+
+    /// A part is complete. `last_chance`: if it cannot be read now, asking for it again will not help.
+    pub(super) fn use_part(
+        &mut self,
+        part: PartKey,
+        source: Arc<dyn HintSource>,
+        last_chance: bool,
+    ) {
+        let outcome = match part.kind {
+            PartKind::Layout => self.use_layout(&source),
+            _ => self.use_hint(source),
+        };
+        match outcome {
+            Err(error) if error.blame() == Blame::Corrupted && !last_chance => {
+                self.open(part, true)
+            }
+            Err(error) => self.fail(error),
+            Ok(()) => {}
+        }
+    }
+
+    fn use_layout(&mut self, source: &Arc<dyn HintSource>) -> Result<()> {
+        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
+        // The wire's limit for layouts bounds this.
+        let mut bytes = vec![0; source.len() as usize];
+        source.read_at(0, &mut bytes)?;
+        self.records = Some(Records::decode(&bytes, chosen.identity.shape)?);
+        match (chosen.scheme.plan.offline, chosen.scheme.hint) {
+            (OfflinePhase::Nothing, _) => self.use_hint(Arc::new(Vec::new())),
+            (OfflinePhase::Download { .. }, Some(hint)) => {
+                let part = part_key(chosen, PartKind::Hint, hint);
+                self.open(part, false);
+                Ok(())
+            }
+            (OfflinePhase::StreamTable { .. }, Some(_)) => {
+                self.open_hints();
+                Ok(())
+            }
+            _ => Err(Error::api_misuse(format!(
+                "this version of the client cannot prepare for {}",
+                chosen.scheme.plan.scheme
+            ))),
+        }
+    }
+
+    fn use_hint(&mut self, source: Arc<dyn HintSource>) -> Result<()> {
+        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
+        let plan = chosen.scheme.plan.clone();
+        let client =
+            (self.parts.start_client)(plan, &chosen.identity, source, self.options.kernels)?;
+        self.phase = Phase::Ready(client);
+        self.event(Event::Ready);
+        Ok(())
+    }
+
+    pub(super) fn progress(&mut self, part: &PartKey, done: u64, fetched: bool) {
+        self.event(Event::Progress { part: part.kind, done, total: part.len, fetched });
+    }
+}

@@ -1,0 +1,67 @@
+//! Queries that an earlier process sent, or was about to send, and whose answers it did not live to keep.
+//!
+//! Their bytes come from the journal and go out as they are: to a server, a repeat of the same message. Nobody waits for the records; but their answers
+//! complete the hints that later queries use.
+
+use privet_core::Result;
+use privet_schemes::contract::ReservationId;
+use privet_schemes::reservation::Sendable;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many are under way at once, beside the session's own lookups.
+const UNDER_WAY: usize = 16;
+
+/// One answer of each server, or why there is none. `None`: still open.
+type Answers = Vec<Option<Result<Vec<u8>>>>;
+
+#[derive(Default)]
+pub(super) struct Resends {
+    waiting: VecDeque<(ReservationId, Sendable)>,
+    asking: BTreeMap<ReservationId, Answers>,
+    answered: VecDeque<(ReservationId, Vec<Result<Vec<u8>>>)>,
+}
+
+impl Resends {
+    /// Queries to send, oldest first.
+    pub(super) fn new(waiting: impl IntoIterator<Item = (ReservationId, Sendable)>) -> Self {
+        Self { waiting: waiting.into_iter().collect(), ..Self::default() }
+    }
+
+    /// The next to send, if its turn has come. It counts as under way from now on.
+    pub(super) fn next_waiting(&mut self) -> Option<(ReservationId, Sendable)> {
+        if self.asking.len() >= UNDER_WAY {
+            return None;
+        }
+        let (id, sendable) = self.waiting.pop_front()?;
+        self.asking.insert(id, sendable.queries().iter().map(|_| None).collect());
+        Some((id, sendable))
+    }
+
+    /// Notes what became of one server's query.
+    pub(super) fn settled(&mut self, id: ReservationId, server: usize, answer: Result<Vec<u8>>) {
+        let Some(answers) = self.asking.get_mut(&id) else { return };
+        if let Some(open) = answers.get_mut(server) {
+            open.get_or_insert(answer);
+        }
+        if answers.iter().all(Option::is_some)
+            && let Some(answers) = self.asking.remove(&id)
+        {
+            self.answered.push_back((id, answers.into_iter().flatten().collect()));
+        }
+    }
+
+    pub(super) fn next_answered(&mut self) -> Option<(ReservationId, Vec<Result<Vec<u8>>>)> {
+        self.answered.pop_front()
+    }
+
+    /// The oldest that may still be answered in this session.
+    pub(super) fn oldest(&self) -> Option<ReservationId> {
+        let waiting = self.waiting.iter().map(|(id, _)| *id);
+        let answered = self.answered.iter().map(|(id, _)| *id);
+        waiting.chain(answered).chain(self.asking.keys().copied()).min()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.oldest().is_none()
+    }
+}

@@ -1,0 +1,237 @@
+//! A disk that is cut off in the middle of things.
+//!
+//! What was synced survives. Of what was written and not synced, some beginning does; an operation that is cut off may have been done or not.
+
+use super::super::world::Dice;
+use crate::state::{HintStore, NextGeneration, PreparationStore, SavedHints};
+use privet_core::{Error, Result};
+use privet_schemes::contract::ReservationId;
+use privet_schemes::reservation::{Journal, Receipt, Sendable};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard};
+use zeroize::Zeroizing;
+
+/// What is wrong with a disk on purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum DiskFlaw {
+    #[default]
+    None,
+    /// The last journal record is gone after a crash.
+    ForgetsTheLastRecord,
+    /// Gives a receipt for what is not synced.
+    CertifiesBeforeSyncing,
+    /// Hands back an unfinished query with a bit changed.
+    ChangesWhatIsUnfinished,
+    /// The answers that complete hints come back as others.
+    LosesAnswers,
+}
+
+enum Entry {
+    Reserved(ReservationId, Vec<u8>),
+    Settled(ReservationId, Vec<u8>),
+}
+
+type Checkpoint = (u64, Zeroizing<Vec<u8>>);
+
+#[derive(Default)]
+pub(super) struct Kept {
+    generation: Option<Vec<u8>>,
+    synced: Vec<Entry>,
+    unsynced: Vec<Entry>,
+    checkpoint: Option<Checkpoint>,
+    next: Option<Vec<u8>>,
+    flaw: DiskFlaw,
+    /// So many steps are left before everything stops. `None`: it does not.
+    pub(super) steps_left: Option<u64>,
+    pub(super) is_cut_off: bool,
+    /// Every query that there was a receipt for.
+    pub(super) certified: HashSet<Vec<u8>>,
+    /// Those that the process found unfinished.
+    pub(super) found_unfinished: HashSet<Vec<u8>>,
+    pub(super) switches: u64,
+    pub(super) resumed: u64,
+    dice: Dice,
+}
+
+#[derive(Clone)]
+pub(super) struct Disk(Arc<Mutex<Kept>>);
+
+impl Disk {
+    pub(super) fn new(seed: u64, flaw: DiskFlaw) -> Self {
+        Self(Arc::new(Mutex::new(Kept { flaw, dice: Dice(seed ^ 0xd15c), ..Kept::default() })))
+    }
+
+    pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap()
+    }
+
+    /// Starts again after a crash or an end.
+    pub(super) fn restart(&self, steps_left: Option<u64>) {
+        let mut kept = self.kept();
+        if kept.is_cut_off {
+            let written = kept.unsynced.len() as u64;
+            let survives = kept.dice.roll(written + 1) as usize;
+            kept.unsynced.truncate(survives);
+            if kept.flaw == DiskFlaw::ForgetsTheLastRecord
+                && let Some(Entry::Reserved(..)) = kept.synced.last()
+            {
+                kept.synced.pop();
+            }
+        }
+        kept.sync();
+        (kept.steps_left, kept.is_cut_off) = (steps_left, false);
+    }
+
+    /// One step of the process. False: it is cut off here.
+    pub(super) fn step(&self) -> bool {
+        let mut kept = self.kept();
+        match &mut kept.steps_left {
+            Some(0) => kept.is_cut_off = true,
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        !kept.is_cut_off
+    }
+
+    /// A step that does `operation` to the disk, unless it is cut off before or in the midst of it.
+    fn operate<T>(&self, operation: impl FnOnce(&mut Kept) -> T) -> Result<T> {
+        let was_cut_off = self.kept().is_cut_off;
+        let goes_on = self.step();
+        let mut kept = self.kept();
+        let is_done = goes_on || (!was_cut_off && kept.dice.roll(2) == 0);
+        let done = is_done.then(|| operation(&mut kept));
+        done.filter(|_| goes_on).ok_or_else(|| Error::unavailable("the power is gone"))
+    }
+}
+
+impl Kept {
+    fn sync(&mut self) {
+        let unsynced = std::mem::take(&mut self.unsynced);
+        self.synced.extend(unsynced);
+    }
+
+    fn certify(&mut self, record: &[u8]) {
+        let (_, sendable) = Sendable::from_journal(record).unwrap();
+        self.certified.extend(sendable.queries().iter().cloned());
+    }
+
+    fn saved(&mut self) -> SavedHints {
+        let mut saved = SavedHints {
+            generation: self.generation.clone().map(Zeroizing::new),
+            next: match (&self.next, &self.checkpoint) {
+                (Some(_), _) => NextGeneration::Ready,
+                (None, Some((offset, _))) => NextGeneration::Partial { offset: *offset },
+                (None, None) => NextGeneration::None,
+            },
+            ..SavedHints::default()
+        };
+        for entry in &self.synced {
+            match entry {
+                Entry::Reserved(id, record) => {
+                    let (change, _) = Sendable::from_journal(record).unwrap();
+                    saved.changes.push(Zeroizing::new(change));
+                    let mut record = record.clone();
+                    if self.flaw == DiskFlaw::ChangesWhatIsUnfinished {
+                        // In the masked index of the last query.
+                        let at = record.len() - 2;
+                        record[at] ^= 1;
+                    }
+                    saved.unfinished.push((*id, Zeroizing::new(record)));
+                }
+                Entry::Settled(id, change) => {
+                    let mut change = change.clone();
+                    if self.flaw == DiskFlaw::LosesAnswers {
+                        change.truncate(1);
+                        change.extend(u64::MAX.to_le_bytes());
+                    }
+                    saved.changes.push(Zeroizing::new(change));
+                    saved.unfinished.retain(|(other, _)| other != id);
+                }
+            }
+        }
+        saved
+    }
+}
+
+/// Takes what was synced already for a journal that was appended to.
+struct Done;
+
+impl Journal for Done {
+    fn append_and_sync(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl HintStore for Disk {
+    fn load(&mut self) -> Result<SavedHints> {
+        let mut kept = self.kept();
+        let saved = kept.saved();
+        kept.found_unfinished.clear();
+        for (_, record) in &saved.unfinished {
+            let (_, sendable) = Sendable::from_journal(record).unwrap();
+            kept.found_unfinished.extend(sendable.queries().iter().cloned());
+            kept.certify(record);
+        }
+        Ok(saved)
+    }
+
+    fn reserve(&mut self, id: ReservationId, record: &[u8]) -> Result<Receipt> {
+        self.operate(|kept| {
+            if kept.flaw == DiskFlaw::None {
+                let all = kept.synced.iter().chain(&kept.unsynced);
+                let before = all.filter(|entry| matches!(entry, Entry::Reserved(..))).count();
+                assert_eq!(id.0, before as u64, "reservations are numbered in their order");
+            }
+            kept.unsynced.push(Entry::Reserved(id, record.to_vec()));
+            if kept.flaw != DiskFlaw::CertifiesBeforeSyncing {
+                kept.sync();
+            }
+        })?;
+        self.kept().certify(record);
+        Receipt::append(&mut Done, record)
+    }
+
+    fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {
+        self.operate(|kept| kept.unsynced.push(Entry::Settled(id, change.to_vec())))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.operate(Kept::sync)
+    }
+
+    fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
+        Ok(Box::new(self.clone()))
+    }
+
+    fn switch(&mut self) -> Result<()> {
+        self.operate(|kept| {
+            kept.generation = Some(kept.next.take().expect("a generation is prepared"));
+            (kept.synced, kept.unsynced) = (Vec::new(), Vec::new());
+            kept.switches += 1;
+        })
+    }
+}
+
+impl PreparationStore for Disk {
+    fn checkpoint(&mut self) -> Result<Option<Checkpoint>> {
+        let mut kept = self.kept();
+        kept.resumed += u64::from(kept.checkpoint.is_some());
+        Ok(kept.checkpoint.clone())
+    }
+
+    fn save_checkpoint(&mut self, offset: u64, checkpoint: &[u8]) -> Result<()> {
+        let checkpoint = Zeroizing::new(checkpoint.to_vec());
+        self.operate(|kept| kept.checkpoint = Some((offset, checkpoint)))
+    }
+
+    fn save_generation(&mut self, generation: &[u8]) -> Result<()> {
+        self.operate(|kept| {
+            kept.next = Some(generation.to_vec());
+            kept.checkpoint = None;
+        })
+    }
+
+    fn discard(&mut self) -> Result<()> {
+        self.operate(|kept| kept.checkpoint = None)
+    }
+}

@@ -1,0 +1,510 @@
+//! One run: processes after one another, the network between them and the servers, and the checks.
+
+use super::super::toy::{self, Flaw};
+use super::super::world::{Dice, Peer, options};
+use super::disk::{Disk, DiskFlaw};
+use crate::preparation::{Preparer, StartPreparation};
+use crate::session::*;
+use crate::state::{HintStore, MemoryState, Opened, State};
+use privet_core::Blame;
+use privet_schemes::SchemeId;
+use privet_wire::prost::Message;
+use privet_wire::proto;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+const RECORDS: u64 = 24;
+const RECORD_LEN: u64 = 20;
+const PROCESSES: u64 = 7;
+
+/// From a lookup's number to the record it looks up; `None`: at random.
+type Targets = Option<fn(u64) -> u64>;
+
+/// What is out of the ordinary in a run.
+#[derive(Clone, Default)]
+pub(super) struct Scenario {
+    /// Dummy subsets instead of a toy: with longer generations, which the first process uses a good part of.
+    pub(super) dummy_subsets: bool,
+    pub(super) client: Flaw,
+    pub(super) disk: DiskFlaw,
+    pub(super) targets: Targets,
+}
+
+/// What happened in a run.
+#[derive(Default)]
+pub(super) struct Report {
+    /// Everything that was sent: when, by which process, to whom, of which kind, how long.
+    pub(super) trace: Vec<(Duration, u64, usize, &'static str, usize)>,
+    found: u64,
+    failed: u64,
+    cut_off: u64,
+    sent_again: u64,
+    switches: u64,
+    checkpoints_resumed: u64,
+    streamed_in_background: u64,
+}
+
+impl Report {
+    pub(super) fn add(&mut self, other: &Report) {
+        self.found += other.found;
+        self.failed += other.failed;
+        self.cut_off += other.cut_off;
+        self.sent_again += other.sent_again;
+        self.switches += other.switches;
+        self.checkpoints_resumed += other.checkpoints_resumed;
+        self.streamed_in_background += other.streamed_in_background;
+    }
+
+    pub(super) fn counts(&self) -> [(&'static str, u64); 7] {
+        [
+            ("a record found", self.found),
+            ("a lookup failed", self.failed),
+            ("a process cut off", self.cut_off),
+            ("a query sent again by a later process", self.sent_again),
+            ("generations switched", self.switches),
+            ("a checkpoint gone on from", self.checkpoints_resumed),
+            ("a stretch streamed in the background", self.streamed_in_background),
+        ]
+    }
+}
+
+/// What a check found: that something does not hold.
+type Check<T = ()> = std::result::Result<T, String>;
+
+/// Runs the world of `seed`.
+pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1));
+    let dummy_subsets = scenario.dummy_subsets;
+    let servers = if dummy_subsets { 1 } else { 1 + dice.roll(4) as usize / 3 };
+    let total = 2 + dice.roll(14);
+    let peer = if dummy_subsets {
+        Peer::indexed_by(SchemeId::DummySubsets, RECORDS, RECORD_LEN, 1)
+    } else {
+        toy::peer(RECORDS, RECORD_LEN, servers, total, scenario.client)
+    };
+    let mut world = World {
+        peer,
+        dummy_subsets,
+        servers,
+        disk: Disk::new(seed, scenario.disk),
+        state: MemoryState::default(),
+        targets: scenario.targets,
+        target_dice: Dice(seed ^ 0x7a26),
+        asked: 0,
+        now: Duration::ZERO,
+        process: 0,
+        dice,
+        faults: true,
+        away_until: vec![Duration::ZERO; servers],
+        by_hint: HashMap::new(),
+        by_reservation: HashMap::new(),
+        report: Report::default(),
+    };
+    if dummy_subsets {
+        world.faults = false;
+        // A generation serves 160 queries.
+        let lookups = 20 + world.dice.roll(150);
+        world.live(lookups)?;
+    }
+    for process in 1..=PROCESSES {
+        (world.process, world.faults) = (process, true);
+        let lookups = world.dice.roll(12);
+        world.live(lookups)?;
+    }
+    (world.process, world.faults) = (PROCESSES + 1, false);
+    world.live(6)?;
+    let kept = world.disk.kept();
+    world.report.switches = kept.switches;
+    world.report.checkpoints_resumed = kept.resumed;
+    drop(kept);
+    Ok(world.report)
+}
+
+struct World {
+    peer: Peer,
+    dummy_subsets: bool,
+    servers: usize,
+    disk: Disk,
+    state: MemoryState,
+    targets: Targets,
+    /// Chooses targets if nothing else does: apart from everything else that is left to chance.
+    target_dice: Dice,
+    /// Lookups so far.
+    asked: u64,
+    now: Duration,
+    process: u64,
+    dice: Dice,
+    faults: bool,
+    /// Until when each server is away.
+    away_until: Vec<Duration>,
+    /// What was sent to each role with each hint, and for each reservation.
+    by_hint: HashMap<(u8, Vec<u8>, u64), Vec<u8>>,
+    by_reservation: HashMap<(u8, Vec<u8>, Vec<u8>), Vec<u8>>,
+    report: Report,
+}
+
+/// Something that will happen in a process.
+enum Coming {
+    Response(ExchangeId, Result<Response>),
+    /// The worker does its next step.
+    Work,
+    /// The user wants something.
+    Lookup,
+}
+
+struct Process {
+    session: Session,
+    coming: BTreeMap<(Duration, u64), Coming>,
+    count: u64,
+    preparer: Option<Preparer>,
+    steps: VecDeque<Prepare>,
+    works: bool,
+    /// What each open lookup looks up.
+    wanted: HashMap<LookupId, u64>,
+    to_come: u64,
+    unflushed: bool,
+    is_ready: bool,
+}
+
+impl Process {
+    fn will(&mut self, when: Duration, what: Coming) {
+        self.coming.insert((when, self.count), what);
+        self.count += 1;
+    }
+}
+
+fn milliseconds(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+impl World {
+    /// The life of one process that is asked for so much.
+    fn live(&mut self, lookups: u64) -> Check {
+        let steps_left = (self.faults && self.dice.roll(3) > 0).then(|| self.dice.roll(60));
+        self.disk.restart(steps_left);
+        let mut options = options(self.servers);
+        options.in_flight = 1 + self.dice.roll(4) as usize;
+        options.patience.describe = milliseconds(300);
+        options.patience.chunk = milliseconds(300);
+        options.patience.answer = milliseconds(500);
+        options.patience.first_contact = milliseconds(3000);
+        options.patience.give_up_after = milliseconds(3000);
+        let mut parts = toy::parts(self.dice.roll(1 << 30));
+        if self.dummy_subsets {
+            parts = Parts { pace: parts.pace, rng: parts.rng, ..Parts::of_the_registry().unwrap() };
+        }
+        let mut process = Process {
+            session: Session::with_parts(options, self.now, parts).unwrap(),
+            coming: BTreeMap::new(),
+            count: 0,
+            preparer: None,
+            steps: VecDeque::new(),
+            works: false,
+            wanted: HashMap::new(),
+            to_come: 0,
+            unflushed: false,
+            is_ready: false,
+        };
+        for k in 0..lookups {
+            // Without faults one after another, so that none is asked for before the next hints are ready.
+            let later = if self.faults { self.dice.roll(800) } else { 5000 * (k + 1) };
+            process.will(self.now + milliseconds(later), Coming::Lookup);
+            process.to_come += 1;
+        }
+        for _ in 0..100_000 {
+            if !self.step(&mut process)? {
+                return Ok(());
+            }
+        }
+        Err("a process never comes to rest".to_owned())
+    }
+
+    /// Lets the next thing happen. False: the process is over.
+    fn step(&mut self, process: &mut Process) -> Check<bool> {
+        while let Some(output) = process.session.poll(self.now) {
+            self.carry_out(process, output)?;
+            if self.disk.kept().is_cut_off {
+                self.report.cut_off += 1;
+                return Ok(false);
+            }
+        }
+        if process.unflushed && process.session.has_no_lookups() {
+            process.unflushed = false;
+            if self.disk.flush().is_err() {
+                self.report.cut_off += 1;
+                return Ok(false);
+            }
+        }
+        if process.to_come == 0 && process.session.is_at_rest() {
+            let open = process.wanted.len();
+            return if open == 0 {
+                Ok(false)
+            } else {
+                Err(format!("{open} lookups have no outcome"))
+            };
+        }
+        let coming = process.coming.keys().next().map(|(time, _)| *time);
+        let timeout = process.session.next_timeout();
+        let Some(next) = [coming, timeout].into_iter().flatten().min() else {
+            return Err("a session that is not at rest waits for nothing".to_owned());
+        };
+        self.now = self.now.max(next);
+        if coming != Some(next) {
+            process.session.handle_timeout(self.now);
+            return Ok(true);
+        }
+        let Some((_, coming)) = process.coming.pop_first() else { return Ok(true) };
+        if !self.disk.step() {
+            self.report.cut_off += 1;
+            return Ok(false);
+        }
+        match coming {
+            Coming::Response(exchange, Ok(response)) => {
+                process.session.handle_message(exchange, response, self.now);
+            }
+            Coming::Response(exchange, Err(error)) => {
+                process.session.handle_failure(exchange, error, self.now);
+            }
+            Coming::Work => {
+                self.work(process);
+                if self.disk.kept().is_cut_off {
+                    self.report.cut_off += 1;
+                    return Ok(false);
+                }
+            }
+            Coming::Lookup => {
+                let index = match self.targets {
+                    Some(targets) => targets(self.asked) % RECORDS,
+                    None => self.target_dice.roll(RECORDS),
+                };
+                self.asked += 1;
+                process.to_come -= 1;
+                let lookup = process.session.lookup(Target::index(index));
+                process.wanted.insert(lookup, index);
+            }
+        }
+        Ok(true)
+    }
+
+    fn work(&mut self, process: &mut Process) {
+        let step = process.steps.pop_front();
+        let event = step.and_then(|step| process.preparer.as_mut()?.step(step));
+        if self.disk.kept().is_cut_off {
+            return;
+        }
+        if let Some(event) = event {
+            process.session.handle_preparation(event, self.now);
+        }
+        process.works = false;
+        self.work_on(process);
+    }
+
+    fn work_on(&mut self, process: &mut Process) {
+        if !process.works && !process.steps.is_empty() {
+            process.works = true;
+            let when = self.now + milliseconds(self.dice.roll(20));
+            process.will(when, Coming::Work);
+        }
+    }
+
+    fn carry_out(&mut self, process: &mut Process, output: Output) -> Check {
+        let session = &mut process.session;
+        match output {
+            Output::Transmit { exchange, server, request, .. } => {
+                return self.transmit(process, exchange, server, request);
+            }
+            Output::Abandon(_) => {}
+            Output::Open(part) => match self.state.open(&part).unwrap() {
+                Opened::Have { part, .. } => session.handle_part(part, self.now),
+                Opened::Busy { .. } => panic!("memory is never busy"),
+            },
+            Output::OpenHints(_) => {
+                let saved = self.disk.load().unwrap();
+                session.handle_hints(saved, self.now);
+            }
+            Output::Persist(persist) => self.persist(process, persist),
+            Output::Prepare(step) => {
+                if matches!(step, Prepare::Begin) {
+                    let (table, store) =
+                        (session.table().unwrap(), self.disk.preparation().unwrap());
+                    let kernels = Kernels::detect();
+                    let start: StartPreparation = match self.dummy_subsets {
+                        true => registry::preparation,
+                        false => toy::START_PREPARATION,
+                    };
+                    process.preparer = Some(Preparer::with_start(table, store, kernels, start));
+                }
+                process.steps.push_back(step);
+                self.work_on(process);
+            }
+            Output::Event(event) => return self.event(process, event),
+        }
+        Ok(())
+    }
+
+    fn persist(&mut self, process: &mut Process, persist: Persist) {
+        let session = &mut process.session;
+        match persist {
+            Persist::Pin { server, name, pin } => {
+                self.state.pin(&format!("server {server}"), &name, &pin).unwrap();
+            }
+            Persist::Append { part, offset, bytes } => {
+                self.state.append(&part, offset, &bytes).unwrap();
+            }
+            Persist::Complete(part) => {
+                let source = self.state.complete(&part).unwrap();
+                session.handle_part(PartState::Complete(source), self.now);
+            }
+            Persist::Discard(part) => self.state.discard(&part).unwrap(),
+            // A disk that fails here is cut off, and with it the process.
+            Persist::Journal { lookup, id, record } => {
+                if let Ok(receipt) = self.disk.reserve(id, &record) {
+                    session.handle_persisted(lookup, receipt, self.now);
+                    process.unflushed = false;
+                }
+            }
+            Persist::Completion { id, change } => {
+                process.unflushed = true;
+                let _ = self.disk.settle(id, &change);
+            }
+            Persist::SwitchHints => {
+                if self.disk.switch().is_ok() {
+                    let saved = self.disk.load().unwrap();
+                    session.handle_hints(saved, self.now);
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, process: &mut Process, event: Event) -> Check {
+        let (lookup, outcome) = match event {
+            Event::Found { lookup, value } => (lookup, Ok(value)),
+            Event::NotFound { .. } => return Err("a record has no value".to_owned()),
+            Event::LookupFailed { lookup, error } => (lookup, Err(error)),
+            Event::Ready => {
+                process.is_ready = true;
+                return Ok(());
+            }
+            Event::NextGeneration { .. } => {
+                self.report.streamed_in_background += 1;
+                return Ok(());
+            }
+            Event::NotPrepared(error) => return Err(format!("hints are not prepared: {error}")),
+            Event::Failed(error)
+                if self.faults
+                    && matches!(error.blame(), Blame::Unavailable | Blame::Exhausted) =>
+            {
+                return Ok(());
+            }
+            Event::Failed(error) => return Err(format!("a session failed: {error}")),
+            _ => return Ok(()),
+        };
+        let Some(index) = process.wanted.remove(&lookup) else {
+            return Err("a lookup has two outcomes".to_owned());
+        };
+        match outcome {
+            Ok(value) if *value == *self.record(index) => self.report.found += 1,
+            Ok(_) => return Err(format!("the value of record {index} is wrong")),
+            Err(error)
+                if self.faults
+                    && matches!(error.blame(), Blame::Unavailable | Blame::Exhausted) =>
+            {
+                self.report.failed += 1;
+            }
+            Err(error) => return Err(format!("a lookup failed: {error}")),
+        }
+        Ok(())
+    }
+
+    fn record(&self, index: u64) -> &[u8] {
+        &self.peer.records[(index * RECORD_LEN) as usize..][..RECORD_LEN as usize]
+    }
+
+    fn transmit(
+        &mut self,
+        process: &mut Process,
+        exchange: ExchangeId,
+        server: usize,
+        request: Request,
+    ) -> Check {
+        if !self.disk.step() {
+            return Ok(());
+        }
+        let (kind, len) = match &request {
+            Request::Describe(request) => {
+                ("describe", proto::DescribeRequest::from(*request).encoded_len())
+            }
+            Request::Fetch(request) => ("fetch", proto::FetchRequest::from(*request).encoded_len()),
+            Request::Answer(request) => {
+                self.check_query(request.role.0, &request.query)?;
+                ("answer", proto::AnswerRequest::from(request.clone()).encoded_len())
+            }
+        };
+        self.report.trace.push((self.now, self.process, server, kind, len));
+        let responses = self.responses(server, &request);
+        let mut arrival =
+            self.now + milliseconds(1 + if self.faults { self.dice.roll(30) } else { 0 });
+        for response in responses {
+            process.will(arrival, Coming::Response(exchange, response));
+            arrival += milliseconds(self.dice.roll(5));
+        }
+        Ok(())
+    }
+
+    /// What comes of a request, of which anything may be lost.
+    fn responses(&mut self, server: usize, request: &Request) -> Vec<Result<Response>> {
+        let mut responses = self.peer.respond(request);
+        if !self.faults {
+            return responses;
+        }
+        if self.dice.roll(40) == 0 {
+            self.away_until[server] = self.now + milliseconds(self.dice.roll(4000));
+        }
+        if self.now < self.away_until[server] {
+            return vec![Err(Error::unavailable("the server is away"))];
+        }
+        match self.dice.roll(14) {
+            0 => Vec::new(),
+            1 => vec![Err(Error::unavailable("the connection broke"))],
+            2 => vec![Err(Error::exhausted("the server is busy"))],
+            3 => {
+                let twice = |response: Result<Response>| {
+                    response.map_or_else(
+                        |error| vec![Err(error)],
+                        |response| vec![Ok(response.clone()), Ok(response)],
+                    )
+                };
+                responses.into_iter().flat_map(twice).collect()
+            }
+            4 => {
+                let left = self.dice.roll(responses.len() as u64 + 1) as usize;
+                responses.truncate(left);
+                responses.push(Err(Error::unavailable("the stream broke off")));
+                responses
+            }
+            _ => responses,
+        }
+    }
+
+    /// Checks one query at the moment at which it is sent.
+    fn check_query(&mut self, role: u8, query: &[u8]) -> Check {
+        if !self.disk.kept().certified.contains(query) {
+            return Err("a query was sent before its receipt".to_owned());
+        }
+        self.report.sent_again += u64::from(self.disk.kept().found_unfinished.contains(query));
+        if self.dummy_subsets {
+            // Which hint a query is from is for the test of kills to say, by what queries have in common.
+            return Ok(());
+        }
+        let (nonce, hint) = toy::hint_of(query);
+        let reservation = toy::reservation_of(query);
+        let by_hint = self.by_hint.entry((role, nonce.clone(), hint));
+        if by_hint.or_insert_with(|| query.to_vec()) != query {
+            return Err("one hint was used for two queries".to_owned());
+        }
+        let by_reservation = self.by_reservation.entry((role, nonce, reservation));
+        if by_reservation.or_insert_with(|| query.to_vec()) != query {
+            return Err("a query was sent again with other bytes".to_owned());
+        }
+        Ok(())
+    }
+}

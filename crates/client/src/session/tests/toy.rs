@@ -1,0 +1,345 @@
+//! A scheme with single-use hints that hides nothing, but has the shape of one that does, down to its difficulties: a generation that is prepared from
+//! the streamed table and from nothing less, hints that must not serve twice, records that depend on the answers to earlier queries.
+//!
+//! ```text
+//! query:   nonce of the generation (16) ‖ reservation (8) ‖ hint (8) ‖ index under a mask of nonce and hint (8) ‖ role (1)
+//! answer:  reservation (8) ‖ record under a pad of nonce, hint and the whole table; from all servers but the first, the pad alone
+//! ```
+//!
+//! A record is told only when no older reservation for the same index is open.
+
+use super::world::Peer;
+use crate::preparation::StartPreparation;
+use crate::session::preparation::Pace;
+use crate::session::*;
+use privet_core::{RecordIndex, SecretRng};
+use privet_schemes::SchemeId;
+use privet_schemes::contract::{Record, ReservationId, Reserved, Supply};
+use privet_schemes::offline::{OfflinePhase, StreamConsumer};
+use privet_schemes::registry::{ErasedHints, ErasedPreparation, Recovered};
+use privet_schemes::reservation::{Journal, Pending, Prepared, Reservation};
+use zeroize::Zeroizing;
+
+const NONCE_LEN: usize = 16;
+const QUERY_LEN: usize = NONCE_LEN + 8 + 8 + 8 + 1;
+/// What arrived of a group that is not complete is not in a checkpoint.
+const GROUP_LEN: u64 = 48;
+
+/// What is wrong with a toy on purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Flaw {
+    #[default]
+    None,
+    /// Every third reservation uses the hint of the one before.
+    ReusesHints,
+    /// Does not wait for its journal record to be durable.
+    SendsAtOnce,
+    /// Looks up nothing for index 0.
+    LeaksZero,
+}
+
+/// A plan for toys: `total` queries in a generation.
+pub(super) fn plan(
+    table_len: u64,
+    record_len: u64,
+    servers: usize,
+    total: u64,
+    flaw: Flaw,
+) -> SchemePlan {
+    let mut parameters = total.to_le_bytes().to_vec();
+    parameters.push(flaw as u8);
+    SchemePlan {
+        scheme: SchemeId::DummySubsets,
+        parameters,
+        servers,
+        query_len: QUERY_LEN,
+        answer_len: 8 + record_len as usize,
+        offline: OfflinePhase::StreamTable { len: table_len },
+    }
+}
+
+/// A server of toys.
+pub(super) fn peer(records: u64, record_len: u64, servers: usize, total: u64, flaw: Flaw) -> Peer {
+    let peer = Peer::indexed(records, record_len, 1);
+    let table = peer.records.clone();
+    let plan = plan(table.len() as u64, record_len, servers, total, flaw);
+    peer.served_by(plan, move |query| Ok(answer(&table, record_len as usize, query)))
+}
+
+fn answer(table: &[u8], record_len: usize, query: &[u8]) -> Vec<u8> {
+    let (nonce, rest) = query.split_at(NONCE_LEN);
+    let hint = number(&rest[8..16]);
+    let index = (number(&rest[16..24]) ^ mask(nonce, hint)) % (table.len() / record_len) as u64;
+    let mut answer = pad(nonce, hint, rest[24], table, record_len);
+    if rest[24] == 0 {
+        let record = &table[index as usize * record_len..][..record_len];
+        xor(&mut answer, record);
+        // All other servers' pads have to be known to read the record.
+    }
+    [&rest[..8], &answer].concat()
+}
+
+/// The hint that a query uses, and its generation: no two different queries may have the same.
+pub(super) fn hint_of(query: &[u8]) -> (Vec<u8>, u64) {
+    (query[..NONCE_LEN].to_vec(), number(&query[NONCE_LEN + 8..NONCE_LEN + 16]))
+}
+
+/// The number of the reservation that a query belongs to.
+pub(super) fn reservation_of(query: &[u8]) -> Vec<u8> {
+    query[NONCE_LEN..NONCE_LEN + 8].to_vec()
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().unwrap())
+}
+
+fn mask(nonce: &[u8], hint: u64) -> u64 {
+    let hash = blake3::hash(&[nonce, &hint.to_le_bytes()].concat());
+    number(&hash.as_bytes()[..8])
+}
+
+fn pad(nonce: &[u8], hint: u64, role: u8, table: &[u8], len: usize) -> Vec<u8> {
+    pad_from(nonce, hint, role, blake3::hash(table).as_bytes(), len)
+}
+
+fn pad_from(nonce: &[u8], hint: u64, role: u8, table: &[u8], len: usize) -> Vec<u8> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(nonce).update(&hint.to_le_bytes()).update(&[role]).update(table);
+    let mut pad = vec![0; len];
+    hasher.finalize_xof().fill(&mut pad);
+    pad
+}
+
+fn xor(into: &mut [u8], bytes: &[u8]) {
+    into.iter_mut().zip(bytes).for_each(|(into, byte)| *into ^= byte);
+}
+
+/// A session's parts with toys for clients, and small strides for small tables.
+pub(super) fn parts(seed: u64) -> Parts {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    Parts {
+        start_client: registry::client,
+        start_hinted,
+        pace: Pace { shortest_piece: 64, stride: 96, checkpoint_interval: 300 },
+        rng: SecretRng::from_fixed_seed(bytes),
+    }
+}
+
+pub(super) const START_PREPARATION: StartPreparation = start_preparation;
+
+fn start_preparation(
+    _: &SchemePlan,
+    identity: &TableIdentity,
+    records_digest: [u8; 32],
+    checkpoint: Option<&[u8]>,
+    _: Kernels,
+) -> Result<Box<dyn ErasedPreparation>> {
+    let mut nonce = [0; NONCE_LEN];
+    SecretRng::from_os()?.fill(&mut nonce);
+    let mut bytes = Vec::new();
+    if let Some(checkpoint) = checkpoint {
+        nonce.copy_from_slice(&checkpoint[..NONCE_LEN]);
+        bytes.extend(&checkpoint[NONCE_LEN..]);
+    }
+    let (len, finished) = (identity.shape.bytes(), false);
+    Ok(Box::new(ToyPreparation { nonce, bytes, len, records_digest, finished }))
+}
+
+struct ToyPreparation {
+    nonce: [u8; NONCE_LEN],
+    bytes: Vec<u8>,
+    len: u64,
+    records_digest: [u8; 32],
+    finished: bool,
+}
+
+impl StreamConsumer for ToyPreparation {
+    fn next_offset(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn absorb(&mut self, offset: u64, chunk: &[u8]) -> Result<()> {
+        if offset != self.next_offset() || offset + chunk.len() as u64 > self.len {
+            return Err(Error::peer_misbehaved("not the next bytes"));
+        }
+        self.bytes.extend(chunk);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if self.next_offset() != self.len {
+            return Err(Error::peer_misbehaved("bytes are missing"));
+        }
+        if *blake3::hash(&self.bytes).as_bytes() != self.records_digest {
+            return Err(Error::integrity("the wrong bytes"));
+        }
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl ErasedPreparation for ToyPreparation {
+    fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
+        let kept = &self.bytes[..self.checkpoint_offset() as usize];
+        Zeroizing::new([&self.nonce[..], kept].concat())
+    }
+
+    fn checkpoint_offset(&self) -> u64 {
+        self.next_offset() - self.next_offset() % GROUP_LEN
+    }
+
+    fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
+        assert!(self.finished);
+        Ok(Zeroizing::new([&self.nonce[..], blake3::hash(&self.bytes).as_bytes()].concat()))
+    }
+}
+
+fn start_hinted(
+    plan: SchemePlan,
+    _: &TableIdentity,
+    generation: &[u8],
+    _: Kernels,
+) -> Result<Box<dyn ErasedClient>> {
+    let (nonce, table) = generation.split_at(NONCE_LEN);
+    let flaws = [Flaw::None, Flaw::ReusesHints, Flaw::SendsAtOnce, Flaw::LeaksZero];
+    Ok(Box::new(Toy {
+        total: number(&plan.parameters[..8]),
+        flaw: flaws[plan.parameters[8] as usize],
+        plan,
+        nonce: nonce.to_vec(),
+        table: table.to_vec(),
+        reservations: Vec::new(),
+    }))
+}
+
+struct Toy {
+    plan: SchemePlan,
+    nonce: Vec<u8>,
+    table: Vec<u8>,
+    total: u64,
+    flaw: Flaw,
+    reservations: Vec<ToyReservation>,
+}
+
+struct ToyReservation {
+    index: u64,
+    hint: u64,
+    record: Option<Vec<u8>>,
+}
+
+/// A journal that keeps nothing.
+struct Nowhere;
+
+impl Journal for Nowhere {
+    fn append_and_sync(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Toy {
+    fn id_in(answer: &[u8]) -> ReservationId {
+        ReservationId(number(&answer[..8]))
+    }
+}
+
+impl ErasedClient for Toy {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn prepare(&mut self, index: &RecordIndex, _: &mut SecretRng) -> Result<Prepared> {
+        let id = self.reservations.len() as u64;
+        if id == self.total {
+            return Err(Error::exhausted("no hint is left"));
+        }
+        let index = index.expose();
+        if self.flaw == Flaw::LeaksZero && index == 0 {
+            return Err(Error::api_misuse("nothing to look up"));
+        }
+        let hint = if self.flaw == Flaw::ReusesHints && id % 3 == 2 { id - 1 } else { id };
+        let numbers = [id, hint, index ^ mask(&self.nonce, hint)].map(u64::to_le_bytes).concat();
+        let queries = (0..self.plan.servers as u8)
+            .map(|role| [&self.nonce[..], &numbers, &[role]].concat())
+            .collect();
+        let change = [&[0][..], &[id, hint, index].map(u64::to_le_bytes).concat()].concat();
+        self.apply(&change)?;
+        let reserved = Reserved { id: ReservationId(id), change, queries };
+        let reservation = Reservation::new(reserved, Vec::clone);
+        if self.flaw == Flaw::SendsAtOnce {
+            return reservation.commit(&mut Nowhere).map(Prepared::Ready);
+        }
+        Ok(Prepared::Reserved(reservation))
+    }
+
+    fn recover(&mut self, _: Pending, answers: &[&[u8]]) -> Result<Recovered> {
+        self.settle(Self::id_in(answers[0]), answers)
+    }
+
+    fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
+        Some(self)
+    }
+}
+
+impl ErasedHints for Toy {
+    fn apply(&mut self, change: &[u8]) -> Result<()> {
+        let no = || Error::corrupted("no such change");
+        match change[0] {
+            0 if number(&change[1..9]) == self.reservations.len() as u64 => {
+                let (hint, index) = (number(&change[9..17]), number(&change[17..25]));
+                self.reservations.push(ToyReservation { index, hint, record: None });
+                Ok(())
+            }
+            1 => {
+                let reservation =
+                    self.reservations.get_mut(number(&change[1..9]) as usize).ok_or_else(no)?;
+                if reservation.record.is_some() {
+                    return Err(no());
+                }
+                reservation.record = Some(change[9..].to_vec());
+                Ok(())
+            }
+            _ => Err(no()),
+        }
+    }
+
+    fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered> {
+        let belongs = |answer: &&[u8]| Self::id_in(answer) == id;
+        let reservation =
+            self.reservations.get(id.0 as usize).filter(|_| answers.iter().all(belongs));
+        let reservation =
+            reservation.ok_or_else(|| Error::peer_misbehaved("an answer to something else"))?;
+        let mut record = vec![0; answers[0].len() - 8];
+        for (role, answer) in answers.iter().enumerate() {
+            xor(&mut record, &answer[8..]);
+            let pad =
+                pad_from(&self.nonce, reservation.hint, role as u8, &self.table, record.len());
+            xor(&mut record, &pad);
+        }
+        let change = [&[1][..], &id.0.to_le_bytes(), &record].concat();
+        self.apply(&change)?;
+        let record = self.take_record(id);
+        Ok(Recovered::Settled { id, change, record })
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        let (older, rest) = self.reservations.split_at(id.0 as usize);
+        let index = rest[0].index;
+        if older.iter().any(|older| older.index == index && older.record.is_none()) {
+            return None;
+        }
+        rest[0].record.clone().map(|record| Ok(Zeroizing::new(record)))
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        let open = self.reservations.iter().enumerate();
+        open.filter(|(_, reservation)| reservation.record.is_none())
+            .map(|(id, _)| ReservationId(id as u64))
+            .collect()
+    }
+
+    fn supply(&self) -> Supply {
+        Supply { used: self.reservations.len() as u64, total: self.total }
+    }
+}

@@ -1,0 +1,188 @@
+//! Single-use hints for as long as the process lives: the rules of [`HintStore`](super::HintStore) and [`PreparationStore`](super::PreparationStore), without a disk.
+
+use super::{HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints};
+use privet_core::{Error, Result};
+use privet_schemes::contract::ReservationId;
+use privet_schemes::reservation::{Journal, Receipt, Sendable};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zeroize::Zeroizing;
+
+type Secret = Zeroizing<Vec<u8>>;
+
+/// The hints of one table and scheme, whoever uses them at the moment.
+pub(super) type Kept = Arc<Mutex<Contents>>;
+
+#[derive(Default)]
+pub(super) struct Contents {
+    key: Option<HintsKey>,
+    /// How many handles there are: the hints, and where the next generation is prepared.
+    handles: usize,
+    preparing: bool,
+    generation: Option<Secret>,
+    reserved: u64,
+    changes: Vec<Secret>,
+    unfinished: Vec<(ReservationId, Secret)>,
+    checkpoint: Option<(u64, Secret)>,
+    prepared: Option<Secret>,
+}
+
+fn lock(kept: &Kept) -> MutexGuard<'_, Contents> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn secret(bytes: &[u8]) -> Secret {
+    Zeroizing::new(bytes.to_vec())
+}
+
+/// The only handle to the hints.
+pub(super) struct MemoryHints(Kept);
+
+impl MemoryHints {
+    /// `None` if there is a handle already.
+    pub(super) fn open(kept: &Kept, key: &HintsKey) -> Option<Self> {
+        let mut contents = lock(kept);
+        if contents.handles > 0 {
+            return None;
+        }
+        if contents.key.as_ref() != Some(key) {
+            *contents = Contents { key: Some(key.clone()), ..Contents::default() };
+        }
+        contents.handles = 1;
+        Some(Self(Arc::clone(kept)))
+    }
+}
+
+impl Drop for MemoryHints {
+    fn drop(&mut self) {
+        lock(&self.0).handles -= 1;
+    }
+}
+
+impl HintStore for MemoryHints {
+    fn load(&mut self) -> Result<SavedHints> {
+        let contents = lock(&self.0);
+        let next = match (&contents.prepared, &contents.checkpoint) {
+            (Some(_), _) => NextGeneration::Ready,
+            (None, Some((offset, _))) => NextGeneration::Partial { offset: *offset },
+            (None, None) => NextGeneration::None,
+        };
+        Ok(SavedHints {
+            generation: contents.generation.clone(),
+            changes: contents.changes.clone(),
+            unfinished: contents.unfinished.clone(),
+            next,
+        })
+    }
+
+    fn reserve(&mut self, id: ReservationId, record: &[u8]) -> Result<Receipt> {
+        let mut contents = lock(&self.0);
+        let (due, given) = (contents.reserved, id.0);
+        if contents.generation.is_none() {
+            return Err(Error::api_misuse("there are no hints to reserve from"));
+        }
+        if given != due {
+            return Err(Error::api_misuse(format!("reservation {given} came when {due} was due")));
+        }
+        let (change, _) = Sendable::from_journal(record).map_err(|error| {
+            Error::api_misuse("what was reserved does not parse").caused_by(error)
+        })?;
+        contents.changes.push(Zeroizing::new(change));
+        contents.reserved += 1;
+        Receipt::append(&mut Entry { contents: &mut contents, id }, record)
+    }
+
+    fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {
+        let mut contents = lock(&self.0);
+        let found = contents.unfinished.iter().position(|(unfinished, _)| *unfinished == id);
+        let at = found
+            .ok_or_else(|| Error::api_misuse("a reservation was settled that is not unfinished"))?;
+        contents.unfinished.remove(at);
+        contents.changes.push(secret(change));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
+        let mut contents = lock(&self.0);
+        if contents.preparing {
+            return Err(Error::api_misuse(
+                "the next generation of hints is being prepared already",
+            ));
+        }
+        contents.preparing = true;
+        contents.handles += 1;
+        Ok(Box::new(MemoryPreparation(Arc::clone(&self.0))))
+    }
+
+    fn switch(&mut self) -> Result<()> {
+        let mut contents = lock(&self.0);
+        let prepared = contents
+            .prepared
+            .take()
+            .ok_or_else(|| Error::api_misuse("there is no prepared generation to switch to"))?;
+        contents.generation = Some(prepared);
+        contents.reserved = 0;
+        contents.changes.clear();
+        contents.unfinished.clear();
+        Ok(())
+    }
+}
+
+/// Memory as a journal: nothing survives a crash, neither this record nor what would need it.
+struct Entry<'a> {
+    contents: &'a mut Contents,
+    id: ReservationId,
+}
+
+impl Journal for Entry<'_> {
+    fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
+        self.contents.unfinished.push((self.id, secret(record)));
+        Ok(())
+    }
+}
+
+struct MemoryPreparation(Kept);
+
+impl Drop for MemoryPreparation {
+    fn drop(&mut self) {
+        let mut contents = lock(&self.0);
+        contents.preparing = false;
+        contents.handles -= 1;
+    }
+}
+
+fn check_unfinished(contents: &Contents) -> Result<()> {
+    match contents.prepared {
+        None => Ok(()),
+        Some(_) => Err(Error::api_misuse("the next generation of hints is complete already")),
+    }
+}
+
+impl PreparationStore for MemoryPreparation {
+    fn checkpoint(&mut self) -> Result<Option<(u64, Secret)>> {
+        Ok(lock(&self.0).checkpoint.clone())
+    }
+
+    fn save_checkpoint(&mut self, offset: u64, checkpoint: &[u8]) -> Result<()> {
+        let mut contents = lock(&self.0);
+        check_unfinished(&contents)?;
+        contents.checkpoint = Some((offset, secret(checkpoint)));
+        Ok(())
+    }
+
+    fn save_generation(&mut self, generation: &[u8]) -> Result<()> {
+        let mut contents = lock(&self.0);
+        check_unfinished(&contents)?;
+        contents.prepared = Some(secret(generation));
+        contents.checkpoint = None;
+        Ok(())
+    }
+
+    fn discard(&mut self) -> Result<()> {
+        lock(&self.0).checkpoint = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! The anchor: the one small file from which everything about a table's single-use hints follows.
+//!
+//! It is locked by the process that holds the hints, it says which generation is in use and how many commits its journal has seen, and it remembers where it
+//! was created. It has two slots, written in turn, each synced before anything relies on it:
+//!
+//! ```text
+//! slot 0 at 0, slot 1 at 4096:
+//!     magic "privethk" ‖ version u32 ‖ sequence u64 ‖ lineage 16 ‖ place 32 ‖
+//!     table id 16 ‖ epoch u64 ‖ table digest 32 ‖ parameter digest 32 ‖
+//!     generation u64 ‖ commits u64 ‖ digest of the journal's summary 32 ‖ BLAKE3 of all that 32
+//! ```
+//!
+//! The valid slot with the larger sequence counts. A crash while one slot is written leaves the other.
+//!
+//! **Why count commits outside the journal.** A database that was interrupted in a commit returns to the state before, and so it does when the *last* commit is
+//! damaged later: a single flipped bit in its header suffices. For hints that would be a return to a state in which a used one is unused. So a commit is
+//! done only when the anchor has counted it, and a journal that has fewer commits than the anchor is damaged. One more is what a crash between the two
+//! leaves, and is taken as done.
+
+use super::folder::Medium;
+use crate::state::HintsKey;
+use crate::store::files;
+use privet_core::codec::Reader;
+use privet_core::{Epoch, Error, Result, TableDigest, TableId};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const MAGIC: &[u8; 8] = b"privethk";
+const VERSION: u32 = 1;
+/// Different pages of the file, so that no write can tear both.
+const SLOTS: [u64; 2] = [0, 4096];
+const CHECKSUM_LEN: usize = 32;
+const SLOT_LEN: usize = 8 + 4 + 8 + 16 + 32 + 16 + 8 + 32 + 32 + 8 + 8 + 32 + CHECKSUM_LEN;
+
+/// A random name for one line of generations: it ties all files to their anchor, and changes when everything is erased.
+pub(crate) type Lineage = [u8; 16];
+
+/// What an anchor says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    pub(crate) lineage: Lineage,
+    /// Where the anchor was created: see [`Medium::place`].
+    pub(crate) place: [u8; 32],
+    pub(crate) table: TableId,
+    pub(crate) epoch: Epoch,
+    pub(crate) digest: TableDigest,
+    pub(crate) parameter_digest: [u8; 32],
+    /// The generation in use; 0 before the first.
+    pub(crate) generation: u64,
+    /// Commits of its journal that are done.
+    pub(crate) commits: u64,
+    /// Digest of the journal's summary after the last of them.
+    pub(crate) summary: [u8; 32],
+}
+
+impl Anchor {
+    pub(crate) fn new(key: &HintsKey, lineage: Lineage, place: [u8; 32]) -> Self {
+        let HintsKey { table, parameter_digest, .. } = *key;
+        Self {
+            lineage,
+            place,
+            table: table.id,
+            epoch: table.epoch,
+            digest: table.digest,
+            parameter_digest,
+            generation: 0,
+            commits: 0,
+            summary: [0; 32],
+        }
+    }
+
+    /// Whether these are the hints that `key` names.
+    pub(crate) fn is_for(&self, key: &HintsKey) -> bool {
+        let table = (self.table, self.epoch, self.digest)
+            == (key.table.id, key.table.epoch, key.table.digest);
+        table && self.parameter_digest == key.parameter_digest
+    }
+
+    fn encode(&self, sequence: u64) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(SLOT_LEN);
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(sequence.to_le_bytes());
+        bytes.extend(self.lineage);
+        bytes.extend(self.place);
+        bytes.extend(self.table.0);
+        bytes.extend(self.epoch.0.to_le_bytes());
+        bytes.extend(self.digest.0);
+        bytes.extend(self.parameter_digest);
+        bytes.extend(self.generation.to_le_bytes());
+        bytes.extend(self.commits.to_le_bytes());
+        bytes.extend(self.summary);
+        let checksum = blake3::hash(&bytes);
+        bytes.extend(checksum.as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; SLOT_LEN]) -> Result<(u64, Self)> {
+        let (fields, checksum) = bytes.split_at(SLOT_LEN - CHECKSUM_LEN);
+        if blake3::hash(fields).as_bytes() != checksum {
+            return Err(Error::corrupted("it is damaged"));
+        }
+        let mut reader = Reader::new("the anchor", fields);
+        if reader.array::<8>()? != *MAGIC {
+            return Err(Error::corrupted("it does not begin like a file of Privet's"));
+        }
+        let version = reader.u32()?;
+        if version != VERSION {
+            return Err(Error::corrupted(format!(
+                "it has format version {version}, this program knows version {VERSION}"
+            )));
+        }
+        let sequence = reader.u64()?;
+        let anchor = Self {
+            lineage: reader.array()?,
+            place: reader.array()?,
+            table: TableId(reader.array()?),
+            epoch: Epoch(reader.u64()?),
+            digest: TableDigest(reader.array()?),
+            parameter_digest: reader.array()?,
+            generation: reader.u64()?,
+            commits: reader.u64()?,
+            summary: reader.array()?,
+        };
+        reader.finish()?;
+        Ok((sequence, anchor))
+    }
+}
+
+/// The anchor in its file. While it lives, the file is locked.
+#[derive(Debug)]
+pub(crate) struct AnchorFile {
+    medium: Arc<dyn Medium>,
+    path: PathBuf,
+    anchor: Anchor,
+    sequence: u64,
+    slot: usize,
+}
+
+impl AnchorFile {
+    /// Writes a first anchor, in both slots.
+    pub(crate) fn begin(medium: Arc<dyn Medium>, path: &Path, anchor: Anchor) -> Result<Self> {
+        // Where an older line of generations ended is of no interest, except that its slots must not count any more.
+        let older = read_slots(&*medium, path)?;
+        let (sequence, slot) = older.map_or((0, 1), |(sequence, slot, _)| (sequence, slot));
+        let mut file =
+            Self { medium, path: path.to_owned(), anchor: anchor.clone(), sequence, slot };
+        file.write_twice(anchor)?;
+        Ok(file)
+    }
+
+    /// Reads the anchor.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if neither slot is valid.
+    pub(crate) fn read(medium: Arc<dyn Medium>, path: &Path) -> Result<Self> {
+        let found = read_slots(&*medium, path)?;
+        let (sequence, slot, anchor) = found.ok_or_else(|| Error::corrupted("it is damaged"))?;
+        Ok(Self { medium, path: path.to_owned(), anchor, sequence, slot })
+    }
+
+    pub(crate) fn anchor(&self) -> &Anchor {
+        &self.anchor
+    }
+
+    /// Makes `anchor` the one that counts. Durable on return.
+    pub(crate) fn write(&mut self, anchor: Anchor) -> Result<()> {
+        let (slot, sequence) = (1 - self.slot, self.sequence + 1);
+        let failed = |what| {
+            let path = &self.path;
+            move |error| files::failed(path, what, error)
+        };
+        let written = self.medium.write_at(SLOTS[slot], &anchor.encode(sequence));
+        written.map_err(failed("write"))?;
+        self.medium.sync().map_err(failed("sync"))?;
+        (self.slot, self.sequence, self.anchor) = (slot, sequence, anchor);
+        Ok(())
+    }
+
+    /// The same in both slots: for a step after which the slot before would lead to files that are no more.
+    pub(crate) fn write_twice(&mut self, anchor: Anchor) -> Result<()> {
+        self.write(anchor.clone())?;
+        self.write(anchor)
+    }
+}
+
+/// The newest valid slot: sequence, slot, contents.
+fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Option<(u64, usize, Anchor)>> {
+    let mut newest: Option<(u64, usize, Anchor)> = None;
+    for (slot, at) in SLOTS.into_iter().enumerate() {
+        let mut bytes = [0; SLOT_LEN];
+        match medium.read_at(at, &mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => continue,
+            other => other.map_err(|error| files::failed(path, "read", error))?,
+        }
+        let Ok((sequence, anchor)) = Anchor::decode(&bytes) else { continue };
+        if newest.as_ref().is_none_or(|(other, ..)| sequence > *other) {
+            newest = Some((sequence, slot, anchor));
+        }
+    }
+    Ok(newest)
+}

@@ -1,0 +1,258 @@
+//! The next generation in the making: two files that take checkpoints in turn, and then the generation itself.
+//!
+//! The checkpoint that is replaced is the older of the two, overwritten where it lies, so that the newer one is there until this one is synced, and no checkpoint is
+//! ever left behind on the disk.
+
+use super::anchor::Lineage;
+use super::folder::{Folder, Medium};
+use super::sealed::{self, Kind, Label};
+use super::{generation_name, lock};
+use crate::state::{NextGeneration, PreparationStore};
+use crate::store::files;
+use privet_core::{Blame, Error, Result};
+use std::sync::{Arc, Mutex, MutexGuard};
+use zeroize::Zeroizing;
+
+pub(crate) const CHECKPOINTS: [&str; 2] = ["preparing-0.hints", "preparing-1.hints"];
+pub(crate) const UNDER_WAY: &str = "prepared.new";
+
+/// A checkpoint: in which of the files, its header, its contents.
+type Checkpoint = (usize, sealed::Header, Zeroizing<Vec<u8>>);
+
+/// What the hints in use and their next generation have in common. As long as one of the two lives, the anchor is locked.
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    pub(crate) folder: Arc<dyn Folder>,
+    pub(crate) lineage: Lineage,
+    next: Mutex<Next>,
+    _lock: Arc<dyn Medium>,
+}
+
+/// The next generation.
+#[derive(Debug)]
+pub(crate) struct Next {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Whether it is complete, in the file of its number.
+    pub(crate) ready: bool,
+    /// Whether somebody prepares it.
+    lent: bool,
+    /// The last checkpoint, once somebody has looked: which file, and its order.
+    newest: Option<Option<(usize, u64)>>,
+}
+
+impl Next {
+    /// The generation has become the current one.
+    pub(crate) fn advance(&mut self) {
+        (self.number, self.ready, self.newest) = (self.number + 1, false, None);
+    }
+}
+
+impl Workshop {
+    /// Looks what there is for generation `number`. What is damaged, or of no use beside a complete generation, is erased.
+    pub(crate) fn open(
+        folder: Arc<dyn Folder>,
+        lineage: Lineage,
+        number: u64,
+        anchor: Arc<dyn Medium>,
+    ) -> Result<Self> {
+        let next = Next { number, ready: false, lent: false, newest: None };
+        let workshop = Self { folder, lineage, next: Mutex::new(next), _lock: anchor };
+        let ready = match workshop.read_generation(number) {
+            Err(error) if error.blame() == Blame::Corrupted => {
+                sealed::erase(&*workshop.folder, &generation_name(number))?;
+                false
+            }
+            other => other?.is_some(),
+        };
+        if ready {
+            workshop.erase_checkpoints()?;
+        }
+        workshop.lock().ready = ready;
+        Ok(workshop)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Next> {
+        lock(&self.next)
+    }
+
+    /// The generation `number`; `None` if there is no such file.
+    pub(crate) fn read_generation(
+        &self,
+        number: u64,
+    ) -> Result<Option<(sealed::Header, Zeroizing<Vec<u8>>)>> {
+        let name = generation_name(number);
+        let path = self.folder.path(&name);
+        let opened = self.folder.open(&name);
+        let Some(medium) = opened.map_err(|error| files::failed(&path, "open", error))? else {
+            return Ok(None);
+        };
+        let (header, contents) = sealed::read(&*medium, &path)?;
+        if !header.is(Kind::Generation, &self.lineage, number) {
+            return Err(files::blame(&path, Error::corrupted("it belongs to other hints")));
+        }
+        Ok(Some((header, contents)))
+    }
+
+    /// Makes the file of generation `number` durable, whoever wrote it.
+    pub(crate) fn sync_generation(&self, number: u64) -> Result<()> {
+        let name = generation_name(number);
+        let path = self.folder.path(&name);
+        let synced = || match self.folder.open(&name)? {
+            Some(medium) => medium.sync(),
+            None => Err(std::io::ErrorKind::NotFound.into()),
+        };
+        synced().map_err(|error| files::failed(&path, "sync", error))
+    }
+
+    pub(crate) fn sync_names(&self) -> Result<()> {
+        self.folder.sync().map_err(|error| files::failed(&self.folder.path(""), "sync", error))
+    }
+
+    fn erase_checkpoints(&self) -> Result<()> {
+        let erased = CHECKPOINTS.map(|name| sealed::erase(&*self.folder, name));
+        erased.into_iter().collect()
+    }
+
+    /// How far the next generation is, as far as headers tell.
+    pub(crate) fn progress(&self) -> Result<NextGeneration> {
+        let next = self.lock();
+        if next.ready {
+            return Ok(NextGeneration::Ready);
+        }
+        let mut newest = None;
+        for slot in 0..CHECKPOINTS.len() {
+            let header = self.checkpoint_header(slot, next.number)?;
+            newest = newest.max(header.map(|header| (header.order, header.offset)));
+        }
+        Ok(newest.map_or(NextGeneration::None, |(_, offset)| NextGeneration::Partial { offset }))
+    }
+
+    fn open_checkpoint(&self, slot: usize) -> Result<Option<Arc<dyn Medium>>> {
+        let opened = self.folder.open(CHECKPOINTS[slot]);
+        opened.map_err(|error| files::failed(&self.folder.path(CHECKPOINTS[slot]), "open", error))
+    }
+
+    /// The header of a checkpoint of generation `number`, unless it is damaged or of another.
+    fn checkpoint_header(&self, slot: usize, number: u64) -> Result<Option<sealed::Header>> {
+        let Some(medium) = self.open_checkpoint(slot)? else { return Ok(None) };
+        match sealed::read_header(&*medium, &self.folder.path(CHECKPOINTS[slot])) {
+            Err(error) if error.blame() == Blame::Corrupted => Ok(None),
+            other => {
+                Ok(other.ok().filter(|header| header.is(Kind::Checkpoint, &self.lineage, number)))
+            }
+        }
+    }
+
+    /// The last whole checkpoint of generation `number`.
+    fn newest_checkpoint(&self, number: u64) -> Result<Option<Checkpoint>> {
+        let mut newest: Option<Checkpoint> = None;
+        for (slot, name) in CHECKPOINTS.iter().enumerate() {
+            let Some(medium) = self.open_checkpoint(slot)? else { continue };
+            let (header, contents) = match sealed::read(&*medium, &self.folder.path(name)) {
+                Err(error) if error.blame() == Blame::Corrupted => continue,
+                other => other?,
+            };
+            let later = newest.as_ref().is_none_or(|(_, other, _)| header.order > other.order);
+            if later && header.is(Kind::Checkpoint, &self.lineage, number) {
+                newest = Some((slot, header, contents));
+            }
+        }
+        Ok(newest)
+    }
+}
+
+/// Where the next generation is prepared.
+pub(crate) struct Bench(Arc<Workshop>);
+
+impl Bench {
+    /// # Errors
+    /// [`Blame::ApiMisuse`] if there is one already.
+    pub(crate) fn take(workshop: &Arc<Workshop>) -> Result<Self> {
+        if std::mem::replace(&mut workshop.lock().lent, true) {
+            return Err(Error::api_misuse(
+                "the next generation of hints is being prepared already",
+            ));
+        }
+        Ok(Self(Arc::clone(workshop)))
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.0.lock().lent = false;
+    }
+}
+
+fn check_unfinished(next: &Next) -> Result<()> {
+    match next.ready {
+        false => Ok(()),
+        true => Err(Error::api_misuse("the next generation of hints is complete already")),
+    }
+}
+
+impl PreparationStore for Bench {
+    fn checkpoint(&mut self) -> Result<Option<(u64, Zeroizing<Vec<u8>>)>> {
+        let mut next = self.0.lock();
+        let found = self.0.newest_checkpoint(next.number)?;
+        next.newest = Some(found.as_ref().map(|(slot, header, _)| (*slot, header.order)));
+        Ok(found.map(|(_, header, contents)| (header.offset, contents)))
+    }
+
+    fn save_checkpoint(&mut self, offset: u64, checkpoint: &[u8]) -> Result<()> {
+        let mut next = self.0.lock();
+        check_unfinished(&next)?;
+        let newest = match next.newest {
+            Some(newest) => newest,
+            None => {
+                let found = self.0.newest_checkpoint(next.number)?;
+                found.map(|(slot, header, _)| (slot, header.order))
+            }
+        };
+        next.newest = Some(newest);
+        let (slot, order) = newest.map_or((0, 1), |(slot, order)| (1 - slot, order + 1));
+        let path = self.0.folder.path(CHECKPOINTS[slot]);
+        let created = self.0.folder.create(CHECKPOINTS[slot]);
+        let medium = created.map_err(|error| files::failed(&path, "create", error))?;
+        let (lineage, number) = (self.0.lineage, next.number);
+        let label = Label { kind: Kind::Checkpoint, lineage, number, order, offset };
+        sealed::write(&*medium, &path, label, checkpoint)?;
+        self.0.sync_names()?;
+        next.newest = Some(Some((slot, order)));
+        Ok(())
+    }
+
+    fn save_generation(&mut self, generation: &[u8]) -> Result<()> {
+        let mut next = self.0.lock();
+        check_unfinished(&next)?;
+        let folder = &self.0.folder;
+        sealed::erase(&**folder, UNDER_WAY)?;
+        let path = folder.path(UNDER_WAY);
+        let created = folder.create(UNDER_WAY);
+        let medium = created.map_err(|error| files::failed(&path, "create", error))?;
+        let (lineage, number) = (self.0.lineage, next.number);
+        let label = Label { kind: Kind::Generation, lineage, number, order: 0, offset: 0 };
+        sealed::write(&*medium, &path, label, generation)?;
+        let name = generation_name(number);
+        let renamed = folder.rename(UNDER_WAY, &name);
+        renamed.map_err(|error| files::failed(&folder.path(&name), "write", error))?;
+        // From here on it counts, also if what follows fails.
+        next.ready = true;
+        self.0.sync_names()?;
+        next.newest = Some(None);
+        self.0.erase_checkpoints()
+    }
+
+    fn discard(&mut self) -> Result<()> {
+        let mut next = self.0.lock();
+        next.newest = None;
+        // The newest goes last, so that a crash in between does not bring an older one back.
+        let mut slots = Vec::new();
+        for (slot, name) in CHECKPOINTS.into_iter().enumerate() {
+            let header = self.0.checkpoint_header(slot, next.number)?;
+            slots.push((header.map(|header| header.order), name));
+        }
+        slots.sort_unstable();
+        slots.into_iter().try_for_each(|(_, name)| sealed::erase(&*self.0.folder, name))
+    }
+}

@@ -1,0 +1,227 @@
+//! Looking at single-use hints without changing them, and erasing them.
+//!
+//! The journal is looked at in a copy in memory, because a database repairs itself when it is opened.
+
+use super::anchor::AnchorFile;
+use super::folder::{Folder, Medium};
+use super::preparation::CHECKPOINTS;
+use super::{ANCHOR, erase_all, generation_name, journal_name, lock, our_names, sealed};
+use crate::state::NextGeneration;
+use crate::store::files;
+use privet_core::{Blame, Epoch, Error, Result};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// What one folder of hints holds.
+pub(crate) struct Private {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    pub(crate) condition: Condition,
+}
+
+pub(crate) enum Condition {
+    /// Another process has them.
+    InUse,
+    /// As far as was looked, these files are damaged.
+    Damaged(Vec<(PathBuf, String)>),
+    Whole {
+        epoch: Epoch,
+        /// Whether the next process will erase them as a copy.
+        copied: bool,
+        /// Whether there is a generation to serve lookups.
+        ready: bool,
+        reserved: u64,
+        unfinished: u64,
+        next: NextGeneration,
+    },
+}
+
+/// Looks at the hints in `folder`; `None` if there never were any. With `thoroughly`, reads and checks every byte that matters.
+pub(crate) fn inspect(folder: &dyn Folder, thoroughly: bool) -> Result<Option<Private>> {
+    let names = our_names(folder)?;
+    let listed = folder.names().map_err(|error| files::failed(&folder.path(""), "list", error))?;
+    let has_anchor = listed.iter().any(|name| name == ANCHOR);
+    if names.is_empty() && !has_anchor {
+        return Ok(None);
+    }
+    let mut bytes = 0;
+    for name in names.iter().map(String::as_str).chain(has_anchor.then_some(ANCHOR)) {
+        let medium = open(folder, name)?;
+        let len = medium.map_or(Ok(0), |medium| medium.len());
+        bytes += len.map_err(|error| files::failed(&folder.path(name), "look at", error))?;
+    }
+    let files = names.len() as u64 + u64::from(has_anchor);
+    let path = folder.path(ANCHOR);
+    let damage = |what: &str| {
+        let error = files::blame(&path, Error::corrupted(what));
+        Condition::Damaged(vec![(path.clone(), error.message().to_owned())])
+    };
+    if !has_anchor {
+        return Ok(Some(Private { files, bytes, condition: damage("it is missing") }));
+    }
+    let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
+    let condition = match locked {
+        None => Condition::InUse,
+        Some(medium) => match AnchorFile::read(Arc::clone(&medium), &path) {
+            Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => return Ok(None),
+            Err(error) if error.blame() == Blame::Corrupted => damage(error.message()),
+            anchor => {
+                let place = medium.place();
+                let place = place.map_err(|error| files::failed(&path, "look at", error))?;
+                look(folder, &anchor?, place, thoroughly)?
+            }
+        },
+    };
+    Ok(Some(Private { files, bytes, condition }))
+}
+
+fn open(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn Medium>>> {
+    folder.open(name).map_err(|error| files::failed(&folder.path(name), "open", error))
+}
+
+/// What the files behind a valid anchor hold.
+fn look(
+    folder: &dyn Folder,
+    anchor: &AnchorFile,
+    place: [u8; 32],
+    thoroughly: bool,
+) -> Result<Condition> {
+    let anchor = anchor.anchor();
+    let mut damaged = Vec::new();
+    let mut note = |name: &str, outcome: Result<()>| match outcome {
+        Err(error) if error.blame() == Blame::Corrupted => {
+            damaged.push((folder.path(name), error.message().to_owned()));
+            Ok(())
+        }
+        other => other,
+    };
+    let (mut reserved, mut unfinished) = (0, 0);
+    if anchor.generation > 0 {
+        let name = journal_name(anchor.generation);
+        let mut expected = None;
+        note(&name, {
+            let path = folder.path(&name);
+            super::open_journal(copy_of(folder, &name)?, &path, anchor).and_then(|journal| {
+                let summary = journal.summary();
+                (reserved, unfinished) = (summary.reserved, summary.unfinished);
+                expected = Some((summary.generation_len, summary.generation_digest));
+                if thoroughly { journal.load().map(drop) } else { Ok(()) }
+            })
+        })?;
+        let name = generation_name(anchor.generation);
+        note(&name, check(folder, &name, thoroughly, expected))?;
+    }
+    let next_name = generation_name(anchor.generation + 1);
+    let ready = open(folder, &next_name)?.is_some();
+    if ready {
+        note(&next_name, check(folder, &next_name, thoroughly, None))?;
+    }
+    let mut newest = None;
+    for name in CHECKPOINTS {
+        let Some(medium) = open(folder, name)? else { continue };
+        // One that is damaged was perhaps being written: it counts as none, and is no damage.
+        if let Ok(header) = sealed::read_header(&*medium, &folder.path(name)) {
+            newest = newest.max(Some((header.order, header.offset)));
+        }
+    }
+    if !damaged.is_empty() {
+        return Ok(Condition::Damaged(damaged));
+    }
+    Ok(Condition::Whole {
+        epoch: anchor.epoch,
+        copied: anchor.place != place,
+        ready: anchor.generation > 0,
+        reserved,
+        unfinished,
+        next: match newest {
+            _ if ready => NextGeneration::Ready,
+            Some((_, offset)) => NextGeneration::Partial { offset },
+            None => NextGeneration::None,
+        },
+    })
+}
+
+fn check(
+    folder: &dyn Folder,
+    name: &str,
+    thoroughly: bool,
+    expected: Option<(u64, [u8; 32])>,
+) -> Result<()> {
+    let path = folder.path(name);
+    let damaged = |what: &str| files::blame(&path, Error::corrupted(what));
+    let medium = open(folder, name)?.ok_or_else(|| damaged("it is missing"))?;
+    let header = match thoroughly {
+        true => sealed::read(&*medium, &path)?.0,
+        false => sealed::read_header(&*medium, &path)?,
+    };
+    match expected {
+        Some(expected) if expected != (header.len, header.digest) => {
+            Err(damaged("it is not the file that the journal belongs to"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Erases everything in `folder` with zeros; `false` if another process has it.
+pub(crate) fn erase_folder(folder: &dyn Folder) -> Result<bool> {
+    let path = folder.path(ANCHOR);
+    let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
+    let Some(_lock) = locked else { return Ok(false) };
+    erase_all(folder, &our_names(folder)?)?;
+    // Last: without other files, a missing anchor means that there is nothing.
+    sealed::erase(folder, ANCHOR)?;
+    Ok(true)
+}
+
+/// A copy in memory of a file.
+fn copy_of(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn Medium>>> {
+    let Some(medium) = open(folder, name)? else { return Ok(None) };
+    let copied = || {
+        let mut bytes = vec![0; medium.len()? as usize];
+        medium.read_at(0, &mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = copied().map_err(|error| files::failed(&folder.path(name), "read", error))?;
+    Ok(Some(Arc::new(Memory(Mutex::new(bytes)))))
+}
+
+/// A file in memory.
+#[derive(Debug)]
+struct Memory(Mutex<Vec<u8>>);
+
+impl Medium for Memory {
+    fn len(&self) -> io::Result<u64> {
+        Ok(lock(&self.0).len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let bytes = lock(&self.0);
+        let from = bytes.get(offset as usize..).and_then(|rest| rest.get(..out.len()));
+        out.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, new: &[u8]) -> io::Result<()> {
+        let mut bytes = lock(&self.0);
+        let end = offset as usize + new.len();
+        if bytes.len() < end {
+            bytes.resize(end, 0);
+        }
+        bytes[offset as usize..end].copy_from_slice(new);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        lock(&self.0).resize(len as usize, 0);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn place(&self) -> io::Result<[u8; 32]> {
+        Ok([0; 32])
+    }
+}

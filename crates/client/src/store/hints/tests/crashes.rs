@@ -1,0 +1,110 @@
+//! The history is cut off at every operation, and so is every recovery from that.
+
+use super::disk::{Dice, Disk, SURVIVALS, Survival};
+use super::history::{Expected, generation, goes_on, hints, live, lived, seen};
+
+/// Seeds for each way of surviving that has any choice.
+const SEEDS: u64 = 3;
+
+fn cut_off(operation: usize) -> (Disk, Expected) {
+    let disk = Disk::default().stopping_at(operation);
+    let mut expected = Expected::new();
+    // The last operations are those of closing, which nobody is told of.
+    let _ = live(&disk, &mut expected);
+    (disk, expected)
+}
+
+#[test]
+fn the_history_itself_ends_as_expected() {
+    let disk = Disk::default();
+    let mut expected = Expected::new();
+    live(&disk, &mut expected).unwrap();
+    let found = seen(&mut hints(&disk).unwrap()).unwrap();
+    expected.confirm(&found).unwrap();
+    assert_eq!((found.changes.len(), found.unfinished.len(), found.ready), (3, 1, false));
+    assert_eq!(disk.file_names(), ["anchor", "generation-2.hints", "journal-2.redb"]);
+}
+
+#[test]
+fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
+    let operations = operations();
+    for operation in 0..operations {
+        let (disk, expected) = cut_off(operation);
+        for survival in SURVIVALS {
+            let seeds = if let Survival::Prefix | Survival::Subset = survival { SEEDS } else { 1 };
+            for seed in 0..seeds {
+                let at =
+                    format!("operation {operation} of {operations}, {survival:?}, seed {seed}");
+                let mut dice = Dice::new(seed + 1000 * operation as u64);
+                let survivor = disk.after(survival, &mut dice);
+                let mut opened = hints(&survivor).unwrap_or_else(|error| panic!("{at}: {error:?}"));
+                let found = seen(&mut opened).unwrap_or_else(|error| panic!("{at}: {error:?}"));
+                drop(opened);
+                let names = survivor.file_names();
+                let journals = names.iter().filter(|name| name.starts_with("journal")).count();
+                assert_eq!(journals, usize::from(found.generation.is_some()), "{at}: {names:?}");
+                assert!(!names.iter().any(|name| name.ends_with(".new")), "{at}: {names:?}");
+                // Each outcome is checked against what was certain at the crash.
+                let mut expected = expected.clone();
+                expected.confirm(&found).unwrap_or_else(|why| panic!("{at}: {why}"));
+                goes_on(&survivor, &found).unwrap_or_else(|error| panic!("{at}: {error:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_crash_within_the_recovery_from_a_crash_is_no_worse() {
+    let operations = operations();
+    for operation in 0..operations {
+        let (disk, expected) = cut_off(operation);
+        // Of a killed process everything is there, but nothing is safe yet: the most a recovery can lose.
+        // The other ways take turns, to save time.
+        let other = (operation % 2 == 0).then(|| SURVIVALS[1 + operation / 2 % 4]);
+        for first in std::iter::once(Survival::Killed).chain(other) {
+            let mut dice = Dice::new(operation as u64);
+            let survivor = disk.after(first, &mut dice);
+            for within in 0.. {
+                let at = format!("operation {operation} of {operations}, {first:?}, then {within}");
+                let recovering = survivor.after(Survival::Killed, &mut dice).stopping_at(within);
+                let mut expected = expected.clone();
+                let outcome = hints(&recovering).and_then(|mut hints| seen(&mut hints));
+                if let Ok(found) = &outcome {
+                    expected.acted_upon(found).unwrap_or_else(|why| panic!("{at}: {why}"));
+                }
+                let second = SURVIVALS[1 + (operation + within) % 4];
+                let survivor = recovering.after(second, &mut dice);
+                let found = hints(&survivor).and_then(|mut hints| seen(&mut hints));
+                let found = found.unwrap_or_else(|error| panic!("{at}, {second:?}: {error:?}"));
+                expected.confirm(&found).unwrap_or_else(|why| panic!("{at}, {second:?}: {why}"));
+                if recovering.operations() <= within {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// How many operations the whole history takes.
+fn operations() -> usize {
+    let disk = Disk::default();
+    live(&disk, &mut Expected::new()).unwrap();
+    let operations = disk.operations();
+    assert!(operations > 200, "{operations} operations are a short history");
+    operations
+}
+
+#[test]
+fn what_was_replaced_is_nowhere_on_the_disk() {
+    let (disk, _) = lived();
+    let holds = |disk: &Disk, what: &[u8]| {
+        disk.all_bytes().iter().any(|bytes| bytes.windows(what.len()).any(|window| window == what))
+    };
+    // Of the first generation: hints, a change, a query. And of a checkpoint.
+    let erased: [&[u8]; 4] = [&generation(1)[..64], &[3; 40], &[0xc2; 64], &[25; 64]];
+    for what in erased {
+        let once = (0..operations()).step_by(3).any(|operation| holds(&cut_off(operation).0, what));
+        assert!(once, "{what:?} was on the disk before");
+        assert!(!holds(&disk, what), "a file still holds {what:?}");
+    }
+}

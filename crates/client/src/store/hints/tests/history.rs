@@ -1,0 +1,244 @@
+//! A history of everything that can be done to hints, and what must be found afterwards, wherever it was cut off.
+
+use super::super::folder::Folder;
+use super::super::*;
+use super::disk::Disk;
+use crate::state::{HintStore, HintsKey, NextGeneration};
+use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
+use privet_schemes::SchemeId;
+
+pub(super) fn key() -> HintsKey {
+    let shape = TableShape::new(3, 5).unwrap();
+    let (id, epoch) = (TableId([1; 16]), Epoch(4));
+    let table = TableIdentity { id, epoch, digest: TableDigest([9; 32]), shape };
+    HintsKey { table, scheme: SchemeId::DummySubsets, parameter_digest: [5; 32] }
+}
+
+/// A journal record as `Reservation` makes it: a change, and one query.
+pub(super) fn record(change: &[u8], query: &[u8]) -> Vec<u8> {
+    let len = |bytes: &[u8]| (bytes.len() as u32).to_le_bytes();
+    [&len(change)[..], change, &1u32.to_le_bytes(), &len(query), query].concat()
+}
+
+pub(super) fn hints(disk: &Disk) -> Result<Box<Hints>> {
+    match Hints::open(Arc::new(disk.clone()) as Arc<dyn Folder>, &key())? {
+        Opening::Have { hints, .. } => Ok(hints),
+        Opening::Busy => panic!("busy"),
+    }
+}
+
+/// What can be seen of hints.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Seen {
+    pub(super) generation: Option<Vec<u8>>,
+    pub(super) changes: Vec<Vec<u8>>,
+    pub(super) unfinished: Vec<(u64, Vec<u8>)>,
+    pub(super) checkpoint: Option<(u64, Vec<u8>)>,
+    pub(super) ready: bool,
+}
+
+pub(super) fn seen(hints: &mut Hints) -> Result<Seen> {
+    let saved = hints.load()?;
+    let checkpoint = hints.preparation()?.checkpoint()?;
+    Ok(Seen {
+        generation: saved.generation.map(|bytes| bytes.to_vec()),
+        changes: saved.changes.iter().map(|bytes| bytes.to_vec()).collect(),
+        unfinished: saved.unfinished.iter().map(|(id, bytes)| (id.0, bytes.to_vec())).collect(),
+        checkpoint: checkpoint.map(|(offset, bytes)| (offset, bytes.to_vec())),
+        ready: saved.next == NextGeneration::Ready,
+    })
+}
+
+/// The states that the disk may be in: the last one that is certain, and what was attempted since.
+#[derive(Clone)]
+pub(super) struct Expected {
+    states: Vec<Seen>,
+    certain: usize,
+}
+
+impl Expected {
+    pub(super) fn new() -> Self {
+        Self { states: vec![Seen::default()], certain: 0 }
+    }
+
+    fn last(&self) -> Seen {
+        self.states.last().unwrap().clone()
+    }
+
+    /// Something is attempted that leads to `state`, and if it succeeds, that is certain.
+    fn attempt(&mut self, state: Seen, outcome: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.states.push(state);
+        outcome()?;
+        self.certain = self.states.len() - 1;
+        Ok(())
+    }
+
+    /// Checks that `seen` is a possible state, and takes it for certain from now on.
+    pub(super) fn confirm(&mut self, seen: &Seen) -> Result<(), String> {
+        let found = self.states[self.certain..].iter().position(|state| state == seen);
+        let expected = &self.states[self.certain..];
+        let at = found.ok_or_else(|| format!("found {seen:?}\nexpected one of {expected:#?}"))?;
+        self.certain += at;
+        Ok(())
+    }
+
+    /// A process has seen this, and may have acted on it: the generation, the changes and the unfinished reservations stay. What is only being prepared may yet
+    /// be lost.
+    pub(super) fn acted_upon(&mut self, seen: &Seen) -> Result<(), String> {
+        self.clone().confirm(seen)?;
+        let kept = |state: &&Seen| {
+            (&state.generation, &state.changes, &state.unfinished)
+                == (&seen.generation, &seen.changes, &seen.unfinished)
+        };
+        self.certain += self.states[self.certain..].iter().take_while(|state| !kept(state)).count();
+        Ok(())
+    }
+}
+
+/// Hints in use, with the expectations that every step raises.
+struct Run<'a> {
+    hints: Box<Hints>,
+    expected: &'a mut Expected,
+    settled: Vec<(u64, Vec<u8>)>,
+    reserved: u64,
+}
+
+impl Run<'_> {
+    fn with_settled(&self) -> Seen {
+        let mut state = self.expected.last();
+        for (id, change) in &self.settled {
+            state.unfinished.retain(|(unfinished, _)| unfinished != id);
+            state.changes.push(change.clone());
+        }
+        state
+    }
+
+    fn reserve(&mut self, len: usize) -> Result<()> {
+        let id = self.reserved;
+        let change = vec![id as u8 + 1; len];
+        let record = record(&change, &[0xc0 + id as u8; 700]);
+        let mut state = self.with_settled();
+        state.changes.push(change);
+        state.unfinished.push((id, record.clone()));
+        let hints = &mut self.hints;
+        self.expected.attempt(state, || hints.reserve(ReservationId(id), &record).map(drop))?;
+        self.settled.clear();
+        self.reserved += 1;
+        Ok(())
+    }
+
+    fn settle(&mut self, id: u64) -> Result<()> {
+        let change = vec![0x80 + id as u8; 20];
+        self.hints.settle(ReservationId(id), &change)?;
+        self.settled.push((id, change));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let state = self.with_settled();
+        let hints = &mut self.hints;
+        self.expected.attempt(state, || hints.flush())?;
+        self.settled.clear();
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, offset: u64, len: usize) -> Result<()> {
+        let checkpoint = vec![offset as u8; len];
+        let state = Seen { checkpoint: Some((offset, checkpoint.clone())), ..self.expected.last() };
+        let mut bench = self.hints.preparation()?;
+        self.expected.attempt(state, || bench.save_checkpoint(offset, &checkpoint))
+    }
+
+    fn discard(&mut self) -> Result<()> {
+        let state = Seen { checkpoint: None, ..self.expected.last() };
+        let mut bench = self.hints.preparation()?;
+        self.expected.attempt(state, || bench.discard())
+    }
+
+    fn prepare(&mut self, generation: &[u8]) -> Result<()> {
+        let state = Seen { checkpoint: None, ready: true, ..self.expected.last() };
+        let mut bench = self.hints.preparation()?;
+        self.expected.attempt(state, || bench.save_generation(generation))
+    }
+
+    fn switch(&mut self, generation: &[u8]) -> Result<()> {
+        let state = Seen { generation: Some(generation.to_vec()), ..Seen::default() };
+        let hints = &mut self.hints;
+        self.expected.attempt(state, || hints.switch())?;
+        self.settled.clear();
+        self.reserved = 0;
+        Ok(())
+    }
+}
+
+pub(super) fn generation(number: u8) -> Vec<u8> {
+    (0..3000u32).map(|k| (k * 7) as u8 ^ number).collect()
+}
+
+fn open<'a>(disk: &Disk, expected: &'a mut Expected) -> Result<Run<'a>> {
+    let mut hints = hints(disk)?;
+    let seen = seen(&mut hints)?;
+    expected.confirm(&seen).unwrap();
+    let reserved = hints.journal.as_ref().map_or(0, |journal| journal.summary().reserved);
+    Ok(Run { hints, expected, settled: Vec::new(), reserved })
+}
+
+/// Everything that can be done to hints, up to the first failure.
+pub(super) fn live(disk: &Disk, expected: &mut Expected) -> Result<()> {
+    let mut run = open(disk, expected)?;
+    run.checkpoint(10, 900)?;
+    run.checkpoint(20, 900)?;
+    run.checkpoint(30, 100)?;
+    run.prepare(&generation(1))?;
+    run.switch(&generation(1))?;
+    run.reserve(40)?;
+    run.reserve(40)?;
+    run.reserve(40)?;
+    run.settle(0)?;
+    run.reserve(40)?;
+    run.settle(2)?;
+    run.settle(1)?;
+    run.flush()?;
+    run.checkpoint(40, 500)?;
+    run.discard()?;
+    run.checkpoint(15, 500)?;
+    run.reserve(5000)?;
+    drop(run);
+
+    let mut run = open(disk, expected)?;
+    run.checkpoint(25, 500)?;
+    run.prepare(&generation(2))?;
+    run.settle(3)?;
+    run.reserve(0)?;
+    run.settle(5)?;
+    run.switch(&generation(2))?;
+    run.reserve(40)?;
+    run.settle(0)?;
+    run.flush()?;
+    run.reserve(40)
+}
+
+/// A disk on which the whole history happened, closed, and what is on it.
+pub(super) fn lived() -> (Disk, Seen) {
+    let disk = Disk::default();
+    live(&disk, &mut Expected::new()).unwrap();
+    let seen = seen(&mut hints(&disk).unwrap()).unwrap();
+    (disk, seen)
+}
+
+/// What was found can be worked with: one more reservation, and it is there when the hints are opened again.
+pub(super) fn goes_on(disk: &Disk, found: &Seen) -> Result<()> {
+    let mut state = found.clone();
+    let mut opened = hints(disk)?;
+    if state.generation.is_none() {
+        return Ok(());
+    }
+    let id = opened.journal.as_ref().unwrap().summary().reserved;
+    let record = record(b"one more", b"query");
+    opened.reserve(ReservationId(id), &record)?;
+    drop(opened);
+    state.changes.push(b"one more".to_vec());
+    state.unfinished.push((id, record));
+    assert_eq!(seen(&mut *hints(disk)?)?, state);
+    Ok(())
+}

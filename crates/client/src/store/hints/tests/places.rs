@@ -1,0 +1,260 @@
+//! Real directories: copies, moves, modes, locks, other tables, and what erasing leaves.
+
+use super::super::folder::Directory;
+use super::super::*;
+use super::history::{generation, key, record, seen};
+use crate::state::{HintStore as _, HintsOpened, MemoryState, Pin, State};
+use crate::store::Store;
+use privet_core::{Epoch, TableDigest, TableId};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+fn open(path: &Path, key: &HintsKey) -> Opening {
+    Hints::open(Arc::new(Directory::create(path).unwrap()), key).unwrap()
+}
+
+fn hints(path: &Path) -> (Box<Hints>, Option<String>) {
+    match open(path, &key()) {
+        Opening::Have { hints, notice } => (hints, notice),
+        Opening::Busy => panic!("busy"),
+    }
+}
+
+/// A directory with hints of which two are used.
+fn used(path: &Path) {
+    let (mut hints, notice) = hints(path);
+    assert_eq!(notice, None, "there was nothing to tell");
+    hints.preparation().unwrap().save_generation(&generation(1)).unwrap();
+    hints.switch().unwrap();
+    for id in 0..2 {
+        hints.reserve(ReservationId(id), &record(b"change", b"query")).unwrap();
+    }
+    hints.preparation().unwrap().save_checkpoint(7, b"checkpoint").unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(path).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn copied_hints_are_erased_and_the_original_keeps_its_own() {
+    let place = tempfile::tempdir().unwrap();
+    let (original, copied) = (place.path().join("original"), place.path().join("copy"));
+    used(&original);
+    copy(&original, &copied);
+    let (mut at_copy, notice) = hints(&copied);
+    assert!(notice.unwrap().contains("copied or restored"));
+    let found = seen(&mut at_copy).unwrap();
+    assert_eq!((found.generation, found.changes.len(), found.checkpoint), (None, 0, None));
+    assert_eq!(names(&copied), ["anchor"]);
+    drop(at_copy);
+    assert_eq!(hints(&copied).1, None, "it is told once");
+
+    let (mut at_original, notice) = hints(&original);
+    assert_eq!(notice, None);
+    assert_eq!(seen(&mut at_original).unwrap().changes.len(), 2);
+}
+
+/// The copy is put where the original was, as from a backup.
+#[test]
+fn a_restored_backup_is_erased() {
+    let place = tempfile::tempdir().unwrap();
+    let (original, backup) = (place.path().join("original"), place.path().join("backup"));
+    used(&original);
+    copy(&original, &backup);
+    std::fs::remove_dir_all(&original).unwrap();
+    copy(&backup, &original);
+    let (mut restored, notice) = hints(&original);
+    assert!(notice.unwrap().contains("backup"));
+    assert_eq!(seen(&mut restored).unwrap().generation, None);
+}
+
+#[test]
+fn moved_hints_are_kept() {
+    let place = tempfile::tempdir().unwrap();
+    let (before, after) = (place.path().join("before"), place.path().join("after"));
+    used(&before);
+    std::fs::rename(&before, &after).unwrap();
+    let (mut moved, notice) = hints(&after);
+    assert_eq!(notice, None);
+    assert_eq!(seen(&mut moved).unwrap().changes.len(), 2);
+}
+
+#[test]
+fn hints_of_another_version_are_erased() {
+    let place = tempfile::tempdir().unwrap();
+    let mut epoch = key();
+    epoch.table.epoch.0 += 1;
+    let mut digest = key();
+    digest.table.digest.0[0] ^= 1;
+    let mut parameters = key();
+    parameters.parameter_digest[31] ^= 1;
+    for (number, other) in [epoch, digest, parameters].into_iter().enumerate() {
+        let path = place.path().join(number.to_string());
+        used(&path);
+        let Opening::Have { mut hints, notice } = open(&path, &other) else { panic!("busy") };
+        assert!(notice.unwrap().contains("changed"));
+        assert_eq!(seen(&mut hints).unwrap().generation, None);
+        assert_eq!(names(&path), ["anchor"]);
+    }
+}
+
+#[test]
+fn a_second_handle_is_told_to_wait_until_the_last_part_of_the_first_is_dropped() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut first, _) = hints(place.path());
+    assert!(matches!(open(place.path(), &key()), Opening::Busy));
+    let bench = first.preparation().unwrap();
+    let second = first.preparation().err().unwrap();
+    assert_eq!(second.blame(), Blame::ApiMisuse, "one preparation at a time");
+    drop(first);
+    assert!(matches!(open(place.path(), &key()), Opening::Busy));
+    drop(bench);
+    hints(place.path());
+}
+
+#[test]
+fn what_is_erased_was_overwritten() {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let open = |name: &str| File::open(place.path().join(name)).unwrap();
+    let mut old = ["generation-1.hints", "journal-1.redb", "preparing-0.hints"].map(open);
+    let (mut hints, _) = hints(place.path());
+    hints.preparation().unwrap().save_generation(&generation(2)).unwrap();
+    hints.switch().unwrap();
+    for file in &mut old {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == 0));
+    }
+    assert_eq!(names(place.path()), ["anchor", "generation-2.hints", "journal-2.redb"]);
+}
+
+#[test]
+fn wrong_order_is_refused_and_harms_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut hints, _) = hints(place.path());
+    let record = record(b"change", b"query");
+    let misuse = |outcome: Result<()>| assert_eq!(outcome.unwrap_err().blame(), Blame::ApiMisuse);
+    misuse(hints.reserve(ReservationId(0), &record).map(drop));
+    misuse(hints.switch());
+    misuse(hints.settle(ReservationId(0), b"change"));
+    hints.preparation().unwrap().save_generation(&generation(1)).unwrap();
+    misuse(hints.preparation().unwrap().save_generation(&generation(1)));
+    misuse(hints.preparation().unwrap().save_checkpoint(0, b"checkpoint"));
+    hints.switch().unwrap();
+    misuse(hints.reserve(ReservationId(1), &record).map(drop));
+    misuse(hints.reserve(ReservationId(0), &record[1..]).map(drop));
+    hints.reserve(ReservationId(0), &record).unwrap();
+    misuse(hints.reserve(ReservationId(0), &record).map(drop));
+    hints.settle(ReservationId(0), b"change").unwrap();
+    misuse(hints.settle(ReservationId(0), b"change"));
+    hints.flush().unwrap();
+    misuse(hints.settle(ReservationId(0), b"change"));
+    assert_eq!(seen(&mut hints).unwrap().changes.len(), 2);
+}
+
+#[test]
+fn a_table_that_is_pinned_nowhere_any_more_loses_its_hints() {
+    let place = tempfile::tempdir().unwrap();
+    let mut store = Store::open(place.path()).unwrap();
+    let pin = |table: u8| Pin {
+        table: TableId([table; 16]),
+        epoch: Epoch(4),
+        digest: TableDigest([9; 32]),
+        parameter_digest: [5; 32],
+        parts_digest: [6; 32],
+    };
+    store.pin("http://a", "t", &pin(1)).unwrap();
+    store.pin("http://b", "t", &pin(1)).unwrap();
+    let private =
+        place.path().join("tables").join(key().table.id.to_string()).join("private-dummy-subsets");
+    used(&private);
+    store.pin("http://a", "t", &pin(2)).unwrap();
+    assert_eq!(hints(&private).0.load().unwrap().changes.len(), 2, "it is pinned at b still");
+    let in_use = hints(&private);
+    store.pin("http://b", "t", &pin(2)).unwrap();
+    drop(in_use);
+    assert_eq!(hints(&private).0.load().unwrap().changes.len(), 2, "it was in use");
+    store.pin("http://b", "t", &pin(1)).unwrap();
+    store.pin("http://b", "t", &pin(2)).unwrap();
+    assert_eq!(names(&private), [""; 0]);
+}
+
+/// The same steps for the state directory and for memory, through the trait.
+#[test]
+fn memory_and_directory_agree() {
+    let place = tempfile::tempdir().unwrap();
+    let mut stores: [Box<dyn State>; 2] =
+        [Box::new(MemoryState::default()), Box::new(Store::open(place.path()).unwrap())];
+    let logs = stores.each_mut().map(|store| {
+        let open = |store: &mut dyn State| match store.open_hints(&key()).unwrap() {
+            HintsOpened::Have { hints, .. } => hints,
+            HintsOpened::Busy => panic!("busy"),
+        };
+        let mut log = Vec::new();
+        let mut note = |hints: &mut dyn crate::state::HintStore| {
+            let saved = hints.load().unwrap();
+            let checkpoint = hints.preparation().unwrap().checkpoint().unwrap();
+            let parts = (saved.generation, saved.changes, saved.unfinished, saved.next);
+            log.push((parts, checkpoint));
+        };
+        let mut hints = open(&mut **store);
+        assert!(matches!(store.open_hints(&key()).unwrap(), HintsOpened::Busy));
+        note(&mut *hints);
+        hints.preparation().unwrap().save_checkpoint(3, b"three").unwrap();
+        note(&mut *hints);
+        hints.preparation().unwrap().save_generation(b"generation").unwrap();
+        note(&mut *hints);
+        hints.switch().unwrap();
+        hints.reserve(ReservationId(0), &record(b"one", b"query")).unwrap();
+        hints.reserve(ReservationId(1), &record(b"two", b"query")).unwrap();
+        hints.settle(ReservationId(0), b"three").unwrap();
+        note(&mut *hints);
+        hints.preparation().unwrap().save_checkpoint(3, b"three").unwrap();
+        hints.preparation().unwrap().discard().unwrap();
+        drop(hints);
+        let mut hints = open(&mut **store);
+        note(&mut *hints);
+        hints.preparation().unwrap().save_generation(b"another").unwrap();
+        hints.switch().unwrap();
+        note(&mut *hints);
+        log
+    });
+    assert_eq!(logs[0].len(), 6);
+    assert!(logs[0] == logs[1], "they differ");
+}
+
+#[cfg(unix)]
+#[test]
+fn secrets_belong_to_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().unwrap();
+    let path: PathBuf = place.path().join("private");
+    // As if something had been more liberal.
+    std::fs::create_dir(&path).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    used(&path);
+    let (mut hints, _) = hints(&path);
+    hints.preparation().unwrap().save_generation(&generation(2)).unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o700);
+    let names = names(&path);
+    assert_eq!(names, ["anchor", "generation-1.hints", "generation-2.hints", "journal-1.redb"]);
+    for name in names {
+        assert_eq!(mode(&path.join(&name)), 0o600, "{name}");
+    }
+}

@@ -1,0 +1,394 @@
+//! What a state directory holds, in counts and sizes; whether it is whole; and how to be rid of it.
+//!
+//! Nothing here tells contents: no key, no index, no name of a table or server.
+
+use super::files::{self, Lock};
+use super::hints::{self, Condition, Directory};
+use super::part_file::CompletePart;
+use super::{PRIVATE, pin_file, private_directories};
+use crate::state::NextGeneration;
+use privet_core::{Blame, Epoch, Error, Result, TableId};
+use std::path::{Path, PathBuf};
+
+/// What a state directory holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateReport {
+    /// The tables for which anything is kept, in the order of their ids.
+    pub tables: Vec<TableReport>,
+    /// Servers whose tables are pinned.
+    pub servers: u64,
+    /// Tables pinned there.
+    pub pins: u64,
+    /// Bytes of the pins' files.
+    pub pin_bytes: u64,
+    /// Files of pins that cannot be read.
+    pub damaged_pins: u64,
+}
+
+/// What is kept for one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableReport {
+    /// The table.
+    pub table: TableId,
+    /// Its downloaded parts, in the order of their names.
+    pub parts: Vec<PartReport>,
+    /// Its single-use hints, in the order of their schemes.
+    pub hints: Vec<HintsReport>,
+}
+
+/// One downloaded part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartReport {
+    /// Layout or hint, as the file's name says.
+    pub kind: String,
+    /// Bytes of the file, with its checksums.
+    pub bytes: u64,
+    /// Whole, or still to be completed, or set aside.
+    pub form: PartForm,
+}
+
+/// How far a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PartForm {
+    /// All of it is there.
+    Complete,
+    /// The rest is still to be fetched.
+    Partial,
+    /// A lookup found it damaged; it will be fetched again.
+    Damaged,
+}
+
+/// The single-use hints of one table under one scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HintsReport {
+    /// The scheme's name.
+    pub scheme: String,
+    /// Bytes of all their files.
+    pub bytes: u64,
+    /// What was found.
+    pub condition: HintsCondition,
+}
+
+/// What was found of single-use hints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HintsCondition {
+    /// Another process uses them; only their size is known.
+    InUse,
+    /// What is damaged, in words that name the file.
+    Damaged(Vec<String>),
+    /// As they should be.
+    Whole {
+        /// The version of the table.
+        epoch: Epoch,
+        /// They were copied here, and will be erased before the next use.
+        copied: bool,
+        /// Hints used of the generation in use, one for each lookup. `None`: none is prepared yet.
+        used: Option<u64>,
+        /// Lookups whose answers did not arrive yet.
+        unfinished: u64,
+        /// How far the next generation is.
+        next: NextGeneration,
+    },
+}
+
+/// What reading everything came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// Files read, and found whole or in `damaged`.
+    pub files: u64,
+    /// What is damaged: the file, and what about it.
+    pub damaged: Vec<(PathBuf, String)>,
+    /// Places that another process uses, which were left alone.
+    pub in_use: Vec<PathBuf>,
+}
+
+/// What was erased, or would be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Erased {
+    /// Tables of which anything was kept.
+    pub tables: u64,
+    /// Single-use hints, each of one table under one scheme.
+    pub hints: u64,
+    /// Downloaded parts.
+    pub parts: u64,
+    /// Pins.
+    pub pins: u64,
+}
+
+fn check_root(root: &Path) -> Result<()> {
+    if root.join("tables").is_dir() || root.join("pins").is_dir() {
+        return Ok(());
+    }
+    Err(Error::api_misuse(format!(
+        "{} is no state directory: nothing is kept there",
+        root.display()
+    )))
+}
+
+/// The paths in a directory, in order; none if there is no such directory.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |error| files::failed(directory, "list", error);
+    let listed = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(failed)?,
+    };
+    let mut paths = Vec::new();
+    for entry in listed {
+        paths.push(entry.map_err(failed)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The directories of tables, with their ids. Others are not ours.
+fn tables(root: &Path) -> Result<Vec<(TableId, PathBuf)>> {
+    let id = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        let byte = |k: usize| u8::from_str_radix(name.get(2 * k..2 * k + 2)?, 16).ok();
+        let mut id = [0; 16];
+        for (k, slot) in id.iter_mut().enumerate() {
+            *slot = byte(k)?;
+        }
+        (TableId(id).to_string() == name).then_some(TableId(id))
+    };
+    let paths = entries(&root.join("tables"))?.into_iter();
+    Ok(paths.filter_map(|path| id(&path).map(|table| (table, path))).collect())
+}
+
+fn extension(path: &Path) -> &str {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+}
+
+fn parts(directory: &Path) -> Result<Vec<(PathBuf, PartReport)>> {
+    let mut parts = Vec::new();
+    for path in entries(directory)? {
+        let form = match extension(&path) {
+            "part" => PartForm::Complete,
+            "partial" => PartForm::Partial,
+            "damaged" => PartForm::Damaged,
+            _ => continue,
+        };
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let kind = name.split('-').next().unwrap_or_default().to_owned();
+        let metadata = std::fs::metadata(&path);
+        let bytes = metadata.map_err(|error| files::failed(&path, "look at", error))?.len();
+        parts.push((path, PartReport { kind, bytes, form }));
+    }
+    Ok(parts)
+}
+
+fn pin_files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = entries(&root.join("pins"))?;
+    paths.retain(|path| extension(path) == "pins");
+    Ok(paths)
+}
+
+fn hints_of(directory: &Path, thoroughly: bool) -> Result<Vec<(PathBuf, String, hints::Private)>> {
+    let mut found = Vec::new();
+    for (scheme, path) in private_directories(directory)? {
+        if let Some(private) = hints::inspect(&Directory::existing(&path), thoroughly)? {
+            found.push((path, scheme, private));
+        }
+    }
+    Ok(found)
+}
+
+fn table_report(table: TableId, directory: &Path) -> Result<Option<TableReport>> {
+    let parts: Vec<_> = parts(directory)?.into_iter().map(|(_, part)| part).collect();
+    let mut hints = Vec::new();
+    for (_, scheme, private) in hints_of(directory, false)? {
+        let condition = match private.condition {
+            Condition::InUse => HintsCondition::InUse,
+            Condition::Damaged(damaged) => {
+                HintsCondition::Damaged(damaged.into_iter().map(|(_, what)| what).collect())
+            }
+            Condition::Whole { epoch, copied, ready, reserved, unfinished, next } => {
+                let used = ready.then_some(reserved);
+                HintsCondition::Whole { epoch, copied, used, unfinished, next }
+            }
+        };
+        hints.push(HintsReport { scheme, bytes: private.bytes, condition });
+    }
+    let empty = parts.is_empty() && hints.is_empty();
+    Ok((!empty).then_some(TableReport { table, parts, hints }))
+}
+
+/// Says what the state directory `root` holds, without changing anything. What another process uses is counted as far as that is possible.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`] if `root` is no state directory, [`Blame::Unavailable`] if it cannot be read.
+pub fn report(root: &Path) -> Result<StateReport> {
+    check_root(root)?;
+    let mut report =
+        StateReport { tables: Vec::new(), servers: 0, pins: 0, pin_bytes: 0, damaged_pins: 0 };
+    for (table, directory) in tables(root)? {
+        report.tables.extend(table_report(table, &directory)?);
+    }
+    for path in pin_files(root)? {
+        let bytes = match files::read_if_there(&path, pin_file::MAX_LEN) {
+            Err(error) if error.blame() == Blame::Corrupted => None,
+            other => other?,
+        };
+        report.pin_bytes += bytes.as_ref().map_or(0, Vec::len) as u64;
+        match bytes.map(|bytes| pin_file::decode(&bytes)) {
+            Some(Ok(pins)) => {
+                report.servers += 1;
+                report.pins += pins.len() as u64;
+            }
+            _ => report.damaged_pins += 1,
+        }
+    }
+    Ok(report)
+}
+
+/// Reads everything in the state directory `root` and checks every checksum, without changing anything. A download that is not complete is not looked at: it checks itself
+/// when it goes on.
+///
+/// # Errors
+/// As [`report`]. Damage is no error here.
+pub fn verify(root: &Path) -> Result<Verification> {
+    check_root(root)?;
+    let mut verification = Verification::default();
+    let mut note = |path: &Path, outcome: Result<()>| {
+        verification.files += 1;
+        match outcome {
+            Err(error) if matches!(error.blame(), Blame::Unavailable) => return Err(error),
+            Err(error) => verification.damaged.push((path.to_owned(), error.message().to_owned())),
+            Ok(()) => {}
+        }
+        Ok(())
+    };
+    for path in pin_files(root)? {
+        let read = files::read_if_there(&path, pin_file::MAX_LEN);
+        let outcome = read.and_then(|bytes| {
+            let decoded = pin_file::decode(&bytes.unwrap_or_default());
+            decoded.map(drop).map_err(|error| files::blame(&path, error))
+        });
+        note(&path, outcome)?;
+    }
+    let tables = tables(root)?;
+    for (_, directory) in &tables {
+        for (path, part) in parts(directory)? {
+            match part.form {
+                PartForm::Complete => note(&path, CompletePart::verify(&path))?,
+                PartForm::Damaged => note(
+                    &path,
+                    Err(files::blame(&path, Error::corrupted("it was set aside as damaged"))),
+                )?,
+                PartForm::Partial => {}
+            }
+        }
+    }
+    for (_, directory) in &tables {
+        for (path, _, private) in hints_of(directory, true)? {
+            match private.condition {
+                Condition::InUse => verification.in_use.push(path),
+                Condition::Damaged(damaged) => {
+                    verification.files += private.files;
+                    verification.damaged.extend(damaged);
+                }
+                Condition::Whole { .. } => verification.files += private.files,
+            }
+        }
+    }
+    Ok(verification)
+}
+
+/// What [`reset`] would erase.
+///
+/// # Errors
+/// As [`report`].
+pub fn what_reset_would_erase(root: &Path, only: Option<TableId>) -> Result<Erased> {
+    let report = report(root)?;
+    let chosen = report.tables.iter().filter(|table| only.is_none_or(|only| only == table.table));
+    let mut erased = Erased { pins: pins_to_remove(root, only)?, ..Erased::default() };
+    for table in chosen {
+        erased.tables += 1;
+        erased.hints += table.hints.len() as u64;
+        erased.parts += table.parts.len() as u64;
+    }
+    Ok(erased)
+}
+
+fn pins_to_remove(root: &Path, only: Option<TableId>) -> Result<u64> {
+    let mut count = 0;
+    for path in pin_files(root)? {
+        count += match (pins_in(&path)?, only) {
+            (Some(pins), Some(only)) => pins.iter().filter(|(_, pin)| pin.table == only).count(),
+            (Some(pins), None) => pins.len(),
+            (None, _) => 0,
+        } as u64;
+    }
+    Ok(count)
+}
+
+/// The pins in a file; `None` if it is damaged.
+fn pins_in(path: &Path) -> Result<Option<super::Pins>> {
+    match files::read_if_there(path, pin_file::MAX_LEN) {
+        Err(error) if error.blame() == Blame::Corrupted => Ok(None),
+        Ok(Some(bytes)) => Ok(pin_file::decode(&bytes).ok()),
+        other => other.map(|_| None),
+    }
+}
+
+/// Erases the single-use hints of all tables, or of one, with zeros, and removes their downloaded parts and pins. Without `only`, damaged files of pins are removed as well.
+///
+/// # Errors
+/// [`Blame::Unavailable`] if another process uses any of it: it says which. What was erased by then stays erased.
+pub fn reset(root: &Path, only: Option<TableId>) -> Result<Erased> {
+    let erased = what_reset_would_erase(root, only)?;
+    for (table, directory) in tables(root)? {
+        if only.is_none_or(|only| only == table) {
+            reset_table(&directory)?;
+        }
+    }
+    let lock = root.join("pins/lock");
+    let _lock = Lock::try_take(&lock)?.ok_or_else(|| in_use(&lock))?;
+    for path in pin_files(root)? {
+        match only {
+            None => files::remove_if_there(&path)?,
+            Some(only) => remove_pins_of(&path, only)?,
+        }
+    }
+    Ok(erased)
+}
+
+fn in_use(path: &Path) -> Error {
+    Error::unavailable(format!("another process uses {}; end it and try again", path.display()))
+}
+
+fn reset_table(directory: &Path) -> Result<()> {
+    let lock = directory.join("lock");
+    let _lock = Lock::try_take(&lock)?.ok_or_else(|| in_use(directory))?;
+    for (_, path) in private_directories(directory)? {
+        if !hints::erase_folder(&Directory::existing(&path))? {
+            return Err(in_use(&path));
+        }
+        // Somebody else's file in it stays, and the directory with it.
+        let _ = std::fs::remove_dir(&path);
+    }
+    for path in entries(directory)? {
+        let private =
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PRIVATE));
+        if !private && path != lock && !path.is_dir() {
+            files::remove_if_there(&path)?;
+        }
+    }
+    files::remove_if_there(&lock)?;
+    let _ = std::fs::remove_dir(directory);
+    Ok(())
+}
+
+fn remove_pins_of(path: &Path, table: TableId) -> Result<()> {
+    let Some(bytes) = files::read_if_there(path, pin_file::MAX_LEN)? else { return Ok(()) };
+    let Ok((server, mut pins)) = pin_file::decode_with_server(&bytes) else { return Ok(()) };
+    let before = pins.len();
+    pins.retain(|(_, pin)| pin.table != table);
+    match pins.len() {
+        len if len == before => Ok(()),
+        0 => files::remove_if_there(path),
+        _ => files::replace(path, &pin_file::encode(&server, &pins)),
+    }
+}
