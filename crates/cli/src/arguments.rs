@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Look records up without the server learning which
     Get(Get),
+    /// Show, check or erase what is kept between lookups
+    State(State),
     /// Show the whole thing in one process: a table, lookups under each scheme, and what the server saw
     Demo(Demo),
     /// Measure a scheme on this machine; every record received is compared with the table
@@ -179,6 +181,45 @@ pub(crate) struct Get {
 }
 
 #[derive(Args)]
+pub(crate) struct State {
+    #[command(subcommand)]
+    pub(crate) action: StateAction,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum StateAction {
+    /// Say what is kept, in counts and sizes
+    Show(StateShow),
+    /// Read everything that is kept and check that it is whole; exit code 4 if it is not
+    Verify(StateShow),
+    /// Erase private hints with zeros, and remove downloads and pins
+    Reset(StateReset),
+}
+
+#[derive(Args)]
+pub(crate) struct StateShow {
+    /// The state directory; default: the user's
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct StateReset {
+    /// The state directory; default: the user's
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Erase only what is kept for this table
+    #[arg(long, value_name = "ID", value_parser = parse_table_id)]
+    pub(crate) table: Option<[u8; 16]>,
+    /// Really do it
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct Demo {
     /// Entries in the demonstration's table
     #[arg(long, default_value = "200000", value_parser = parse_number)]
@@ -262,6 +303,13 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         "an IP address and a port are expected, such as 127.0.0.1:7700 or [::]:7700".to_owned()
     })
+}
+
+fn parse_table_id(text: &str) -> Result<[u8; 16], String> {
+    let hexadecimal = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = u128::from_str_radix(text, 16).ok().filter(|_| hexadecimal);
+    let wrong = || "a table's id has 32 hexadecimal digits: see `privet state show`".to_owned();
+    number.map(u128::to_be_bytes).ok_or_else(wrong)
 }
 
 fn parse_arm(text: &str) -> Result<Arm, String> {

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Get(get) => commands::get::run(&get),
+        Command::State(state) => commands::state::run(&state),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Bench(bench) => bench::run(&bench),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),

@@ -92,13 +92,15 @@ use records::Records;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// Starts a client whose hint is downloaded, or that has none.
 type StartClient =
     fn(SchemePlan, &TableIdentity, Arc<dyn HintSource>, Kernels) -> Result<Box<dyn ErasedClient>>;
 
 /// Starts a client with single-use hints.
-type StartHinted = fn(SchemePlan, &TableIdentity, &[u8], Kernels) -> Result<Box<dyn ErasedClient>>;
+type StartHinted =
+    fn(SchemePlan, &TableIdentity, Zeroizing<Vec<u8>>, Kernels) -> Result<Box<dyn ErasedClient>>;
 
 /// What a session is made of that tests replace.
 struct Parts {

@@ -137,10 +137,10 @@ fn streaming(
         preparation.generation()
     })?;
     drop(preparation);
-    let client =
-        timed.run(|| registry::hinted_client(plan.clone(), &identity, &generation, kernels))?;
     let state_bytes = generation.len() as u64;
     let journal = Some(HintJournal::new(plan, &identity, &generation)?);
+    let client =
+        timed.run(|| registry::hinted_client(plan.clone(), &identity, generation, kernels))?;
     Ok(Measured {
         value: ReadyClient { client, journal, state_bytes },
         seconds: timed.0.as_secs_f64(),

@@ -6,3 +6,4 @@ pub(crate) mod doctor;
 pub(crate) mod get;
 pub(crate) mod inspect;
 pub(crate) mod serve;
+pub(crate) mod state;

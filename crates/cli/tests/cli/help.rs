@@ -18,6 +18,7 @@ fn the_command_explains_itself() {
       inspect  Show what a table file holds, and check that it is whole
       serve    Serve tables over the network
       get      Look records up without the server learning which
+      state    Show, check or erase what is kept between lookups
       demo     Show the whole thing in one process: a table, lookups under each scheme, and what the
                server saw
       bench    Measure a scheme on this machine; every record received is compared with the table
@@ -321,4 +322,40 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     For more information, try '--help'.
     "#);
     assert_eq!(place.files(), Vec::<String>::new());
+}
+
+#[test]
+fn state_explains_itself() {
+    let place = Place::new();
+    assert_snapshot!(place.run("state --help"), @r#"
+    [exit 0]
+    [stdout]
+    Show, check or erase what is kept between lookups
+
+    Usage: privet state <COMMAND>
+
+    Commands:
+      show    Say what is kept, in counts and sizes
+      verify  Read everything that is kept and check that it is whole; exit code 4 if it is not
+      reset   Erase private hints with zeros, and remove downloads and pins
+      help    Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help  Print help
+    "#);
+    assert_snapshot!(place.run("state reset --help"), @r#"
+    [exit 0]
+    [stdout]
+    Erase private hints with zeros, and remove downloads and pins
+
+    Usage: privet state reset [OPTIONS] [DIR]
+
+    Arguments:
+      [DIR]  The state directory; default: the user's
+
+    Options:
+          --table <ID>  Erase only what is kept for this table
+          --yes         Really do it
+      -h, --help        Print help
+    "#);
 }

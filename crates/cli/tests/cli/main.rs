@@ -13,3 +13,4 @@ mod inspect;
 mod place;
 mod serve;
 mod served;
+mod state;

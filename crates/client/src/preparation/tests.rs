@@ -83,7 +83,7 @@ fn a_generation_is_prepared_over_several_processes() {
             let generation = hints.load().unwrap().generation.unwrap();
             let plan = table.scheme.plan.clone();
             let kernels = Kernels::detect();
-            registry::hinted_client(plan, &table.identity, &generation, kernels).unwrap();
+            registry::hinted_client(plan, &table.identity, generation, kernels).unwrap();
         }
     }
     assert_eq!(begun_at[0], 0);

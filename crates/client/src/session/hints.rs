@@ -121,7 +121,8 @@ impl Session {
         let table_len = scheme.plan.offline.len();
         if let Some(generation) = generation {
             let (plan, kernels) = (scheme.plan.clone(), self.options.kernels);
-            let mut client = (self.parts.start_hinted)(plan, identity, &generation, kernels)?;
+            let state_len = generation.len() as u64;
+            let mut client = (self.parts.start_hinted)(plan, identity, generation, kernels)?;
             let hints = client.hints().ok_or_else(|| {
                 Error::api_misuse("the scheme was to have single-use hints and has none")
             })?;
@@ -139,7 +140,7 @@ impl Session {
                 });
                 self.hints.resends = Resends::new(resends.collect::<Result<Vec<_>>>()?);
                 let pace = self.parts.pace;
-                let schedule = Schedule::new(table_len, generation.len() as u64, &pace);
+                let schedule = Schedule::new(table_len, state_len, &pace);
                 self.hints.preparing = Some(match next {
                     NextGeneration::None => Preparing::next_generation(schedule, pace, 0),
                     NextGeneration::Partial { offset } => {

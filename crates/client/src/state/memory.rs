@@ -1,4 +1,4 @@
-//! Single-use hints for as long as the process lives: the rules of [`HintStore`](super::HintStore) and [`PreparationStore`](super::PreparationStore), without a disk.
+//! Single-use hints for as long as the process lives: the rules of [`HintStore`] and [`PreparationStore`], without a disk.
 
 use super::{HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints};
 use privet_core::{Error, Result};

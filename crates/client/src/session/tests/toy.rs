@@ -199,7 +199,7 @@ impl ErasedPreparation for ToyPreparation {
 fn start_hinted(
     plan: SchemePlan,
     _: &TableIdentity,
-    generation: &[u8],
+    generation: Zeroizing<Vec<u8>>,
     _: Kernels,
 ) -> Result<Box<dyn ErasedClient>> {
     let (nonce, table) = generation.split_at(NONCE_LEN);
