@@ -123,7 +123,8 @@ pub(crate) struct Serve {
     /// Threads that share each pass over a table; default: all cores
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Collect concurrent queries for at most this long before a pass, in milliseconds
+    /// Collect concurrent queries for at most this long before a pass, in milliseconds; dummy-subsets,
+    /// where a pass saves nothing, never waits
     #[arg(long, value_name = "MS", default_value_t = 2.0, value_parser = parse_milliseconds)]
     pub(crate) batch_window: f64,
     /// Most queries answered in one pass

@@ -62,6 +62,9 @@ pub trait ErasedServer: Send + Sync {
     /// Answers a batch in one pass: one result for each query, in order. A query that does not parse gets an error and does not disturb the others.
     fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>>;
 
+    /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
+    fn shares_passes(&self) -> bool;
+
     /// Memory held beyond the bytes of the table itself, in bytes.
     fn extra_bytes(&self) -> u64;
 
@@ -351,6 +354,10 @@ impl ErasedServer for DummySubsetsHost {
         answer_encoded(&self.server, role, queries)
     }
 
+    fn shares_passes(&self) -> bool {
+        false
+    }
+
     fn extra_bytes(&self) -> u64 {
         self.server.resident_bytes().saturating_sub(self.table_bytes)
     }
@@ -377,6 +384,10 @@ impl ErasedServer for SimplePirHost {
 
     fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
         answer_encoded(&self.server, role, queries)
+    }
+
+    fn shares_passes(&self) -> bool {
+        true
     }
 
     fn extra_bytes(&self) -> u64 {

@@ -5,7 +5,7 @@
 //!
 //! - The first query of a batch waits at most the *window* for others to join. Under light load a query therefore takes a pass and a window; there is nothing
 //!   to gain, and two milliseconds are lost. A window of zero loses nothing and gathers nothing by waiting.
-//! - A batch that is full does not wait.
+//! - A batch that is full does not wait, and neither does one under a scheme whose queries share nothing (`ErasedServer::shares_passes`).
 //! - While a pass runs, queries gather anyway. The window counts from a query's arrival, so those that arrived during a pass longer than the window start the
 //!   next one at once. Under heavy load the window no longer matters: batches are as large as the load makes them.
 //!
@@ -191,14 +191,14 @@ impl Shared {
 
     /// The lane whose batch is due first, and when.
     fn next_due(&self, state: &State) -> Option<(usize, Instant)> {
-        let due = |queue: &VecDeque<Job>| {
+        let due = |lane: usize, queue: &VecDeque<Job>| {
             let full = queue.len() >= self.settings.max_batch;
-            queue
-                .front()
-                .map(|job| if full { job.arrived } else { job.arrived + self.settings.window })
+            let waits = !full && self.lanes[lane].server.shares_passes();
+            let job = queue.front()?;
+            Some(if waits { job.arrived + self.settings.window } else { job.arrived })
         };
-        let dues =
-            state.queues.iter().enumerate().filter_map(|(lane, queue)| Some((lane, due(queue)?)));
+        let queues = state.queues.iter().enumerate();
+        let dues = queues.filter_map(|(lane, queue)| Some((lane, due(lane, queue)?)));
         dues.min_by_key(|(_, due)| *due)
     }
 

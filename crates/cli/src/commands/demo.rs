@@ -237,7 +237,7 @@ fn what_the_server_saw(client: &Client, lookups: &[LookedUp], queries: &[Vec<u8>
     if let Some(parameters) = scheme::dummy_subsets(&table.scheme.plan, &table.identity) {
         let partitions = u64::from(parameters.partitions());
         page.line(format!(
-            "   Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. The record asked for is in one of the two; which one does not show.",
+            "   Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. With its hint the client gets its record from one of the sums; from which, and which record, does not show.",
             display::count(partitions)
         ));
     }

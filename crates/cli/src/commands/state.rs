@@ -81,7 +81,11 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
             page.entry(
                 "  used",
                 used.map_or("none prepared yet".to_owned(), |used| {
-                    format!("{} of the generation in use", display::count(used))
+                    format!(
+                        "by {} {}",
+                        display::count(used),
+                        if used == 1 { "lookup" } else { "lookups" }
+                    )
                 }),
             );
             page.entry("  unfinished lookups", display::count(*unfinished));

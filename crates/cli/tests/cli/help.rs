@@ -136,7 +136,8 @@ fn serve_explains_itself() {
           --insecure               Allow plaintext on an address that is not loopback
           --threads <THREADS>      Threads that share each pass over a table; default: all cores
           --batch-window <MS>      Collect concurrent queries for at most this long before a pass, in
-                                   milliseconds [default: 2]
+                                   milliseconds; dummy-subsets, where a pass saves nothing, never waits
+                                   [default: 2]
           --max-batch <N>          Most queries answered in one pass [default: 16]
           --max-connections <N>    Most connections at once [default: 4096]
           --cache <DIR>            Where precomputed hints are kept between starts; default: the user's

@@ -100,7 +100,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     table [ID]
       private hints          dummy-subsets, 124.81 KiB
         epoch                4
-        used                 3 of the generation in use
+        used                 by 3 lookups
         unfinished lookups   2
         next generation      120.56 KiB of the table streamed
     "#);

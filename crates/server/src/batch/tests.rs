@@ -9,6 +9,7 @@ struct Mirror {
     plan: SchemePlan,
     /// The batches it was given, with their role.
     seen: Mutex<Vec<(u8, Vec<Vec<u8>>)>>,
+    shares_passes: bool,
     /// Where it says that a pass begins, and waits to be let through. Without it, it does neither.
     gate: Option<(mpsc::Sender<()>, Mutex<mpsc::Receiver<()>>)>,
 }
@@ -34,7 +35,10 @@ impl Mirror {
         let (begin, began) = mpsc::channel();
         let (open, opened) = mpsc::channel();
         let gate = gated.then(|| (begin, Mutex::new(opened)));
-        (Arc::new(Self { plan, seen: Mutex::new(Vec::new()), gate }), Gate { began, open })
+        (
+            Arc::new(Self { plan, seen: Mutex::new(Vec::new()), shares_passes: true, gate }),
+            Gate { began, open },
+        )
     }
 
     fn sizes(&self) -> Vec<usize> {
@@ -70,6 +74,10 @@ impl ErasedServer for Mirror {
 
     fn extra_bytes(&self) -> u64 {
         0
+    }
+
+    fn shares_passes(&self) -> bool {
+        self.shares_passes
     }
 
     fn huge_page_bytes(&self) -> Option<u64> {
@@ -133,6 +141,16 @@ fn a_full_batch_does_not_wait() {
     // Waiting for the window would take an hour.
     full.into_iter().for_each(|one| drop(answer(one).unwrap()));
     assert_eq!(mirror.sizes(), [4]);
+}
+
+#[test]
+fn a_query_that_shares_nothing_does_not_wait_for_others() {
+    let (mut mirror, _gate) = Mirror::new(false);
+    Arc::get_mut(&mut mirror).unwrap().shares_passes = false;
+    let window = Duration::from_secs(3600);
+    let batcher = batcher(&mirror, 1, BatchSettings { window, ..NO_WINDOW });
+    // Waiting for the window would take an hour.
+    assert_eq!(answer(ask(&batcher, 0, &[1, 2])).unwrap(), [2, 1]);
 }
 
 #[test]
