@@ -258,7 +258,7 @@ impl Session {
     /// Does what is due for the generation in the making.
     pub(super) fn prepare(&mut self, now: Duration) {
         while let Some(preparing) = &mut self.hints.preparing
-            && let Some(step) = preparing.next()
+            && let Some(step) = preparing.next(now)
         {
             let foreground = preparing.foreground;
             match step {

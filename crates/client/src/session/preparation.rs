@@ -26,6 +26,7 @@
 //! What arrives goes to the worker, who may be slower than the network. So the table is fetched in strides, and a new one only when less than one is left to do.
 
 use privet_schemes::contract::Supply;
+use std::time::Duration;
 
 /// Sizes that a session goes by. Public, and the same for all sessions except in tests.
 #[derive(Clone, Copy, Debug)]
@@ -34,13 +35,20 @@ pub(super) struct Pace {
     pub(super) shortest_piece: u64,
     /// The most that one request asks for.
     pub(super) stride: u64,
-    /// Between two checkpoints of a first generation lie at least this many bytes.
+    /// After so many bytes of a first generation there is a checkpoint, …
     pub(super) checkpoint_interval: u64,
+    /// … and after so long a time: that bounds what a process that is killed loses, and the share of the time that goes into checkpoints.
+    pub(super) checkpoint_every: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { shortest_piece: 1 << 20, stride: 1 << 24, checkpoint_interval: 1 << 26 }
+        Self {
+            shortest_piece: 1 << 20,
+            stride: 1 << 24,
+            checkpoint_interval: 1 << 30,
+            checkpoint_every: Duration::from_secs(5),
+        }
     }
 }
 
@@ -118,8 +126,10 @@ pub(super) struct Preparing {
     received: u64,
     /// The next byte that the worker has not taken.
     absorbed: u64,
-    /// Where the last checkpoint was ordered.
+    /// Where the last checkpoint was ordered, …
     checkpointed: u64,
+    /// … and when: or else when there was first something to keep.
+    checkpointed_at: Option<Duration>,
     /// Checkpoints that were ordered and not saved yet.
     saving: u32,
 }
@@ -147,6 +157,7 @@ impl Preparing {
             received: offset,
             absorbed: offset,
             checkpointed: offset,
+            checkpointed_at: None,
             saving: 0,
         }
     }
@@ -218,24 +229,30 @@ impl Preparing {
     }
 
     /// What to do now, if anything. To be done by the caller, who asks again afterwards.
-    pub(super) fn next(&mut self) -> Option<Step> {
+    pub(super) fn next(&mut self, now: Duration) -> Option<Step> {
         let wanted = self.due.min(self.received.saturating_add(self.granted));
+        let checkpoint_is_due =
+            self.stage == Stage::Streaming && self.checkpoint_is_due(wanted, now);
         match self.stage {
             // All of it may have been streamed by a process that ended before the last step.
             Stage::Idle if wanted > self.received || self.due == self.schedule.table_len => {
                 self.stage = Stage::Beginning;
                 Some(Step::Begin)
             }
-            Stage::Streaming if self.fetching_to.is_some() => None,
             Stage::Streaming if self.received == self.schedule.table_len => {
+                if self.fetching_to.is_some() {
+                    return None;
+                }
                 self.stage = Stage::Finishing;
                 Some(Step::Finish)
             }
-            Stage::Streaming if self.checkpoint_is_due(wanted) => {
+            Stage::Streaming if checkpoint_is_due => {
                 self.checkpointed = self.received;
+                self.checkpointed_at = Some(now);
                 self.saving += 1;
                 Some(Step::Checkpoint)
             }
+            Stage::Streaming if self.fetching_to.is_some() => None,
             Stage::Streaming
                 if wanted > self.received
                     && !self.held
@@ -250,12 +267,19 @@ impl Preparing {
         }
     }
 
-    /// In the background after each piece, because the process may end at any time; otherwise now and then, so that a tenth of the time goes into it at most.
-    fn checkpoint_is_due(&self, wanted: u64) -> bool {
+    /// In the background after each piece, because the process may end at any time; otherwise now and then, so that little of the time goes into it.
+    fn checkpoint_is_due(&mut self, wanted: u64, now: Duration) -> bool {
         let since = self.received.saturating_sub(self.checkpointed);
-        let interval = self.pace.checkpoint_interval.max(self.schedule.table_len / 8);
-        let paused = wanted <= self.received || self.held;
-        since >= interval || (!self.foreground && paused && since > 0)
+        if since == 0 || self.saving > 0 {
+            return false;
+        }
+        let paused = self.fetching_to.is_none() && (wanted <= self.received || self.held);
+        if !self.foreground {
+            return paused;
+        }
+        let began = *self.checkpointed_at.get_or_insert(now);
+        let long_ago = now.saturating_sub(began) >= self.pace.checkpoint_every;
+        long_ago || (self.fetching_to.is_none() && since >= self.pace.checkpoint_interval)
     }
 }
 
@@ -263,7 +287,12 @@ impl Preparing {
 mod tests {
     use super::*;
 
-    const SMALL: Pace = Pace { shortest_piece: 1, stride: 1 << 20, checkpoint_interval: 1 << 20 };
+    const SMALL: Pace = Pace {
+        shortest_piece: 1,
+        stride: 1 << 20,
+        checkpoint_interval: 1 << 20,
+        checkpoint_every: Duration::MAX,
+    };
 
     fn due_at(schedule: Schedule, total: u64) -> Vec<u64> {
         (0..=total).map(|used| schedule.due(Supply { used, total })).collect()
@@ -306,7 +335,7 @@ mod tests {
     /// Everything that is asked for while each fetch and each step succeeds at once.
     fn run(preparing: &mut Preparing) -> Vec<Step> {
         let mut steps = Vec::new();
-        while let Some(step) = preparing.next() {
+        while let Some(step) = preparing.next(Duration::ZERO) {
             steps.push(step);
             match step {
                 Step::Begin => preparing.resumed(preparing.received),
@@ -324,7 +353,12 @@ mod tests {
 
     #[test]
     fn a_generation_is_prepared_by_the_piece() {
-        let pace = Pace { shortest_piece: 10, stride: 4, checkpoint_interval: 1 << 20 };
+        let pace = Pace {
+            shortest_piece: 10,
+            stride: 4,
+            checkpoint_interval: 1 << 20,
+            checkpoint_every: Duration::MAX,
+        };
         let schedule = Schedule::new(25, 0, &pace);
         let mut preparing = Preparing::next_generation(schedule, pace, 0);
         let mut steps = Vec::new();
@@ -353,7 +387,12 @@ mod tests {
 
     #[test]
     fn a_late_start_catches_up_by_two_pieces_a_lookup_until_the_hints_are_used_up() {
-        let pace = Pace { shortest_piece: 10, stride: 100, checkpoint_interval: 1 << 20 };
+        let pace = Pace {
+            shortest_piece: 10,
+            stride: 100,
+            checkpoint_interval: 1 << 20,
+            checkpoint_every: Duration::MAX,
+        };
         let schedule = Schedule::new(100, 0, &pace);
         let mut preparing = Preparing::next_generation(schedule, pace, 30);
         let fetched = |steps: Vec<Step>| -> Vec<(u64, u64)> {
@@ -373,42 +412,81 @@ mod tests {
 
     #[test]
     fn no_more_than_a_stride_waits_for_the_worker_when_another_is_asked_for() {
-        let pace = Pace { shortest_piece: 10, stride: 10, checkpoint_interval: 1 << 20 };
+        let pace = Pace {
+            shortest_piece: 10,
+            stride: 10,
+            checkpoint_interval: 1 << 20,
+            checkpoint_every: Duration::MAX,
+        };
         let mut preparing = Preparing::foreground(100, pace);
-        assert_eq!(preparing.next(), Some(Step::Begin));
-        assert_eq!(preparing.next(), None, "the worker has not said where to go on");
+        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
+        assert_eq!(preparing.next(Duration::ZERO), None, "the worker has not said where to go on");
         preparing.resumed(0);
-        assert_eq!(preparing.next(), Some(Step::Fetch { offset: 0, len: 10 }));
-        assert_eq!(preparing.next(), None, "one fetch at a time");
+        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 0, len: 10 }));
+        assert_eq!(preparing.next(Duration::ZERO), None, "one fetch at a time");
         preparing.received(10);
         preparing.fetched(false);
-        assert_eq!(preparing.next(), None, "a whole stride waits for the worker");
+        assert_eq!(preparing.next(Duration::ZERO), None, "a whole stride waits for the worker");
         preparing.absorbed(1);
-        assert_eq!(preparing.next(), Some(Step::Fetch { offset: 10, len: 10 }));
+        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 10, len: 10 }));
+    }
+
+    #[test]
+    fn a_first_generation_is_saved_every_so_often_even_in_the_midst_of_a_fetch() {
+        let pace = Pace { stride: 100, checkpoint_every: Duration::from_secs(5), ..SMALL };
+        let mut preparing = Preparing::foreground(100, pace);
+        let at = Duration::from_secs;
+        assert_eq!(preparing.next(at(0)), Some(Step::Begin));
+        preparing.resumed(0);
+        assert_eq!(preparing.next(at(1)), Some(Step::Fetch { offset: 0, len: 100 }));
+        assert_eq!(preparing.next(at(9)), None, "there is nothing to save");
+        preparing.received(10);
+        assert_eq!(preparing.next(at(10)), None);
+        assert_eq!(preparing.next(at(14)), None);
+        assert_eq!(preparing.next(at(15)), Some(Step::Checkpoint));
+        preparing.received(10);
+        assert_eq!(preparing.next(at(30)), None, "the last one is still being saved");
+        preparing.saved();
+        assert_eq!(preparing.next(at(31)), Some(Step::Checkpoint));
+        preparing.saved();
+        preparing.received(80);
+        assert_eq!(preparing.next(at(60)), None, "the fetch is not over");
+        preparing.fetched(false);
+        assert_eq!(preparing.next(at(60)), Some(Step::Finish));
     }
 
     #[test]
     fn a_given_up_fetch_waits_for_the_next_lookup_and_keeps_what_came() {
-        let pace = Pace { shortest_piece: 10, stride: 10, checkpoint_interval: 1 << 20 };
+        let pace = Pace {
+            shortest_piece: 10,
+            stride: 10,
+            checkpoint_interval: 1 << 20,
+            checkpoint_every: Duration::MAX,
+        };
         let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 0);
         preparing.lookup_sent(Supply { used: 20, total: 40 });
-        assert_eq!(preparing.next(), Some(Step::Begin));
+        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
         preparing.resumed(0);
-        assert_eq!(preparing.next(), Some(Step::Fetch { offset: 0, len: 10 }));
+        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 0, len: 10 }));
         preparing.received(3);
         preparing.fetched(true);
-        assert_eq!(preparing.next(), Some(Step::Checkpoint));
-        assert_eq!(preparing.next(), None);
+        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Checkpoint));
+        assert_eq!(preparing.next(Duration::ZERO), None);
         preparing.lookup_sent(Supply { used: 21, total: 40 });
-        assert_eq!(preparing.next(), Some(Step::Fetch { offset: 3, len: 10 }));
+        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 3, len: 10 }));
     }
 
     #[test]
     fn a_stream_that_a_process_did_not_live_to_finish_is_finished_by_the_next() {
-        let pace = Pace { shortest_piece: 10, stride: 10, checkpoint_interval: 1 << 20 };
+        let pace = Pace {
+            shortest_piece: 10,
+            stride: 10,
+            checkpoint_interval: 1 << 20,
+            checkpoint_every: Duration::MAX,
+        };
         let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 100);
         preparing.lookup_sent(Supply { used: 20, total: 40 });
-        assert_eq!(preparing.next(), None, "not all of it is due");
+        assert_eq!(preparing.next(Duration::ZERO), None, "not all of it is due");
         preparing.lookup_sent(Supply { used: 30, total: 40 });
         assert_eq!(run(&mut preparing), [Step::Begin, Step::Finish]);
     }

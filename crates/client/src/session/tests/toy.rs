@@ -122,7 +122,12 @@ pub(super) fn parts(seed: u64) -> Parts {
     Parts {
         start_client: registry::client,
         start_hinted,
-        pace: Pace { shortest_piece: 64, stride: 96, checkpoint_interval: 300 },
+        pace: Pace {
+            shortest_piece: 64,
+            stride: 96,
+            checkpoint_interval: 300,
+            checkpoint_every: Duration::from_secs(1),
+        },
         rng: SecretRng::from_fixed_seed(bytes),
     }
 }
