@@ -94,6 +94,8 @@ struct Running {
     prepared: mpsc::UnboundedSender<PreparationEvent>,
     /// Something was handed to the hints' store that is not durable yet.
     unflushed: bool,
+    /// What the last lookups brought may not have been kept.
+    not_kept: bool,
     /// Waiting for nothing to be under way.
     finishing: Vec<oneshot::Sender<Result<()>>>,
 }
@@ -123,6 +125,7 @@ impl Driver {
             worker: None,
             prepared,
             unflushed: false,
+            not_kept: false,
             finishing: Vec::new(),
         };
         loop {
@@ -331,7 +334,9 @@ impl Driver {
             }
             Persist::Completion { id, change } => {
                 running.unflushed = true;
-                hints_of(running)?.settle(id, &change)
+                let settled = hints_of(running).and_then(|hints| hints.settle(id, &change));
+                running.not_kept |= settled.is_err();
+                settled
             }
             Persist::SwitchHints => self.switch_hints(running),
         }

@@ -287,7 +287,7 @@ impl State for Store {
         let path = directory.join(format!("{PRIVATE}{}", key.scheme.name()));
         let folder = Directory::create(&path)
             .map_err(|error| files::failed(&path, "create the directory", error))?;
-        Ok(match Hints::open(Arc::new(folder), key)? {
+        Ok(match Hints::open(Arc::new(folder), key, self.replace_damaged_pins)? {
             Opening::Have { hints, notice } => HintsOpened::Have { hints, notice },
             Opening::Busy => HintsOpened::Busy,
         })

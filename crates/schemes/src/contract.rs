@@ -147,7 +147,7 @@ pub trait HintedClient: SchemeOf + Sized {
     ///
     /// # Errors
     /// If the reservation is not open, or the answers cannot belong to it.
-    fn settle(&self, id: ReservationId, answers: &[AnswerOf<Self>]) -> Result<Vec<u8>>;
+    fn settle(&self, id: ReservationId, answers: &[AnswerOf<Self>]) -> Result<Zeroizing<Vec<u8>>>;
 
     /// The record that a settled reservation was for, once. `None`: it cannot be told yet, because the hint it used waits for the answer of another
     /// reservation, one of [`open`](Self::open).
@@ -227,7 +227,7 @@ pub struct Reserved<Query> {
     /// Its number: the number of reservations made before in this generation.
     pub id: ReservationId,
     /// The state change that takes the chosen hint out of use and puts its successor in its place.
-    pub change: Vec<u8>,
+    pub change: Zeroizing<Vec<u8>>,
     /// One query for each server.
     pub queries: Vec<Query>,
 }

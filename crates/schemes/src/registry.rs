@@ -114,8 +114,8 @@ pub enum Recovered {
     Settled {
         /// The reservation that is settled.
         id: ReservationId,
-        /// The state change.
-        change: Vec<u8>,
+        /// The state change. Secret.
+        change: Zeroizing<Vec<u8>>,
         /// The record. `None`: it waits for the answer of another reservation; ask [`ErasedHints::take_record`] after each that is settled.
         record: Option<Result<Record>>,
     },

@@ -19,6 +19,7 @@ use crate::contract::{ReservationId, Reserved};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use std::any::Any;
+use zeroize::Zeroizing;
 
 /// What a client prepared for one lookup.
 pub enum Prepared {
@@ -71,7 +72,7 @@ impl Sendable {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `record` is not a whole record.
-    pub fn from_journal(record: &[u8]) -> Result<(Vec<u8>, Sendable)> {
+    pub fn from_journal(record: &[u8]) -> Result<(Zeroizing<Vec<u8>>, Sendable)> {
         decode_record(record).map_err(|error| {
             Error::corrupted("the journal holds a record that does not parse").caused_by(error)
         })
@@ -103,7 +104,7 @@ impl Receipt {
 /// A chosen hint and the bytes that will be sent for it, not yet durable, hence not yet sendable.
 pub struct Reservation {
     id: ReservationId,
-    record: Vec<u8>,
+    record: Zeroizing<Vec<u8>>,
     queries: Vec<Vec<u8>>,
 }
 
@@ -149,8 +150,10 @@ impl Reservation {
 }
 
 /// `change length (u32) ‖ change ‖ number of queries (u32) ‖ for each: length (u32) ‖ bytes`
-fn encode_record(change: &[u8], queries: &[Vec<u8>]) -> Vec<u8> {
-    let mut record = Vec::new();
+fn encode_record(change: &[u8], queries: &[Vec<u8>]) -> Zeroizing<Vec<u8>> {
+    // Room for all of it at once: growing would leave copies behind.
+    let len = 8 + change.len() + queries.iter().map(|query| 4 + query.len()).sum::<usize>();
+    let mut record = Zeroizing::new(Vec::with_capacity(len));
     put(&mut record, change);
     record.extend((queries.len() as u32).to_le_bytes());
     queries.iter().for_each(|query| put(&mut record, query));
@@ -162,10 +165,10 @@ fn put(record: &mut Vec<u8>, bytes: &[u8]) {
     record.extend(bytes);
 }
 
-fn decode_record(record: &[u8]) -> Result<(Vec<u8>, Sendable)> {
+fn decode_record(record: &[u8]) -> Result<(Zeroizing<Vec<u8>>, Sendable)> {
     let mut reader = Reader::new("a journal record", record);
     let len = reader.u32()? as usize;
-    let change = reader.bytes(len)?.to_vec();
+    let change = Zeroizing::new(reader.bytes(len)?.to_vec());
     let count = reader.u32()?;
     let mut queries = Vec::new();
     for _ in 0..count {

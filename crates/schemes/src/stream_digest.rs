@@ -7,8 +7,8 @@ use blake3::Hasher;
 use blake3::hazmat::{
     ChainingValue, HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root,
 };
-use privet_core::Result;
 use privet_core::codec::Reader;
+use privet_core::{Error, Result};
 
 /// Bytes of the subtrees that are hashed in one piece.
 const SUBTREE_LEN: usize = 1 << 16;
@@ -83,7 +83,16 @@ impl StreamDigest {
             (0..subtrees.count_ones()).map(|_| reader.array()).collect::<Result<Vec<_>>>()?;
         let len = reader.u32()? as usize;
         let tail = reader.bytes(len)?.to_vec();
-        Ok(Self { subtrees, trees, tail })
+        let digest = Self { subtrees, trees, tail };
+        if len > SUBTREE_LEN || (len == 0 && subtrees > 0) || digest.absorbed().is_none() {
+            return Err(Error::invalid_message("a digest in the making holds what it cannot hold"));
+        }
+        Ok(digest)
+    }
+
+    /// How many bytes were absorbed, if that is a number.
+    pub(crate) fn absorbed(&self) -> Option<u64> {
+        self.subtrees.checked_mul(SUBTREE_LEN as u64)?.checked_add(self.tail.len() as u64)
     }
 }
 

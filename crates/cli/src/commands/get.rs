@@ -34,22 +34,49 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
         describe(&client);
     }
     let mut outcome = Outcome::Done;
+    let mut failures = Failures::default();
     for wanted in wanted.chunks(AT_ONCE) {
         let targets: Vec<Target> = wanted.iter().map(Wanted::target).collect();
         for (wanted, value) in wanted.iter().zip(client.get_many_blocking(&targets)) {
-            let value = value?;
-            if value.is_none() {
-                outcome = Outcome::NotFound;
-            }
-            print(arguments.json, wanted, value.as_ref().map(|value| value.as_slice()))?;
+            let printed = value.and_then(|value| {
+                if value.is_none() {
+                    outcome = Outcome::NotFound;
+                }
+                print(arguments.json, wanted, value.as_ref().map(|value| value.as_slice()))
+            });
+            failures.note(printed);
         }
     }
     // What a client with single-use hints still owes its next generation; the answers are printed, nobody waits for it.
-    client.finish_blocking()?;
+    failures.note(client.finish_blocking());
     if arguments.verbose {
         summarize(&client.stats(), &next);
     }
-    Ok(outcome)
+    failures.into_result().map(|()| outcome)
+}
+
+/// What went wrong, told at the end. The server must not learn whether it pleased the client what came back, so a failure does not end the other lookups.
+#[derive(Default)]
+struct Failures {
+    first: Option<Error>,
+    count: usize,
+}
+
+impl Failures {
+    fn note(&mut self, result: Result<()>) {
+        if let Err(error) = result {
+            self.count += 1;
+            self.first.get_or_insert(error);
+        }
+    }
+
+    fn into_result(self) -> Result<()> {
+        match (self.first, self.count) {
+            (None, _) => Ok(()),
+            (Some(error), 1) => Err(error),
+            (Some(error), count) => Err(error.within(format!("{count} lookups failed; the first"))),
+        }
+    }
 }
 
 fn options(arguments: &Get) -> Result<ClientOptions> {

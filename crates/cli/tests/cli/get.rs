@@ -95,6 +95,30 @@ fn records_are_found_by_number() {
     "#);
 }
 
+/// What comes of one lookup must not show in what is asked after it: all are asked, and what went wrong is told at the end.
+#[test]
+fn a_lookup_that_fails_does_not_end_the_others() {
+    let place = Place::new();
+    place.write("phones.csv", PHONES);
+    place.build("phones.csv --raw-value phone -o phones.privet");
+    let served = Served::start(&place, "phones.privet --no-cache");
+    assert_snapshot!(get(&place, &served, "--index 0 -i 7 -i 2"), @r#"
+    [exit 2]
+    [stdout]
+    555-1
+    5,5
+    [stderr]
+    privet: there is no record with that index: the table has 3 records, numbered from 0
+    "#);
+    assert_snapshot!(get(&place, &served, "--index 7 -i 8 -i 2"), @r#"
+    [exit 2]
+    [stdout]
+    5,5
+    [stderr]
+    privet: 2 lookups failed; the first: there is no record with that index: the table has 3 records, numbered from 0
+    "#);
+}
+
 #[test]
 fn a_table_by_key_has_no_row_numbers() {
     let place = Place::with_phones();

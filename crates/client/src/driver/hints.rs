@@ -124,24 +124,23 @@ impl Driver {
 
     /// Makes durable what can be, when there is nothing else to do, and tells those who wait for that.
     pub(super) fn come_to_rest(&mut self, running: &mut Running) {
-        if running.unflushed && self.session.has_no_lookups() {
-            let flushed = self.flush(running);
-            if let Err(error) = &flushed {
-                let error = Error::new(error.blame(), error.message());
-                self.session.handle_storage_failure(error);
-            }
-            if flushed.is_err() {
-                for reply in mem::take(&mut running.finishing) {
-                    let error = Error::unavailable(
-                        "the state of the last lookups may not have been kept; their queries will be sent again",
-                    );
-                    let _ = reply.send(Err(error));
-                }
-            }
+        if running.unflushed
+            && self.session.has_no_lookups()
+            && let Err(error) = self.flush(running)
+        {
+            running.not_kept = true;
+            self.session.handle_storage_failure(error);
         }
-        if self.session.is_at_rest() {
+        if running.not_kept || self.session.is_at_rest() {
             for reply in mem::take(&mut running.finishing) {
-                let _ = reply.send(Ok(()));
+                let kept = if running.not_kept {
+                    Err(Error::unavailable(
+                        "what the last lookups brought may not have been kept; their queries will be sent again",
+                    ))
+                } else {
+                    Ok(())
+                };
+                let _ = reply.send(kept);
             }
         }
     }

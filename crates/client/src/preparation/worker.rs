@@ -3,6 +3,7 @@
 use super::Preparer;
 use crate::session::{PreparationEvent, Prepare};
 use privet_core::{Error, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -31,8 +32,19 @@ impl Worker {
                 if is_dropped.load(Ordering::Relaxed) {
                     return;
                 }
-                if let Some(event) = preparer.step(step) {
+                // Whoever waits for this thread must hear if it ends.
+                let done = catch_unwind(AssertUnwindSafe(|| preparer.step(step)));
+                let panicked = done.is_err();
+                let ended = || {
+                    PreparationEvent::Failed(Error::unavailable(
+                        "preparing hints failed; this is a bug",
+                    ))
+                };
+                if let Some(event) = done.unwrap_or_else(|_| Some(ended())) {
                     report(event);
+                }
+                if panicked {
+                    return;
                 }
             }
         });

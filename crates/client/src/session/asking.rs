@@ -1,7 +1,7 @@
 //! Lookups: from a target to queries, from answers to a value.
 
 use super::calls::Purpose;
-use super::hints::{Turn, ended_before};
+use super::hints::{Turn, Waiting, ended_before};
 use super::interface::{Event, ExchangeId, LookupId, Output, Persist, Request, Target};
 use super::{Phase, Session, repeat};
 use privet_core::{Error, Result};
@@ -10,6 +10,7 @@ use privet_schemes::registry::Recovered;
 use privet_schemes::reservation::{Lookup, Prepared};
 use privet_wire::{AnswerRequest, AnswerResponse};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// Asking.
 impl Session {
@@ -31,7 +32,10 @@ impl Session {
                 self.switch_between_lookups();
                 return true;
             }
-            Turn::Refuse(error) => Some(error),
+            Turn::Refuse(error) => {
+                self.lookup_refused(now);
+                Some(error)
+            }
         };
         let Some((lookup, target)) = self.lookups.next_waiting() else { return false };
         let (Phase::Ready(client), Some(records)) = (&mut self.phase, &self.records) else {
@@ -46,7 +50,8 @@ impl Session {
         match prepared {
             Ok(Prepared::Ready(prepared)) => self.ask(lookup, prepared, now),
             Ok(Prepared::Reserved(reservation)) => {
-                let (id, record) = (reservation.id(), reservation.record().to_vec());
+                let (id, record) =
+                    (reservation.id(), Zeroizing::new(reservation.record().to_vec()));
                 self.hints.reserved(lookup, id);
                 self.lookups.commits(lookup, reservation);
                 self.outputs.push_back(Output::Persist(Persist::Journal { lookup, id, record }));
@@ -146,10 +151,7 @@ impl Session {
             Ok(Recovered::Record(record)) => self.tell(lookup, &target, Ok(record)),
             Ok(Recovered::Settled { id, change, record }) => {
                 self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
-                match record {
-                    Some(record) => self.tell(lookup, &target, record),
-                    None => self.hints.wait_for_older(id, lookup, target),
-                }
+                self.hints.wait_for_older(id, Waiting { lookup, target, record });
             }
             Err(error) => self.tell(lookup, &target, Err(error)),
         }
@@ -167,18 +169,15 @@ impl Session {
         }
     }
 
-    /// Tells the records of lookups that waited for an older reservation's answer: those that can be told now, and that those cannot whose time is over.
+    /// Tells the records of settled reservations, in the order in which they were made: none before all older ones are answered or given up. Some could be told
+    /// sooner, those that do not depend on an older one's answer; but then a server that holds an answer back could see, from a user who acts on what comes, which depend
+    /// on it.
     pub(super) fn tell_waiting(&mut self) {
-        for id in self.hints.waiting() {
+        while let Some(id) = self.hints.next_to_tell() {
             let Some(hints) = self.hinted() else { return };
-            let record = hints.take_record(id);
-            let hopeless = self.hints.oldest_under_way().is_none_or(|oldest| oldest > id);
-            let record = match record {
-                Some(record) => record,
-                None if hopeless => Err(unanswered_before()),
-                None => continue,
-            };
-            if let Some((lookup, target)) = self.hints.waits_no_more(id) {
+            let resolved = hints.take_record(id);
+            if let Some(Waiting { lookup, target, record }) = self.hints.waits_no_more(id) {
+                let record = record.or(resolved).unwrap_or_else(|| Err(unanswered_before()));
                 self.tell(lookup, &target, record);
             }
         }
@@ -206,6 +205,6 @@ impl Session {
 /// What becomes of a lookup that waits for an older reservation's answer when that will not come in this session.
 fn unanswered_before() -> Error {
     Error::unavailable(
-        "an earlier query was not answered, and this lookup's record depends on its answer; look it up again once the server answers",
+        "the server did not answer an earlier query, and what this one was to bring cannot be told without that answer",
     )
 }

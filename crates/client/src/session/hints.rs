@@ -9,7 +9,7 @@ use super::resends::Resends;
 use super::{Phase, Session, repeat};
 use crate::state::{HintsKey, NextGeneration, SavedHints};
 use privet_core::{Blame, Error, Result};
-use privet_schemes::contract::{ReservationId, Supply};
+use privet_schemes::contract::{Record, ReservationId, Supply};
 use privet_schemes::registry::{ErasedClient, ErasedHints};
 use privet_schemes::reservation::Sendable;
 use privet_wire::{FetchChunk, PartKind};
@@ -30,8 +30,16 @@ pub(super) struct Hints {
     preparing: Option<Preparing>,
     /// Reservations of lookups from their journal record to the reading of their answers.
     under_way: BTreeMap<LookupId, ReservationId>,
-    /// Lookups whose reservation is settled, but whose record depends on the answer to an older one.
-    waiting: BTreeMap<ReservationId, (LookupId, Target)>,
+    /// Lookups whose reservation is settled, and whose turn to be told has not come.
+    waiting: BTreeMap<ReservationId, Waiting>,
+}
+
+/// A lookup whose reservation is settled.
+pub(super) struct Waiting {
+    pub(super) lookup: LookupId,
+    pub(super) target: Target,
+    /// Its record, unless that depends on the answer to an older reservation.
+    pub(super) record: Option<Result<Record>>,
 }
 
 /// What is to become of the next lookup.
@@ -52,21 +60,23 @@ impl Hints {
         self.under_way.remove(&lookup)
     }
 
-    pub(super) fn wait_for_older(&mut self, id: ReservationId, lookup: LookupId, target: Target) {
-        self.waiting.insert(id, (lookup, target));
+    pub(super) fn wait_for_older(&mut self, id: ReservationId, waiting: Waiting) {
+        self.waiting.insert(id, waiting);
     }
 
-    /// The lookups that wait for an older reservation's answer, oldest first.
-    pub(super) fn waiting(&self) -> Vec<ReservationId> {
-        self.waiting.keys().copied().collect()
+    /// The oldest settled reservation, if no older one may still be answered.
+    pub(super) fn next_to_tell(&self) -> Option<ReservationId> {
+        let (oldest, _) = self.waiting.first_key_value()?;
+        let its_turn = self.oldest_under_way().is_none_or(|under_way| under_way > *oldest);
+        its_turn.then_some(*oldest)
     }
 
-    pub(super) fn waits_no_more(&mut self, id: ReservationId) -> Option<(LookupId, Target)> {
+    pub(super) fn waits_no_more(&mut self, id: ReservationId) -> Option<Waiting> {
         self.waiting.remove(&id)
     }
 
     /// The oldest reservation that may still be answered in this session. What an even older one would have to bring will not come.
-    pub(super) fn oldest_under_way(&self) -> Option<ReservationId> {
+    fn oldest_under_way(&self) -> Option<ReservationId> {
         self.under_way.values().copied().chain(self.resends.oldest()).min()
     }
 
@@ -74,7 +84,7 @@ impl Hints {
     pub(super) fn drop_all(&mut self) -> Vec<LookupId> {
         let waiting = std::mem::take(&mut self.waiting);
         *self = Self::default();
-        waiting.into_values().map(|(lookup, _)| lookup).collect()
+        waiting.into_values().map(|waiting| waiting.lookup).collect()
     }
 
     pub(super) fn is_at_rest(&self) -> bool {
@@ -241,6 +251,15 @@ impl Session {
             )));
         }
         Turn::Go
+    }
+
+    /// A lookup was refused. If that was for want of hints, whatever kept the next ones from being ready is tried again.
+    pub(super) fn lookup_refused(&mut self, now: Duration) {
+        let used_up = self.hinted().is_some_and(|hints| hints.supply().left() == 0);
+        if let Some(preparing) = self.hints.preparing.as_mut().filter(|_| used_up) {
+            preparing.lookup_refused();
+            self.prepare(now);
+        }
     }
 
     /// A lookup's queries are on their way: now is the time for the share of the next generation that comes with them.

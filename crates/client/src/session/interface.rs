@@ -188,7 +188,6 @@ pub enum Output {
 }
 
 /// What has to be kept.
-#[derive(Debug)]
 pub enum Persist {
     /// What was seen at a server. Kept before anything that depends on it.
     Pin {
@@ -219,7 +218,7 @@ pub enum Persist {
         /// Which reservation it is.
         id: ReservationId,
         /// The record, for [`HintStore::reserve`](crate::state::HintStore::reserve).
-        record: Vec<u8>,
+        record: Zeroizing<Vec<u8>>,
     },
     /// The state change that settles a reservation whose journal record was written before, in this session or an earlier one. Nothing waits for it; until
     /// it is durable, a restart finds the reservation unfinished.
@@ -227,7 +226,7 @@ pub enum Persist {
         /// Which reservation.
         id: ReservationId,
         /// The change, for [`HintStore::settle`](crate::state::HintStore::settle).
-        change: Vec<u8>,
+        change: Zeroizing<Vec<u8>>,
     },
     /// The generation in use is used up, the next one is prepared, and nothing is under way: replace the one by the other, and say what is kept now, with
     /// [`Session::handle_hints`](super::Session::handle_hints).
@@ -276,6 +275,21 @@ pub enum PreparationEvent {
     Complete,
     /// It cannot be prepared. No more steps will be done.
     Failed(Error),
+}
+
+// What is kept may be secret: it prints without its content.
+impl std::fmt::Debug for Persist {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Persist::Pin { .. } => "Pin(..)",
+            Persist::Append { .. } => "Append(..)",
+            Persist::Complete(_) => "Complete(..)",
+            Persist::Discard(_) => "Discard(..)",
+            Persist::Journal { .. } => "Journal(..)",
+            Persist::Completion { .. } => "Completion(..)",
+            Persist::SwitchHints => "SwitchHints",
+        })
+    }
 }
 
 /// The table that a session looks things up in, and how.

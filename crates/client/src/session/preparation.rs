@@ -103,7 +103,7 @@ enum Stage {
     /// Everything was handed over.
     Finishing,
     Complete,
-    /// Not in this session.
+    /// The worker failed. Not before more is due.
     Broken,
 }
 
@@ -184,10 +184,30 @@ impl Preparing {
 
     /// A lookup was sent, after which the supply is this.
     pub(super) fn lookup_sent(&mut self, supply: Supply) {
-        self.due = self.schedule.due(supply).max(self.due);
+        let due = self.schedule.due(supply).max(self.due);
+        if due > self.due || supply.left() == 0 {
+            self.try_again();
+        }
+        self.due = due;
         self.granted =
             if supply.left() == 0 { u64::MAX } else { self.schedule.piece.saturating_mul(2) };
         self.held = false;
+    }
+
+    /// A lookup was refused because the hints are used up: what failed is tried again.
+    pub(super) fn lookup_refused(&mut self) {
+        self.try_again();
+        self.granted = u64::MAX;
+        self.held = false;
+    }
+
+    /// After a failure of the worker's (a full disk, say), begins with a new one, from the last checkpoint.
+    fn try_again(&mut self) {
+        if self.stage == Stage::Broken {
+            self.stage = Stage::Idle;
+            (self.received, self.absorbed, self.saving) = (0, 0, 0);
+            self.checkpointed_at = None;
+        }
     }
 
     /// The worker began, and wants the bytes from `offset`.
@@ -453,6 +473,32 @@ mod tests {
         assert_eq!(preparing.next(at(60)), None, "the fetch is not over");
         preparing.fetched(false);
         assert_eq!(preparing.next(at(60)), Some(Step::Finish));
+    }
+
+    #[test]
+    fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up() {
+        let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &SMALL), SMALL, 0);
+        let lookup = |used| Supply { used, total: 400 };
+        let began = |preparing: &mut Preparing| preparing.next(Duration::ZERO) == Some(Step::Begin);
+        preparing.lookup_sent(lookup(100));
+        assert!(began(&mut preparing));
+        preparing.ended(false);
+        preparing.lookup_sent(lookup(101));
+        assert!(!began(&mut preparing), "nothing more is due");
+        preparing.lookup_sent(lookup(110));
+        assert!(began(&mut preparing));
+        preparing.ended(false);
+        preparing.lookup_sent(lookup(399));
+        assert!(began(&mut preparing));
+        preparing.ended(false);
+        preparing.lookup_refused();
+        assert!(began(&mut preparing));
+        preparing.resumed(40);
+        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 40, len: 60 }));
+        preparing.fetched(true);
+        assert_eq!(preparing.next(Duration::ZERO), None, "given up");
+        preparing.lookup_refused();
+        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 40, len: 60 }));
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl HintStore for MemoryHints {
         let (change, _) = Sendable::from_journal(record).map_err(|error| {
             Error::api_misuse("what was reserved does not parse").caused_by(error)
         })?;
-        contents.changes.push(Zeroizing::new(change));
+        contents.changes.push(change);
         contents.reserved += 1;
         Receipt::append(&mut Entry { contents: &mut contents, id }, record)
     }

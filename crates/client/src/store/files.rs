@@ -35,7 +35,19 @@ pub(crate) fn create_directory(path: &Path) -> Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(|error| failed(path, "create the directory", error))
+    if path.is_dir() {
+        return Ok(());
+    }
+    builder.create(path).map_err(|error| failed(path, "create the directory", error))?;
+    // What will be kept in it is durable only once its name is, and the names above it, which may be new as well.
+    #[cfg(unix)]
+    for parent in path.ancestors().skip(1).take(3).filter(|parent| !parent.as_os_str().is_empty()) {
+        // A directory that may be entered but not read cannot be synced; it was there before.
+        if let Ok(parent) = File::open(parent) {
+            let _ = parent.sync_all();
+        }
+    }
+    Ok(())
 }
 
 fn options() -> OpenOptions {

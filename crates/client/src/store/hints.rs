@@ -118,8 +118,13 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// Opens the hints that `key` names in `folder`. Hints of another key, and copies, are erased.
-    pub(crate) fn open(folder: Arc<dyn Folder>, key: &HintsKey) -> Result<Opening> {
+    /// Opens the hints that `key` names in `folder`. Copies are erased, and so are hints of another key if `replace_others`; otherwise they are kept and refused, because a
+    /// table's id is public and any server can announce it.
+    pub(crate) fn open(
+        folder: Arc<dyn Folder>,
+        key: &HintsKey,
+        replace_others: bool,
+    ) -> Result<Opening> {
         let path = folder.path(ANCHOR);
         let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
         let Some(medium) = locked else { return Ok(Opening::Busy) };
@@ -133,7 +138,13 @@ impl Hints {
             // Nothing is written before the anchor, so without other files there was never anything.
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => (None, None),
             Err(error) => return Err(advised(files::blame(&path, error))),
-            Ok(file) if file.anchor().place != place => (None, notice_of_copy(&path, &names)),
+            Ok(file) if !file.is_original()? => (None, notice_of_copy(&path, &names)),
+            Ok(file) if !file.anchor().is_for(key) && !replace_others && !names.is_empty() => {
+                return Err(Error::integrity(format!(
+                    "the hints in {} are for another version of the table than this server shows; nothing was asked, and they were kept. If you believe this server, accept its table (--accept-new-table): that erases them",
+                    folder.path("").display()
+                )));
+            }
             Ok(file) if !file.anchor().is_for(key) => (None, notice_of_change(&names)),
             Ok(file) => (Some(file), None),
         };
@@ -337,7 +348,6 @@ impl HintStore for Hints {
         let (change, _) = Sendable::from_journal(record).map_err(|error| {
             Error::api_misuse("what was reserved does not parse").caused_by(error)
         })?;
-        let change = Zeroizing::new(change);
         self.writing(|hints| Receipt::append(&mut Entry { hints, id, change: &change }, record))
     }
 

@@ -36,24 +36,29 @@ const ANSWER: u8 = 2;
 
 impl Change {
     /// `1 ‖ id (u64) ‖ hint (u32, all ones: none) ‖ pair (u32) ‖ index (u64) ‖ real half (u8)` or `2 ‖ id (u64) ‖ sum`
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let room = match self {
+            Change::Exchange(_) => 26,
+            Change::Answer { sum, .. } => 9 + sum.len(),
+        };
+        // Room for all of it at once: growing would leave copies behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(room));
         match self {
             Change::Exchange(Exchange { id, hint, pair, index, real_half }) => {
-                let mut bytes = vec![EXCHANGE];
+                bytes.push(EXCHANGE);
                 bytes.extend(id.to_le_bytes());
                 bytes.extend(hint.unwrap_or(u32::MAX).to_le_bytes());
                 bytes.extend(pair.to_le_bytes());
                 bytes.extend(index.to_le_bytes());
                 bytes.push(u8::from(*real_half));
-                bytes
             }
             Change::Answer { id, sum } => {
-                let mut bytes = vec![ANSWER];
+                bytes.push(ANSWER);
                 bytes.extend(id.to_le_bytes());
                 bytes.extend_from_slice(sum);
-                bytes
             }
         }
+        bytes
     }
 
     pub(crate) fn decode(bytes: &[u8], record_len: usize) -> Result<Self> {

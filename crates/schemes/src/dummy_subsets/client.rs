@@ -9,6 +9,9 @@
 //! record, those are independent samples of the hints that do, and stay so when one is exchanged for a fresh one; the others are untouched. (The paper takes
 //! the first that contains the record and puts the new one exactly in its place; with a uniform choice the place is of no consequence.)
 //!
+//! All this is for indices that do not depend on what the server did before. Whether a *record* can be told may depend on hints whose answers were withheld: see
+//! `SECURITY.md`.
+//!
 //! The exchange is complete with the reservation. What the answer brings is the *parity* of the new hint, its value, not its choice. So hints whose value is
 //! still unknown, because a query is under way or its answer never came, take part in the choice like all others, and the record
 //! looked up through one of them is known once both answers are there. Leaving such hints out would make a client that waits for an answer behave differently
@@ -38,8 +41,8 @@ pub struct DummySubsetsClient {
     live: Vec<u64>,
     /// For each pair that is no longer in reserve: the record that its hint contains beside its half, …
     extras: Zeroizing<Vec<u64>>,
-    /// … the lowest bits of that, to search in, …
-    extras_low: Zeroizing<Vec<u32>>,
+    /// … 32 bits of that, to search in (see [`fingerprint`](Self::fingerprint)), …
+    fingerprints: Zeroizing<Vec<u32>>,
     /// … and whether its half is the one of the partitions *not* below the cutoff.
     above: Vec<bool>,
     /// Valid pairs, used or not: the queries that this generation serves.
@@ -68,6 +71,19 @@ impl DummySubsetsClient {
         Secret::new(self.generation.key())
     }
 
+    /// 32 bits of a record's index: all of it in tables of up to 2^32 records. In larger ones the upper bits are folded in under the secret key, so that no choice of
+    /// records makes fingerprints collide more often than chance does.
+    fn fingerprint(&self, index: u64) -> u32 {
+        let key = self.key();
+        let salt = u32::from_le_bytes([
+            key.expose()[0],
+            key.expose()[1],
+            key.expose()[2],
+            key.expose()[3],
+        ]) | 1;
+        index as u32 ^ ((index >> 32) as u32).wrapping_mul(salt)
+    }
+
     fn singles(&self) -> u32 {
         self.parameters.singles()
     }
@@ -91,7 +107,7 @@ impl DummySubsetsClient {
     /// The record that a hint contains beside those its cutoff selects, and whether it selects those not below the cutoff.
     pub(super) fn successor(&self, hint: u32) -> Option<(u64, bool)> {
         let pair = hint.checked_sub(self.singles())? as usize;
-        Some((self.extras[pair], self.above[pair]))
+        Some((*self.extras.get(pair)?, *self.above.get(pair)?))
     }
 
     /// Where the parity of a hint lies.
@@ -118,9 +134,10 @@ impl DummySubsetsClient {
         let records = self.parameters.partition_records();
         self.kernels.subset_offset_matches(key, partition, offset, records, &mut offset_marks);
         let mut extra_marks = Zeroizing::new(vec![0; words]);
+        let fingerprint = self.fingerprint(index);
         self.kernels.subset_equal_words(
-            &self.extras_low,
-            index as u32,
+            &self.fingerprints,
+            fingerprint,
             &mut extra_marks[singles / 64..],
         );
         let mut marks = Zeroizing::new(vec![0; words]);
@@ -142,7 +159,7 @@ impl DummySubsetsClient {
             taken & ((extra == index) | (offset_fits & (below != above)))
         });
         let contains = Zeroizing::new(contains.collect());
-        Found { work: (marks.len() * 64, selects.len()), ids: candidates.ids, contains }
+        Found { work: candidates.steps, ids: candidates.ids, contains }
     }
 
     /// The query for `index` through `hint`, which contains it.
@@ -180,7 +197,7 @@ impl DummySubsetsClient {
     }
 
     /// A query that is good for nothing but to be sent: a uniform split and uniform offsets, as every query's look.
-    fn cover(&self, rng: &mut SecretRng) -> DummySubsetsQuery {
+    pub(super) fn cover(&self, rng: &mut SecretRng) -> DummySubsetsQuery {
         let partitions = self.parameters.partitions() as usize;
         let mut real: Vec<bool> = (0..partitions).map(|k| k < partitions / 2).collect();
         for k in (1..partitions).rev() {
@@ -237,9 +254,9 @@ impl DummySubsetsClient {
 pub(super) struct Found {
     ids: Zeroizing<Vec<u32>>,
     contains: Zeroizing<Vec<bool>>,
-    /// How many offsets and how many select values were computed.
+    /// How many steps the search took.
     #[cfg_attr(not(test), allow(dead_code))]
-    pub(super) work: (usize, usize),
+    pub(super) work: usize,
 }
 
 impl Found {
@@ -277,7 +294,7 @@ impl HintedClient for DummySubsetsClient {
             kernels,
             live,
             extras: Zeroizing::new(Vec::with_capacity(room)),
-            extras_low: Zeroizing::new(Vec::with_capacity(room)),
+            fingerprints: Zeroizing::new(Vec::with_capacity(room)),
             above: Vec::with_capacity(room),
             total,
             generation,
@@ -322,7 +339,11 @@ impl HintedClient for DummySubsetsClient {
         }
     }
 
-    fn settle(&self, id: ReservationId, answers: &[DummySubsetsAnswer]) -> Result<Vec<u8>> {
+    fn settle(
+        &self,
+        id: ReservationId,
+        answers: &[DummySubsetsAnswer],
+    ) -> Result<Zeroizing<Vec<u8>>> {
         let [answer] = answers else {
             return Err(Error::api_misuse(format!(
                 "dummy subsets has one server here, {} answers were given",
@@ -381,10 +402,10 @@ impl DummySubsetsClient {
         // Pairs between are invalid, and stay out of use.
         let count = pair as usize + 1;
         self.extras.resize(count, u64::MAX);
-        self.extras_low.resize(count, u32::MAX);
+        self.fingerprints.resize(count, u32::MAX);
         self.above.resize(count, false);
         self.extras[pair as usize] = index;
-        self.extras_low[pair as usize] = index as u32;
+        self.fingerprints[pair as usize] = self.fingerprint(index);
         self.above[pair as usize] = above;
         // A cover takes no hint out of use, so its pair does not come into use either: it is merely used up.
         if let Some(hint) = hint {

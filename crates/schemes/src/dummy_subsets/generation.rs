@@ -29,18 +29,25 @@ const KEY: std::ops::Range<usize> = 4..20;
 
 impl Generation {
     /// A fresh key, and nothing computed yet.
-    pub(crate) fn fresh(parameters: &DummySubsetsParameters, rng: &mut SecretRng) -> Self {
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub(crate) fn fresh(parameters: &DummySubsetsParameters, rng: &mut SecretRng) -> Result<Self> {
         let mut key = Zeroizing::new([0; 16]);
         rng.fill(key.as_mut());
         Self::with_key(parameters, &key)
     }
 
-    pub(crate) fn with_key(parameters: &DummySubsetsParameters, key: &[u8; 16]) -> Self {
+    pub(crate) fn with_key(parameters: &DummySubsetsParameters, key: &[u8; 16]) -> Result<Self> {
         let (hints, parities, len) = Self::layout(parameters);
-        let mut bytes = Zeroizing::new(vec![0; len]);
+        let mut bytes = Zeroizing::new(Vec::new());
+        bytes.try_reserve_exact(len).map_err(|error| {
+            Error::unavailable(format!("no memory for {len} bytes of hints")).caused_by(error)
+        })?;
+        bytes.resize(len, 0);
         bytes[..KEY.start].copy_from_slice(&VERSION.to_le_bytes());
         bytes[KEY].copy_from_slice(key);
-        Self { cutoffs: Zeroizing::new(vec![0; hints]), bytes, parities }
+        Ok(Self { cutoffs: Zeroizing::new(vec![0; hints]), bytes, parities })
     }
 
     /// The number of hints, where the parities begin, and the length of the encoding.

@@ -12,10 +12,10 @@
 //!
 //! | | bytes | work |
 //! |---|---|---|
-//! | offline, client, once for λ·s/2 queries | the table down | 1.5·λ·n record XORs, 1.1·λ·n AES blocks |
-//! | query, client | p/8 + p·log₂(s)/16 up | λ·s/8 to 1.5·λ·s/8 AES blocks to find a hint, 2·p to rebuild it |
+//! | offline, client, once for λ·s/2 queries | the table down | 1.5·λ·n record XORs, 0.94·λ·n AES blocks |
+//! | query, client | p/8 + p·log₂(s)/16 up | λ·s/8 to 1.5·λ·s/8 AES blocks to find a hint and some hundred to look closer, 2·p to rebuild it |
 //! | answer, server | 2 records down | p random reads |
-//! | recover, client | – | three XORs of records |
+//! | recover, client | – | two XORs of records |
 //! | state | 2·λ·s records and 6·λ·s bytes, secret, on the client; the table on the server | – |
 //!
 //! **Correctness.** A hint contains a given record with probability above 1/(2s), so that among the `M` live hints none does with probability below e^(-λ/2):

@@ -9,10 +9,13 @@ pub const DEFAULT_HINT_SECURITY: u32 = 80;
 
 /// Offsets are 16 bits, eight of them to an AES block.
 const MAX_PARTITION_RECORDS: u64 = 1 << 16;
-/// At most 2^26 partitions: a query of at most 136 MiB, far beyond what anyone would send.
+/// At most 2^26 partitions: a query of at most 72 MiB, far beyond what anyone would send.
 const MAX_PARTITIONS: u64 = 1 << 26;
-/// A client holds its hints in memory: at most 16 GiB, whatever a server announces.
-const MAX_STATE_BYTES: u64 = 1 << 34;
+/// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever a server announces, …
+const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
+/// … and at most four times the table, if that is more than 64 MiB: beyond that, the table itself would be the better thing to keep.
+const MAX_STATE_TO_TABLE: u64 = 4;
+const SMALL_STATE_BYTES: u64 = 1 << 26;
 /// Hints come in blocks of 64: a block of the pseudorandom function serves eight, and searches mark hints by the bits of words.
 const HINT_BLOCK: u64 = 64;
 
@@ -74,7 +77,7 @@ impl DummySubsetsParameters {
     /// The same cut with another λ_hint. Concerns the client alone: servers need not know.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is 0 or beyond 4096, or the client's state would be beyond 16 GiB.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is 0 or beyond 4096, or the client's state would be too large.
     pub fn with_hint_security(mut self, hint_security: u32) -> Result<Self> {
         if !(1..=4096).contains(&hint_security) {
             return Err(Error::api_misuse(format!(
@@ -89,9 +92,11 @@ impl DummySubsetsParameters {
             .next_multiple_of(HINT_BLOCK);
         self.hint_security = hint_security;
         (self.singles, self.pairs) = (singles as u32, pairs as u32);
-        if self.state_bytes() > MAX_STATE_BYTES {
+        let limit = self.shape.bytes().saturating_mul(MAX_STATE_TO_TABLE).max(SMALL_STATE_BYTES);
+        let limit = limit.min(MAX_STATE_BYTES);
+        if self.state_bytes() > limit {
             return Err(Error::api_misuse(format!(
-                "the hints for {} records of {} bytes would take {} bytes of a client's memory; the limit is {MAX_STATE_BYTES}",
+                "dummy subsets on {} records of {} bytes would take {} bytes of a client's memory for hints; the limit for such a table is {limit}",
                 self.shape.records(),
                 self.shape.record_len(),
                 self.state_bytes()

@@ -182,7 +182,7 @@ impl Preparation for DummySubsetsPreparation {
         rng: &mut SecretRng,
         kernels: Kernels,
     ) -> Result<Self> {
-        let generation = Generation::fresh(&parameters, rng);
+        let generation = Generation::fresh(&parameters, rng)?;
         Self::new(parameters, records_digest, generation, kernels)
     }
 
@@ -209,6 +209,11 @@ impl Preparation for DummySubsetsPreparation {
         }
         resumed.first_partition = first_partition;
         resumed.cutoffs_ready = cutoffs_ready;
+        if digest.absorbed() != Some(resumed.checkpoint_offset()) {
+            return Err(Error::corrupted(
+                "a checkpoint's digest and its hints are of different places",
+            ));
+        }
         resumed.digest = digest;
         Ok(resumed)
     }

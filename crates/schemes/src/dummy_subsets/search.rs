@@ -10,10 +10,13 @@
 
 use zeroize::Zeroizing;
 
-/// Hint ids that deserve a closer look, in as many places as there can be but for a probability below 2^-64; surplus places hold id 0 and are not `taken`.
+/// Hint ids that deserve a closer look, in as many places as there can be but for a probability below 2^-64; surplus places hold ids from all over and are not
+/// `taken`.
 pub(crate) struct Candidates {
     pub(crate) ids: Zeroizing<Vec<u32>>,
     pub(crate) taken: Zeroizing<Vec<bool>>,
+    /// Words of marks and places that were looked at.
+    pub(crate) steps: usize,
 }
 
 /// How many places a search needs for `expected` candidates on average: the mean, ten standard deviations and some for hints whose extra record is the wanted
@@ -26,13 +29,18 @@ pub(crate) fn places(expected: f64, hints: usize, hint_security: u32) -> usize {
 impl Candidates {
     /// The positions of the ones in `marks`, in a number of steps that depends on `marks.len()` and `places` alone (unless there are more ones than places).
     pub(crate) fn of(marks: &[u64], places: usize) -> Self {
-        let words = marked_words(marks, places);
+        let (words, mut steps) = marked_words(marks, places);
         let mut ids = Zeroizing::new(vec![0; places]);
         let mut taken = Zeroizing::new(vec![false; places]);
         let (mut at, mut rest) = (0, marks.get(words[0] as usize).copied().unwrap_or(0));
+        // A surplus place is looked up like any other, so it must not lie where the processor has just been.
+        let mut elsewhere = 0u32;
         for (id, taken) in ids.iter_mut().zip(taken.iter_mut()) {
+            steps += 1;
+            elsewhere = elsewhere.wrapping_add(0x9e37_79b9);
+            let spread = (u64::from(elsewhere) * (marks.len() as u64 * 64)) >> 32;
             *taken = rest != 0;
-            *id = if *taken { words[at] * 64 + rest.trailing_zeros() } else { 0 };
+            *id = if *taken { words[at] * 64 + rest.trailing_zeros() } else { spread as u32 };
             rest &= rest.wrapping_sub(1);
             // Words are listed once each, and unused places name the first word beyond the end.
             let next = (at + 1).min(places);
@@ -44,21 +52,32 @@ impl Candidates {
         if marked as usize > places {
             return Self::of(marks, marked as usize);
         }
-        Self { ids, taken }
+        Self { ids, taken, steps }
     }
 }
 
-/// The numbers of the words that are not zero, and then `marks.len()` in all places up to `places`, one more included.
-fn marked_words(marks: &[u64], places: usize) -> Zeroizing<Vec<u32>> {
+/// The numbers of the words that are not zero, and then `marks.len()` in all places up to `places`, one more included. And how many words were looked at.
+fn marked_words(marks: &[u64], places: usize) -> (Zeroizing<Vec<u32>>, usize) {
     let mut words = Zeroizing::new(vec![marks.len() as u32; places + 1]);
-    let mut filled = 0;
+    let (mut filled, mut steps) = (0, 0);
     for (number, word) in marks.iter().enumerate() {
+        steps += 1;
+        #[cfg(test)]
+        if EARLY_EXIT.get() && filled > 0 {
+            break;
+        }
         // The last place takes what is not to be kept.
         words[filled] = number as u32;
         filled = (filled + usize::from(*word != 0)).min(places);
     }
     words[filled..].fill(marks.len() as u32);
-    words
+    (words, steps)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Plants a leak: the search ends with the first word that has a mark.
+    pub(crate) static EARLY_EXIT: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl HintedClient for Masks {
         let hint = free[rng.below(free.len() as u64) as usize] as u8;
         let query = MaskedIndex([hint, index.expose() as u8 ^ hint]);
         let id = ReservationId(self.reservations.len() as u64);
-        Ok(Reserved { id, change: vec![hint], queries: vec![query] })
+        Ok(Reserved { id, change: Zeroizing::new(vec![hint]), queries: vec![query] })
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
@@ -95,9 +95,9 @@ impl HintedClient for Masks {
         }
     }
 
-    fn settle(&self, id: ReservationId, answers: &[MaskedIndex]) -> Result<Vec<u8>> {
+    fn settle(&self, id: ReservationId, answers: &[MaskedIndex]) -> Result<Zeroizing<Vec<u8>>> {
         let (mask, _) = self.reservations[id.0 as usize];
-        Ok(vec![id.0 as u8, answers[0].0[1] ^ mask])
+        Ok(Zeroizing::new(vec![id.0 as u8, answers[0].0[1] ^ mask]))
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {

@@ -270,7 +270,7 @@ impl ErasedClient for Toy {
             .collect();
         let change = [&[0][..], &[id, hint, index].map(u64::to_le_bytes).concat()].concat();
         self.apply(&change)?;
-        let reserved = Reserved { id: ReservationId(id), change, queries };
+        let reserved = Reserved { id: ReservationId(id), change: change.into(), queries };
         let reservation = Reservation::new(reserved, Vec::clone);
         if self.flaw == Flaw::SendsAtOnce {
             return reservation.commit(&mut Nowhere).map(Prepared::Ready);
@@ -325,7 +325,7 @@ impl ErasedHints for Toy {
         let change = [&[1][..], &id.0.to_le_bytes(), &record].concat();
         self.apply(&change)?;
         let record = self.take_record(id);
-        Ok(Recovered::Settled { id, change, record })
+        Ok(Recovered::Settled { id, change: change.into(), record })
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {

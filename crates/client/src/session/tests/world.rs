@@ -367,12 +367,12 @@ impl World {
                     return self.session.handle_not_persisted(lookup, error);
                 }
                 let receipt = self.hints.as_mut().unwrap().reserve(id, &record).unwrap();
-                self.journal.push((self.sent.len(), record));
+                self.journal.push((self.sent.len(), record.to_vec()));
                 self.session.handle_persisted(lookup, receipt, self.now);
             }
             Output::Persist(Persist::Completion { id, change }) => {
                 self.hints.as_mut().unwrap().settle(id, &change).unwrap();
-                self.completions.push((self.journal.len(), change));
+                self.completions.push((self.journal.len(), change.to_vec()));
             }
             Output::Persist(Persist::SwitchHints) => {
                 let hints = self.hints.as_mut().unwrap();

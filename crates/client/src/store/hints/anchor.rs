@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! slot 0 at 0, slot 1 at 4096:
-//!     magic "privethk" ‖ version u32 ‖ sequence u64 ‖ lineage 16 ‖ place 32 ‖
+//!     magic "privethk" ‖ version u32 ‖ sequence u64 ‖ written (ms since 1970) u64 ‖ lineage 16 ‖ place 32 ‖
 //!     table id 16 ‖ epoch u64 ‖ table digest 32 ‖ parameter digest 32 ‖
 //!     generation u64 ‖ commits u64 ‖ digest of the journal's summary 32 ‖ BLAKE3 of all that 32
 //! ```
@@ -21,17 +21,27 @@ use super::folder::Medium;
 use crate::state::HintsKey;
 use crate::store::files;
 use privet_core::codec::Reader;
-use privet_core::{Epoch, Error, Result, TableDigest, TableId};
+use privet_core::{Blame, Epoch, Error, Result, TableDigest, TableId};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const MAGIC: &[u8; 8] = b"privethk";
 const VERSION: u32 = 1;
 /// Different pages of the file, so that no write can tear both.
-const SLOTS: [u64; 2] = [0, 4096];
+pub(super) const SLOTS: [u64; 2] = [0, 4096];
 const CHECKSUM_LEN: usize = 32;
-const SLOT_LEN: usize = 8 + 4 + 8 + 16 + 32 + 16 + 8 + 32 + 32 + 8 + 8 + 32 + CHECKSUM_LEN;
+pub(super) const SLOT_LEN: usize =
+    8 + 4 + 8 + 8 + 16 + 32 + 16 + 8 + 32 + 32 + 8 + 8 + 32 + CHECKSUM_LEN;
+
+/// The file system's clock may differ from this machine's, by as much as this.
+const CHANGE_TOLERANCE_MS: u64 = 60_000;
+
+/// Milliseconds since 1970.
+pub(super) fn milliseconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
 
 /// A random name for one line of generations: it ties all files to their anchor, and changes when everything is erased.
 pub(crate) type Lineage = [u8; 16];
@@ -39,6 +49,8 @@ pub(crate) type Lineage = [u8; 16];
 /// What an anchor says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
+    /// When this was written, in milliseconds since 1970 by the system's clock.
+    pub(crate) written: u64,
     pub(crate) lineage: Lineage,
     /// Where the anchor was created: see [`Medium::place`].
     pub(crate) place: [u8; 32],
@@ -58,6 +70,7 @@ impl Anchor {
     pub(crate) fn new(key: &HintsKey, lineage: Lineage, place: [u8; 32]) -> Self {
         let HintsKey { table, parameter_digest, .. } = *key;
         Self {
+            written: 0,
             lineage,
             place,
             table: table.id,
@@ -77,11 +90,12 @@ impl Anchor {
         table && self.parameter_digest == key.parameter_digest
     }
 
-    fn encode(&self, sequence: u64) -> Vec<u8> {
+    pub(super) fn encode(&self, sequence: u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(SLOT_LEN);
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(sequence.to_le_bytes());
+        bytes.extend(self.written.to_le_bytes());
         bytes.extend(self.lineage);
         bytes.extend(self.place);
         bytes.extend(self.table.0);
@@ -107,12 +121,13 @@ impl Anchor {
         }
         let version = reader.u32()?;
         if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "it has format version {version}, this program knows version {VERSION}"
+            return Err(Error::unavailable(format!(
+                "it has format version {version}, this program knows version {VERSION}; use the version of Privet that wrote it"
             )));
         }
         let sequence = reader.u64()?;
         let anchor = Self {
+            written: reader.u64()?,
             lineage: reader.array()?,
             place: reader.array()?,
             table: TableId(reader.array()?),
@@ -164,8 +179,19 @@ impl AnchorFile {
         &self.anchor
     }
 
+    /// Whether these hints lie where they were created, and nobody wrote to this file but us: a copy lies elsewhere, and a backup that was restored into this very
+    /// file changed it later than it says it was written.
+    pub(crate) fn is_original(&self) -> Result<bool> {
+        let failed = |error| files::failed(&self.path, "look at", error);
+        let place = self.medium.place().map_err(failed)?;
+        let changed = self.medium.changed().map_err(failed)?;
+        let latest = self.anchor.written.saturating_add(CHANGE_TOLERANCE_MS);
+        Ok(place == self.anchor.place && changed.is_none_or(|changed| changed <= latest))
+    }
+
     /// Makes `anchor` the one that counts. Durable on return.
     pub(crate) fn write(&mut self, anchor: Anchor) -> Result<()> {
+        let anchor = Anchor { written: milliseconds(SystemTime::now()), ..anchor };
         let (slot, sequence) = (1 - self.slot, self.sequence + 1);
         let failed = |what| {
             let path = &self.path;
@@ -194,7 +220,14 @@ fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Option<(u64, usize, An
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => continue,
             other => other.map_err(|error| files::failed(path, "read", error))?,
         }
-        let Ok((sequence, anchor)) = Anchor::decode(&bytes) else { continue };
+        let (sequence, anchor) = match Anchor::decode(&bytes) {
+            Ok(decoded) => decoded,
+            // Not damage: whoever wrote this knows more than this program.
+            Err(error) if error.blame() == Blame::Unavailable => {
+                return Err(files::blame(path, error));
+            }
+            Err(_) => continue,
+        };
         if newest.as_ref().is_none_or(|(other, ..)| sequence > *other) {
             newest = Some((sequence, slot, anchor));
         }

@@ -31,6 +31,9 @@ pub(crate) trait Medium: Debug + Send + Sync + 'static {
     /// What tells this file from a copy of it, as far as the system says: equal when the file is opened again, even after a move or a restart, different for a
     /// copy or for a restored backup.
     fn place(&self) -> io::Result<[u8; 32]>;
+
+    /// When anything about the file last changed, in milliseconds since 1970 by the file system's clock, which nobody can set; `None` if the system does not say.
+    fn changed(&self) -> io::Result<Option<u64>>;
 }
 
 /// A folder of files.
@@ -193,10 +196,29 @@ impl Medium for DiskFile {
             blake3::Hasher::new_derive_key("privet 2026-11 where single-use hints are kept");
         #[cfg(unix)]
         hasher.update(&std::os::unix::fs::MetadataExt::ino(&metadata).to_le_bytes());
-        let born = metadata.created().ok();
-        let born = born.and_then(|born| born.duration_since(std::time::UNIX_EPOCH).ok());
-        hasher.update(&born.map_or(0, |born| born.as_nanos()).to_le_bytes());
-        hasher.update(&std::fs::read("/etc/machine-id").unwrap_or_default());
+        let born = match metadata.created() {
+            Ok(born) => {
+                born.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => 0,
+            Err(error) => return Err(error),
+        };
+        hasher.update(&born.to_le_bytes());
+        match std::fs::read("/etc/machine-id") {
+            Ok(machine) => hasher.update(&machine),
+            // What cannot be read today for another reason would make the hints look like a copy.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => &mut hasher,
+            Err(error) => return Err(error),
+        };
         Ok(*hasher.finalize().as_bytes())
+    }
+
+    fn changed(&self) -> io::Result<Option<u64>> {
+        #[cfg(unix)]
+        let seconds =
+            u64::try_from(std::os::unix::fs::MetadataExt::ctime(&self.0.metadata()?)).ok();
+        #[cfg(not(unix))]
+        let seconds: Option<u64> = None;
+        Ok(seconds.map(|seconds| seconds.saturating_mul(1000)))
     }
 }

@@ -66,11 +66,7 @@ pub(crate) fn inspect(folder: &dyn Folder, thoroughly: bool) -> Result<Option<Pr
         Some(medium) => match AnchorFile::read(Arc::clone(&medium), &path) {
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => return Ok(None),
             Err(error) if error.blame() == Blame::Corrupted => damage(error.message()),
-            anchor => {
-                let place = medium.place();
-                let place = place.map_err(|error| files::failed(&path, "look at", error))?;
-                look(folder, &anchor?, place, thoroughly)?
-            }
+            anchor => look(folder, &anchor?, thoroughly)?,
         },
     };
     Ok(Some(Private { files, bytes, condition }))
@@ -81,12 +77,8 @@ fn open(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn Medium>>> {
 }
 
 /// What the files behind a valid anchor hold.
-fn look(
-    folder: &dyn Folder,
-    anchor: &AnchorFile,
-    place: [u8; 32],
-    thoroughly: bool,
-) -> Result<Condition> {
+fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Condition> {
+    let copied = !anchor.is_original()?;
     let anchor = anchor.anchor();
     let mut damaged = Vec::new();
     let mut note = |name: &str, outcome: Result<()>| match outcome {
@@ -130,7 +122,7 @@ fn look(
     }
     Ok(Condition::Whole {
         epoch: anchor.epoch,
-        copied: anchor.place != place,
+        copied,
         ready: anchor.generation > 0,
         reserved,
         unfinished,
@@ -223,5 +215,9 @@ impl Medium for Memory {
 
     fn place(&self) -> io::Result<[u8; 32]> {
         Ok([0; 32])
+    }
+
+    fn changed(&self) -> io::Result<Option<u64>> {
+        Ok(None)
     }
 }

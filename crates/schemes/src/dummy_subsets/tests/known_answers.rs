@@ -33,7 +33,7 @@ fn known_answers() {
         let key: Vec<u8> =
             (0..16).map(|i| u8::from_str_radix(&key[2 * i..2 * i + 2], 16).unwrap()).collect();
         preparation.generation =
-            Generation::with_key(&world.parameters, key.as_slice().try_into().unwrap());
+            Generation::with_key(&world.parameters, key.as_slice().try_into().unwrap()).unwrap();
         preparation.absorb(0, &world.records).unwrap();
         preparation.finish().unwrap();
         let generation = preparation.generation().unwrap();

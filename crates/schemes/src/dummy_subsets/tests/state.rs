@@ -90,11 +90,11 @@ proptest! {
         world.rng = SecretRng::from_fixed_seed([seed; 32]);
         let generation = world.generation(1000);
         let mut client = world.load(&generation);
-        let mut changes: Vec<Vec<u8>> = Vec::new();
+        let mut changes: Vec<Zeroizing<Vec<u8>>> = Vec::new();
         let mut wanted = Vec::new();
         let mut open: Vec<(u64, Reserved<DummySubsetsQuery>)> = Vec::new();
         let mut told = 0;
-        let answer_one = |client: &mut DummySubsetsClient, changes: &mut Vec<Vec<u8>>, world: &World, reserved: &Reserved<DummySubsetsQuery>| {
+        let answer_one = |client: &mut DummySubsetsClient, changes: &mut Vec<Zeroizing<Vec<u8>>>, world: &World, reserved: &Reserved<DummySubsetsQuery>| {
             let change = client.settle(reserved.id, &[world.answer(&reserved.queries[0])]).unwrap();
             client.apply(&change).unwrap();
             changes.push(change);
@@ -272,7 +272,13 @@ fn damaged_hints_and_checkpoints_are_refused_at_every_length() {
     let mut other_version = generation.clone();
     other_version[0] += 1;
     assert_eq!(load(&other_version).unwrap_err().blame(), Blame::Corrupted);
-    let mut beyond = checkpoint.to_vec();
-    beyond[..4].fill(0xff);
-    assert_eq!(resume(&beyond).unwrap_err().blame(), Blame::Corrupted);
+    // The number of partitions taken in, that of subtrees in the digest, and the length of the digest's tail: each beyond reason, or not fitting the others.
+    for (at, byte) in [(0, 0xff), (3, 0xff), (0, 0), (5, 1), (12, 0xff), (13, 1), (15, 0xff)] {
+        let mut wrong = checkpoint.to_vec();
+        if wrong[at] == byte {
+            continue;
+        }
+        wrong[at] = byte;
+        assert_eq!(resume(&wrong).unwrap_err().blame(), Blame::Corrupted, "{at} {byte}");
+    }
 }

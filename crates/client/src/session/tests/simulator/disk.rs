@@ -129,7 +129,7 @@ impl Kept {
             match entry {
                 Entry::Reserved(id, record) => {
                     let (change, _) = Sendable::from_journal(record).unwrap();
-                    saved.changes.push(Zeroizing::new(change));
+                    saved.changes.push(change);
                     let mut record = record.clone();
                     if self.flaw == DiskFlaw::ChangesWhatIsUnfinished {
                         // In the masked index of the last query.

@@ -404,4 +404,8 @@ impl Medium for DiskFile {
     fn place(&self) -> io::Result<[u8; 32]> {
         Ok(self.0.world().place)
     }
+
+    fn changed(&self) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
 }

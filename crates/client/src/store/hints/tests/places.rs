@@ -1,5 +1,6 @@
 //! Real directories: copies, moves, modes, locks, other tables, and what erasing leaves.
 
+use super::super::anchor::{Anchor, AnchorFile, SLOT_LEN, SLOTS};
 use super::super::folder::Directory;
 use super::super::*;
 use super::history::{generation, key, record, seen};
@@ -11,7 +12,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 fn open(path: &Path, key: &HintsKey) -> Opening {
-    Hints::open(Arc::new(Directory::create(path).unwrap()), key).unwrap()
+    Hints::open(Arc::new(Directory::create(path).unwrap()), key, true).unwrap()
 }
 
 fn hints(path: &Path) -> (Box<Hints>, Option<String>) {
@@ -80,6 +81,66 @@ fn a_restored_backup_is_erased() {
     let (mut restored, notice) = hints(&original);
     assert!(notice.unwrap().contains("backup"));
     assert_eq!(seen(&mut restored).unwrap().generation, None);
+}
+
+/// The backup is written into the files that were there, which keeps their numbers and their births: what shows it is that the anchor was changed later than it says it was
+/// written. (The clock of a file system cannot be turned back, so the anchor is made older here instead.)
+#[test]
+fn a_backup_restored_in_place_is_erased() {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let folder = Directory::create(place.path()).unwrap();
+    let medium = folder.open("anchor").unwrap().unwrap();
+    let mut older = AnchorFile::read(Arc::clone(&medium), place.path()).unwrap().anchor().clone();
+    older.written -= 30_000;
+    let restore = |older: &Anchor| {
+        for (sequence, at) in (100..).zip(SLOTS) {
+            medium.write_at(at, &older.encode(sequence)).unwrap();
+        }
+    };
+    restore(&older);
+    let (within, notice) = hints(place.path());
+    assert_eq!(notice, None, "clocks may differ by so little");
+    drop(within);
+    older.written -= 60_000;
+    restore(&older);
+    let (mut restored, notice) = hints(place.path());
+    assert!(notice.unwrap().contains("backup"));
+    assert_eq!(seen(&mut restored).unwrap().generation, None);
+    assert_eq!(names(place.path()), ["anchor"]);
+}
+
+#[test]
+fn a_server_that_announces_the_tables_id_with_other_contents_erases_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let mut other = key();
+    other.table.digest.0[0] ^= 1;
+    let folder = Arc::new(Directory::create(place.path()).unwrap());
+    let refused = Hints::open(folder, &other, false).err().unwrap();
+    assert_eq!(refused.blame(), Blame::Integrity, "{refused}");
+    let (mut kept, notice) = hints(place.path());
+    assert_eq!(notice, None);
+    assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
+}
+
+#[test]
+fn an_anchor_of_a_later_version_is_no_damage() {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let path = place.path().join("anchor");
+    let mut bytes = std::fs::read(&path).unwrap();
+    for at in SLOTS.map(|at| at as usize) {
+        bytes[at + 8] += 1;
+        let end = at + SLOT_LEN;
+        let checksum = blake3::hash(&bytes[at..end - 32]);
+        bytes[end - 32..end].copy_from_slice(checksum.as_bytes());
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let folder = Arc::new(Directory::create(place.path()).unwrap());
+    let refused = Hints::open(folder, &key(), true).err().unwrap();
+    assert_eq!(refused.blame(), Blame::Unavailable);
+    assert!(refused.message().contains("version 2"), "{refused}");
 }
 
 #[test]
