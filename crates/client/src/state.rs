@@ -223,9 +223,11 @@ pub trait State: Send {
     /// As [`append`](Self::append).
     fn discard(&mut self, part: &PartKey) -> Result<()>;
 
-    /// The single-use hints named by `key`; whatever is kept of other hints for the same table and scheme (of an older version, say) is erased.
+    /// The single-use hints named by `key`. Hints that are kept for the same table and scheme under another key (an older version, say) are erased if the user has
+    /// decided to believe what the server shows now, and refused otherwise.
     ///
     /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if there are hints of another key, and nobody said to replace them;
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used,
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what is kept is damaged.
     fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened>;

@@ -21,8 +21,8 @@
 //! **Damage** to anything that the current generation rests on is refused by name. There is no way back to an older state that looks whole: it might hold a
 //! hint that was used since. Damage to what is only being prepared costs the preparation.
 //!
-//! **Copies.** The anchor remembers where it was created (see [`Medium::place`](folder::Medium::place)). Elsewhere the hints are a copy or a backup, and another process may have used
-//! them in the meantime: they are erased. A copy that the system does not tell from the original (a snapshot of the whole disk, say) is not recognised.
+//! **Copies.** The anchor remembers where it was created (see [`Medium::place`](folder::Medium::place)) and when it was last written. Elsewhere, or if the file was changed later than that,
+//! the hints are a copy or a backup, and another process may have used them in the meantime: they are erased. A copy that the system does not tell from the original (a snapshot of the whole disk, say) is not recognised.
 
 mod anchor;
 mod backend;
