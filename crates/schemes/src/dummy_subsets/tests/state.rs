@@ -1,5 +1,6 @@
 //! The state through interruptions: streams that stop, changes that are replayed, answers that come late or never, and damage.
 
+use super::super::change::{Change, Exchange};
 use super::*;
 use privet_core::Blame;
 use proptest::prelude::*;
@@ -191,6 +192,44 @@ fn a_record_behind_an_unanswered_query_waits_for_it() {
     for id in waiting {
         assert_eq!(&client.take_record(id).unwrap().unwrap()[..], world.record(9));
     }
+}
+
+/// Hints whose select values tie at the cutoff are marked by a cutoff of 0. Real ties are rare, so some are made.
+#[test]
+fn invalid_hints_are_counted_and_never_used() {
+    let mut world = World::new(900, 3);
+    let mut generation = world.generation(1000);
+    let (singles, pairs) = (world.parameters.singles(), world.parameters.pairs());
+    let invalid = |hint: u32| if hint < singles { hint % 3 == 1 } else { hint % 2 == 0 };
+    for hint in (0..singles + pairs).filter(|hint| invalid(*hint)) {
+        let at = 20 + hint as usize * 4;
+        assert_ne!(generation[at..at + 4], [0; 4]);
+        generation[at..at + 4].fill(0);
+    }
+    let mut client = world.load(&generation);
+    let total = u64::from(pairs / 2);
+    assert_eq!(client.supply().total, total);
+    assert_eq!(client.all_contents().len() as u32, singles - singles.div_ceil(3));
+    let mut pairs_used = Vec::new();
+    for number in 0..total {
+        let index = number * 7 % 900;
+        let reserved = world.reserve(&mut client, index).unwrap();
+        let Ok(Change::Exchange(Exchange { hint: Some(hint), pair, .. })) =
+            Change::decode(&reserved.change, 3)
+        else {
+            panic!("two thirds of the hints are enough to find one")
+        };
+        assert!(!invalid(hint) && !invalid(singles + pair));
+        pairs_used.push(pair);
+        assert_eq!(
+            &world.settle(&mut client, &reserved).unwrap().unwrap()[..],
+            world.record(index)
+        );
+    }
+    let valid: Vec<u32> = (0..pairs).filter(|pair| !invalid(singles + pair)).collect();
+    assert_eq!(pairs_used, valid, "each valid pair once, in order");
+    let index = world.index(0);
+    assert_eq!(client.reserve(&index, &mut world.rng).err().unwrap().blame(), Blame::Exhausted);
 }
 
 #[test]
