@@ -67,18 +67,16 @@ impl Message<DummySubsetsParameters> for DummySubsetsQuery {
         if !padding_is_zero(packed, count * offset_bits as usize) {
             return Err(Error::invalid_message("a query's offsets must be filled up with zeros"));
         }
-        let mut offsets = Vec::with_capacity(count);
-        let (mut buffer, mut filled, mut rest) = (0u64, 0, packed.iter());
-        for _ in 0..count {
-            while filled < offset_bits {
-                buffer |= u64::from(rest.next().copied().unwrap_or(0)) << filled;
-                filled += 8;
-            }
-            offsets.push((buffer & ((1 << offset_bits) - 1)) as u16);
-            buffer >>= offset_bits;
-            filled -= offset_bits;
-        }
-        Ok(Self { halves, offsets, offset_bits })
+        // Four bytes from where an offset begins hold all of it: 16 bits, and 7 before them. The last ones need bytes beyond the end.
+        let mut padded = packed.to_vec();
+        padded.extend([0; 4]);
+        let mask = (1u32 << offset_bits) - 1;
+        let offset = |number: usize| {
+            let bit = number * offset_bits as usize;
+            let [a, b, c, d] = *padded[bit / 8..].first_chunk().unwrap_or(&[0; 4]);
+            (u32::from_le_bytes([a, b, c, d]) >> (bit % 8) & mask) as u16
+        };
+        Ok(Self { halves, offsets: (0..count).map(offset).collect(), offset_bits })
     }
 }
 

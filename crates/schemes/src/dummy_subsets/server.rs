@@ -51,25 +51,26 @@ impl DummySubsetsServer {
         let record_len = self.parameters.record_len();
         let mut sums = vec![0; 2 * record_len];
         let positions = self.positions(query);
-        for (sum, positions) in sums.chunks_exact_mut(record_len).zip(&positions) {
+        let halves = positions.chunks_exact(query.offsets.len());
+        for (sum, positions) in sums.chunks_exact_mut(record_len).zip(halves) {
             let gathered = self.kernels.gather_xor(&self.records, record_len, positions, sum);
             debug_assert!(gathered.is_ok(), "every partition lies within the padded table");
         }
         DummySubsetsAnswer { sums }
     }
 
-    /// The positions of the named records, of half 0 and of half 1.
-    fn positions(&self, query: &DummySubsetsQuery) -> [Vec<u64>; 2] {
+    /// The positions of the named records, those of half 0 and then those of half 1.
+    fn positions(&self, query: &DummySubsetsQuery) -> Vec<u64> {
         let half_len = query.offsets.len();
         let offset_bits = self.parameters.offset_bits();
-        let mut positions = [vec![0; half_len], vec![0; half_len]];
-        let mut filled = [0usize; 2];
+        let mut positions = vec![0; 2 * half_len];
+        let mut ones = 0;
         for partition in 0..2 * half_len {
             let half = usize::from(query.halves[partition / 8] >> (partition % 8) & 1);
-            let place = filled[half];
-            positions[half][place] =
+            let place = if half == 1 { ones } else { partition - ones };
+            positions[half * half_len + place] =
                 ((partition as u64) << offset_bits) | u64::from(query.offsets[place]);
-            filled[half] += 1;
+            ones += half;
         }
         positions
     }

@@ -200,7 +200,7 @@ fn invalid_hints_are_counted_and_never_used() {
     let mut world = World::new(900, 3);
     let mut generation = world.generation(1000);
     let (singles, pairs) = (world.parameters.singles(), world.parameters.pairs());
-    let invalid = |hint: u32| if hint < singles { hint % 3 == 1 } else { hint % 2 == 0 };
+    let invalid = |hint: u32| if hint < singles { hint % 3 == 1 } else { hint.is_multiple_of(2) };
     for hint in (0..singles + pairs).filter(|hint| invalid(*hint)) {
         let at = 20 + hint as usize * 4;
         assert_ne!(generation[at..at + 4], [0; 4]);
