@@ -55,12 +55,33 @@ def error(coins):
     return -magnitude if coins & 1 else magnitude
 
 def product(left, right):
-    """Modulo 2^32, in 64-bit arithmetic that wraps."""
-    with np.errstate(over="ignore"):
-        return (left.astype(np.uint64) @ right.astype(np.uint64)) & np.uint64(0xFFFFFFFF)
+    """Modulo 2^32, by half-words: their products, summed up to 2^20 times, are exact in double precision."""
+    halves = lambda a: [(a.astype(np.uint64) >> np.uint64(shift) & np.uint64(0xFFFF)).astype(np.float64) for shift in (0, 16)]
+    (a, b), (c, d) = halves(left), halves(right)
+    low, middle = (a @ c).astype(np.uint64), (a @ d + b @ c).astype(np.uint64)
+    return (low + (middle << np.uint64(16))) & np.uint64(0xFFFFFFFF)
 
 def hexdigest(words):
     return blake3(words.astype("<u4").tobytes()).hexdigest()
+
+def public_matrix(purpose, rows):
+    key = blake3(b"\7" * 16, derive_key_context=purpose).digest()[:16]
+    counters = b"".join(struct.pack("<QQ", i, 0) for i in range(rows * DIMENSION // 4))
+    return np.frombuffer(AES.new(key, AES.MODE_ECB).encrypt(counters), dtype="<u4").reshape(rows, DIMENSION)
+
+def encrypt(public, wanted, words):
+    """The unit vector with its 1 at `wanted`; `words` are the coins, those of the secret first. Returns query, secret, sum of errors."""
+    columns = len(public)
+    secret = np.array(words[:DIMENSION], dtype=np.uint64)
+    coins = [sum(words[DIMENSION + 4 * j + i] << (32 * i) for i in range(4)) for j in range(columns)]
+    errors = [error(c) for c in coins]
+    query = (product(public, secret).astype(np.int64) + np.array(errors)) % 2**32
+    query[wanted] = (query[wanted] + 2**24) % 2**32
+    return query.astype(np.uint64), secret, sum(errors)
+
+def decrypt(answer, mask, error_sum):
+    noisy = (answer.astype(np.int64) - mask.astype(np.int64) - 128 * error_sum) % 2**32
+    return ((noisy + 2**23) >> 24) % 256
 
 def case(records, record_len, index, rng_seed):
     size = records * record_len
@@ -70,23 +91,16 @@ def case(records, record_len, index, rng_seed):
     padded = np.frombuffer(table.ljust(rows * columns, b"\0"), dtype=np.uint8)
     matrix = padded.reshape(columns, rows).T
 
-    key = blake3(b"\7" * 16, derive_key_context="privet 2026-11 simplepir public matrix").digest()[:16]
-    counters = b"".join(struct.pack("<QQ", i, 0) for i in range(columns * DIMENSION // 4))
-    public = np.frombuffer(AES.new(key, AES.MODE_ECB).encrypt(counters), dtype="<u4").reshape(columns, DIMENSION)
+    public = public_matrix("privet 2026-11 simplepir public matrix", columns)
     hint = product(matrix, public)
 
-    words = chacha20_words(bytes([rng_seed] * 32), DIMENSION + 4 * columns)
-    secret = np.array(words[:DIMENSION], dtype=np.uint64)
-    coins = [sum(words[DIMENSION + 4 * j + i] << (32 * i) for i in range(4)) for j in range(columns)]
-    errors = [error(c) for c in coins]
-    query = (product(public, secret).astype(np.int64) + np.array(errors)) % 2**32
     column, slot = divmod(index, per_column)
-    query[column] = (query[column] + 2**24) % 2**32
-    answer = product(matrix, query.astype(np.uint64))
+    words = chacha20_words(bytes([rng_seed] * 32), DIMENSION + 4 * columns)
+    query, secret, error_sum = encrypt(public, column, words)
+    answer = product(matrix, query)
 
     first = slot * record_len
-    noisy = (answer.astype(np.int64) - product(hint, secret).astype(np.int64) - 128 * sum(errors)) % 2**32
-    record = bytes(((int(v) + 2**23) >> 24) % 256 for v in noisy[first:first + record_len])
+    record = bytes(decrypt(answer, product(hint, secret), error_sum)[first:first + record_len].astype(np.uint8))
     assert record == table[index * record_len:(index + 1) * record_len]
     return {
         "records": records, "record_len": record_len, "index": index, "rng_seed": rng_seed,
@@ -95,7 +109,10 @@ def case(records, record_len, index, rng_seed):
         "query_blake3": hexdigest(query), "answer_blake3": hexdigest(answer), "record": record.hex(),
     }
 
-cases = [case(1, 1, 0, 1), case(100, 1, 99, 2), case(1000, 3, 500, 3), case(4097, 17, 4096, 4), case(257, 300, 128, 5)]
-path = pathlib.Path(__file__).with_name("simplepir.json")
-path.write_text(json.dumps({"cases": cases}, indent=2) + "\n")
-print(f"{len(cases)} cases written to {path}")
+def write(name, cases):
+    path = pathlib.Path(__file__).with_name(name)
+    path.write_text(json.dumps({"cases": cases}, indent=2) + "\n")
+    print(f"{len(cases)} cases written to {path}")
+
+if __name__ == "__main__":
+    write("simplepir.json", [case(1, 1, 0, 1), case(100, 1, 99, 2), case(1000, 3, 500, 3), case(4097, 17, 4096, 4), case(257, 300, 128, 5)])

@@ -7,12 +7,14 @@
 //! | [`secret`] | [`Secret`]: zeroized, never printed, never cloned |
 //! | [`randomness`] | [`SecretRng`] for everything secret, [`PublicSeed`] for everything public; unrelated types |
 //! | [`codec`] | bounded little-endian reading and writing of bytes from outside |
+//! | [`dpf`] | distributed point functions: two short keys whose expansions differ in one bit |
 //! | [`lwe`] | learning with errors: parameters with their proof, sampling, encryption, decryption |
 //! | [`error`] | [`Error`]: every error says who is at fault |
 //!
 //! Nothing in this crate opens a file or a socket, reads a clock or starts a thread.
 
 pub mod codec;
+pub mod dpf;
 pub mod error;
 pub mod index;
 pub mod lwe;

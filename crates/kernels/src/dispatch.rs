@@ -4,12 +4,16 @@
 //! That is what makes the calls below into code compiled for more than the baseline sound, and why
 //! they all stand in this one file.
 
-use crate::byte_matrix::WideGroup;
-use crate::subset_hints::PartitionGroup;
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
+use crate::byte_matrix::WideGroup;
+use crate::ggm_tree::TreeKeys;
+use crate::keystream::GROUP_ROWS;
 use crate::portable;
+use crate::selected_xor::{LINE, Prefetch};
+use crate::subset_hints::PartitionGroup;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{avx2, avx512};
 
@@ -21,7 +25,7 @@ pub enum Arm {
     Portable,
     /// x86-64 with AVX2, AES-NI and POPCNT.
     Avx2,
-    /// x86-64 with AVX-512 (F, BW, VL, VNNI) and vector AES.
+    /// x86-64 with AVX-512 (F, BW, VL, VBMI, VNNI) and vector AES.
     Avx512,
 }
 
@@ -51,6 +55,7 @@ impl Arm {
                     && is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512vbmi")
                     && is_x86_feature_detected!("avx512vnni")
                     && is_x86_feature_detected!("vaes")
             }
@@ -236,6 +241,17 @@ impl Kernels {
         on_arm!(self, keystream::keystream_times_vector(key, first_block, vector, out));
     }
 
+    pub(crate) fn vectors_times_keystream_dispatch(
+        self,
+        key: &[u8; 16],
+        first_block: u64,
+        row_blocks: u64,
+        vectors: &[[u32; GROUP_ROWS]],
+        out: &mut [&mut [u32]],
+    ) {
+        portable::keystream::vectors_times_keystream(key, first_block, row_blocks, vectors, out);
+    }
+
     pub(crate) fn words_times_vector_dispatch(
         self,
         matrix: &[u32],
@@ -243,6 +259,49 @@ impl Kernels {
         out: &mut [u32],
     ) {
         on_arm!(self, keystream::words_times_vector(matrix, vector, out));
+    }
+
+    pub(crate) fn ggm_expand_dispatch(
+        self,
+        keys: &TreeKeys,
+        parents: &[u128],
+        corrections: [u128; 2],
+        children: &mut [u128],
+    ) {
+        on_arm!(self, ggm_tree::expand(keys, parents, corrections, children));
+    }
+
+    pub(crate) fn ggm_convert_dispatch(
+        self,
+        keys: &TreeKeys,
+        nodes: &[u128],
+        correction: u128,
+        leaves: &mut [u128],
+    ) {
+        on_arm!(self, ggm_tree::convert(keys, nodes, correction, leaves));
+    }
+
+    pub(crate) fn xor_narrow(
+        self,
+        records: &[u8],
+        pattern: &[[u8; LINE]],
+        bits: &[u128],
+        sums: &mut [[u8; LINE]],
+        prefetch: Prefetch,
+    ) {
+        on_arm!(self, selected_xor::narrow(records, pattern, bits, sums, prefetch));
+    }
+
+    pub(crate) fn xor_wide(
+        self,
+        records: &[u8],
+        record_len: usize,
+        columns: Range<usize>,
+        bits: u128,
+        sums: &mut [[u8; LINE]],
+        prefetch: Prefetch,
+    ) {
+        on_arm!(self, selected_xor::wide(records, record_len, columns, bits, sums, prefetch));
     }
 
     pub(crate) fn subset_cutoffs_dispatch(

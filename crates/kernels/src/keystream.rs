@@ -10,9 +10,16 @@
 //! crate chooses. Do not use this module to encrypt.
 
 use crate::dispatch::Kernels;
+use crate::threads;
 
 /// Words of one AES block.
 pub(crate) const BLOCK_WORDS: usize = 4;
+
+/// Rows whose words of all vectors lie side by side in [`Kernels::vectors_times_keystream`].
+pub(crate) const GROUP_ROWS: usize = 8;
+
+/// Columns that one thread takes at a time there.
+const COLUMNS_PER_ITEM: usize = 64;
 
 impl Kernels {
     /// Fills `out` with keystream words from block `first_block` on. Any length: words of the last
@@ -46,6 +53,55 @@ impl Kernels {
         self.keystream_times_vector_dispatch(key, first_block, vector, out);
     }
 
+    /// `out[k][c] += Σ_r vectors[k][r] · A[first_row + r][c]` modulo 2³² for all `k`, where `A` is the keystream
+    /// matrix with `width` columns. It is generated once for all vectors, passes through registers and is
+    /// not stored. Block counters wrap at 2⁶⁴. Uses up to `threads` threads, 64 columns each at a time.
+    ///
+    /// No branch and no address depends on the words of the vectors, but the copies made of them are not
+    /// erased.
+    ///
+    /// # Panics
+    ///
+    /// If `width` is not a multiple of 4, there are not as many outputs as vectors, the vectors differ in
+    /// length, or an output's length is not `width`.
+    pub fn vectors_times_keystream(
+        self,
+        key: &[u8; 16],
+        first_row: u64,
+        width: usize,
+        vectors: &[&[u32]],
+        out: &mut [&mut [u32]],
+        threads: usize,
+    ) {
+        assert!(
+            width.is_multiple_of(BLOCK_WORDS),
+            "rows of the keystream matrix are whole blocks of 4 words"
+        );
+        assert_eq!(vectors.len(), out.len(), "one output for each vector");
+        let rows = vectors.first().map_or(0, |vector| vector.len());
+        for (vector, out) in vectors.iter().zip(out.iter()) {
+            assert_eq!(vector.len(), rows, "all vectors have the same length");
+            assert_eq!(out.len(), width, "an output has one word for each column");
+        }
+        if rows == 0 {
+            return;
+        }
+        let groups = groups_of_rows(vectors, rows);
+        let row_blocks = (width / BLOCK_WORDS) as u64;
+        let first_block = first_row.wrapping_mul(row_blocks);
+        let mut items: Vec<(u64, Vec<&mut [u32]>)> = (0..width)
+            .step_by(COLUMNS_PER_ITEM)
+            .map(|column| (first_block.wrapping_add((column / BLOCK_WORDS) as u64), Vec::new()))
+            .collect();
+        for out in out.iter_mut() {
+            let pieces = out.chunks_mut(COLUMNS_PER_ITEM);
+            items.iter_mut().zip(pieces).for_each(|((_, item), piece)| item.push(piece));
+        }
+        threads::for_each(threads, items, |(block, mut out)| {
+            self.vectors_times_keystream_dispatch(key, block, row_blocks, &groups, &mut out);
+        });
+    }
+
     /// `out[j] = Σ_k matrix[j * width + k] · vector[k]` modulo 2³², with `width = vector.len()`: the
     /// product of a row-major matrix of words with a vector, which may be secret.
     ///
@@ -60,4 +116,20 @@ impl Kernels {
         );
         self.words_times_vector_dispatch(matrix, vector, out);
     }
+}
+
+/// The vectors' words by group of rows, then by vector; a last group is filled up with zeros. Vectors are
+/// often a power of two long, and so many words at such distances from each other would compete for the
+/// same few cache lines.
+fn groups_of_rows(vectors: &[&[u32]], rows: usize) -> Vec<[u32; GROUP_ROWS]> {
+    let mut groups = Vec::with_capacity(rows.div_ceil(GROUP_ROWS) * vectors.len());
+    for first in (0..rows).step_by(GROUP_ROWS) {
+        let end = rows.min(first + GROUP_ROWS);
+        groups.extend(vectors.iter().map(|vector| {
+            let mut group = [0; GROUP_ROWS];
+            group[..end - first].copy_from_slice(&vector[first..end]);
+            group
+        }));
+    }
+    groups
 }

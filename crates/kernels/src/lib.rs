@@ -9,6 +9,8 @@
 //! | [`dispatch`] | which instruction sets this processor has, and [`Kernels`], the proof of it |
 //! | [`byte_matrix`] | a matrix of bytes, re-tiled for the vector units, times vectors and matrices of 32-bit words |
 //! | [`keystream`] | AES-128 in counter mode as a public matrix that is never stored |
+//! | [`ggm_tree`] | nodes of a distributed point function's tree, from one level to the next |
+//! | [`selected_xor`] | the XOR of selected records, for several selections in one pass |
 //! | [`subset_hints`] | pseudorandom subsets of a table from a short secret key, and the XOR of their records |
 //! | [`yardstick`] | loops that measure what the machine can do at most, for benchmarks |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
@@ -35,8 +37,10 @@
 
 pub mod byte_matrix;
 pub mod dispatch;
+pub mod ggm_tree;
 pub mod keystream;
 pub mod memory;
+pub mod selected_xor;
 pub mod subset_hints;
 pub mod yardstick;
 
@@ -50,6 +54,7 @@ mod tests;
 
 pub use byte_matrix::TiledBytes;
 pub use dispatch::{Arm, ArmUnavailable, Kernels, UnknownArm};
+pub use ggm_tree::TreeKeys;
 #[cfg(not(target_family = "wasm"))]
 pub use memory::{FileMapping, MappingError};
 pub use memory::{HugeBuffer, MemoryError, ThpMode, transparent_huge_pages};

@@ -6,16 +6,18 @@
 //! | trait | has it | gist |
 //! |---|---|---|
 //! | [`Scheme`] | all | name, number of servers, parameters, messages |
-//! | [`Answerer`] | every server | answers a batch of queries, purely, on an immutable table |
+//! | [`Answerer`] | every server that is asked | answers a batch of queries, purely, on an immutable table |
+//! | [`Setup`] | servers that compute something from the table first | what clients download, and what the server itself keeps of it |
 //! | [`StatelessClient`] | clients that may repeat, lose and forget queries | any number of queries in flight |
 //! | [`HintedClient`] | clients whose hints are secret and serve once | reserve a hint, commit the change, then send |
 //! | [`Preparation`] | the same clients, before | turns the streamed table into a generation of hints |
-//! | [`Offline`] | schemes with a hint | what has to flow before the first query |
+//! | [`LocalClient`] | clients that hold the table | reads the record on its own and asks nobody |
+//! | [`Offline`] | all | what has to flow before the first query |
 //!
 //! Capabilities still to come (patching a hint from a delta, verifying an answer) get traits of their own when a scheme has them.
 
 use crate::SchemeId;
-use crate::offline::{OfflinePhase, StreamConsumer};
+use crate::offline::{OfflinePhase, Precomputed, StreamConsumer};
 use privet_core::{PublicSeed, RecordIndex, Result, SecretRng, TableIdentity};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
@@ -84,12 +86,47 @@ pub trait SchemeOf {
 
 /// A server: it holds one table in one epoch, never changes, and is shared by threads.
 pub trait Answerer: SchemeOf + Send + Sync {
+    /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
+    const SHARES_PASSES: bool;
+
     /// The parameters it answers under.
     fn parameters(&self) -> &ParametersOf<Self>;
 
     /// Answers several queries, of different clients or one, in one pass over the table: answer `k` belongs to query `k`. The work depends on their number
     /// alone.
     fn answer(&self, role: Role, queries: &[QueryOf<Self>]) -> Vec<AnswerOf<Self>>;
+
+    /// Memory held for answering, padding included, in bytes.
+    fn resident_bytes(&self) -> u64;
+
+    /// How much of the table's memory the system backs with huge pages, if it says.
+    fn huge_page_bytes(&self) -> Option<u64>;
+}
+
+/// A server in the making: it holds the table, and computes from it once what takes long. The result follows from table and parameters alone, so it may be kept in
+/// a file and read back at the next start.
+pub trait Setup: SchemeOf + Send + Sync {
+    /// The server that comes of it.
+    type Server: Answerer<Scheme = Self::Scheme>;
+
+    /// The parameters of that server.
+    fn parameters(&self) -> &ParametersOf<Self>;
+
+    /// Size of what the server itself needs of the result, in bytes.
+    fn kept_len(&self) -> u64;
+
+    /// The long part of a server's start. `progress` hears of the share done, from 0 to 1.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed>;
+
+    /// The server. `kept` is [`Precomputed::kept`], just computed or read back.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `kept` is not of the prescribed size, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if
+    /// the memory cannot be had.
+    fn finish(self, kept: &[u8]) -> Result<Self::Server>;
 }
 
 /// A client whose queries need no state beyond the (public, reusable) hint: it may have any number in flight, lose any and repeat any.
@@ -109,6 +146,15 @@ pub trait StatelessClient: SchemeOf {
     /// # Errors
     /// If the hint cannot be read or the answers cannot belong to the query. What a server sees never depends on that.
     fn recover(&self, pending: Self::Pending, answers: &[AnswerOf<Self>]) -> Result<Record>;
+}
+
+/// A client that received the whole table and kept it: its lookups concern nobody else.
+pub trait LocalClient: SchemeOf {
+    /// The record.
+    ///
+    /// # Errors
+    /// If the table cannot be read where it is kept.
+    fn record(&self, index: &RecordIndex) -> Result<Record>;
 }
 
 /// A client whose hints are secret and may serve one query each.
@@ -232,9 +278,9 @@ pub struct Reserved<Query> {
     pub queries: Vec<Query>,
 }
 
-/// A scheme whose client needs something from the server before the first query.
+/// What a scheme's client receives before the first query.
 pub trait Offline: Scheme {
-    /// What has to flow, and how much of it.
+    /// What has to flow, and how much of it: perhaps nothing.
     fn offline_phase(parameters: &Self::Parameters) -> OfflinePhase;
 }
 

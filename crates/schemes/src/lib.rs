@@ -4,14 +4,20 @@
 //! |---|---|
 //! | [`contract`] | the small traits that a scheme implements, each only if it has the capability |
 //! | [`reservation`] | reserve → commit → send: a query of a scheme with single-use hints cannot be sent before its state change is on disk |
-//! | [`offline`] | the phase before the first query: nothing, a download, or the whole table streaming past |
+//! | [`offline`] | the phase before the first query: nothing, a download, or the whole table, streaming past or kept |
 //! | [`registry`] | from a [`SchemeId`] to a server and a client with their types erased; generics end there |
 //! | [`simplepir`] | one server, LWE, a public reusable hint |
-//! | [`dummy_subsets`] | one server, about √n records read for each query, secret single-use hints
+//! | [`doublepir`] | one server, LWE twice, a public reusable hint whose size does not depend on the number of records |
+//! | [`dpf`] | two servers that do not collude, distributed point functions, nothing kept |
+//! | [`dummy_subsets`] | one server, about √n records read for each query, secret single-use hints |
+//! | [`download`] | the trivial scheme: the client fetches the whole table once |
 //!
 //! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that lacks a file lacks the capability.
 
 pub mod contract;
+pub mod doublepir;
+pub mod download;
+pub mod dpf;
 pub mod dummy_subsets;
 pub mod offline;
 pub mod registry;

@@ -1,6 +1,8 @@
 //! The phase before the first query: what a client must receive, and how it checks what it received.
 
 use privet_core::{Error, Result};
+use privet_kernels::memory::{HugeBuffer, little_endian_bytes};
+use std::borrow::Cow;
 
 /// What has to flow from a server before the first query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,11 @@ pub enum OfflinePhase {
         /// Size in bytes.
         len: u64,
     },
+    /// The whole table, `len` bytes in natural order: stored as it is, and all that the client ever needs.
+    KeepTable {
+        /// Size in bytes.
+        len: u64,
+    },
 }
 
 impl OfflinePhase {
@@ -25,7 +32,9 @@ impl OfflinePhase {
     pub fn len(self) -> u64 {
         match self {
             OfflinePhase::Nothing => 0,
-            OfflinePhase::Download { len } | OfflinePhase::StreamTable { len } => len,
+            OfflinePhase::Download { len }
+            | OfflinePhase::StreamTable { len }
+            | OfflinePhase::KeepTable { len } => len,
         }
     }
 
@@ -110,6 +119,31 @@ impl StreamConsumer for Download {
             ));
         }
         Ok(())
+    }
+}
+
+/// What a server computes from its table once, before it can answer.
+#[derive(Default)]
+pub struct Precomputed {
+    /// What clients download; empty if they download nothing.
+    pub hint: PublicWords,
+    /// What the server itself needs to answer; empty if that is the table alone.
+    pub kept: PublicWords,
+}
+
+/// Words that everybody may know.
+#[derive(Default)]
+pub struct PublicWords(Option<HugeBuffer<u32>>);
+
+impl PublicWords {
+    /// These words.
+    pub fn new(words: HugeBuffer<u32>) -> Self {
+        Self(Some(words))
+    }
+
+    /// The words as they are downloaded and stored: little-endian, one after the other.
+    pub fn as_bytes(&self) -> Cow<'_, [u8]> {
+        self.0.as_deref().map_or(Cow::Borrowed(&[]), little_endian_bytes)
     }
 }
 

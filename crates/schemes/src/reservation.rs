@@ -15,7 +15,7 @@
 //!
 //! Queries of stateless schemes become [`Sendable`] without a reservation; see [`Prepared`].
 
-use crate::contract::{ReservationId, Reserved};
+use crate::contract::{Record, ReservationId, Reserved};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use std::any::Any;
@@ -27,6 +27,8 @@ pub enum Prepared {
     Ready(Lookup),
     /// A query of a scheme with single-use hints: must be committed first.
     Reserved(Reservation),
+    /// The record itself: the client holds the whole table, and nothing is ever sent.
+    Known(Record),
 }
 
 /// A query that may be sent, and what is needed to read its answers.

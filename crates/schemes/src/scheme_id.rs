@@ -10,19 +10,34 @@ use std::str::FromStr;
 pub enum SchemeId {
     /// SimplePIR: one server, learning with errors, a public reusable hint.
     SimplePir,
+    /// DoublePIR: one server, learning with errors twice, a public reusable hint whose size does not grow with the number of records.
+    DoublePir,
+    /// DPF-PIR: two servers that do not collude, distributed point functions, nothing kept.
+    Dpf,
     /// Dummy subsets: one server that reads about √n records for each query, secret single-use hints.
     DummySubsets,
+    /// The trivial scheme: the client fetches the whole table once.
+    Download,
 }
 
 impl SchemeId {
     /// Every scheme there is.
-    pub const ALL: &'static [SchemeId] = &[SchemeId::SimplePir, SchemeId::DummySubsets];
+    pub const ALL: &'static [SchemeId] = &[
+        SchemeId::SimplePir,
+        SchemeId::DoublePir,
+        SchemeId::Dpf,
+        SchemeId::DummySubsets,
+        SchemeId::Download,
+    ];
 
     /// The name that users type and that goes over the wire.
     pub fn name(self) -> &'static str {
         match self {
             SchemeId::SimplePir => "simplepir",
+            SchemeId::DoublePir => "doublepir",
+            SchemeId::Dpf => "dpf",
             SchemeId::DummySubsets => "dummy-subsets",
+            SchemeId::Download => "download",
         }
     }
 }

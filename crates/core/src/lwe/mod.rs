@@ -21,6 +21,8 @@ pub use error_sampler::sample_errors;
 
 use crate::{Error, PublicSeed, Result, SecretRng};
 use privet_kernels::Kernels;
+use privet_kernels::byte_matrix::TiledBytes;
+use privet_kernels::memory::HugeBuffer;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -80,6 +82,40 @@ impl PublicMatrix {
     pub fn rows(&self, kernels: Kernels, first_row: u64, out: &mut [u32]) {
         const BLOCKS_PER_ROW: u64 = SECRET_DIMENSION as u64 / 4;
         kernels.aes128_ctr_words(&self.key, first_row * BLOCKS_PER_ROW, out);
+    }
+
+    /// `D·A`, row-major, [`SECRET_DIMENSION`] words for each row of `bytes`: a public hint. `progress` hears of the share done, from 0 to 1.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    pub fn left_product(
+        &self,
+        kernels: Kernels,
+        bytes: &TiledBytes,
+        threads: usize,
+        progress: impl Fn(f64) + Sync,
+    ) -> Result<HugeBuffer<u32>> {
+        let no_memory =
+            |error| Error::unavailable("no memory to compute the hint").caused_by(error);
+        let mut hint =
+            HugeBuffer::new_zeroed(bytes.rows() * SECRET_DIMENSION).map_err(no_memory)?;
+        let rows =
+            |first: usize, _count: usize, out: &mut [u32]| self.rows(kernels, first as u64, out);
+        kernels
+            .multiply_matrix(bytes, SECRET_DIMENSION, rows, &mut hint, threads, progress)
+            .map_err(no_memory)?;
+        Ok(hint)
+    }
+
+    /// Adds `weights[k] · A` to `out[k]` for all `k`: a row of [`SECRET_DIMENSION`] words each, the sum of the matrix's rows with as many weights as `weights[k]` has words.
+    pub fn add_weighted_rows(
+        &self,
+        kernels: Kernels,
+        weights: &[&[u32]],
+        out: &mut [&mut [u32]],
+        threads: usize,
+    ) {
+        kernels.vectors_times_keystream(&self.key, 0, SECRET_DIMENSION, weights, out, threads);
     }
 
     /// A·s: one word for each entry of `out`.

@@ -1,7 +1,6 @@
 //! The noise of real encryptions against theory, and failures at the predicted rate once the margin is made small.
 
 use super::*;
-use privet_kernels::byte_matrix::TiledBytes;
 
 const ROWS: usize = 512;
 const COLUMNS: usize = 1024;

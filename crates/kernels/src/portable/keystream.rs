@@ -4,7 +4,7 @@
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
-use crate::keystream::BLOCK_WORDS;
+use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
 
 /// Blocks encrypted in one call of the cipher.
 const BATCH: usize = 32;
@@ -50,6 +50,34 @@ pub(crate) fn keystream_times_vector(
             ctr_words(&cipher, block, words);
             block = block.wrapping_add((piece.len() / BLOCK_WORDS) as u64);
             *out = out.wrapping_add(dot(words, piece));
+        }
+    }
+}
+
+/// Adds to each of `out` the product of one vector with some columns of consecutive rows of keystream:
+/// the first word of `out` belongs to the column that begins at block `first_block` in the first row, and
+/// rows are `row_blocks` blocks apart. All of `out` are equally long. `vectors` has the words of all
+/// vectors for the first rows, then for the next rows, and so on.
+pub(crate) fn vectors_times_keystream(
+    key: &[u8; 16],
+    first_block: u64,
+    row_blocks: u64,
+    vectors: &[[u32; GROUP_ROWS]],
+    out: &mut [&mut [u32]],
+) {
+    let cipher = Aes128::new(&Array(*key));
+    let columns = out.first().map_or(0, |out| out.len());
+    let mut words = vec![0; columns];
+    let mut block = first_block;
+    for group in vectors.chunks_exact(out.len().max(1)) {
+        for row in 0..GROUP_ROWS {
+            ctr_words(&cipher, block, &mut words);
+            block = block.wrapping_add(row_blocks);
+            for (out, vector) in out.iter_mut().zip(group) {
+                for (out, word) in out.iter_mut().zip(&words) {
+                    *out = out.wrapping_add(word.wrapping_mul(vector[row]));
+                }
+            }
         }
     }
 }

@@ -138,6 +138,85 @@ fn a_matrix_of_the_wrong_size_panics() {
     Kernels::detect().words_times_vector(&[0; 7], &[1; 4], &mut [0; 2]);
 }
 
+/// Compares with the products of the expanded, transposed matrix, added to what was there before.
+fn check_vectors_times_keystream(
+    kernels: Kernels,
+    width: usize,
+    rows: usize,
+    vectors: usize,
+    threads: usize,
+    seed: u64,
+) {
+    let mut numbers = Numbers(seed);
+    let key = numbers.bytes(16).try_into().expect("16 bytes");
+    let first_row = [0, 5, u64::MAX - 2, numbers.next()][numbers.below(4)];
+    let first_block = first_row.wrapping_mul(width as u64 / 4);
+    let matrix = keystream(&key, first_block, rows * width);
+    let column = |c: usize| (0..rows).map(move |r| r * width + c);
+    let transposed: Vec<u32> = (0..width).flat_map(column).map(|place| matrix[place]).collect();
+    let vectors: Vec<Vec<u32>> = (0..vectors).map(|_| numbers.words(rows + 1)).collect();
+    let vectors: Vec<&[u32]> = vectors.iter().map(|vector| &vector[1..]).collect();
+    let before = numbers.words(width + 2);
+    let mut out = vec![before.clone(); vectors.len()];
+    let mut inner: Vec<&mut [u32]> = out.iter_mut().map(|out| &mut out[1..=width]).collect();
+    kernels.vectors_times_keystream(&key, first_row, width, &vectors, &mut inner, threads);
+    for (k, out) in out.iter().enumerate() {
+        let mut expected = before.clone();
+        for (word, sum) in expected[1..].iter_mut().zip(product(&transposed, vectors[k], width)) {
+            *word = word.wrapping_add(sum);
+        }
+        let shape = format!("{rows} x {width}, vector {k} of {}", vectors.len());
+        assert!(*out == expected, "{}: {shape}, {threads} threads", kernels.arm());
+    }
+}
+
+/// Rows go eight at a time (four with AVX2), columns 16 (8 with AVX2), and 64 to each thread.
+#[test]
+fn products_with_many_vectors_equal_those_with_the_expanded_matrix() {
+    for (i, rows) in [0, 1, 3, 4, 5, 7, 8, 9, 16, 17, 40, 100].into_iter().enumerate() {
+        for width in [0, 4, 8, 12, 16, 20, 60, 64, 68, 124, 128, 132, 1024] {
+            for vectors in [0, 1, 2, 3, 4, 5, 9] {
+                for kernels in all_kernels() {
+                    let threads = i % 4;
+                    let seed = (rows * width) as u64;
+                    check_vectors_times_keystream(kernels, width, rows, vectors, threads, seed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "whole blocks")]
+fn a_matrix_whose_rows_are_not_whole_blocks_panics() {
+    let (vectors, mut out) = ([1; 4], [0; 6]);
+    let out = &mut [&mut out[..]];
+    Kernels::detect().vectors_times_keystream(&[0; 16], 0, 6, &[&vectors], out, 1);
+}
+
+#[test]
+#[should_panic(expected = "the same length")]
+fn vectors_of_different_lengths_panic() {
+    let (vectors, mut out) = ([1; 4], [0; 8]);
+    let (first, second) = out.split_at_mut(4);
+    let vectors = [&vectors[..], &vectors[1..]];
+    Kernels::detect().vectors_times_keystream(&[0; 16], 0, 4, &vectors, &mut [first, second], 1);
+}
+
+#[test]
+#[should_panic(expected = "one output for each")]
+fn a_vector_without_an_output_panics() {
+    Kernels::detect().vectors_times_keystream(&[0; 16], 0, 4, &[&[1; 4]], &mut [], 1);
+}
+
+#[test]
+#[should_panic(expected = "one word for each column")]
+fn an_output_of_the_wrong_length_panics() {
+    let mut out = [0; 8];
+    let out = &mut [&mut out[..]];
+    Kernels::detect().vectors_times_keystream(&[0; 16], 0, 4, &[&[1; 4]], out, 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -153,6 +232,19 @@ proptest! {
         let vector = numbers.words(4 * blocks);
         for kernels in all_kernels() {
             check_keystream_times_vector(kernels, &key, first_row, &vector, rows);
+        }
+    }
+
+    #[test]
+    fn products_with_many_vectors_on_any_shape(
+        rows in 0usize..60,
+        blocks in 0usize..80,
+        vectors in 0usize..10,
+        threads in 1usize..4,
+        seed: u64,
+    ) {
+        for kernels in all_kernels() {
+            check_vectors_times_keystream(kernels, 4 * blocks, rows, vectors, threads, seed);
         }
     }
 }

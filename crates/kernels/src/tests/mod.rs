@@ -3,8 +3,10 @@
 
 mod byte_matrix;
 mod dispatch;
+mod ggm_tree;
 mod keystream;
 mod memory;
+mod selected_xor;
 mod strassen;
 mod subset_hints;
 mod yardstick;

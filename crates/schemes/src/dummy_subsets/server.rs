@@ -37,16 +37,6 @@ impl DummySubsetsServer {
         Ok(Self { parameters, records, kernels })
     }
 
-    /// Memory held for the table, zero records included, in bytes.
-    pub fn resident_bytes(&self) -> u64 {
-        self.records.len() as u64
-    }
-
-    /// How much of that memory the system backs with huge pages, if it says.
-    pub fn huge_page_bytes(&self) -> Option<u64> {
-        self.records.huge_page_bytes().map(|bytes| bytes as u64)
-    }
-
     fn answer_one(&self, query: &DummySubsetsQuery) -> DummySubsetsAnswer {
         let record_len = self.parameters.record_len();
         let mut sums = vec![0; 2 * record_len];
@@ -77,12 +67,22 @@ impl DummySubsetsServer {
 }
 
 impl Answerer for DummySubsetsServer {
+    const SHARES_PASSES: bool = false;
+
     fn parameters(&self) -> &DummySubsetsParameters {
         &self.parameters
     }
 
     fn answer(&self, _role: Role, queries: &[DummySubsetsQuery]) -> Vec<DummySubsetsAnswer> {
         queries.iter().map(|query| self.answer_one(query)).collect()
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        self.records.huge_page_bytes().map(|bytes| bytes as u64)
     }
 }
 

@@ -42,7 +42,7 @@ mod tests;
 pub use client::SimplePirClient;
 pub use messages::{SimplePirAnswer, SimplePirQuery};
 pub use params::SimplePirParameters;
-pub use server::{SimplePirHint, SimplePirServer};
+pub use server::SimplePirServer;
 
 use crate::SchemeId;
 use crate::contract::{Offline, Scheme};

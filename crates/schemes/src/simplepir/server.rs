@@ -1,12 +1,11 @@
 //! The server: a byte matrix in memory, multiplied with queries.
 
 use super::{SimplePir, SimplePirAnswer, SimplePirParameters, SimplePirQuery};
-use crate::contract::{Answerer, Role, SchemeOf};
-use privet_core::lwe::SECRET_DIMENSION;
+use crate::contract::{Answerer, Role, SchemeOf, Setup};
+use crate::offline::{Precomputed, PublicWords};
 use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
-use privet_kernels::memory::HugeBuffer;
 
 /// A table laid out for answering. The bytes are copied once, in the order in which a pass reads them; the source can be dropped.
 pub struct SimplePirServer {
@@ -14,16 +13,6 @@ pub struct SimplePirServer {
     table: TiledBytes,
     kernels: Kernels,
     threads: usize,
-}
-
-/// The hint `H = D·A`, `rows` × 1024 words: public, the same for every client.
-pub struct SimplePirHint(HugeBuffer<u32>);
-
-impl SimplePirHint {
-    /// The hint as it is downloaded and stored: little-endian words, row by row.
-    pub fn as_bytes(&self) -> std::borrow::Cow<'_, [u8]> {
-        privet_kernels::memory::little_endian_bytes(&self.0)
-    }
 }
 
 impl SimplePirServer {
@@ -46,45 +35,40 @@ impl SimplePirServer {
         Ok(Self { parameters, table: tiled, kernels, threads })
     }
 
-    /// Computes the hint: the long part of the offline phase. `progress` hears of the share done, from 0 to 1.
+    /// Computes the hint `H = D·A`, `rows` × 1024 words: public, the same for every client. The long part of the offline phase. `progress` hears of the share done, from
+    /// 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub fn hint(&self, progress: impl Fn(f64) + Sync) -> Result<SimplePirHint> {
-        let mut hint =
-            HugeBuffer::new_zeroed(self.parameters.rows() as usize * SECRET_DIMENSION)
-                .map_err(|error| Error::unavailable("no memory for the hint").caused_by(error))?;
+    pub fn hint(&self, progress: impl Fn(f64) + Sync) -> Result<PublicWords> {
         let matrix = self.parameters.matrix();
-        let rows_of_matrix = |first: usize, _count: usize, out: &mut [u32]| {
-            matrix.rows(self.kernels, first as u64, out)
-        };
-        self.kernels
-            .multiply_matrix(
-                &self.table,
-                SECRET_DIMENSION,
-                rows_of_matrix,
-                &mut hint,
-                self.threads,
-                progress,
-            )
-            .map_err(|error| {
-                Error::unavailable("no memory to compute the hint").caused_by(error)
-            })?;
-        Ok(SimplePirHint(hint))
+        matrix.left_product(self.kernels, &self.table, self.threads, progress).map(PublicWords::new)
+    }
+}
+
+impl Setup for SimplePirServer {
+    type Server = Self;
+
+    fn parameters(&self) -> &SimplePirParameters {
+        &self.parameters
     }
 
-    /// Memory held for the table, padding included, in bytes.
-    pub fn resident_bytes(&self) -> u64 {
-        self.table.bytes() as u64
+    fn kept_len(&self) -> u64 {
+        0
     }
 
-    /// How much of that memory the system backs with huge pages, if it says.
-    pub fn huge_page_bytes(&self) -> Option<u64> {
-        self.table.huge_page_bytes().map(|bytes| bytes as u64)
+    fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed> {
+        Ok(Precomputed { hint: self.hint(progress)?, kept: PublicWords::default() })
+    }
+
+    fn finish(self, _kept: &[u8]) -> Result<Self> {
+        Ok(self)
     }
 }
 
 impl Answerer for SimplePirServer {
+    const SHARES_PASSES: bool = true;
+
     fn parameters(&self) -> &SimplePirParameters {
         &self.parameters
     }
@@ -95,6 +79,14 @@ impl Answerer for SimplePirServer {
         let mut out: Vec<&mut [u32]> = answers.iter_mut().map(Vec::as_mut_slice).collect();
         self.kernels.multiply(&self.table, &words, &mut out, self.threads);
         answers.into_iter().map(|words| SimplePirAnswer { words }).collect()
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.table.bytes() as u64
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        self.table.huge_page_bytes().map(|bytes| bytes as u64)
     }
 }
 

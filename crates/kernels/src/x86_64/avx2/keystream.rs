@@ -20,18 +20,31 @@ pub(super) fn encrypt_counters(keys: &[__m128i; 11], counter: &mut __m128i) -> [
     let one = _mm_set_epi64x(0, 1);
     let mut blocks = [*counter; LANES];
     for block in &mut blocks {
-        *block = _mm_xor_si128(*counter, keys[0]);
+        *block = *counter;
         *counter = _mm_add_epi64(*counter, one);
     }
-    for key in &keys[1..10] {
-        for block in &mut blocks {
-            *block = _mm_aesenc_si128(*block, *key);
+    encrypt([keys; 2], &mut blocks);
+    blocks
+}
+
+/// Encrypts the blocks, those at even places under the first key.
+#[inline]
+#[target_feature(enable = "avx2,aes")]
+pub(super) fn encrypt<const BLOCKS: usize>(
+    keys: [&[__m128i; 11]; 2],
+    blocks: &mut [__m128i; BLOCKS],
+) {
+    for (i, block) in blocks.iter_mut().enumerate() {
+        *block = _mm_xor_si128(*block, keys[i % 2][0]);
+    }
+    for round in 1..10 {
+        for (i, block) in blocks.iter_mut().enumerate() {
+            *block = _mm_aesenc_si128(*block, keys[i % 2][round]);
         }
     }
-    for block in &mut blocks {
-        *block = _mm_aesenclast_si128(*block, keys[10]);
+    for (i, block) in blocks.iter_mut().enumerate() {
+        *block = _mm_aesenclast_si128(*block, keys[i % 2][10]);
     }
-    blocks
 }
 
 /// See [`crate::portable::keystream::aes128_ctr_words`].

@@ -4,7 +4,9 @@
 //! [`Arm::Avx512`](crate::Arm::Avx512) stands for, so that they inline into each other.
 
 pub(crate) mod byte_matrix;
+pub(crate) mod ggm_tree;
 pub(crate) mod keystream;
+pub(crate) mod selected_xor;
 pub(crate) mod strassen;
 pub(crate) mod subset_hints;
 pub(crate) mod yardstick;
@@ -17,6 +19,14 @@ use std::arch::x86_64::*;
 fn load(bytes: &[u8; 64]) -> __m512i {
     // SAFETY: the array has 64 bytes, and the load needs no alignment.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+/// Stores a vector; no alignment needed.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(bytes: &mut [u8; 64], vector: __m512i) {
+    // SAFETY: the array has 64 bytes, and the store needs no alignment.
+    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) }
 }
 
 /// Loads a vector of words; no alignment needed.

@@ -1,0 +1,91 @@
+//! The client's side: two trees that differ on one path.
+//!
+//! Everything here works on secrets. No branch and no address depends on them: both children of every node are computed and compared, and what depends on the path is selected
+//! through masks. The number of steps is the domain's depth, whatever the index.
+
+use super::{CONTROL, Domain, LEAF_BITS};
+use crate::{RecordIndex, SecretRng};
+use privet_kernels::{Kernels, TreeKeys};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
+
+/// Two parties' trees, equal everywhere but on the path to one secret leaf. What stands in that leaf is for the caller to choose: [`ends`](Self::ends) are secrets that only the
+/// client has both of.
+#[derive(ZeroizeOnDrop)]
+pub struct TreePair {
+    /// Each party's root. The lowest bit is its control bit: 0 for party 0, 1 for party 1.
+    pub roots: [u128; 2],
+    /// For each level, from the top: what is XORed to the left and the right child of a node whose control bit is set. The two differ in their lowest bits at most.
+    pub corrections: Vec<[u128; 2]>,
+    /// Each party's node at the secret leaf: unrelated seeds, different control bits.
+    pub ends: [u128; 2],
+}
+
+impl TreePair {
+    /// Two fresh trees over `domain` that differ on the path to `leaf`, which must lie in it.
+    ///
+    /// Draws 32 bytes from `rng`: the root of party 0 and that of party 1, 16 bytes each, little-endian, of which the lowest bit is not used.
+    pub fn generate(
+        kernels: Kernels,
+        keys: &TreeKeys,
+        domain: Domain,
+        leaf: u64,
+        rng: &mut SecretRng,
+    ) -> Self {
+        let roots = Zeroizing::new(draw_roots(rng));
+        let mut nodes = roots.clone();
+        let mut children = Zeroizing::new([0; 4]);
+        let mut corrections = Vec::with_capacity(domain.depth() as usize);
+        for level in (0..domain.depth()).rev() {
+            let turn = Choice::from((leaf >> level & 1) as u8);
+            kernels.ggm_expand(keys, nodes.as_slice(), [0, 0], children.as_mut_slice());
+            corrections.push(descend(&mut nodes, &children, turn));
+        }
+        Self { roots: *roots, corrections, ends: *nodes }
+    }
+}
+
+fn draw_roots(rng: &mut SecretRng) -> [u128; 2] {
+    let mut bytes = Zeroizing::new([0; 32]);
+    rng.fill(bytes.as_mut_slice());
+    let (words, _) = bytes.as_chunks::<16>();
+    [u128::from_le_bytes(words[0]) & !CONTROL, u128::from_le_bytes(words[1]) | CONTROL]
+}
+
+/// Takes both parties' nodes one level down the path: to the right if `turn` is set. `children` are the left and right child of party 0's node and of party 1's, not yet
+/// corrected. Returns the level's correction.
+fn descend(nodes: &mut [u128; 2], children: &[u128; 4], turn: Choice) -> [u128; 2] {
+    let [left_0, right_0, left_1, right_1] = children;
+    let left = Zeroizing::new(left_0 ^ left_1);
+    let right = Zeroizing::new(right_0 ^ right_1);
+    // Off the path, the correction is the difference of the parties' children: one party applies it, and they become equal, control bits included.
+    let seed = u128::conditional_select(&right, &left, turn) & !CONTROL;
+    // On the path, it makes the control bits differ, whatever they were.
+    let to_right = u128::from(turn.unwrap_u8());
+    let correction =
+        [seed | ((*left & CONTROL) ^ to_right ^ CONTROL), seed | ((*right & CONTROL) ^ to_right)];
+    let on_path = u128::conditional_select(&correction[0], &correction[1], turn);
+    for (node, [left, right]) in nodes.iter_mut().zip(children.as_chunks::<2>().0) {
+        let control = Choice::from((*node & CONTROL) as u8);
+        *node = u128::conditional_select(left, right, turn)
+            ^ u128::conditional_select(&0, &on_path, control);
+    }
+    correction
+}
+
+/// The final word of a key whose point function is 1 at `index`: it applies to just one of the two parties, whose secret leaf then differs from the other's in one bit.
+pub(super) fn final_word(
+    kernels: Kernels,
+    keys: &TreeKeys,
+    ends: &[u128; 2],
+    index: &RecordIndex,
+) -> u128 {
+    let mut leaves = Zeroizing::new([0; 2]);
+    kernels.ggm_convert(keys, ends, 0, leaves.as_mut_slice());
+    leaves[0] ^ leaves[1] ^ unit_word(index.expose() % LEAF_BITS)
+}
+
+/// A word whose only 1 stands at `place`. A shift by a secret distance is a branch on some machines.
+fn unit_word(place: u64) -> u128 {
+    (0..LEAF_BITS).fold(0, |word, bit| word | u128::from(bit.ct_eq(&place).unwrap_u8()) << bit)
+}

@@ -1,0 +1,93 @@
+//! A key: what one party receives.
+
+use super::generate::{TreePair, final_word};
+use super::{CONTROL, Domain, LEAF_BITS};
+use crate::codec::Reader;
+use crate::{Error, RecordIndex, Result, SecretRng};
+use privet_kernels::{Kernels, TreeKeys};
+use zeroize::ZeroizeOnDrop;
+
+/// One party's share of a point function with one bit for each record.
+///
+/// # Encoding
+/// The size follows from the domain's depth alone; all numbers little-endian:
+///
+/// ```text
+/// 16 bytes           the root; its lowest bit is its control bit: 0 for party 0, 1 for party 1
+/// depth × 16 bytes   for each level from the top, the correction of left children
+/// ⌈depth / 8⌉ bytes  the lowest bit of the correction of right children, whose other bits are those of the left: that of level i is bit i % 8 of byte i / 8
+/// 16 bytes           the final word
+/// ```
+///
+/// Unused bits of the last of the `⌈depth / 8⌉` bytes are zero. Every other string of the right length is a valid key: it expands to some bits, as any key does.
+#[derive(ZeroizeOnDrop)]
+pub struct Key {
+    pub(super) root: u128,
+    pub(super) corrections: Vec<[u128; 2]>,
+    pub(super) final_word: u128,
+}
+
+impl Key {
+    /// The keys of party 0 and party 1 for the function that is 1 at `index` and 0 at every other record, with fresh coins: see [`TreePair::generate`] for what is drawn from
+    /// `rng`. `index` must belong to a table of the shape that `domain` was made for. Takes the same time, and touches the same memory, for every index.
+    pub fn pair(
+        kernels: Kernels,
+        keys: &TreeKeys,
+        domain: Domain,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> [Key; 2] {
+        let trees = TreePair::generate(kernels, keys, domain, index.expose() / LEAF_BITS, rng);
+        let final_word = final_word(kernels, keys, &trees.ends, index);
+        trees.roots.map(|root| Key { root, corrections: trees.corrections.clone(), final_word })
+    }
+
+    /// Size of every encoding of a key for `domain`, in bytes.
+    pub fn encoded_len(domain: Domain) -> usize {
+        let depth = domain.depth() as usize;
+        16 * (depth + 2) + depth.div_ceil(8)
+    }
+
+    /// The encoding.
+    pub fn encode(&self) -> Vec<u8> {
+        let depth = self.corrections.len();
+        let mut bytes = Vec::with_capacity(16 * (depth + 2) + depth.div_ceil(8));
+        bytes.extend(self.root.to_le_bytes());
+        bytes.extend(self.corrections.iter().flat_map(|[left, _]| left.to_le_bytes()));
+        let controls = |levels: &[[u128; 2]]| {
+            let bits = levels.iter().map(|[_, right]| (right & CONTROL) as u8);
+            bits.rev().fold(0, |byte, bit| byte << 1 | bit)
+        };
+        bytes.extend(self.corrections.chunks(8).map(controls));
+        bytes.extend(self.final_word.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a key for `domain`.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) unless `bytes` is exactly one encoding.
+    pub fn decode(domain: Domain, bytes: &[u8]) -> Result<Self> {
+        let depth = domain.depth() as usize;
+        let mut reader = Reader::new("a DPF key", bytes);
+        let root = u128::from_le_bytes(reader.array()?);
+        let (lefts, _) = reader.bytes(16 * depth)?.as_chunks::<16>();
+        let controls = reader.bytes(depth.div_ceil(8))?;
+        let final_word = u128::from_le_bytes(reader.array()?);
+        reader.finish()?;
+
+        let unused = (depth.next_multiple_of(8) - depth) as u32;
+        if controls.last().is_some_and(|last| last.leading_zeros() < unused) {
+            return Err(Error::invalid_message(format!(
+                "a DPF key of depth {depth} has bits for levels that are not there"
+            )));
+        }
+        let correction = |(level, left): (usize, &[u8; 16])| {
+            let left = u128::from_le_bytes(*left);
+            let control = u128::from(controls[level / 8] >> (level % 8) & 1);
+            [left, left & !CONTROL | control]
+        };
+        let corrections = lefts.iter().enumerate().map(correction).collect();
+        Ok(Self { root, corrections, final_word })
+    }
+}

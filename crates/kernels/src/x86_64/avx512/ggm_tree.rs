@@ -1,0 +1,167 @@
+//! Tree growing with vector AES: four nodes in a vector. A vector of children holds left and right ones in
+//! turn, as they lie in memory, so its round keys and corrections alternate likewise.
+
+use std::arch::x86_64::*;
+
+use super::keystream::{Cipher, LANES};
+use crate::ggm_tree::TreeKeys;
+use crate::x86_64::aes_key::round_keys;
+
+/// Nodes of one vector.
+const VECTOR_NODES: usize = 4;
+/// Nodes under way.
+const BATCH: usize = LANES * VECTOR_NODES;
+
+/// See [`Kernels::ggm_expand`](crate::Kernels::ggm_expand).
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn expand(
+    keys: &TreeKeys,
+    parents: &[u128],
+    corrections: [u128; 2],
+    children: &mut [u128],
+) {
+    let cipher = in_turn(&keys.left, &keys.right);
+    let corrections = pairs(corrections);
+    let (batches, rest) = children.as_chunks_mut::<BATCH>();
+    let (parents, parents_of_rest) = parents.split_at(batches.len() * BATCH / 2);
+    for (children, parents) in batches.iter_mut().zip(parents.as_chunks::<{ BATCH / 2 }>().0) {
+        let parents = parents.as_chunks::<VECTOR_NODES>().0;
+        let mut nodes = [_mm512_setzero_si512(); LANES];
+        for i in 0..LANES / 2 {
+            [nodes[2 * i], nodes[2 * i + 1]] = twice(load(&parents[i]));
+        }
+        let nodes = grow(&cipher, nodes, corrections);
+        store(children, nodes);
+    }
+    let parents = parents_of_rest.chunks(VECTOR_NODES);
+    for (children, parents) in rest.chunks_mut(2 * VECTOR_NODES).zip(parents) {
+        let nodes = grow(&cipher, twice(load_up_to(parents)), corrections);
+        for (children, nodes) in children.chunks_mut(VECTOR_NODES).zip(nodes) {
+            store_up_to(children, nodes);
+        }
+    }
+}
+
+/// See [`Kernels::ggm_convert`](crate::Kernels::ggm_convert).
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves: &mut [u128]) {
+    let cipher = Cipher::new(&keys.left);
+    let correction = pairs([correction; 2]);
+    let (batches, rest) = leaves.as_chunks_mut::<BATCH>();
+    let (nodes, nodes_of_rest) = nodes.as_chunks::<BATCH>();
+    for (leaves, nodes) in batches.iter_mut().zip(nodes) {
+        let nodes = nodes.as_chunks::<VECTOR_NODES>().0;
+        let mut vectors = [_mm512_setzero_si512(); LANES];
+        for i in 0..LANES {
+            vectors[i] = load(&nodes[i]);
+        }
+        let vectors = grow(&cipher, vectors, correction);
+        store(leaves, vectors);
+    }
+    let nodes = nodes_of_rest.chunks(VECTOR_NODES);
+    for (leaves, nodes) in rest.chunks_mut(VECTOR_NODES).zip(nodes) {
+        let [vector] = grow(&cipher, [load_up_to(nodes)], correction);
+        store_up_to(leaves, vector);
+    }
+}
+
+/// Grows a child of each node.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn grow<const VECTORS: usize>(
+    cipher: &Cipher,
+    nodes: [__m512i; VECTORS],
+    corrections: __m512i,
+) -> [__m512i; VECTORS] {
+    let control_bit = pairs([1; 2]);
+    let mut seeds = nodes;
+    let mut feed_forward = nodes;
+    for i in 0..VECTORS {
+        seeds[i] = _mm512_andnot_si512(control_bit, nodes[i]);
+        // The control bit in both halves of a node's place, in a mask.
+        let both = _mm512_shuffle_epi32::<0b01_00_01_00>(nodes[i]);
+        let control = _mm512_test_epi64_mask(both, _mm512_set1_epi64(1));
+        feed_forward[i] = _mm512_mask_xor_epi64(seeds[i], control, seeds[i], corrections);
+    }
+    let mut children = seeds;
+    cipher.encrypt(&mut children);
+    for i in 0..VECTORS {
+        children[i] = _mm512_xor_si512(children[i], feed_forward[i]);
+    }
+    children
+}
+
+/// A cipher whose key is the one, the other, the one and the other for the four blocks of a vector.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn in_turn(even: &[u8; 16], odd: &[u8; 16]) -> Cipher {
+    let mut keys = [_mm512_setzero_si512(); 11];
+    for (key, (even, odd)) in keys.iter_mut().zip(round_keys(even).into_iter().zip(round_keys(odd)))
+    {
+        *key = _mm512_broadcast_i64x4(_mm256_set_m128i(odd, even));
+    }
+    Cipher { keys }
+}
+
+/// The two numbers in turn.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn pairs(numbers: [u128; 2]) -> __m512i {
+    let [even, odd] = numbers;
+    // The halves of each, cut off on purpose.
+    let (even_low, even_high) = (even as i64, (even >> 64) as i64);
+    let (odd_low, odd_high) = (odd as i64, (odd >> 64) as i64);
+    let pair = _mm256_set_epi64x(odd_high, odd_low, even_high, even_low);
+    _mm512_broadcast_i64x4(pair)
+}
+
+/// The four nodes of a vector, each twice.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn twice(nodes: __m512i) -> [__m512i; 2] {
+    [
+        _mm512_shuffle_i64x2::<0b01_01_00_00>(nodes, nodes),
+        _mm512_shuffle_i64x2::<0b11_11_10_10>(nodes, nodes),
+    ]
+}
+
+/// Loads four nodes; no alignment needed.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn load(nodes: &[u128; VECTOR_NODES]) -> __m512i {
+    // SAFETY: the array has 64 bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(nodes.as_ptr().cast()) }
+}
+
+/// Stores a batch of nodes; no alignment needed.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn store(nodes: &mut [u128; BATCH], vectors: [__m512i; LANES]) {
+    for (nodes, vector) in nodes.as_chunks_mut::<VECTOR_NODES>().0.iter_mut().zip(vectors) {
+        // SAFETY: the array has 64 bytes, and the store needs no alignment.
+        unsafe { _mm512_storeu_si512(nodes.as_mut_ptr().cast(), vector) };
+    }
+}
+
+/// Up to four nodes, filled up with zeros.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn load_up_to(nodes: &[u128]) -> __m512i {
+    // SAFETY: the mask selects the slice's own words, and a masked load touches nothing else.
+    unsafe { _mm512_maskz_loadu_epi64(mask_of(nodes), nodes.as_ptr().cast()) }
+}
+
+/// As many of the first nodes of a vector as `nodes` takes, at most four.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn store_up_to(nodes: &mut [u128], vector: __m512i) {
+    // SAFETY: the mask selects the slice's own words, and a masked store touches nothing else.
+    unsafe { _mm512_mask_storeu_epi64(nodes.as_mut_ptr().cast(), mask_of(nodes), vector) }
+}
+
+/// A mask of both halves of each node.
+#[inline(always)]
+fn mask_of(nodes: &[u128]) -> __mmask8 {
+    assert!(nodes.len() <= VECTOR_NODES);
+    ((1u32 << (2 * nodes.len())) - 1) as __mmask8
+}

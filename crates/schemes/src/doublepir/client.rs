@@ -1,0 +1,135 @@
+//! The client: encrypts which column it wants and which record within it, and takes two masks off the answer.
+
+use super::params::HINT_ROW_BYTES;
+use super::{DoublePir, DoublePirAnswer, DoublePirParameters, DoublePirQuery};
+use crate::contract::{Record, SchemeOf, StatelessClient};
+use crate::offline::HintSource;
+use privet_core::codec::words_from_bytes;
+use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, encrypt_unit_vector};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
+use privet_kernels::Kernels;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// A client of one table in one epoch, with its hint.
+pub struct DoublePirClient {
+    parameters: DoublePirParameters,
+    hint: Arc<dyn HintSource>,
+    kernels: Kernels,
+}
+
+/// What recovering one record needs: the keys of both levels, and the record's number within its column.
+pub struct DoublePirPending {
+    column: DecryptionKey,
+    record: DecryptionKey,
+    place: Secret<u64>,
+}
+
+impl DoublePirPending {
+    /// The keys of the first and the second level, for tests of what a query gives away and of the noise.
+    #[cfg(test)]
+    pub(super) fn keys(&self) -> (&DecryptionKey, &DecryptionKey) {
+        (&self.column, &self.record)
+    }
+}
+
+/// Rows of the hint that are read at a time: 4 MiB.
+const ROWS_AT_ONCE: usize = 1024;
+
+impl DoublePirClient {
+    /// A client that reads its hint from `hint`.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint has another size than the parameters prescribe.
+    pub fn new(
+        parameters: DoublePirParameters,
+        hint: Arc<dyn HintSource>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        if hint.len() != parameters.hint_bytes() {
+            return Err(Error::corrupted(format!(
+                "the hint has {} bytes, its parameters prescribe {}",
+                hint.len(),
+                parameters.hint_bytes()
+            )));
+        }
+        Ok(Self { parameters, hint, kernels })
+    }
+}
+
+impl StatelessClient for DoublePirClient {
+    type Pending = DoublePirPending;
+
+    fn query(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<(Vec<DoublePirQuery>, DoublePirPending)> {
+        let (column, place) = self.parameters.place(index);
+        let (columns, records) = (self.parameters.columns(), self.parameters.records_per_column());
+        let (first, second) = (self.parameters.first_matrix(), self.parameters.second_matrix());
+        let (column, column_key) =
+            encrypt_unit_vector(self.kernels, first, columns as usize, column, rng);
+        let (record, record_key) =
+            encrypt_unit_vector(self.kernels, second, records as usize, place, rng);
+        let pending =
+            DoublePirPending { column: column_key, record: record_key, place: Secret::new(place) };
+        Ok((vec![DoublePirQuery { column, record }], pending))
+    }
+
+    /// First the second level: the record's rows of the first hint, and its words of the first product. Then, with these, the first.
+    fn recover(&self, pending: DoublePirPending, answers: &[DoublePirAnswer]) -> Result<Record> {
+        let [answer] = answers else {
+            return Err(Error::api_misuse(format!(
+                "DoublePIR has one server, {} answers were given",
+                answers.len()
+            )));
+        };
+        let record_len = self.parameters.shape().record_len() as usize;
+        let hint_rows = self.first_hint_rows(&pending.record, &answer.hint_rows)?;
+        let words = if self.parameters.folds_first_product() {
+            self.unfold(&pending.record, &answer.first)
+        } else {
+            let first_word = *pending.place.expose() as usize * record_len;
+            Zeroizing::new(answer.first[first_word..first_word + record_len].to_vec())
+        };
+        let mut masks = Zeroizing::new(vec![0; record_len]);
+        self.kernels.words_times_vector(&hint_rows, pending.column.secret(), &mut masks);
+        let bytes = words.iter().zip(masks.iter());
+        Ok(Zeroizing::new(bytes.map(|(word, mask)| pending.column.decrypt(*word, *mask)).collect()))
+    }
+}
+
+impl DoublePirClient {
+    /// The record's rows of the first hint: 1024 words for each of its bytes. Reads the whole hint, whatever the record.
+    fn first_hint_rows(&self, key: &DecryptionKey, masked: &[u32]) -> Result<Zeroizing<Vec<u32>>> {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(masked.len()));
+        let mut rows = vec![0; ROWS_AT_ONCE * HINT_ROW_BYTES as usize];
+        let mut masks = Zeroizing::new(vec![0; ROWS_AT_ONCE]);
+        for (piece, masked) in masked.chunks(ROWS_AT_ONCE).enumerate() {
+            let rows = &mut rows[..masked.len() * HINT_ROW_BYTES as usize];
+            let masks = &mut masks[..masked.len()];
+            self.hint.read_at((piece * ROWS_AT_ONCE) as u64 * HINT_ROW_BYTES, rows)?;
+            self.kernels.words_times_vector(&words_from_bytes(rows), key.secret(), masks);
+            let decrypted = masked.iter().zip(masks.iter());
+            bytes.extend(decrypted.map(|(word, mask)| key.decrypt(*word, *mask)));
+        }
+        Ok(Zeroizing::new(words_from_bytes(&bytes)))
+    }
+
+    /// The record's words of a folded first product.
+    fn unfold(&self, key: &DecryptionKey, folded: &[u32]) -> Zeroizing<Vec<u32>> {
+        let bytes_per_record = 4 * self.parameters.shape().record_len() as usize;
+        let (hint_rows, masked) = folded.split_at(bytes_per_record * SECRET_DIMENSION);
+        let mut masks = Zeroizing::new(vec![0; bytes_per_record]);
+        self.kernels.words_times_vector(hint_rows, key.secret(), &mut masks);
+        let decrypted = masked.iter().zip(masks.iter());
+        let bytes: Zeroizing<Vec<u8>> =
+            Zeroizing::new(decrypted.map(|(word, mask)| key.decrypt(*word, *mask)).collect());
+        Zeroizing::new(words_from_bytes(&bytes))
+    }
+}
+
+impl SchemeOf for DoublePirClient {
+    type Scheme = DoublePir;
+}

@@ -1,0 +1,75 @@
+//! DoublePIR: one server, learning with errors twice, a public hint whose size does not depend on the number of records.
+//!
+//! SimplePIR's hint grows with the table, but a lookup needs only those of its rows that belong to the record. So the client does not download the hint: it looks those
+//! rows up *privately*, by a second lookup of the same kind in a matrix made of the hint's bytes. That second lookup has a hint of its own, 16 MiB for each byte of a
+//! record, which is what the client downloads.
+//!
+//! **Who learns what.** As with SimplePIR, the server learns that a query was made, and when: nothing of the index, however many queries it sees and whatever it sends back, as
+//! long as LWE is hard (128 bits). The two halves of a query are encrypted under independent secrets and public matrices. A server that answers wrongly makes the client recover
+//! wrong bytes; DoublePIR does not notice.
+//!
+//! **What it costs**, for a table of records of `record_len` bytes laid out as `rows` × `columns` bytes, with R records in a column:
+//!
+//! | | bytes | work |
+//! |---|---|---|
+//! | offline, server, once per table | – | 1024 · (rows · columns + 4096 · rows) multiply-adds of 32 bits |
+//! | offline, client, once per table | 16 MiB · record_len down (the hint) | its digest |
+//! | query, client | 4 · (columns + R) up | 1024 · (columns + R) multiply-adds, a quarter as many AES blocks |
+//! | answer, server | 16 KiB · record_len, and the first product: min(4 · rows, 16.4 KB · record_len) down | one pass over table and second matrix, shared by a batch; when folding 4096 · rows multiply-adds |
+//! | recover, client | – | reads the hint: 2^22 · record_len multiply-adds |
+//! | state | the hint (public) on the client; table, second matrix (4096 · rows bytes) and hint on the server | – |
+//!
+//! Its place is large tables of short records: the hint is smaller than SimplePIR's as soon as record_len < √(table bytes) / 4096, one byte at 16 MiB, eight bytes at 1 GiB. Records of more than 64 bytes are
+//! refused ([`params`](DoublePirParameters::with_records_per_column)): their hint would exceed 1 GiB.
+//!
+//! **Layout.** [`DoublePirParameters::new`] takes the layout with the shortest messages among those whose second matrix has at most a sixteenth of the table's bytes (or 16 MiB).
+//!
+//! **Parameters.** Those of SimplePIR at both levels: dimension 1024, q = 2^32, σ = 6.4, plaintext modulus 256, at most 2^20 columns. A record then comes back wrong with probability below 2^-40,
+//! whatever the table holds ([`DoublePirParameters::failure_bound_log2`]).
+//!
+//! **From paper to function** (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan: *One Server for the Price of Two*, USENIX Security 2023, §5):
+//!
+//! | paper | here |
+//! |---|---|
+//! | hint_s = Decomp(A₁ᵀ · DBᵀ), kept by the server | the first hint H₁ = D·A₁, whose words' bytes are the second matrix ([`Setup`](crate::contract::Setup)) |
+//! | hint_c = hint_s · A₂ | the hint H₂ |
+//! | Query: c₁, c₂ | [`DoublePirQuery`] |
+//! | ans₁ᵀ = Decomp(c₁ᵀ · DBᵀ); h = ans₁ᵀ · A₂; ans_h, ans₂ | [`DoublePirAnswer`] |
+//! | Recover | [`DoublePirClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
+//!
+//! Different from the paper: the plaintext modulus is 256 at both levels, so the second level works on the bytes of the first level's words as they lie in memory, with the
+//! same kernels; the client takes off `128 · Σe`, which makes that safe; records of several bytes share one pass of the second level, their bytes' rows side by side in one
+//! column; and where a column has few records, the first product is sent as it is, because that is shorter than what the second level makes of it (for 2^25 records of 32 bytes 64 KiB instead of 512 KiB).
+
+mod client;
+mod messages;
+mod params;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use client::{DoublePirClient, DoublePirPending};
+pub use messages::{DoublePirAnswer, DoublePirQuery};
+pub use params::{DoublePirParameters, MAX_HINT_BYTES};
+pub use server::{DoublePirServer, DoublePirSetup};
+
+use crate::SchemeId;
+use crate::contract::{Offline, Scheme};
+use crate::offline::OfflinePhase;
+
+/// The scheme's types, without a state.
+pub struct DoublePir;
+
+impl Scheme for DoublePir {
+    const ID: SchemeId = SchemeId::DoublePir;
+    const SERVERS: usize = 1;
+    type Parameters = DoublePirParameters;
+    type Query = DoublePirQuery;
+    type Answer = DoublePirAnswer;
+}
+
+impl Offline for DoublePir {
+    fn offline_phase(parameters: &DoublePirParameters) -> OfflinePhase {
+        OfflinePhase::Download { len: parameters.hint_bytes() }
+    }
+}

@@ -1,0 +1,64 @@
+//! Download: the trivial scheme. The client fetches the whole table once, keeps it, and looks records up on its own.
+//!
+//! **Who learns what.** The server learns that the client fetched the table, and nothing ever after: not which record, not when, not whether. There is no assumption to
+//! break and no query to attack. A table that is not the announced one is refused by its digest, so a server cannot answer wrongly either; it can only show different
+//! clients different tables.
+//!
+//! **What it costs**, for a table of N bytes:
+//!
+//! | | bytes | work |
+//! |---|---|---|
+//! | offline, client, once per table | N down | its digest |
+//! | query, answer | – | – |
+//! | recover, client | – | reading one record where it is kept |
+//! | state | N bytes on the client's disk, public; on the server the table file | – |
+//!
+//! It is the right choice for small tables (up to the 16 MiB that SimplePIR's hint would take anyway, it is what `auto` chooses), and the yardstick for all others: a scheme
+//! whose first use costs more than the table has to earn that back.
+
+mod client;
+mod params;
+#[cfg(test)]
+mod tests;
+
+pub use client::DownloadClient;
+pub use params::DownloadParameters;
+
+use crate::SchemeId;
+use crate::contract::{Message, Offline, Scheme};
+use crate::offline::OfflinePhase;
+use privet_core::{Error, Result};
+
+/// The scheme's types, without a state.
+pub struct Download;
+
+/// What is never sent: there is no value of this type.
+pub enum NoMessage {}
+
+impl Message<DownloadParameters> for NoMessage {
+    fn encoded_len(_parameters: &DownloadParameters) -> usize {
+        0
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        match *self {}
+    }
+
+    fn decode(_parameters: &DownloadParameters, _bytes: &[u8]) -> Result<Self> {
+        Err(Error::invalid_message("a table that is fetched whole has neither queries nor answers"))
+    }
+}
+
+impl Scheme for Download {
+    const ID: SchemeId = SchemeId::Download;
+    const SERVERS: usize = 1;
+    type Parameters = DownloadParameters;
+    type Query = NoMessage;
+    type Answer = NoMessage;
+}
+
+impl Offline for Download {
+    fn offline_phase(parameters: &DownloadParameters) -> OfflinePhase {
+        OfflinePhase::KeepTable { len: parameters.shape().bytes() }
+    }
+}

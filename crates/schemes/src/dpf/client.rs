@@ -1,0 +1,53 @@
+//! The client: shares out which record it wants, and adds the two sums up.
+
+use super::{Dpf, DpfAnswer, DpfParameters, DpfQuery};
+use crate::contract::{Record, SchemeOf, StatelessClient};
+use privet_core::dpf::Key;
+use privet_core::{Error, RecordIndex, Result, SecretRng};
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
+
+/// A client of one table.
+pub struct DpfClient {
+    parameters: DpfParameters,
+    kernels: Kernels,
+}
+
+/// Recovering a record needs nothing but the two answers.
+pub struct DpfPending;
+
+impl DpfClient {
+    /// A client that needs nothing but the parameters.
+    pub fn new(parameters: DpfParameters, kernels: Kernels) -> Self {
+        Self { parameters, kernels }
+    }
+}
+
+impl StatelessClient for DpfClient {
+    type Pending = DpfPending;
+
+    fn query(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<(Vec<DpfQuery>, DpfPending)> {
+        let (domain, tree_keys) = (self.parameters.domain(), self.parameters.tree_keys());
+        let keys = Key::pair(self.kernels, tree_keys, domain, index, rng);
+        Ok((keys.map(|key| DpfQuery { key }).into(), DpfPending))
+    }
+
+    fn recover(&self, _pending: DpfPending, answers: &[DpfAnswer]) -> Result<Record> {
+        let [one, other] = answers else {
+            return Err(Error::api_misuse(format!(
+                "DPF-PIR has two servers, and needs one answer of each; the number given was {}",
+                answers.len()
+            )));
+        };
+        let record = one.sum.iter().zip(other.sum.iter()).map(|(one, other)| one ^ other);
+        Ok(Zeroizing::new(record.collect()))
+    }
+}
+
+impl SchemeOf for DpfClient {
+    type Scheme = Dpf;
+}

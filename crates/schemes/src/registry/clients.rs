@@ -1,0 +1,197 @@
+//! Clients of any scheme.
+
+use super::SchemePlan;
+use crate::contract::{
+    AnswerOf, HintedClient, LocalClient, Message, ParametersOf, Preparation, Record, ReservationId,
+    StatelessClient, Supply,
+};
+use crate::offline::StreamConsumer;
+use crate::reservation::{Lookup, Pending, Prepared, Reservation, Sendable};
+use privet_core::{Error, RecordIndex, Result, SecretRng};
+use zeroize::Zeroizing;
+
+/// A client of any scheme.
+pub trait ErasedClient: Send {
+    /// The scheme it queries.
+    fn plan(&self) -> &SchemePlan;
+
+    /// Prepares one lookup. A client with single-use hints takes its hint out of use in memory at once, so that two lookups under way never share one; the
+    /// reservation's journal record makes that durable before anything is sent.
+    fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared>;
+
+    /// What the answers to a lookup's queries, one of each server in order, come to.
+    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered>;
+
+    /// The single-use hints, if the client has such.
+    fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
+        None
+    }
+}
+
+/// What came of one lookup.
+pub enum Recovered {
+    /// The record: of a scheme without state.
+    Record(Record),
+    /// The record and a state change, already applied in memory: of a scheme with single-use hints. The change belongs into the journal, but nothing waits for it: until
+    /// it is there, a restart finds the lookup unfinished and sends the same queries again.
+    Settled {
+        /// The reservation that is settled.
+        id: ReservationId,
+        /// The state change. Secret.
+        change: Zeroizing<Vec<u8>>,
+        /// The record. `None`: it waits for the answer of another reservation; ask [`ErasedHints::take_record`] after each that is settled.
+        record: Option<Result<Record>>,
+    },
+}
+
+/// The state of a client with single-use hints. See [`HintedClient`] for what each does.
+pub trait ErasedHints {
+    /// Applies a change from the journal, in the order in which changes were written.
+    fn apply(&mut self, change: &[u8]) -> Result<()>;
+
+    /// Settles a reservation whose queries were sent by an earlier process: [`Recovered::Settled`], with the change applied in memory.
+    fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered>;
+
+    /// The record of a settled reservation, once it can be told.
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>>;
+
+    /// Reservations that are not settled, oldest first.
+    fn open(&self) -> Vec<ReservationId>;
+
+    /// How far the generation is used up.
+    fn supply(&self) -> Supply;
+}
+
+/// A generation of hints in the making. See [`Preparation`] for what each does.
+pub trait ErasedPreparation: StreamConsumer + Send {
+    /// What is needed to go on after a restart. Secret.
+    fn checkpoint(&self) -> Zeroizing<Vec<u8>>;
+
+    /// Where a checkpoint taken now would go on.
+    fn checkpoint_offset(&self) -> u64;
+
+    /// The generation, once [`finish`](StreamConsumer::finish) has succeeded. Secret.
+    fn generation(&self) -> Result<Zeroizing<Vec<u8>>>;
+}
+
+impl<P: Preparation + Send> ErasedPreparation for P {
+    fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
+        Preparation::checkpoint(self)
+    }
+
+    fn checkpoint_offset(&self) -> u64 {
+        Preparation::checkpoint_offset(self)
+    }
+
+    fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
+        Preparation::generation(self)
+    }
+}
+
+/// A client without state.
+pub(super) struct StatelessHost<C: StatelessClient> {
+    pub(super) plan: SchemePlan,
+    pub(super) parameters: ParametersOf<C>,
+    pub(super) client: C,
+}
+
+impl<C: StatelessClient + Send> ErasedClient for StatelessHost<C> {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
+        let (queries, pending) = self.client.query(index, rng)?;
+        let queries = queries.iter().map(Message::encode).collect();
+        Ok(Prepared::Ready(Lookup {
+            sendable: Sendable::stateless(queries),
+            pending: Pending::new(pending),
+        }))
+    }
+
+    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
+        let pending = pending.into_inner::<C::Pending>()?;
+        let answers: Vec<AnswerOf<C>> = answers
+            .iter()
+            .map(|bytes| Message::decode(&self.parameters, bytes))
+            .collect::<Result<_>>()?;
+        self.client.recover(pending, &answers).map(Recovered::Record)
+    }
+}
+
+/// A client with single-use hints.
+pub(super) struct HintedHost<C: HintedClient> {
+    pub(super) plan: SchemePlan,
+    pub(super) parameters: ParametersOf<C>,
+    pub(super) client: C,
+}
+
+impl<C: HintedClient + Send> ErasedClient for HintedHost<C> {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
+        let reserved = self.client.reserve(index, rng)?;
+        self.client.apply(&reserved.change)?;
+        Ok(Prepared::Reserved(Reservation::new(reserved, Message::encode)))
+    }
+
+    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
+        let id = pending.into_inner::<ReservationId>()?;
+        self.settle(id, answers)
+    }
+
+    fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
+        Some(self)
+    }
+}
+
+impl<C: HintedClient> ErasedHints for HintedHost<C> {
+    fn apply(&mut self, change: &[u8]) -> Result<()> {
+        self.client.apply(change)
+    }
+
+    fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered> {
+        let answers: Vec<AnswerOf<C>> = answers
+            .iter()
+            .map(|bytes| Message::decode(&self.parameters, bytes))
+            .collect::<Result<_>>()?;
+        let change = self.client.settle(id, &answers)?;
+        self.client.apply(&change)?;
+        let record = self.client.take_record(id);
+        Ok(Recovered::Settled { id, change, record })
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        self.client.take_record(id)
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        self.client.open()
+    }
+
+    fn supply(&self) -> Supply {
+        self.client.supply()
+    }
+}
+
+/// A client that holds the table.
+pub(super) struct LocalHost<C> {
+    pub(super) plan: SchemePlan,
+    pub(super) client: C,
+}
+
+impl<C: LocalClient + Send> ErasedClient for LocalHost<C> {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn prepare(&mut self, index: &RecordIndex, _rng: &mut SecretRng) -> Result<Prepared> {
+        self.client.record(index).map(Prepared::Known)
+    }
+
+    fn recover(&mut self, _pending: Pending, _answers: &[&[u8]]) -> Result<Recovered> {
+        Err(Error::api_misuse("a client that holds the table sends no queries and gets no answers"))
+    }
+}

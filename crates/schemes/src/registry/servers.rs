@@ -1,0 +1,177 @@
+//! Servers of any scheme: in the making, and ready.
+
+use super::SchemePlan;
+use crate::contract::{AnswerOf, Answerer, Message, QueryOf, Role, Scheme, SchemeOf, Setup};
+use crate::offline::Precomputed;
+use privet_core::{Error, Result};
+
+/// A server of any scheme in the making. See [`Setup`] for what each does.
+pub trait ErasedSetup: Send + Sync {
+    /// The scheme it will answer.
+    fn plan(&self) -> &SchemePlan;
+
+    /// Size of what the server itself needs of the precomputed, in bytes.
+    fn kept_len(&self) -> u64;
+
+    /// The long part of a server's start. Its result may be kept in a file, because it follows from the table and [`SchemePlan::parameters`] alone. `progress` hears of
+    /// the share done, from 0 to 1.
+    fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed>;
+
+    /// The server, given what was just computed or read back: [`Precomputed::kept`].
+    fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>>;
+}
+
+/// A server of any scheme.
+pub trait ErasedServer: Send + Sync {
+    /// The scheme it answers.
+    fn plan(&self) -> &SchemePlan;
+
+    /// Answers a batch in one pass: one result for each query, in order. A query that does not parse gets an error and does not disturb the others.
+    fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>>;
+
+    /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
+    fn shares_passes(&self) -> bool;
+
+    /// Memory held for answering, in bytes: the table's own bytes, if the scheme holds a copy, and what comes on top.
+    fn resident_bytes(&self) -> u64;
+
+    /// How much of the table's memory the system backs with huge pages, if it says.
+    fn huge_page_bytes(&self) -> Option<u64>;
+}
+
+/// A server that precomputes something.
+pub(super) struct SetupHost<S> {
+    pub(super) plan: SchemePlan,
+    pub(super) setup: S,
+}
+
+impl<S: Setup> ErasedSetup for SetupHost<S>
+where
+    S::Server: 'static,
+{
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn kept_len(&self) -> u64 {
+        self.setup.kept_len()
+    }
+
+    fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed> {
+        self.setup.precompute(progress)
+    }
+
+    fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
+        let Self { plan, setup } = *self;
+        Ok(Box::new(ServerHost { plan, server: setup.finish(kept)? }))
+    }
+}
+
+/// A server that is ready without further ado.
+pub(super) struct Ready<S>(pub(super) S);
+
+impl<S: ErasedServer + 'static> ErasedSetup for Ready<S> {
+    fn plan(&self) -> &SchemePlan {
+        self.0.plan()
+    }
+
+    fn kept_len(&self) -> u64 {
+        0
+    }
+
+    fn precompute(&self, _progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed> {
+        Ok(Precomputed::default())
+    }
+
+    fn finish(self: Box<Self>, _kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
+        Ok(Box::new(self.0))
+    }
+}
+
+/// A server that answers.
+pub(super) struct ServerHost<A> {
+    pub(super) plan: SchemePlan,
+    pub(super) server: A,
+}
+
+impl<A: Answerer> ErasedServer for ServerHost<A> {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
+        answer_encoded(&self.server, role, queries)
+    }
+
+    fn shares_passes(&self) -> bool {
+        A::SHARES_PASSES
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.server.resident_bytes()
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        self.server.huge_page_bytes()
+    }
+}
+
+/// The server of a table that is fetched whole: there is nothing to ask it.
+pub(super) struct FetchedHost {
+    pub(super) plan: SchemePlan,
+}
+
+impl ErasedServer for FetchedHost {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn answer(&self, _role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
+        let refusal = || {
+            Err(Error::invalid_message(
+                "this table is fetched whole; its server answers no queries, and a client that sends one gives away what it looks for",
+            ))
+        };
+        queries.iter().map(|_| refusal()).collect()
+    }
+
+    fn shares_passes(&self) -> bool {
+        false
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        0
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Decodes each query, answers the valid ones in one pass, and puts the answers back in order.
+fn answer_encoded<A: Answerer>(server: &A, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
+    let servers = <A as SchemeOf>::Scheme::SERVERS;
+    if usize::from(role.0) >= servers {
+        let refusal = || {
+            Err(Error::invalid_message(format!(
+                "there is no role {} in a scheme of {servers} servers",
+                role.0
+            )))
+        };
+        return queries.iter().map(|_| refusal()).collect();
+    }
+    let mut valid = Vec::with_capacity(queries.len());
+    let mut results: Vec<Result<Vec<u8>>> = Vec::with_capacity(queries.len());
+    for bytes in queries {
+        results.push(QueryOf::<A>::decode(server.parameters(), bytes).map(|query| {
+            valid.push(query);
+            Vec::new()
+        }));
+    }
+    let mut answers =
+        if valid.is_empty() { Vec::new() } else { server.answer(role, &valid) }.into_iter();
+    for answer in results.iter_mut().flatten() {
+        *answer = answers.next().map(|answer: AnswerOf<A>| answer.encode()).unwrap_or_default();
+    }
+    results
+}
