@@ -14,17 +14,19 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# Serves the table under a scheme; leaves the address in $url.
+# Serves a table under a scheme: serve TABLE SCHEME [NAME]. Leaves the address in $url.
 serve() {
-    "$privet" serve "$work/packages.privet" --scheme "$1" --listen 127.0.0.1:0 --cache "$work/cache" >"$work/$1.out" 2>"$work/$1.log" &
+    local name=${3:-$2}
+    "$privet" serve "$work/$1.privet" --scheme "$2" --listen 127.0.0.1:0 --cache "$work/cache" >"$work/$name.out" 2>"$work/$name.log" &
     servers+=($!)
+    url=
     for _ in $(seq 1200); do
-        url=$(sed -n 's/.*\(http:\/\/[0-9.:]*\).*/\1/p' "$work/$1.out" | head -n 1)
+        url=$(sed -n 's/.*\(http:\/\/[0-9.:]*\).*/\1/p' "$work/$name.out" | head -n 1)
         if [ -n "$url" ]; then break; fi
-        kill -0 "${servers[-1]}" 2>/dev/null || { cat "$work/$1.log" >&2; exit 1; }
+        kill -0 "${servers[-1]}" 2>/dev/null || { cat "$work/$name.log" >&2; exit 1; }
         sleep 0.1
     done
-    cat "$work/$1.out"
+    cat "$work/$name.out"
 }
 
 echo "-- the index, as JSON Lines"
@@ -36,24 +38,51 @@ echo "-- the table"
 time "$privet" build "$work/packages.jsonl" --key Package -o "$work/packages.privet"
 "$privet" inspect "$work/packages.privet" --verify
 
-# Both servers have the same table file, and the clients of both the same state directory.
-for scheme in simplepir dummy-subsets; do
+# All servers have the same table file, and all clients the same state directory.
+for scheme in simplepir dpf dummy-subsets download; do
     echo
     echo "== $scheme"
-    serve "$scheme"
+    serve packages "$scheme"
+    urls=("$url")
+    if [ "$scheme" = dpf ]; then
+        serve packages dpf dpf-second
+        urls+=("$url")
+    fi
 
     echo "-- names that are there: the first, the last, those with the longest values, and others in between"
-    time "$privet" get "$url" --state "$work/state" --keys-from "$work/names" --json --verbose >"$work/found.jsonl"
+    time "$privet" get "${urls[@]}" --state "$work/state" --keys-from "$work/names" --json --verbose >"$work/found.jsonl"
     "$packages" compare "$work/packages.jsonl" "$work/names" <"$work/found.jsonl"
 
     echo "-- names that are not"
     for name in no-such-package openssl-- "" Ünïcode; do
         status=0
-        "$privet" get "$url" --state "$work/state" --key "$name" >/dev/null 2>&1 || status=$?
+        "$privet" get "${urls[@]}" --state "$work/state" --key "$name" >/dev/null 2>&1 || status=$?
         if [ "$status" != 1 ]; then echo "a miss must end with exit code 1, not $status: '$name'" >&2; exit 1; fi
     done
     echo "misses are misses"
 
-    echo "-- one lookup with the hints ready, in a new process"
-    time "$privet" get "$url" --state "$work/state" --key openssl
+    echo "-- one lookup with everything ready, in a new process"
+    time "$privet" get "${urls[@]}" --state "$work/state" --key openssl
 done
+
+echo
+echo "== doublepir"
+echo "-- its hint has 16 MiB for each byte of a record, so this table is refused"
+if "$privet" serve "$work/packages.privet" --scheme doublepir --listen 127.0.0.1:0 --no-cache >/dev/null 2>"$work/refusal"; then
+    echo "it was served" >&2
+    exit 1
+fi
+grep "16 MiB for each byte of a record" "$work/refusal"
+
+echo "-- one byte for each package: the first letter of its section, by the package's number"
+sed -n 's/.*"Section":"\([a-z]\)[^"]*".*/{"section":"\1"}/; t found; s/.*/{"section":"-"}/; :found; p' "$work/packages.jsonl" >"$work/sections.jsonl"
+"$privet" build "$work/sections.jsonl" --raw-value section -o "$work/sections.privet"
+serve sections doublepir
+rows=$(wc -l <"$work/sections.jsonl")
+wanted=()
+for part in 0 1 2 3 4 5 6 7; do wanted+=(--index $(((rows - 1) * part / 7))); done
+time "$privet" get "$url" --state "$work/state" "${wanted[@]}" >"$work/letters"
+for part in 0 1 2 3 4 5 6 7; do
+    sed -n "$(((rows - 1) * part / 7 + 1))s/{\"section\":\"\(.\)\"}/\1/p" "$work/sections.jsonl"
+done | diff - "$work/letters"
+echo "8 of $rows letters came back, and are right"

@@ -123,8 +123,8 @@ pub(crate) struct Serve {
     /// Threads that share each pass over a table; default: all cores
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Collect concurrent queries for at most this long before a pass, in milliseconds; dummy-subsets,
-    /// where a pass saves nothing, never waits
+    /// Collect concurrent queries for at most this long before a pass, in milliseconds; schemes where a
+    /// pass saves nothing never wait
     #[arg(long, value_name = "MS", default_value_t = 2.0, value_parser = parse_milliseconds)]
     pub(crate) batch_window: f64,
     /// Most queries answered in one pass
@@ -150,8 +150,9 @@ pub(crate) struct Serve {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("wanted").required(true).multiple(true).args(["key", "index", "keys_from"]))]
 pub(crate) struct Get {
-    /// Address of the server, such as http://127.0.0.1:7700
-    pub(crate) url: String,
+    /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers, those of all
+    #[arg(required = true, value_name = "URL")]
+    pub(crate) urls: Vec<String>,
     /// A key to look up; may be repeated
     #[arg(short, long, value_name = "KEY")]
     pub(crate) key: Vec<String>,
@@ -229,8 +230,8 @@ pub(crate) struct Demo {
 
 #[derive(Args)]
 pub(crate) struct Bench {
-    #[arg(long, default_value = "simplepir", value_parser = parse_scheme_name, help = measured_schemes())]
-    pub(crate) scheme: SchemeId,
+    #[arg(long, default_value = "simplepir", value_parser = parse_subject, help = measured_schemes())]
+    pub(crate) scheme: Subject,
     /// Records in the table, such as 1000000 or 2^20
     #[arg(long, value_name = "N", value_parser = parse_number)]
     pub(crate) records: u64,
@@ -273,16 +274,41 @@ pub(crate) enum SchemeChoice {
     Named(SchemeId),
 }
 
+/// What `privet bench` measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A scheme.
+    Scheme(SchemeId),
+    /// The lookup that is not private.
+    Plain,
+}
+
+impl Subject {
+    /// The name that users type and reports bear.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Subject::Scheme(scheme) => scheme.name(),
+            Subject::Plain => PLAIN,
+        }
+    }
+}
+
+/// Not a scheme's name, so that no server can offer it and no client can be talked into it.
+const PLAIN: &str = "plain";
+
 /// The rule of [`choose`](privet_schemes::registry::choose) in one line.
 fn served_schemes() -> String {
     format!(
-        "The scheme to answer with: {}, or `auto`, which takes dummy-subsets for tables up to 16 MiB of many short records and simplepir for all others",
+        "The scheme to answer with: {}; or `auto`, which takes download for tables up to 16 MiB and simplepir for all others. docs/schemes.md compares them",
         scheme_names()
     )
 }
 
 fn measured_schemes() -> String {
-    format!("The scheme to measure: {}", scheme_names())
+    format!(
+        "The scheme to measure: {}; or `plain`, a lookup that is not private, for comparison",
+        scheme_names()
+    )
 }
 
 fn scheme_names() -> String {
@@ -293,7 +319,17 @@ fn parse_scheme(text: &str) -> Result<SchemeChoice, String> {
     if text == "auto" {
         return Ok(SchemeChoice::Auto);
     }
+    if text == PLAIN {
+        return Err("plain lookups are not private, so they are not served; `privet bench` measures them for comparison".to_owned());
+    }
     parse_scheme_name(text).map(SchemeChoice::Named)
+}
+
+fn parse_subject(text: &str) -> Result<Subject, String> {
+    if text == PLAIN {
+        return Ok(Subject::Plain);
+    }
+    parse_scheme_name(text).map(Subject::Scheme)
 }
 
 fn parse_scheme_name(text: &str) -> Result<SchemeId, String> {

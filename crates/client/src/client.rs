@@ -14,13 +14,16 @@
 //! # Ok(()) }
 //! ```
 //!
+//! For a scheme of two servers, `ClientOptions::new([url_a, url_b])` names both.
+//!
 //! A [`Client`] has a thread and a small runtime of its own. Its futures need no particular runtime, and each has a blocking twin.
 
+use crate::addresses::{self, Address};
 use crate::driver::{Command, Driver};
 use crate::session::{ChosenTable, KnownPin, Patience, Session, SessionOptions, Target, Value};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
-use crate::transport::{Transport, checked_url};
+use crate::transport::Transport;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
@@ -33,13 +36,14 @@ use tokio::sync::{mpsc, oneshot};
 /// Whom to ask, for which table, and how.
 #[derive(Clone)]
 pub struct ClientOptions {
-    /// The servers' addresses, one for each of the scheme's roles in order: `http://host:port` or `https://host:port`.
+    /// The servers' addresses, one for each of the scheme's roles in order: `http://host:port` or `https://host:port`. A scheme of two servers hides what is looked up as
+    /// long as the parties that run them do not put together what they see, so no server can be named twice.
     pub urls: Vec<String>,
     /// The table's name; `None` if the server has only one.
     pub table: Option<String>,
-    /// The scheme; `None` for the first that fits.
+    /// The scheme; `None` for the first that the server offers for as many servers as are named.
     pub scheme: Option<SchemeId>,
-    /// Where to keep hints and pins; `None` keeps them in memory, for this client alone.
+    /// Where to keep hints, tables and pins; `None` keeps them in memory, for this client alone.
     pub state_dir: Option<PathBuf>,
     /// A PEM file with certificates to trust besides the system's.
     pub ca_file: Option<PathBuf>,
@@ -107,7 +111,7 @@ pub enum Progress {
         /// Bytes in all.
         total: u64,
     },
-    /// Something worth telling a person: a damaged file that will be fetched again, say.
+    /// Something worth telling a person: a damaged file that will be fetched again, say, or that two servers are on one host.
     Notice(String),
     /// A server failed and will be tried again.
     Retrying {
@@ -141,20 +145,20 @@ pub struct Stats {
     pub prepare: Traffic,
     /// Streaming the table for the next generation of single-use hints, while lookups go on.
     pub background: Traffic,
-    /// Queries and answers.
+    /// Queries and answers. None for schemes whose client holds the table.
     pub lookup: Traffic,
     /// Lookups that are over, whatever came of them.
     pub lookups: u64,
     /// Computing queries, in total.
     pub query_time: Duration,
-    /// Reading records from answers, in total.
+    /// Reading records, from answers or from the table that is kept, in total.
     pub recover_time: Duration,
     /// Waiting for journal records to be durable, in total: for schemes with single-use hints.
     pub journal_time: Duration,
     /// From the beginning to the first possible lookup.
     pub ready_after: Duration,
-    /// Whether the whole hint, or single-use hints that are not used up, were found in the state directory. `None`: the scheme has none, or they have not
-    /// been looked for yet.
+    /// Whether the whole hint, the whole table, or single-use hints that are not used up, were found in the state directory. `None`: the scheme has nothing of the kind, or
+    /// it has not been looked for yet.
     pub hint_was_stored: Option<bool>,
 }
 
@@ -167,11 +171,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// Asks the servers what they serve, checks it against what was seen before, and fetches layout and hint (or streams the table and prepares single-use
-    /// hints) unless they are stored. `progress` hears of each step, on the client's own thread.
+    /// Asks the servers what they serve, checks it against what was seen before, and fetches layout and hint (or the table, to keep it or to prepare single-use
+    /// hints from it) unless they are stored. `progress` hears of each step, on the client's own thread.
     ///
     /// # Errors
-    /// Of every [`Blame`](privet_core::Blame); [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is not the one seen before.
+    /// Of every [`Blame`](privet_core::Blame); [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is not the one seen before, or the servers do not agree
+    /// on it; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one server is named twice.
     pub async fn connect(
         options: ClientOptions,
         progress: impl FnMut(Progress) + Send + 'static,
@@ -194,7 +199,7 @@ impl Client {
         ready.wait_blocking()
     }
 
-    /// The value of `key`, or `None` if the table does not have it. Either costs the same query.
+    /// The value of `key`, or `None` if the table does not have it. Either costs the same query; or none, by a scheme whose client holds the table.
     ///
     /// # Errors
     /// Of every [`Blame`](privet_core::Blame).
@@ -219,7 +224,8 @@ impl Client {
         received(self.ask(target).await)
     }
 
-    /// The values of several targets, in their order. Several queries are under way at once; there are as many as there are targets, whatever they are.
+    /// The values of several targets, in their order. Several queries are under way at once; there are as many as there are targets, whatever they are (or none at all,
+    /// by a scheme whose client holds the table).
     pub async fn get_many(&self, targets: &[Target]) -> Vec<Result<Option<Value>>> {
         // All are handed over before the first is waited for.
         let replies: Vec<_> = targets.iter().map(|target| self.ask(target.clone())).collect();
@@ -334,7 +340,7 @@ impl Start {
     }
 
     fn run(self) {
-        let Self { options, progress, commands, stats, ready } = self;
+        let Self { options, mut progress, commands, stats, ready } = self;
         // One thread for the network beside this one.
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -347,7 +353,7 @@ impl Start {
             }
         };
         runtime.block_on(async {
-            match prepare(&options) {
+            match prepare(&options, &mut progress) {
                 Ok((session, state, transports, started)) => {
                     let ready = Some(ready);
                     let busy_patience = options.busy_patience;
@@ -376,7 +382,13 @@ impl Start {
 
 type Prepared = (Session, Box<dyn State>, Vec<Transport>, Instant);
 
-fn prepare(options: &ClientOptions) -> Result<Prepared> {
+fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
+    let addresses: Vec<Address> =
+        options.urls.iter().map(|url| Address::parse(url)).collect::<Result<_>>()?;
+    addresses::check_distinct(&addresses)?;
+    if let Some(notice) = addresses::one_host_notice(&addresses) {
+        progress(Progress::Notice(notice));
+    }
     let mut state: Box<dyn State> = match &options.state_dir {
         Some(directory) => {
             Box::new(Store::open(directory)?.replacing_damaged_pins(options.accept_new_table))
@@ -385,11 +397,10 @@ fn prepare(options: &ClientOptions) -> Result<Prepared> {
     };
     let mut transports = Vec::new();
     let mut session = SessionOptions::new(options.urls.len(), options.kernels);
-    for (server, url) in options.urls.iter().enumerate() {
-        let url = checked_url(url)?;
-        let known = state.pins(&url)?.into_iter();
+    for (server, address) in addresses.iter().enumerate() {
+        let known = state.pins(address.url())?.into_iter();
         session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
-        transports.push(Transport::new(&url, options.ca_file.as_deref())?);
+        transports.push(Transport::new(address.url(), options.ca_file.as_deref())?);
     }
     session.table = options.table.clone();
     session.scheme = options.scheme;

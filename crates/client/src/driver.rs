@@ -310,7 +310,7 @@ impl Driver {
     }
 
     fn note_origin(&self, part: &PartKey, state: &PartState) {
-        if part.kind == PartKind::Hint {
+        if matches!(part.kind, PartKind::Hint | PartKind::Table) {
             let stored = matches!(state, PartState::Complete(_));
             self.stats().hint_was_stored.get_or_insert(stored);
         }

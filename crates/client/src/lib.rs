@@ -14,6 +14,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 #[cfg(feature = "native")]
+mod addresses;
+#[cfg(feature = "native")]
 pub mod client;
 #[cfg(feature = "native")]
 mod driver;

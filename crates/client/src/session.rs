@@ -18,14 +18,22 @@
 //! It runs through these phases, and lookups may be handed in at any time:
 //!
 //! ```text
-//! describe ─► choose table and scheme ─► compare with the pin ─► layout ─► hint, or single-use hints ─► ready: lookups
+//! describe ─► choose table and scheme ─► compare with the pin ─► layout ─► hint, or the table ──────────► ready: lookups
+//!                                                                    └──► single-use hints ────────────►   │
 //!                                                                              │           ▲
 //!                                                                              ▼           │
 //!                                                                  none: stream the table, prepare, switch
 //! ```
 //!
-//! Layout and hint come from storage, or what is missing of them from the server. Single-use hints come from storage, with all that happened to them; if there are
-//! none, or they are used up, they are prepared first.
+//! Layout and hint come from storage, or what is missing of them from the server. So does the whole table, for a scheme whose client keeps it: its lookups are read from
+//! there. Single-use hints come from storage, with all that happened to them; if there are none, or they are used up, they are prepared first.
+//!
+//! # Several servers
+//!
+//! A scheme of two servers hides what is looked up from each of them as long as they do not put together what they saw. All must describe the same table, in the same
+//! version, with the same contents and layout, and serve it by the same scheme with the same parameters, or nothing is asked. Parts are fetched from the first, and checked
+//! against the digests that all of them announced. A lookup's queries go out at once, one to each, and take their course independently: what becomes of one server's neither
+//! holds up nor changes another's. The lookup is over when all are.
 //!
 //! # Single-use hints
 //!
@@ -39,13 +47,14 @@
 //! What a server sees of a client must not depend on what the client looks for. So, whatever servers do:
 //!
 //! 1. **Bytes out depend only on public parameters, the history's length and coins.** A lookup is one query to each server, of a length fixed by the
-//!    parameters, whether its key is there or not. Which stretch of the table is streamed when, for the next generation of single-use hints, follows from the
+//!    parameters, whether its key is there or not; by a scheme whose client holds the table, it is none, whatever is looked up. Which stretch of the table is streamed when, for the next generation of single-use hints, follows from the
 //!    number of queries that were sent; and which queries of an earlier process are sent again, from which of them were answered.
 //! 2. **Traffic after a failed recover equals traffic after a success.** An answer ends its query whatever it holds; nothing is asked again because of what
 //!    was or was not in it, and reading records comes after sending. (What is no answer at all, which its length shows, leaves its query to be repeated by the
 //!    next session.)
 //! 3. **A repeated or locally known index still sends a well-formed query.** There is no cache and no way around the network: a key whose value the client already
-//!    holds (in the layout's public stash) costs the same query as any other, and so does each of several equal keys.
+//!    holds (in the layout's public stash) costs the same query as any other, and so does each of several equal keys. Only a scheme whose client holds the whole table does
+//!    without queries, and then without any: no lookup of its session sends anything.
 //! 4. **A retry re-sends identical bytes.** A query is fixed once, before it is first sent; one that belongs to a single-use hint is read back from the journal
 //!    by a later process. No hint serves two different queries.
 //! 5. **Every message carries table id, epoch and parameter digest, and all servers must agree** on these and on everything else they say of the table. After any
@@ -59,6 +68,7 @@
 //! ([`Blame::Integrity`](privet_core::Blame::Integrity)). A lookup that fails otherwise fails alone. If a journal record may not be durable, no query
 //! is sent in this session any more; those on their way take their course.
 
+mod agreement;
 mod asking;
 mod calls;
 mod choose;
@@ -94,7 +104,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Starts a client whose hint is downloaded, or that has none.
+/// Starts a client with what it downloaded: a hint, the table, or nothing.
 type StartClient =
     fn(SchemePlan, &TableIdentity, Arc<dyn HintSource>, Kernels) -> Result<Box<dyn ErasedClient>>;
 

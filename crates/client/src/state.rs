@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 pub struct PartKey {
     /// The table, in its epoch.
     pub table: TableIdentity,
-    /// Layout or hint.
+    /// Layout, hint or table.
     pub kind: PartKind,
     /// Size in bytes.
     pub len: u64,
@@ -63,7 +63,7 @@ pub struct Pin {
     pub digest: TableDigest,
     /// Scheme, parameters and table in one digest.
     pub parameter_digest: [u8; 32],
-    /// Lengths and digests of layout and hint in one digest. They follow from the table, but a client cannot check that; it can see them change.
+    /// Lengths and digests of layout and hint (or table) in one digest. They follow from the table, but a client cannot check that; it can see them change.
     pub parts_digest: [u8; 32],
 }
 
@@ -247,7 +247,10 @@ pub trait State: Send {
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()>;
 }
 
-/// A state that lives as long as the process.
+/// The longest part that is kept in memory: how long it is, a server says.
+const MEMORY_LIMIT: u64 = 1 << 30;
+
+/// A state that lives as long as the process. It takes no parts longer than 1 GiB.
 #[derive(Default)]
 pub struct MemoryState {
     parts: HashMap<PartKey, Vec<u8>>,
@@ -264,6 +267,12 @@ impl State for MemoryState {
                 notice: None,
             });
         }
+        if part.len > MEMORY_LIMIT {
+            return Err(Error::unavailable(format!(
+                "the {} of this table has {} bytes, more than the {} that are kept in memory at most; name a state directory to keep it in files",
+                part.kind, part.len, MEMORY_LIMIT
+            )));
+        }
         let mut download = Download::new(part.len, part.digest);
         download.absorb(0, self.parts.entry(part.clone()).or_default())?;
         Ok(Opened::Have { part: PartState::Partial(Box::new(download)), notice: None })
@@ -274,6 +283,9 @@ impl State for MemoryState {
         if kept.len() as u64 != offset {
             return Err(out_of_order(offset, kept.len() as u64));
         }
+        kept.try_reserve(bytes.len()).map_err(|error| {
+            Error::unavailable(format!("no memory for the {}", part.kind)).caused_by(error)
+        })?;
         kept.extend_from_slice(bytes);
         Ok(())
     }

@@ -7,7 +7,7 @@
 //!     lock                               held while pins are rewritten: an instant
 //!   tables/<table id>/
 //!     layout-<digest>.part               complete parts: see `part_file`
-//!     hint-<digest>.part
+//!     hint-<digest>.part                 or table-<digest>.part, where the client keeps the whole table
 //!     hint-<digest>.partial              a download under way
 //!     lock                               held by the process that downloads
 //!     private-<scheme>/                  single-use hints: see `hints`

@@ -3,6 +3,7 @@
 //! A transport sends what a session says and hands back what comes, validated by [`privet_wire`]. It decides nothing: when to try again, and whether to
 //! believe what came, is the session's business. The connection is made with the first exchange, and made again when it was lost.
 
+use crate::addresses::Address;
 use crate::session::{Request, Response};
 use privet_core::{Blame, Error, Result};
 use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT, answer_response_limit};
@@ -15,7 +16,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tonic::codegen::http::Uri;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 /// A host that does not answer at all is given up after this long.
@@ -53,7 +53,7 @@ impl Transport {
     /// # Errors
     /// [`Blame::ApiMisuse`] if `url` is none, or `ca_file` cannot be read or is no certificate.
     pub fn new(url: &str, ca_file: Option<&Path>) -> Result<Self> {
-        let url = checked_url(url)?;
+        let url = Address::parse(url)?.url().to_owned();
         let misuse = |error: tonic::transport::Error| {
             Error::api_misuse(format!("{url} cannot be used as an address: {}", chain(&error)))
                 .caused_by(error)
@@ -237,29 +237,6 @@ fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
     let mut request = tonic::Request::new(message);
     request.set_timeout(patience);
     request
-}
-
-/// The address without a slash at its end, so that one server has one spelling.
-pub(crate) fn checked_url(url: &str) -> Result<String> {
-    let trimmed = url.trim_end_matches('/');
-    if !url.starts_with("http://") && !url.starts_with("https://") {
-        return Err(Error::api_misuse(format!(
-            "an address begins with http:// or https://, this one does not: {url}"
-        )));
-    }
-    let parsed: Option<Uri> = trimmed.parse().ok();
-    let authority = parsed.as_ref().and_then(Uri::authority);
-    // A port that is no number would otherwise be replaced by the default one.
-    let whole = authority.is_some_and(|authority| {
-        let host = authority.host();
-        !host.is_empty() && (authority.as_str().ends_with(host) || authority.port_u16().is_some())
-    });
-    if !whole {
-        return Err(Error::api_misuse(format!(
-            "this is no address of a server: {url}; it looks like http://host:port, with a port from 1 to 65535"
-        )));
-    }
-    Ok(trimmed.to_owned())
 }
 
 /// `endpoint` over TLS, with the system's authorities and those in `ca_file`. A machine without authorities of its own can do with the file alone.

@@ -1,5 +1,5 @@
-//! A process is killed in the middle of a download, at every chunk in turn; the next one goes on where it ended. Meanwhile the state directory is
-//! locked against a second process that would download.
+//! A process is killed in the middle of a download, of a hint or of the whole table, at every chunk in turn; the next one goes on where it ended. Meanwhile the state
+//! directory is locked against a second process that would download.
 //!
 //! This program is both: started with `PRIVET_KILL_URL` it is the process that gets killed, after the chunk numbered `PRIVET_KILL_AFTER`.
 
@@ -7,9 +7,10 @@
 
 mod common;
 
-use common::{long_hint_record, long_hint_table, options, serve};
+use common::{options, record, records_by, serve};
 use privet_client::{Client, ClientOptions, Progress};
 use privet_core::Blame;
+use privet_schemes::SchemeId;
 use privet_wire::PartKind;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -19,7 +20,11 @@ use std::time::Duration;
 fn main() {
     match std::env::var("PRIVET_KILL_URL") {
         Ok(url) => download_until_killed(&url),
-        Err(_) => tokio::runtime::Runtime::new().unwrap().block_on(kill_at_every_chunk()),
+        Err(_) => tokio::runtime::Runtime::new().unwrap().block_on(async {
+            // Either comes in several chunks.
+            kill_at_every_chunk(SchemeId::SimplePir, 8192).await;
+            kill_at_every_chunk(SchemeId::Download, 50_000).await;
+        }),
     }
 }
 
@@ -36,7 +41,9 @@ fn download_until_killed(url: &str) {
     let state = std::env::var("PRIVET_KILL_STATE").unwrap();
     let mut chunks = 0;
     let stand_still = move |progress| {
-        if let Progress::Part { part: PartKind::Hint, fetched: true, .. } = progress {
+        if let Progress::Part { part: PartKind::Hint | PartKind::Table, fetched: true, .. } =
+            progress
+        {
             chunks += 1;
             if chunks == after {
                 println!("here");
@@ -48,10 +55,10 @@ fn download_until_killed(url: &str) {
     drop(Client::connect_blocking(stored(url, state.as_ref()), stand_still));
 }
 
-async fn kill_at_every_chunk() {
-    let (server, url) = serve(vec![long_hint_table()]).await;
-    let hint_len = server.tables()[0].description.schemes[0].hint.unwrap().len;
-    let chunks = hint_len.div_ceil(privet_wire::limits::FETCH_CHUNK_LEN as u64) as usize;
+async fn kill_at_every_chunk(scheme: SchemeId, records: u64) {
+    let (server, url) = serve(vec![records_by(scheme, records)]).await;
+    let part_len = server.tables()[0].description.schemes[0].hint.unwrap().len;
+    let chunks = part_len.div_ceil(privet_wire::limits::FETCH_CHUNK_LEN as u64) as usize;
     assert!(chunks >= 6, "{chunks} chunks");
     for after in 1..=chunks {
         let state = tempfile::tempdir().unwrap();
@@ -76,14 +83,14 @@ async fn kill_at_every_chunk() {
         let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
         let fetched = client.stats().prepare.down;
         let missing =
-            hint_len.saturating_sub((after * privet_wire::limits::FETCH_CHUNK_LEN) as u64);
+            part_len.saturating_sub((after * privet_wire::limits::FETCH_CHUNK_LEN) as u64);
         assert!(
             (missing..missing + 1000).contains(&fetched),
             "killed after chunk {after} of {chunks}: {missing} bytes were missing, {fetched} came"
         );
-        for index in [0, 1, 4095, 8191] {
-            assert_eq!(client.get_index(index).await.unwrap().to_vec(), long_hint_record(index));
+        for index in [0, 1, 4095, records - 1] {
+            assert_eq!(client.get_index(index).await.unwrap().to_vec(), record(index));
         }
     }
-    println!("killed at each of {chunks} chunks, resumed each time");
+    println!("{scheme}: killed at each of {chunks} chunks, resumed each time");
 }

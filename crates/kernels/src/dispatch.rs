@@ -12,7 +12,7 @@ use crate::byte_matrix::WideGroup;
 use crate::ggm_tree::TreeKeys;
 use crate::keystream::GROUP_ROWS;
 use crate::portable;
-use crate::selected_xor::{LINE, Prefetch};
+use crate::selected_xor::{EIGHT, LINE, Prefetch};
 use crate::subset_hints::PartitionGroup;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{avx2, avx512};
@@ -25,7 +25,7 @@ pub enum Arm {
     Portable,
     /// x86-64 with AVX2, AES-NI and POPCNT.
     Avx2,
-    /// x86-64 with AVX-512 (F, BW, VL, VBMI, VNNI) and vector AES.
+    /// x86-64 with AVX-512 (F, BW, VL, VBMI, VNNI), GFNI and vector AES.
     Avx512,
 }
 
@@ -57,6 +57,7 @@ impl Arm {
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512vbmi")
                     && is_x86_feature_detected!("avx512vnni")
+                    && is_x86_feature_detected!("gfni")
                     && is_x86_feature_detected!("vaes")
             }
             #[cfg(any(not(target_arch = "x86_64"), miri))]
@@ -148,6 +149,18 @@ macro_rules! on_arm {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             Arm::Avx2 => unsafe { avx2::$($function)::+($($argument),*) },
+            _ => portable::$($function)::+($($argument),*),
+        }
+    };
+}
+
+/// The same for functions that only AVX-512 has instructions for; the AVX2 arm takes the portable one.
+macro_rules! on_avx512 {
+    ($kernels:expr, $($function:ident)::+ ( $($argument:expr),* $(,)? )) => {
+        match $kernels.arm {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Arm::Avx512 => unsafe { avx512::$($function)::+($($argument),*) },
             _ => portable::$($function)::+($($argument),*),
         }
     };
@@ -249,7 +262,10 @@ impl Kernels {
         vectors: &[[u32; GROUP_ROWS]],
         out: &mut [&mut [u32]],
     ) {
-        portable::keystream::vectors_times_keystream(key, first_block, row_blocks, vectors, out);
+        on_arm!(
+            self,
+            keystream::vectors_times_keystream(key, first_block, row_blocks, vectors, out)
+        );
     }
 
     pub(crate) fn words_times_vector_dispatch(
@@ -289,7 +305,7 @@ impl Kernels {
         sums: &mut [[u8; LINE]],
         prefetch: Prefetch,
     ) {
-        on_arm!(self, selected_xor::narrow(records, pattern, bits, sums, prefetch));
+        on_arm!(self, selected_xor::one_by_one::narrow(records, pattern, bits, sums, prefetch));
     }
 
     pub(crate) fn xor_wide(
@@ -301,7 +317,71 @@ impl Kernels {
         sums: &mut [[u8; LINE]],
         prefetch: Prefetch,
     ) {
-        on_arm!(self, selected_xor::wide(records, record_len, columns, bits, sums, prefetch));
+        on_arm!(
+            self,
+            selected_xor::one_by_one::wide(records, record_len, columns, bits, sums, prefetch)
+        );
+    }
+
+    pub(crate) fn interleave_selections(self, bits: &[u128], transposed: bool, out: &mut [u64]) {
+        on_avx512!(self, selected_xor::by_eight::interleave(bits, transposed, out));
+    }
+
+    pub(crate) fn stage_short(
+        self,
+        records: &[u8],
+        tile_bytes: usize,
+        order: &[u8; LINE],
+        out: &mut [[u8; LINE]],
+        ahead: usize,
+    ) {
+        on_avx512!(
+            self,
+            selected_xor::by_eight::stage_short(records, tile_bytes, order, out, ahead)
+        );
+    }
+
+    pub(crate) fn stage_blocks(
+        self,
+        records: &[u8],
+        record_len: usize,
+        groups: usize,
+        order: &[u8; LINE],
+        out: &mut [[u8; LINE]],
+        ahead: usize,
+    ) {
+        on_avx512!(
+            self,
+            selected_xor::by_eight::stage_blocks(records, record_len, groups, order, out, ahead)
+        );
+    }
+
+    pub(crate) fn stage_rows(
+        self,
+        records: &[u8],
+        record_len: usize,
+        column: usize,
+        out: &mut [[u8; LINE]],
+        ahead: usize,
+    ) {
+        on_avx512!(
+            self,
+            selected_xor::by_eight::stage_rows(records, record_len, column, out, ahead)
+        );
+    }
+
+    pub(crate) fn multiply_matrices(
+        self,
+        matrices: &[[u8; LINE]],
+        words: &[u64],
+        groups: usize,
+        group_of_word: &[u64; EIGHT],
+        sums: &mut [[u8; LINE]],
+    ) {
+        on_avx512!(
+            self,
+            selected_xor::by_eight::multiply(matrices, words, groups, group_of_word, sums)
+        );
     }
 
     pub(crate) fn subset_cutoffs_dispatch(

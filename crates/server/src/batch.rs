@@ -225,6 +225,7 @@ impl Shared {
         let Ok(answers) = answers else {
             tracing::error!(
                 table = lane.table,
+                role = lane.role.0,
                 queries = jobs.len(),
                 "a pass panicked; its queries are not answered"
             );
@@ -236,6 +237,7 @@ impl Shared {
         self.metrics.pass(&lane.table, jobs.len(), elapsed);
         tracing::debug!(
             table = lane.table,
+            role = lane.role.0,
             queries = jobs.len(),
             seconds = elapsed.as_secs_f64(),
             "pass"

@@ -52,9 +52,10 @@ pub struct ServerConfig {
     pub keepalive: Duration,
     /// How long requests under way may take to finish when the server stops. Default: 10 s.
     pub drain_limit: Duration,
-    /// Where precomputed hints are kept, so that a restart need not compute them again. Nobody else may write there. Default: none; hints then live in memory.
+    /// Where precomputed hints, and what servers keep of the computation for themselves, lie in files, so that a restart need not compute them again. Nobody else may write
+    /// there. Default: none; hints then live in memory.
     pub cache_dir: Option<PathBuf>,
-    /// Hears how far the precomputation of hints is. Default: nobody.
+    /// Hears how far the precomputation of hints is; of nothing if a scheme has none, or the cache has it. Default: nobody.
     pub progress: Option<ProgressListener>,
     /// Sees every query that is about to be answered: for demonstrations and tests of what a server sees. Default: nobody.
     pub query_observer: Option<QueryObserver>,
@@ -66,7 +67,7 @@ pub type QueryObserver = Arc<dyn Fn(&AnswerRequest) + Send + Sync>;
 /// Hears of progress, from whichever thread computes.
 pub type ProgressListener = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
 
-/// How far the precomputation of one table's hint is.
+/// How far the precomputation of one table's hint is, with all that the server keeps of it for itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// The table's name.

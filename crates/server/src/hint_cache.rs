@@ -1,23 +1,28 @@
-//! Files in which precomputed hints survive a restart.
+//! Files in which what was precomputed from a table survives a restart.
 //!
-//! A hint costs minutes to compute and follows from the table and the scheme's parameters alone, so it is kept in a file named by a digest of both. An entry is
-//! believed only as far as its checksums reach: whatever is damaged, truncated, or belongs to something else is reported to the caller, who computes the
-//! hint again.
+//! A hint costs minutes to compute and follows from the table and the scheme's parameters alone, so it is kept in a file named by a digest of both. So is what the
+//! server itself needs of the computation, if the scheme is one whose server does: both parts lie in one entry, because either is of use only with the other. An
+//! entry is believed only as far as its checksums reach: whatever is damaged, truncated, or belongs to something else is reported to the caller, who computes all of it
+//! again.
 //!
 //! # The file
 //!
 //! ```text
 //! offset  bytes
 //!      0      8  "privhint"
-//!      8      4  format version, 1, little-endian
+//!      8      4  format version, 2, little-endian
 //!     12      4  zero
-//!     16     32  key: what the hint belongs to
+//!     16     32  key: what the entry belongs to
 //!     48      8  length of the hint in bytes, little-endian
 //!     56     32  BLAKE3 digest of the hint
-//!     88     32  BLAKE3 digest of the 88 bytes before
-//!    120   3976  zero, up to the end of the first page
-//!   4096    len  the hint
+//!     88      8  length of what the server keeps in bytes, little-endian
+//!     96     32  BLAKE3 digest of what the server keeps
+//!    128     32  BLAKE3 digest of the 128 bytes before
+//!    160   3936  zero, up to the end of the first page
+//!   4096         the hint, then what the server keeps
 //! ```
+//!
+//! Either part may be empty, not both: then there is nothing to keep a file for.
 //!
 //! It is written under a temporary name, synced, renamed, and the directory is synced: a crash at any moment leaves either no entry or a whole one (and
 //! perhaps a temporary file, removed by a later start). A whole entry is mapped, not read into memory.
@@ -32,12 +37,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 const MAGIC: &[u8; 8] = b"privhint";
-const VERSION: u32 = 1;
-const SIGNED_LEN: usize = 88;
+const VERSION: u32 = 2;
+const SIGNED_LEN: usize = 128;
 const HEADER_LEN: usize = 4096;
 const TEMPORARY_PREFIX: &str = ".privet-hint-";
 
-/// What a hint belongs to: a digest of the table in its version, the scheme and its parameters.
+/// What an entry belongs to: a digest of the table in its version, the scheme and its parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheKey([u8; 32]);
 
@@ -53,25 +58,44 @@ impl CacheKey {
     }
 }
 
-/// A directory with hints.
+/// How long the two parts of an entry are, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PartLengths {
+    pub(crate) hint: u64,
+    pub(crate) kept: u64,
+}
+
+/// A directory with entries.
 pub(crate) struct HintCache {
     dir: PathBuf,
 }
 
-/// A hint as it lies in a file whose checksums have been verified.
-pub(crate) struct CachedHint {
+/// An entry as it lies in a file whose checksums have been verified.
+pub(crate) struct CachedEntry {
     mapping: FileMapping,
-    digest: [u8; 32],
+    kept_start: usize,
+    hint_digest: [u8; 32],
 }
 
-impl CachedHint {
-    pub(crate) fn as_slice(&self) -> &[u8] {
+impl CachedEntry {
+    /// What clients download.
+    pub(crate) fn hint(&self) -> &[u8] {
         // A mapping shorter than this is never verified.
-        self.mapping.as_slice().get(HEADER_LEN..).unwrap_or_default()
+        self.mapping.as_slice().get(HEADER_LEN..self.kept_start).unwrap_or_default()
     }
 
-    pub(crate) fn digest(&self) -> [u8; 32] {
-        self.digest
+    pub(crate) fn hint_digest(&self) -> [u8; 32] {
+        self.hint_digest
+    }
+
+    /// What the server needs to answer.
+    pub(crate) fn kept(&self) -> &[u8] {
+        self.mapping.as_slice().get(self.kept_start..).unwrap_or_default()
+    }
+
+    /// Says that [`kept`](Self::kept) will not be read again, so that its pages need not stay in memory.
+    pub(crate) fn release_kept(&self) {
+        self.mapping.release_pages(self.kept_start..self.mapping.len());
     }
 }
 
@@ -92,37 +116,39 @@ impl HintCache {
         self.dir.join(key.file_name())
     }
 
-    /// The hint for `key`, which must have `len` bytes; `None` if there is no entry.
+    /// The entry for `key`, whose parts must have these lengths; `None` if there is none.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if there is an entry that cannot be used.
-    pub(crate) fn load(&self, key: &CacheKey, len: u64) -> Result<Option<CachedHint>> {
+    pub(crate) fn load(&self, key: &CacheKey, lengths: PartLengths) -> Result<Option<CachedEntry>> {
         let path = self.path(key);
         let mapping = match FileMapping::open(&path) {
             Ok(mapping) => mapping,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(unusable(&path, "it cannot be opened").caused_by(error)),
         };
-        let digest = verify(mapping.as_slice(), key, len)
+        let (hint, hint_digest) = verify(mapping.as_slice(), key, lengths)
             .map_err(|error| unusable(&path, error.message()).caused_by(error))?;
-        Ok(Some(CachedHint { mapping, digest }))
+        let kept_start = HEADER_LEN + hint.len();
+        Ok(Some(CachedEntry { mapping, kept_start, hint_digest }))
     }
 
-    /// Writes the hint for `key` in place of whatever entry there is.
+    /// Writes the entry for `key` in place of whatever entry there is.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written; no half-written entry is left.
-    pub(crate) fn store(&self, key: &CacheKey, hint: &[u8]) -> Result<()> {
-        self.write(key, hint).map_err(|source| {
+    pub(crate) fn store(&self, key: &CacheKey, hint: &[u8], kept: &[u8]) -> Result<()> {
+        self.write(key, hint, kept).map_err(|source| {
             Error::unavailable(format!("cannot write {}", self.path(key).display()))
                 .caused_by(source)
         })
     }
 
-    fn write(&self, key: &CacheKey, hint: &[u8]) -> std::io::Result<()> {
+    fn write(&self, key: &CacheKey, hint: &[u8], kept: &[u8]) -> std::io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(&self.dir)?;
-        file.write_all(&header(key, hint))?;
+        file.write_all(&header(key, hint, kept))?;
         file.write_all(hint)?;
+        file.write_all(kept)?;
         file.as_file().sync_all()?;
         file.persist(self.path(key)).map_err(|error| error.error)?;
         sync_dir(&self.dir)
@@ -144,29 +170,36 @@ impl HintCache {
     }
 }
 
-fn header(key: &CacheKey, hint: &[u8]) -> Vec<u8> {
+fn header(key: &CacheKey, hint: &[u8], kept: &[u8]) -> Vec<u8> {
     let mut header = Vec::with_capacity(HEADER_LEN);
     header.extend(MAGIC);
     header.extend(VERSION.to_le_bytes());
     header.extend([0; 4]);
     header.extend(key.0);
-    header.extend((hint.len() as u64).to_le_bytes());
-    header.extend(blake3::hash(hint).as_bytes());
+    for part in [hint, kept] {
+        header.extend((part.len() as u64).to_le_bytes());
+        header.extend(blake3::hash(part).as_bytes());
+    }
     header.extend(blake3::hash(&header).as_bytes());
     header.resize(HEADER_LEN, 0);
     header
 }
 
-/// Checks a whole file; returns the digest of the hint in it.
-fn verify(file: &[u8], key: &CacheKey, len: u64) -> Result<[u8; 32]> {
+/// Checks a whole file; returns the hint in it and its digest.
+fn verify<'a>(
+    file: &'a [u8],
+    key: &CacheKey,
+    lengths: PartLengths,
+) -> Result<(&'a [u8], [u8; 32])> {
     let corrupted = |what: &str| Err(Error::corrupted(what));
-    let Some((header, hint)) = file.split_at_checked(HEADER_LEN) else {
+    let Some((header, parts)) = file.split_at_checked(HEADER_LEN) else {
         return corrupted("it ends within its header");
     };
     let mut reader = Reader::new("the header of a cached hint", header);
     if reader.array::<8>()? != *MAGIC {
         return corrupted("it is no cached hint");
     }
+    // Before the rest is looked at, which has other places in other versions.
     if reader.u32()? != VERSION {
         return corrupted("it was written by another release");
     }
@@ -174,8 +207,10 @@ fn verify(file: &[u8], key: &CacheKey, len: u64) -> Result<[u8; 32]> {
         return corrupted("its header is damaged");
     }
     let found = CacheKey(reader.array()?);
-    let announced = reader.u64()?;
-    let digest: [u8; 32] = reader.array()?;
+    let mut announced =
+        || Ok::<_, Error>((reader.u64()?, blake3::Hash::from(reader.array::<32>()?)));
+    let (hint_len, hint_digest) = announced()?;
+    let (kept_len, kept_digest) = announced()?;
     if blake3::hash(&header[..SIGNED_LEN]) != blake3::Hash::from_bytes(reader.array()?) {
         return corrupted("its header is damaged");
     }
@@ -185,16 +220,27 @@ fn verify(file: &[u8], key: &CacheKey, len: u64) -> Result<[u8; 32]> {
     if found != *key {
         return corrupted("it belongs to another table, version or scheme");
     }
-    if announced != len || hint.len() as u64 != len {
+    if (PartLengths { hint: hint_len, kept: kept_len }) != lengths {
         return Err(Error::corrupted(format!(
-            "it holds {} bytes of hint, {len} are prescribed",
-            hint.len()
+            "it holds {hint_len} bytes of hint and {kept_len} of what the server keeps, {} and {} are prescribed",
+            lengths.hint, lengths.kept
         )));
     }
-    if blake3::hash(hint) != blake3::Hash::from_bytes(digest) {
+    if hint_len.checked_add(kept_len) != Some(parts.len() as u64) {
+        return Err(Error::corrupted(format!(
+            "after its header it has {} bytes, not {hint_len} and {kept_len}",
+            parts.len()
+        )));
+    }
+    // The hint is no longer than the file, so its length is one that can be counted here.
+    let (hint, kept) = parts.split_at(hint_len as usize);
+    if blake3::hash(hint) != hint_digest {
         return corrupted("the hint in it is damaged");
     }
-    Ok(digest)
+    if blake3::hash(kept) != kept_digest {
+        return corrupted("what the server keeps in it is damaged");
+    }
+    Ok((hint, *hint_digest.as_bytes()))
 }
 
 fn unusable(path: &Path, why: &str) -> Error {

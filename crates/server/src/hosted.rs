@@ -1,13 +1,15 @@
 //! Tables made ready: for each, the scheme's server, the parts that clients fetch, and what is announced of both.
 
+mod setup;
+
 use crate::ServerConfig;
 use crate::config::Progress;
-use crate::hint_cache::{CacheKey, CachedHint, HintCache};
+use crate::hint_cache::{CachedEntry, HintCache};
 use crate::table::{RecordSource, ServedTable};
 use bytes::Bytes;
 use privet_core::{Epoch, Error, Result, TableId, TableIdentity, TableView};
-use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{self, ErasedServer, Precomputed, SchemePlan, ServerOptions};
+use privet_schemes::offline::{OfflinePhase, PublicWords};
+use privet_schemes::registry::{self, ErasedServer, SchemePlan, ServerOptions};
 use privet_table::digest::DigestParts;
 use privet_wire::limits::MAX_LAYOUT_LEN;
 use privet_wire::{
@@ -18,31 +20,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Where a hint came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum HintOrigin {
-    /// There is none to compute: clients of the scheme receive nothing first, or the table itself.
-    None,
-    /// From the cache directory.
-    Cached,
-    /// Computed, because there was no entry in the cache, or no cache.
-    Computed,
-    /// Computed, because the entry in the cache was damaged.
-    Rebuilt,
-}
-
-impl HintOrigin {
-    /// A name for people and metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            HintOrigin::None => "none",
-            HintOrigin::Cached => "cached",
-            HintOrigin::Computed => "computed",
-            HintOrigin::Rebuilt => "rebuilt",
-        }
-    }
-}
+pub use setup::HintOrigin;
+use setup::{Finished, finish};
 
 /// What a server says of a table that is ready.
 #[derive(Clone, Debug)]
@@ -50,11 +29,11 @@ impl HintOrigin {
 pub struct ReadyTable {
     /// Its name, identity and scheme as clients see them.
     pub description: TableDescription,
-    /// Where its hint came from.
+    /// Where its hint, and what else its scheme needs beside the table, came from.
     pub hint_origin: HintOrigin,
     /// Seconds it took to be ready.
     pub seconds: f64,
-    /// Memory held beyond the bytes of the table itself, in bytes.
+    /// Memory held beyond the bytes of the table itself, in bytes: padding, what the scheme's server keeps, and the hint if no file has it.
     pub extra_bytes: u64,
     /// How much of the table's memory the system backs with huge pages, if it says.
     pub huge_page_bytes: Option<u64>,
@@ -87,8 +66,8 @@ impl HostedTable {
 /// A part that clients fetch.
 pub(crate) enum Part {
     Memory(Arc<[u8]>),
-    Computed(Precomputed),
-    Cached(CachedHint),
+    Computed(PublicWords),
+    Cached(CachedEntry),
     Records(Box<dyn RecordSource>),
 }
 
@@ -116,18 +95,26 @@ impl Part {
     fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Part::Memory(bytes) => Cow::Borrowed(bytes),
-            Part::Computed(precomputed) => precomputed.as_bytes(),
-            Part::Cached(cached) => Cow::Borrowed(cached.as_slice()),
+            Part::Computed(words) => words.as_bytes(),
+            Part::Cached(cached) => Cow::Borrowed(cached.hint()),
             Part::Records(records) => Cow::Borrowed(records.bytes()),
         }
     }
 
-    /// Keeps `precomputed` without a copy, unless this machine stores words in another order than they are sent in.
-    fn computed(precomputed: Precomputed) -> Self {
-        if let Cow::Owned(bytes) = precomputed.as_bytes() {
+    /// Bytes that it holds in memory of its own, rather than in a file.
+    fn memory(&self) -> u64 {
+        match self {
+            Part::Memory(_) | Part::Computed(_) => self.len(),
+            Part::Cached(_) | Part::Records(_) => 0,
+        }
+    }
+
+    /// Keeps `words` without a copy, unless this machine stores words in another order than they are sent in.
+    fn computed(words: PublicWords) -> Self {
+        if let Cow::Owned(bytes) = words.as_bytes() {
             return Part::Memory(bytes.into());
         }
-        Part::Computed(precomputed)
+        Part::Computed(words)
     }
 }
 
@@ -228,10 +215,10 @@ fn prepare_table(
     }
     let options = ServerOptions { kernels: config.kernels, threads: config.threads };
     let view = TableView::new(identity, records.bytes())?;
-    let server = registry::server(scheme, view, options)?;
-    let plan = server.plan().clone();
-    let streamed = match plan.offline {
-        OfflinePhase::StreamTable { len } => {
+    let setup = registry::setup(scheme, view, options)?;
+    let plan = setup.plan().clone();
+    let fetched_table = match plan.offline {
+        OfflinePhase::StreamTable { len } | OfflinePhase::KeepTable { len } => {
             Some(PartDescription::new(len, checked_digest(view, &layout)?))
         }
         _ => None,
@@ -243,10 +230,9 @@ fn prepare_table(
             progress(Progress { table: &name, share });
         }
     };
-    let hint = obtain_hint(&name, &plan, &identity, cache, || server.precompute(&report))?;
-    let hint_origin = hint.as_ref().map_or(HintOrigin::None, |hint| hint.origin);
+    let Finished { server, hint, origin } = finish(&name, setup, &identity, cache, &report)?;
     let computed = hint.as_ref().map(|hint| PartDescription::new(hint.part.len(), hint.digest));
-    let scheme = SchemeDescription::new(plan.clone(), &identity, computed.or(streamed))?;
+    let scheme = SchemeDescription::new(plan.clone(), &identity, computed.or(fetched_table))?;
     let parameter_digest = scheme.parameter_digest;
     let layout_description =
         PartDescription::new(layout.len() as u64, *blake3::hash(&layout).as_bytes());
@@ -254,9 +240,10 @@ fn prepare_table(
 
     let ready = ReadyTable {
         description,
-        hint_origin,
+        hint_origin: origin,
         seconds: started.elapsed().as_secs_f64(),
-        extra_bytes: server.extra_bytes(),
+        extra_bytes: server.resident_bytes().saturating_sub(identity.shape.bytes())
+            + hint.as_ref().map_or(0, |hint| hint.part.memory()),
         huge_page_bytes: server.huge_page_bytes(),
     };
     tracing::info!(
@@ -265,7 +252,9 @@ fn prepare_table(
         records = identity.shape.records(),
         record_len = identity.shape.record_len(),
         epoch = identity.epoch.0,
-        hint = hint_origin.name(),
+        servers = plan.servers,
+        hint = origin.name(),
+        extra_bytes = ready.extra_bytes,
         seconds = ready.seconds,
         "table ready"
     );
@@ -282,10 +271,10 @@ fn prepare_table(
     Ok((hosted, ready))
 }
 
-/// The digest of a table's records, which clients that stream the table will check.
+/// The digest of a table's records, which clients that receive the table will check, whether they keep it or make hints from it.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table is not the one whose identity it bears: every client would refuse it, after having streamed
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table is not the one whose identity it bears: every client would refuse it, after having received
 /// all of it.
 fn checked_digest(table: TableView<'_>, layout: &[u8]) -> Result<[u8; 32]> {
     let digests = DigestParts {
@@ -299,62 +288,6 @@ fn checked_digest(table: TableView<'_>, layout: &[u8]) -> Result<[u8; 32]> {
         ));
     }
     Ok(digests.records)
-}
-
-/// A hint that is ready to be fetched.
-struct ObtainedHint {
-    part: Part,
-    digest: [u8; 32],
-    origin: HintOrigin,
-}
-
-impl ObtainedHint {
-    fn cached(cached: CachedHint, origin: HintOrigin) -> Self {
-        let digest = cached.digest();
-        Self { part: Part::Cached(cached), digest, origin }
-    }
-}
-
-/// The hint, from the cache or by `precompute`; `None` if the scheme has none.
-fn obtain_hint(
-    name: &str,
-    plan: &SchemePlan,
-    identity: &TableIdentity,
-    cache: Option<&HintCache>,
-    precompute: impl FnOnce() -> Result<Option<Precomputed>>,
-) -> Result<Option<ObtainedHint>> {
-    let OfflinePhase::Download { len } = plan.offline else { return Ok(None) };
-    let key = CacheKey::new(plan, identity);
-    let mut origin = HintOrigin::Computed;
-    match cache.map(|cache| cache.load(&key, len)) {
-        Some(Ok(Some(cached))) => {
-            return Ok(Some(ObtainedHint::cached(cached, HintOrigin::Cached)));
-        }
-        Some(Err(error)) => {
-            tracing::warn!(table = name, ?error, "the hint is computed again");
-            origin = HintOrigin::Rebuilt;
-        }
-        Some(Ok(None)) | None => {}
-    }
-    let part =
-        precompute()?.map(Part::computed).filter(|part| part.len() == len).ok_or_else(|| {
-            Error::api_misuse(format!(
-                "{} did not compute the hint that its plan prescribes; this is a bug",
-                plan.scheme
-            ))
-        })?;
-    if let Some(cache) = cache {
-        // Served from the file, if that works, so that the memory it was computed in is free again.
-        match cache.store(&key, &part.bytes()).and_then(|()| cache.load(&key, len)) {
-            Ok(Some(cached)) => return Ok(Some(ObtainedHint::cached(cached, origin))),
-            Ok(None) => {
-                tracing::warn!(table = name, "the hint just cached is gone; it is kept in memory")
-            }
-            Err(error) => tracing::warn!(table = name, ?error, "the hint is kept in memory"),
-        }
-    }
-    let digest = *blake3::hash(&part.bytes()).as_bytes();
-    Ok(Some(ObtainedHint { part, digest, origin }))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The Privet server: holds tables, answers queries about them without learning which records they ask for, and stays up.
 //!
 //! The cryptography is elsewhere ([`privet_schemes`]), and so are the messages ([`privet_wire`]). What is here is the work around one line,
-//! [`ErasedServer::answer`](privet_schemes::registry::ErasedServer::answer): to have the table and its hint ready, to bring many queries to one pass over the
-//! table, to bound what any client can make the server hold, and to stop without dropping a query half answered.
+//! [`ErasedServer::answer`](privet_schemes::registry::ErasedServer::answer): to have the table ready, with its hint and whatever else the scheme computes from it, to
+//! bring many queries to one pass over the table, to bound what any client can make the server hold, and to stop without dropping a query half answered.
 //!
 //! ```text
 //!            ┌ connections ─ admission ─ service ─┬─ Describe
@@ -16,14 +16,25 @@
 //! | [`config`] | [`ServerConfig`]: every knob, its default and the reason |
 //! | [`table`] | [`ServedTable`]: what is to be served, and [`RecordSource`], where its records lie |
 //! | [`running`] | [`Server::start`] and [`RunningServer`]: start, wait, stop |
-//! | `hosted` | tables made ready: the scheme's server, the parts to fetch, the hint from cache or computed |
-//! | `hint_cache` | the files in which precomputed hints survive a restart |
+//! | `hosted` | tables made ready: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache or computed |
+//! | `hint_cache` | the files in which what was precomputed survives a restart |
 //! | `connections` | accepting, TLS, the connection cap, idle limits |
 //! | `admission` | slots, deadlines and load shedding for requests; counts what passes |
 //! | `service` | the three methods: is this about a table that is served, in its epoch, under its parameters? |
 //! | `fetch` | streams that read no further ahead than a bound |
 //! | `batch` | the queue in front of the compute thread |
 //! | `observe` | metrics, and the HTTP endpoint that shows them |
+//!
+//! # Schemes of one server, of two, and of none to ask
+//!
+//! What a scheme's clients fetch first and whom they ask is the scheme's own matter, and this crate serves all of them alike:
+//!
+//! | clients | the server |
+//! |---|---|
+//! | download a hint | computes it at the first start and serves it from the cache's file; what it keeps for itself lies in the same file |
+//! | receive the table, to make hints from it or to keep it | announces the digest of the records, once they are found to be the table's, and streams them from where they lie |
+//! | ask two servers | runs twice, in two places, as the same program; each request says which of the two it is asked to be, and roles never share a pass |
+//! | keep the table and ask nobody | refuses every query: a client that sends one gives away what it looks for |
 //!
 //! # What one client can make the server hold
 //!

@@ -4,7 +4,8 @@
 //! parameters that decide how well its queries are hidden, names that it will print. So it is checked here to the end: parameters are decoded by the scheme
 //! itself, which refuses those below the security target; the announced digests and sizes must be the ones that follow from them.
 //!
-//! A scheme of a name that this program does not know is skipped, so that an older client can talk to a newer server.
+//! A scheme of a name that this program does not know is skipped, so that an older client can talk to a newer server. So is `plain`, the lookup without privacy that
+//! benchmarks compare with: it has no [`SchemeId`], and no server can talk a client into it.
 
 use crate::fields::{array, printable};
 use crate::limits::{
@@ -62,8 +63,8 @@ pub struct SchemeDescription {
     pub plan: SchemePlan,
     /// [`SchemePlan::digest`] for the table.
     pub parameter_digest: [u8; 32],
-    /// What is received before the first query: all bytes of the part that [`hint_kind`](Self::hint_kind) names. Present exactly if the plan says so, of the
-    /// length that it says.
+    /// What is received before the first query: all bytes of the part that [`hint_kind`](Self::hint_kind) names, a hint proper or the table's records. Present exactly if
+    /// the plan says so, of the length that it says.
     pub hint: Option<PartDescription>,
 }
 
@@ -216,7 +217,7 @@ pub fn check_name(name: &str) -> Result<()> {
 fn part_received(offline: OfflinePhase) -> Option<PartKind> {
     match offline {
         OfflinePhase::Download { .. } => Some(PartKind::Hint),
-        OfflinePhase::StreamTable { .. } => Some(PartKind::Table),
+        OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. } => Some(PartKind::Table),
         _ => None,
     }
 }

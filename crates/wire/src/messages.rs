@@ -17,9 +17,9 @@ use std::fmt;
 pub enum PartKind {
     /// How keys and values lie in records.
     Layout,
-    /// What a scheme's client downloads before its first query.
+    /// What a server computed from the table for the clients of a scheme, to be received before the first query.
     Hint,
-    /// The records themselves, in their natural order.
+    /// The records themselves, in their natural order: what clients receive first that make hints of their own from it, or keep it.
     Table,
 }
 

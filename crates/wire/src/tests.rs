@@ -8,7 +8,6 @@ mod round_trips;
 use crate::{PartDescription, SchemeDescription, ServerDescription, TableDescription, proto};
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
 
 fn identity(records: u64, record_len: u64) -> TableIdentity {
@@ -26,24 +25,27 @@ fn plan(identity: &TableIdentity, records_per_column: u64) -> SchemePlan {
         .unwrap()
 }
 
+/// SimplePIR.
 fn scheme(identity: &TableIdentity, records_per_column: u64) -> SchemeDescription {
-    let plan = plan(identity, records_per_column);
-    let OfflinePhase::Download { len } = plan.offline else {
-        panic!("SimplePIR has a hint to download")
-    };
-    SchemeDescription::new(plan, identity, Some(PartDescription::new(len, [9; 32]))).unwrap()
+    described_as(SchemeId::SimplePir, identity, records_per_column)
 }
 
 /// Dummy subsets with 16 records in a partition, whose clients stream the table.
 fn streaming_scheme(identity: &TableIdentity) -> SchemeDescription {
-    let plan =
-        SchemePlan::from_announcement(SchemeId::DummySubsets, identity, &16u64.to_le_bytes())
-            .unwrap();
-    let OfflinePhase::StreamTable { len } = plan.offline else {
-        panic!("clients of dummy subsets stream the table")
+    described_as(SchemeId::DummySubsets, identity, 16)
+}
+
+/// A scheme whose parameters, if it has any, are `parameter`: the number of records in a column or partition.
+fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> SchemeDescription {
+    let (parameters, digest) = match id {
+        SchemeId::Dpf => (Vec::new(), None),
+        SchemeId::Download => (Vec::new(), Some([11; 32])),
+        SchemeId::DummySubsets => (parameter.to_le_bytes().to_vec(), Some([11; 32])),
+        _ => (parameter.to_le_bytes().to_vec(), Some([9; 32])),
     };
-    assert_eq!(len, identity.shape.bytes());
-    SchemeDescription::new(plan, identity, Some(PartDescription::new(len, [11; 32]))).unwrap()
+    let plan = SchemePlan::from_announcement(id, identity, &parameters).unwrap();
+    let hint = digest.map(|digest| PartDescription::new(plan.offline.len(), digest));
+    SchemeDescription::new(plan, identity, hint).unwrap()
 }
 
 fn table(name: &str, identity: TableIdentity, records_per_column: u64) -> TableDescription {

@@ -5,6 +5,7 @@
 //! | [`table`] | a table whose records can be computed again |
 //! | [`offline`] | what happens before the first query: on the server, and on the client |
 //! | [`online`] | queries, their journal, answers, records |
+//! | [`plain`] | the lookup that is not private, for comparison |
 //! | [`traffic`] | bytes that cross the wire |
 //! | [`yardsticks`] | the limits of one core of this machine |
 //! | [`report`] | what is printed |
@@ -14,12 +15,13 @@
 
 mod offline;
 mod online;
+mod plain;
 mod report;
 mod table;
 mod traffic;
 mod yardsticks;
 
-use crate::arguments::Bench;
+use crate::arguments::{Bench, Subject};
 use crate::display;
 use crate::exit::Outcome;
 use crate::scheme::{self, Work};
@@ -27,6 +29,7 @@ use offline::{Measured, ReadyClient, ReadyServer};
 use online::Timings;
 use privet_core::{Error, Result, TableShape};
 use privet_kernels::Kernels;
+use privet_schemes::SchemeId;
 use privet_schemes::registry::ServerOptions;
 use report::{Offline, Online, Ratios, Report, ServerTime};
 use std::time::Instant;
@@ -44,13 +47,56 @@ fn measure(arguments: &Bench) -> Result<Report> {
     let threads = arguments.threads.map_or_else(display_threads, usize::from);
     let shape = TableShape::new(arguments.records, arguments.record_len)?;
     let table = BenchTable::new(arguments.seed, shape);
-    let identity = table.identity();
-    let batches = arguments.queries.div_ceil(arguments.batch);
-    let queries = batches.saturating_mul(arguments.batch);
+    let measured = match arguments.scheme {
+        Subject::Scheme(scheme) => {
+            measure_scheme(scheme, arguments, &table, ServerOptions { kernels, threads })?
+        }
+        Subject::Plain => plain::measure(arguments, &table)?,
+    };
+    let yardsticks = yardsticks::take(kernels, shape)?;
+    Ok(Report {
+        scheme: arguments.scheme.name(),
+        records: shape.records(),
+        record_len: shape.record_len(),
+        queries: whole_batches(arguments) * arguments.batch,
+        batch: arguments.batch,
+        threads,
+        verified: true,
+        ratios: Ratios::new(measured.work, shape, &measured.online, &yardsticks),
+        offline: measured.offline,
+        online: measured.online,
+        client_state_bytes: measured.client_state_bytes,
+        server_extra_bytes: measured.server_extra_bytes,
+        kernel: kernels.arm().to_string(),
+        yardsticks,
+        work: measured.work,
+    })
+}
 
-    let options = ServerOptions { kernels, threads };
+/// What one run came to. The yardsticks are taken after it, when its memory is free again.
+struct Run {
+    offline: Offline,
+    online: Online,
+    client_state_bytes: u64,
+    server_extra_bytes: u64,
+    work: Work,
+}
+
+fn whole_batches(arguments: &Bench) -> u64 {
+    // So that batches times their size is still a number.
+    arguments.queries.div_ceil(arguments.batch).min(u64::MAX / arguments.batch)
+}
+
+fn measure_scheme(
+    scheme: SchemeId,
+    arguments: &Bench,
+    table: &BenchTable,
+    options: ServerOptions,
+) -> Result<Run> {
+    let identity = table.identity();
+    let queries = whole_batches(arguments) * arguments.batch;
     let Measured { value: ReadyServer { server, received }, seconds: server_s } =
-        offline::server(arguments.scheme, &table, options)?;
+        offline::server(scheme, table, options)?;
     let plan = server.plan().clone();
     if let Some(parameters) = scheme::dummy_subsets(&plan, &identity) {
         // The client knows exactly, but only after the long work.
@@ -58,15 +104,15 @@ fn measure(arguments: &Bench) -> Result<Report> {
     }
     let received_len = received.kept_len();
     let Measured { value: ReadyClient { mut client, mut journal, state_bytes }, seconds: client_s } =
-        offline::client(&plan, &table, received, kernels)?;
+        offline::client(&plan, table, received, options.kernels)?;
     if let Some(hints) = client.hints() {
         check_supply(queries, hints.supply().left())?;
     }
 
     let mut timings = Timings::default();
-    for batch in 0..batches {
+    for batch in 0..whole_batches(arguments) {
         timings.run_batch(
-            &table,
+            table,
             server.as_ref(),
             client.as_mut(),
             journal.as_mut(),
@@ -76,39 +122,28 @@ fn measure(arguments: &Bench) -> Result<Report> {
     }
 
     let wire = traffic::of(&plan, &identity);
-    let server_extra_bytes = server.extra_bytes() + received_len;
-    drop(server);
-    let online = Online {
-        client_query_us: median(timings.query),
-        journal_us: median(timings.journal),
-        client_recover_us: median(timings.recover),
-        servers: vec![ServerTime { role: 0, answer_us: median(timings.answer) }],
-        up_bytes: wire.query * plan.servers as u64,
-        down_bytes: wire.answer * plan.servers as u64,
-    };
-    let yardsticks = yardsticks::take(kernels, shape)?;
-    let work = Work::of(&plan, &identity);
-    Ok(Report {
-        scheme: arguments.scheme.name(),
-        records: shape.records(),
-        record_len: shape.record_len(),
-        queries,
-        batch: arguments.batch,
-        threads,
-        verified: true,
+    let extra_bytes = server.resident_bytes().saturating_sub(table.shape().bytes());
+    let answers = (0..).zip(timings.answers);
+    Ok(Run {
         offline: Offline {
             server_s,
             client_s,
             up_bytes: wire.fetch_request,
             down_bytes: wire.fetch_response,
         },
-        ratios: Ratios::new(work, shape, &online, &yardsticks),
-        online,
+        online: Online {
+            client_query_us: median(timings.query),
+            journal_us: median(timings.journal),
+            client_recover_us: median(timings.recover),
+            servers: answers
+                .map(|(role, answers)| ServerTime { role, answer_us: median(answers) })
+                .collect(),
+            up_bytes: wire.query * plan.servers as u64,
+            down_bytes: wire.answer * plan.servers as u64,
+        },
         client_state_bytes: state_bytes,
-        server_extra_bytes,
-        kernel: kernels.arm().to_string(),
-        yardsticks,
-        work,
+        server_extra_bytes: extra_bytes + received_len,
+        work: Work::of(&plan, &identity),
     })
 }
 

@@ -29,7 +29,7 @@ pub(super) struct ReadyServer {
 pub(super) struct Received {
     /// The hint; empty if there is none.
     hint: Vec<u8>,
-    /// BLAKE3 digest of the hint, or of the table if clients stream that.
+    /// BLAKE3 digest of the hint, or of the table if clients receive that.
     digest: [u8; 32],
 }
 
@@ -63,12 +63,14 @@ pub(super) fn server(
     let view = TableView::new(table.identity(), &bytes)?;
     let bar = display::share_progress("computing the hint");
     let start = Instant::now();
-    let server = registry::server(scheme, view, options)?;
-    let precomputed = server.precompute(&|share| bar.set_position((share * 1000.0) as u64))?;
-    let hint =
-        precomputed.map(|precomputed| precomputed.as_bytes().into_owned()).unwrap_or_default();
+    let setup = registry::setup(scheme, view, options)?;
+    let precomputed = setup.precompute(&|share| bar.set_position((share * 1000.0) as u64))?;
+    let server = setup.finish(&precomputed.kept.as_bytes())?;
+    let hint = precomputed.hint.as_bytes().into_owned();
     let digest = match server.plan().offline {
-        OfflinePhase::StreamTable { .. } => *blake3::hash(&bytes).as_bytes(),
+        OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. } => {
+            *blake3::hash(&bytes).as_bytes()
+        }
         _ => *blake3::hash(&hint).as_bytes(),
     };
     let seconds = start.elapsed().as_secs_f64();
@@ -85,6 +87,7 @@ pub(super) fn client(
 ) -> Result<Measured<ReadyClient>> {
     match plan.offline {
         OfflinePhase::StreamTable { .. } => streaming(plan, table, received.digest, kernels),
+        OfflinePhase::KeepTable { .. } => keeping(plan, table, received.digest, kernels),
         _ => downloading(plan, table, received, kernels),
     }
 }
@@ -107,6 +110,30 @@ fn downloading(
     let client = registry::client(plan.clone(), &table.identity(), Arc::new(hint), kernels)?;
     let seconds = start.elapsed().as_secs_f64();
     Ok(Measured { value: ReadyClient { client, journal: None, state_bytes }, seconds })
+}
+
+/// As [`streaming`], but the table stays, in memory here.
+fn keeping(
+    plan: &SchemePlan,
+    table: &BenchTable,
+    digest: [u8; 32],
+    kernels: Kernels,
+) -> Result<Measured<ReadyClient>> {
+    let state_bytes = plan.offline.len();
+    let mut timed = Stopwatch::default();
+    let mut download = Download::new(state_bytes, digest);
+    let mut contents = table.contents();
+    let mut kept = vec![0; state_bytes as usize];
+    for chunk in kept.chunks_mut(FETCH_CHUNK_LEN) {
+        contents.fill(chunk);
+        timed.run(|| download.absorb(download.next_offset(), chunk))?;
+    }
+    timed.run(|| download.finish())?;
+    let client = registry::client(plan.clone(), &table.identity(), Arc::new(kept), kernels)?;
+    Ok(Measured {
+        value: ReadyClient { client, journal: None, state_bytes },
+        seconds: timed.0.as_secs_f64(),
+    })
 }
 
 /// Computing the table's bytes again, and storing the generation, is not the client's work and not measured.

@@ -16,12 +16,12 @@ pub(super) struct Timings {
     pub(super) query: Vec<f64>,
     /// Of queries that have a state change.
     pub(super) journal: Vec<f64>,
-    /// For each query the share of its batch's pass.
-    pub(super) answer: Vec<f64>,
+    /// For each server and each batch: a query's share of the pass. None of a scheme that asks nobody.
+    pub(super) answers: Vec<Vec<f64>>,
     pub(super) recover: Vec<f64>,
 }
 
-/// A query on its way.
+/// A query on its way, one to each server.
 struct Asked {
     index: u64,
     lookup: Lookup,
@@ -47,26 +47,29 @@ impl Timings {
             let wanted = RecordIndex::new(index, table.shape())?;
             let start = Instant::now();
             let prepared = client.prepare(&wanted, &mut rng)?;
-            self.query.push(microseconds(start));
+            let prepare_us = microseconds(start);
             let start = Instant::now();
             let lookup = match prepared {
                 Prepared::Ready(lookup) => lookup,
                 Prepared::Reserved(reservation) => open(&mut journal)?.commit(reservation)?,
+                Prepared::Known(record) => {
+                    self.query.push(0.0);
+                    self.recover.push(prepare_us);
+                    compare(table, index, &record)?;
+                    continue;
+                }
             };
+            self.query.push(prepare_us);
             asked.push(Asked { index, lookup, journal_us: microseconds(start) });
         }
 
-        let queries: Vec<&[u8]> =
-            asked.iter().map(|asked| asked.lookup.sendable.queries()[0].as_slice()).collect();
-        let start = Instant::now();
-        let answers = server.answer(Role(0), &queries);
-        self.answer.push(microseconds(start) / size as f64);
-
+        let mut answers = self.answer(server, &asked)?.into_iter();
         let mut waiting = Vec::new();
-        for (asked, answer) in asked.into_iter().zip(answers) {
-            let answer = answer?;
+        for asked in asked {
+            let answers: Vec<Vec<u8>> = answers.next().unwrap_or_default();
+            let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
             let start = Instant::now();
-            let recovered = client.recover(asked.lookup.pending, &[&answer])?;
+            let recovered = client.recover(asked.lookup.pending, &answers)?;
             self.recover.push(microseconds(start));
             match recovered {
                 Recovered::Record(record) => compare(table, asked.index, &record)?,
@@ -89,6 +92,31 @@ impl Timings {
     }
 }
 
+impl Timings {
+    /// The servers' part: each answers its queries in one pass. For each lookup, the answers of all servers.
+    fn answer(&mut self, server: &dyn ErasedServer, asked: &[Asked]) -> Result<Vec<Vec<Vec<u8>>>> {
+        let mut answers = vec![Vec::new(); asked.len()];
+        if asked.is_empty() {
+            return Ok(answers);
+        }
+        let servers = server.plan().servers;
+        self.answers.resize(servers, Vec::new());
+        for role in 0..servers {
+            let queries: Vec<&[u8]> = asked
+                .iter()
+                .map(|asked| asked.lookup.sendable.queries()[role].as_slice())
+                .collect();
+            let start = Instant::now();
+            let answered = server.answer(Role(role as u8), &queries);
+            self.answers[role].push(microseconds(start) / asked.len() as f64);
+            for (answers, answer) in answers.iter_mut().zip(answered) {
+                answers.push(answer?);
+            }
+        }
+        Ok(answers)
+    }
+}
+
 fn take_record(client: &mut dyn ErasedClient, id: ReservationId) -> Result<Record> {
     client.hints().and_then(|hints| hints.take_record(id)).unwrap_or_else(|| {
         Err(Error::api_misuse(
@@ -97,7 +125,7 @@ fn take_record(client: &mut dyn ErasedClient, id: ReservationId) -> Result<Recor
     })
 }
 
-fn compare(table: &BenchTable, index: u64, record: &[u8]) -> Result<()> {
+pub(super) fn compare(table: &BenchTable, index: u64, record: &[u8]) -> Result<()> {
     if record == table.record(index) {
         return Ok(());
     }

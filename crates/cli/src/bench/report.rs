@@ -82,6 +82,9 @@ impl Ratios {
     ) -> Self {
         let slowest = online.servers.iter().map(|server| server.answer_us).fold(0.0, f64::max);
         match work {
+            Work::Nothing => {
+                Self { answer_to_read: None, answer_to_random_reads: None, query_to_aes: None }
+            }
             Work::WholeTable => {
                 let least_us = shape.bytes() as f64 / yardsticks.read_gbps / 1e3;
                 Self {
@@ -97,7 +100,7 @@ impl Ratios {
                 Self {
                     answer_to_read: None,
                     answer_to_random_reads: Some(slowest / reads_us),
-                    query_to_aes: Some(online.client_query_us / aes_us),
+                    query_to_aes: (aes_blocks > 0).then_some(online.client_query_us / aes_us),
                 }
             }
         }

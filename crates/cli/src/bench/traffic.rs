@@ -22,7 +22,9 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     let (mut fetch_request, mut fetch_response) = (0, 0);
     let received = match plan.offline {
         OfflinePhase::Download { len } => Some((PartKind::Hint, len)),
-        OfflinePhase::StreamTable { len } => Some((PartKind::Table, len)),
+        OfflinePhase::StreamTable { len } | OfflinePhase::KeepTable { len } => {
+            Some((PartKind::Table, len))
+        }
         _ => None,
     };
     if let Some((part, len)) = received {
@@ -38,16 +40,27 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
             })
             .sum();
     }
-    let query = vec![0; plan.query_len].into();
+    // A scheme of which nothing has to be asked sends nothing.
+    let (query, answer) = match plan.query_len {
+        0 => (0, 0),
+        query_len => lookup(identity, parameter_digest, query_len, plan.answer_len),
+    };
+    Traffic { fetch_request, fetch_response, query, answer }
+}
+
+/// Bytes of one query and of its answer, given those of what they carry.
+pub(super) fn lookup(
+    identity: &TableIdentity,
+    parameter_digest: [u8; 32],
+    query_len: usize,
+    answer_len: usize,
+) -> (u64, u64) {
+    let (table, epoch) = (identity.id, identity.epoch);
+    let query = vec![0; query_len].into();
     let query = AnswerRequest { table, epoch, parameter_digest, role: Role(0), query };
-    let answer = vec![0; plan.answer_len].into();
+    let answer = vec![0; answer_len].into();
     let answer = AnswerResponse { table, epoch, parameter_digest, answer };
-    Traffic {
-        fetch_request,
-        fetch_response,
-        query: framed(&proto::AnswerRequest::from(query)),
-        answer: framed(&proto::AnswerResponse::from(answer)),
-    }
+    (framed(&proto::AnswerRequest::from(query)), framed(&proto::AnswerResponse::from(answer)))
 }
 
 fn framed(message: &impl Message) -> u64 {

@@ -6,7 +6,7 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::scheme;
 use privet_client::{Client, ClientOptions, Target};
-use privet_core::{Error, Result};
+use privet_core::{Blame, Error, Result};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_server::{RunningServer, Server, ServerConfig};
@@ -38,17 +38,38 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
         .build()
         .map_err(unavailable("the system gives no threads to serve with"))?;
     for (number, scheme) in (2..).zip(SchemeId::ALL) {
-        let seen = Seen::default();
-        let server = runtime.block_on(start(Snapshot::open(&path)?, *scheme, Arc::clone(&seen)))?;
-        let client = connect(number, &server)?;
-        let lookups = look_up(&client, arguments.entries)?;
-        let queries = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-        what_the_server_saw(&client, &lookups, &queries)?;
-        drop(client);
-        server.running.shutdown();
-        runtime.block_on(server.running.wait())?;
+        match runtime.block_on(start(&path, *scheme)) {
+            Ok(servers) => {
+                show(number, &servers, arguments.entries)?;
+                for server in servers {
+                    server.running.shutdown();
+                    runtime.block_on(server.running.wait())?;
+                }
+            }
+            // A scheme that does not suit the table says so with numbers, and that is worth showing too.
+            Err(error) if error.blame() == Blame::ApiMisuse => {
+                let mut page = Page::default();
+                page.line(format!("\n{number}. Not with {scheme}: {error}."));
+                page.print()?;
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(Outcome::Done)
+}
+
+/// A client of the servers, its lookups, and the servers' side of them.
+fn show(number: u32, servers: &[Started], entries: u64) -> Result<()> {
+    let client = connect(number, servers)?;
+    let lookups = look_up(&client, entries)?;
+    for (number, server) in (1..).zip(servers) {
+        let queries =
+            std::mem::take(&mut *server.seen.lock().unwrap_or_else(PoisonError::into_inner));
+        let name =
+            if servers.len() == 1 { "the server".to_owned() } else { format!("server {number}") };
+        what_a_server_saw(&name, &client, &lookups, &queries)?;
+    }
+    Ok(())
 }
 
 const FIRST_NAMES: [&str; 8] =
@@ -113,35 +134,55 @@ fn phone_book(entries: u64, directory: &Path) -> Result<PathBuf> {
 /// The queries as they reached the server.
 type Seen = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// A server, and how long its start took.
+/// A server, how long its start took, and what it is asked.
 struct Started {
     running: RunningServer,
     elapsed: Duration,
+    seen: Seen,
 }
 
-async fn start(snapshot: Snapshot, scheme: SchemeId, seen: Seen) -> Result<Started> {
+/// As many servers as the scheme takes, each with a copy of the table.
+async fn start(path: &Path, scheme: SchemeId) -> Result<Vec<Started>> {
+    let first = start_one(path, scheme).await?;
+    let tables = first.running.tables();
+    let plan = tables.iter().flat_map(|table| &table.description.schemes).next();
+    let servers = plan.map_or(1, |scheme| scheme.plan.servers);
+    let mut started = vec![first];
+    while started.len() < servers {
+        started.push(start_one(path, scheme).await?);
+    }
+    Ok(started)
+}
+
+async fn start_one(path: &Path, scheme: SchemeId) -> Result<Started> {
     let start = Instant::now();
+    let snapshot = Snapshot::open(path)?;
     let table = served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme))?;
     let mut config = ServerConfig::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
+    let seen = Seen::default();
+    let sees = Arc::clone(&seen);
     config.query_observer = Some(Arc::new(move |request| {
-        seen.lock().unwrap_or_else(PoisonError::into_inner).push(request.query.to_vec());
+        sees.lock().unwrap_or_else(PoisonError::into_inner).push(request.query.to_vec());
     }));
     let running = Server::start(config, vec![table]).await?;
-    Ok(Started { running, elapsed: start.elapsed() })
+    Ok(Started { running, elapsed: start.elapsed(), seen })
 }
 
-fn connect(number: u32, server: &Started) -> Result<Client> {
-    let address = server.running.local_addr();
-    let client =
-        Client::connect_blocking(ClientOptions::new([format!("http://{address}")]), |_| {})?;
+fn connect(number: u32, servers: &[Started]) -> Result<Client> {
+    let addresses: Vec<String> =
+        servers.iter().map(|server| server.running.local_addr().to_string()).collect();
+    let urls = addresses.iter().map(|address| format!("http://{address}"));
+    let client = Client::connect_blocking(ClientOptions::new(urls), |_| {})?;
     let stats = client.stats();
     let table = client.table();
     let plan = &table.scheme.plan;
     let mut page = Page::default();
     page.line(format!(
-        "\n{number}. With {}: a server at {address}, ready after {}; a client, ready after {}.",
+        "\n{number}. With {}: {} at {}, ready after {}; a client, ready after {}.",
         plan.scheme,
-        display::duration(server.elapsed),
+        if servers.len() == 1 { "a server" } else { "two servers that must not collude" },
+        addresses.join(" and "),
+        display::duration(servers.iter().map(|server| server.elapsed).max().unwrap_or_default()),
         display::duration(stats.ready_after)
     ));
     let what = match plan.offline {
@@ -149,6 +190,7 @@ fn connect(number: u32, server: &Started) -> Result<Client> {
         OfflinePhase::StreamTable { .. } => {
             "the whole table, of which the client keeps secret hints only"
         }
+        OfflinePhase::KeepTable { .. } => "the whole table, which the client keeps",
         _ => "nothing but how to read records",
     };
     page.entry("received once", format!("{}, {what}", display::bytes(stats.prepare.down)));
@@ -167,7 +209,7 @@ struct LookedUp {
 
 fn look_up(client: &Client, entries: u64) -> Result<Vec<LookedUp>> {
     let mut page = Page::default();
-    page.line("Lookups, each over the network:");
+    page.line("Lookups:");
     let last = entries - 1;
     let wanted = [
         (name(0), Some(0)),
@@ -209,8 +251,21 @@ fn look_up(client: &Client, entries: u64) -> Result<Vec<LookedUp>> {
 /// Bytes of a query that are shown.
 const SHOWN: usize = 12;
 
-/// The server's side of the same lookups.
-fn what_the_server_saw(client: &Client, lookups: &[LookedUp], queries: &[Vec<u8>]) -> Result<()> {
+/// A server's side of the same lookups.
+fn what_a_server_saw(
+    name: &str,
+    client: &Client,
+    lookups: &[LookedUp],
+    queries: &[Vec<u8>],
+) -> Result<()> {
+    let plan = &client.table().scheme.plan;
+    if plan.query_len == 0 && queries.is_empty() {
+        let mut page = Page::default();
+        page.line(format!(
+            "What {name} saw of them: nothing. The client has the table and asks nobody."
+        ));
+        return page.print();
+    }
     if queries.len() != lookups.len() {
         return Err(Error::integrity(format!(
             "{} lookups sent {} queries",
@@ -219,7 +274,7 @@ fn what_the_server_saw(client: &Client, lookups: &[LookedUp], queries: &[Vec<u8>
         )));
     }
     let mut page = Page::default();
-    page.line("What the server saw of them:");
+    page.line(format!("What {name} saw of them:"));
     for (number, query) in queries.iter().enumerate() {
         let head: Vec<String> =
             query.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
@@ -240,6 +295,9 @@ fn what_the_server_saw(client: &Client, lookups: &[LookedUp], queries: &[Vec<u8>
             "   Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. With its hint the client gets its record from one of the sums; from which, and which record, does not show.",
             display::count(partitions)
         ));
+    }
+    if plan.servers > 1 {
+        page.line("   Only with the query that the other server got for the same lookup does one of these say which record is wanted.");
     }
     let misses: Vec<&str> =
         lookups.iter().filter(|lookup| !lookup.found).map(|lookup| lookup.key.as_str()).collect();

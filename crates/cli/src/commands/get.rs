@@ -7,6 +7,7 @@ use crate::scheme;
 use indicatif::ProgressBar;
 use privet_client::{Client, ClientOptions, Progress, Stats, Target};
 use privet_core::{Error, Result};
+use privet_schemes::offline::OfflinePhase;
 use privet_wire::PartKind;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -80,7 +81,7 @@ impl Failures {
 }
 
 fn options(arguments: &Get) -> Result<ClientOptions> {
-    let mut options = ClientOptions::new([&arguments.url]);
+    let mut options = ClientOptions::new(&arguments.urls);
     options.table = arguments.table.clone();
     options.state_dir = Some(match &arguments.state {
         Some(directory) => directory.clone(),
@@ -186,13 +187,18 @@ type NextGeneration = Arc<Mutex<Option<(u64, u64)>>>;
 /// Progress bars for what is received before the first lookup, and notices, on standard error.
 fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send + 'static {
     let mut bar: Option<(PartKind, ProgressBar)> = None;
+    // Whether the table, if it is received, is kept as it is.
+    let mut keeps_table = false;
     move |progress| match progress {
+        Progress::Described(table) => {
+            keeps_table = matches!(table.scheme.plan.offline, OfflinePhase::KeepTable { .. });
+        }
         Progress::Part { part, done, total, fetched } => {
             if !fetched || total == 0 {
                 return;
             }
             if bar.as_ref().is_none_or(|(shown, _)| *shown != part) {
-                let fresh = display::byte_progress(activity(part), Some(total));
+                let fresh = display::byte_progress(activity(part, keeps_table), Some(total));
                 // What was at hand before says nothing of the rate at which the rest arrives.
                 fresh.set_position(done);
                 fresh.reset_eta();
@@ -205,13 +211,13 @@ fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send 
                 }
             }
         }
-        Progress::Waiting { part: PartKind::Table, done: 0, .. } => {
+        Progress::Waiting { part: PartKind::Table, done: 0, .. } if !keeps_table => {
             let _ = say("another process has the hints for this table; waiting for it");
         }
         Progress::Waiting { part, done: 0, total } => {
             let _ = say(&format!(
                 "another process is {} ({}); waiting for it",
-                activity(part),
+                activity(part, keeps_table),
                 display::bytes(total)
             ));
         }
@@ -229,10 +235,11 @@ fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send 
 }
 
 /// What a client does while a part flows.
-fn activity(part: PartKind) -> &'static str {
+fn activity(part: PartKind, keeps_table: bool) -> &'static str {
     match part {
         PartKind::Layout => "downloading the record layout",
         PartKind::Hint => "downloading the hint",
+        _ if keeps_table => "downloading the table",
         // Nothing of the table is kept as it is.
         _ => "preparing hints from the table",
     }
@@ -248,13 +255,18 @@ fn describe(client: &Client) {
     let table = client.table();
     let identity = table.identity;
     let _ = say(&format!(
-        "table {} at epoch {}, {} records of {}, digest {}, scheme {}; server {}",
+        "table {} at epoch {}, {} records of {}, digest {}, scheme {}; {} {}",
         table.name,
         identity.epoch.0,
         display::count(identity.shape.records()),
         display::bytes(identity.shape.record_len()),
         identity.digest,
         table.scheme.plan.scheme,
+        if table.scheme.plan.servers == 1 {
+            "server"
+        } else {
+            "servers that must not collude, the first"
+        },
         table.software
     ));
     if let Some(words) = scheme::words(&table.scheme.plan, &identity) {

@@ -226,17 +226,15 @@ mod tests {
                 shape: TableShape::new(records, record_len).unwrap(),
             })
         };
-        use SchemeId::{DummySubsets, SimplePir};
-        // 16 MiB, and no record more.
-        assert_eq!(chosen(1 << 24, 1), DummySubsets);
-        assert_eq!(chosen(1 << 19, 32), DummySubsets);
+        use SchemeId::{Download, SimplePir};
+        // Up to 16 MiB clients download the table, however it is cut into records.
+        assert_eq!(chosen(1 << 24, 1), Download);
+        assert_eq!(chosen(1 << 19, 32), Download);
+        assert_eq!(chosen(1 << 4, 1 << 20), Download);
+        assert_eq!(chosen(1, 1), Download);
         assert_eq!(chosen(17 << 15, 32), SimplePir);
         assert_eq!(chosen(1 << 30, 1), SimplePir);
-        // Few records, which is the same as long ones, would take more hints than there is table.
-        assert_eq!(chosen(1 << 15, 512), DummySubsets);
-        assert_eq!(chosen(1 << 14, 1024), SimplePir);
-        assert_eq!(chosen(1 << 4, 1 << 20), SimplePir);
-        assert_eq!(chosen(3, 38), SimplePir);
-        assert_eq!(chosen(1, 1), SimplePir);
+        // A few very long records: a column holds at least one, so the hint would be larger than the table.
+        assert_eq!(chosen(3, 1 << 24), Download);
     }
 }

@@ -116,6 +116,64 @@ fn the_report_on_dummy_subsets_has_a_journal_and_other_ratios() {
 }
 
 #[test]
+fn the_report_on_a_scheme_of_two_servers_has_both() {
+    let shape = "--scheme dpf --records 1000 --record-len 5 --queries 5 --batch 2";
+    for arm in Arm::available() {
+        let arguments = format!("bench {shape} --threads 1 --seed 7 --kernel {arm} --json");
+        let report = Place::new().run(&arguments).json();
+        assert_eq!((&report["verified"], &report["queries"]), (&true.into(), &6.into()));
+        let servers = report["online"]["servers"].as_array().unwrap();
+        let roles: Vec<u64> = servers.iter().map(|s| s["role"].as_u64().unwrap()).collect();
+        assert_eq!(roles, [0, 1]);
+        assert!(servers.iter().all(|server| server["answer_us"].as_f64().unwrap() > 0.0));
+        assert!(report["ratios"]["answer_to_read"].as_f64().unwrap() > 0.0);
+        // Nothing flows before the first query and nothing is kept. A key of 81 bytes and a record of 5, with each server; around each some 60 bytes of envelope.
+        let number = |part: &str, field: &str| report[part][field].as_u64().unwrap();
+        assert_eq!((number("offline", "up_bytes"), number("offline", "down_bytes")), (0, 0));
+        assert_eq!(report["client_state_bytes"], 0);
+        assert!((2 * 81..2 * 181).contains(&number("online", "up_bytes")), "{report}");
+        assert!((2 * 5..2 * 105).contains(&number("online", "down_bytes")), "{report}");
+    }
+}
+
+#[test]
+fn the_report_on_doublepir_has_its_hint_and_what_the_server_keeps() {
+    let shape = "--scheme doublepir --records 20000 --record-len 1 --queries 3 --batch 3";
+    let report = Place::new().run(&format!("bench {shape} --threads 1 --seed 7 --json")).json();
+    assert_eq!((&report["verified"], &report["queries"]), (&true.into(), &3.into()));
+    assert_eq!(report["client_state_bytes"], 16 << 20);
+    let number = |part: &str, field: &str| report[part][field].as_u64().unwrap();
+    assert!(number("offline", "down_bytes") > 16 << 20, "{report}");
+    // 4096 masked bytes and the first product of one column.
+    assert!((4 * 4096..8 * 4096).contains(&number("online", "down_bytes")), "{report}");
+    assert!(report["server_extra_bytes"].as_u64().unwrap() > 16 << 20, "{report}");
+    assert!(report["ratios"]["answer_to_read"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_download_asks_nothing_and_a_plain_lookup_asks_openly() {
+    let run = |scheme: &str| {
+        let shape = "--records 1000 --record-len 5 --queries 8 --batch 2 --threads 1 --seed 7";
+        Place::new().run(&format!("bench --scheme {scheme} {shape} --json")).json()
+    };
+    let report = run("download");
+    assert_eq!((&report["verified"], &report["queries"]), (&true.into(), &8.into()));
+    assert_eq!(report["online"]["servers"].as_array().unwrap().len(), 0);
+    assert_eq!(report["online"]["up_bytes"], 0);
+    assert_eq!(report["online"]["down_bytes"], 0);
+    assert_eq!(report["client_state_bytes"], 5000);
+    assert!((5000..5100).contains(&report["offline"]["down_bytes"].as_u64().unwrap()));
+    assert!(report["ratios"].as_object().unwrap().is_empty());
+
+    let report = run("plain");
+    assert_eq!((&report["verified"], &report["scheme"]), (&true.into(), &"plain".into()));
+    assert_eq!(report["offline"]["down_bytes"], 0);
+    assert!((8..108).contains(&report["online"]["up_bytes"].as_u64().unwrap()), "{report}");
+    let ratios: Vec<&String> = report["ratios"].as_object().unwrap().keys().collect();
+    assert_eq!(ratios, ["answer_to_random_reads"]);
+}
+
+#[test]
 fn a_generation_of_hints_serves_so_many_queries_and_no_more() {
     let place = Place::new();
     // Two records in each of four partitions: 128 pairs of backup hints.
@@ -208,9 +266,13 @@ fn shapes_and_names_that_do_not_exist_are_refused() {
     assert_snapshot!(place.run("bench --scheme onion --records 1 --record-len 1"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, dummy-subsets
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, download
 
     For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("bench --scheme doublepir --records 10 --record-len 65").refusal(), @r#"
+    [exit 2]
+    privet: DoublePIR's hint has 16 MiB for each byte of a record, 1040 MiB for records of 65 bytes; the limit is 1024 MiB, records of 64 bytes; SimplePIR's hint for this table has 1 MiB
     "#);
     assert_snapshot!(place.run("bench --kernel mmx --records 1 --record-len 1"), @r#"
     [exit 2]

@@ -11,7 +11,7 @@ fn get(place: &Place, served: &Served, arguments: &str) -> Run {
 #[test]
 fn keys_are_found_or_not() {
     let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --no-cache");
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
     assert_snapshot!(get(&place, &served, "--key ada"), @r#"
     [exit 0]
     [stdout]
@@ -42,7 +42,7 @@ fn keys_are_found_or_not() {
 #[test]
 fn keys_come_from_a_file_or_standard_input() {
     let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --no-cache");
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
     place.write("keys", "bob\r\nada\n");
     assert_snapshot!(get(&place, &served, "--keys-from keys"), @r#"
     [exit 0]
@@ -71,7 +71,7 @@ fn records_are_found_by_number() {
     let place = Place::new();
     place.write("phones.csv", PHONES);
     place.build("phones.csv --raw-value phone -o phones.privet");
-    let served = Served::start(&place, "phones.privet --no-cache");
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
     assert_snapshot!(get(&place, &served, "--index 0 -i 2 --json"), @r#"
     [exit 0]
     [stdout]
@@ -101,7 +101,7 @@ fn a_lookup_that_fails_does_not_end_the_others() {
     let place = Place::new();
     place.write("phones.csv", PHONES);
     place.build("phones.csv --raw-value phone -o phones.privet");
-    let served = Served::start(&place, "phones.privet --no-cache");
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
     assert_snapshot!(get(&place, &served, "--index 0 -i 7 -i 2"), @r#"
     [exit 2]
     [stdout]
@@ -122,7 +122,7 @@ fn a_lookup_that_fails_does_not_end_the_others() {
 #[test]
 fn a_table_by_key_has_no_row_numbers() {
     let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --no-cache");
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
     assert_snapshot!(get(&place, &served, "--index 0"), @r#"
     [exit 2]
     [stderr]
@@ -134,7 +134,7 @@ fn a_table_by_key_has_no_row_numbers() {
 fn one_of_several_tables_must_be_named() {
     let place = Place::with_phones();
     place.build("phones.csv --key phone -o names.privet");
-    let served = Served::start(&place, "phones.privet names.privet --no-cache");
+    let served = Served::start(&place, "phones.privet names.privet --scheme simplepir --no-cache");
     assert_snapshot!(get(&place, &served, "--table names -k 555-2"), @r#"
     [exit 0]
     [stdout]
@@ -160,7 +160,7 @@ fn one_of_several_tables_must_be_named() {
 #[test]
 fn the_hint_is_fetched_once_and_kept() {
     let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --no-cache");
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
     assert_snapshot!(get(&place, &served, "-k ada -v --state state"), @r#"
     [exit 0]
     [stdout]
@@ -185,7 +185,7 @@ fn the_hint_is_fetched_once_and_kept() {
 #[test]
 fn a_damaged_hint_is_fetched_again() {
     let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --no-cache");
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
     assert_eq!(get(&place, &served, "-k ada --state state").code(), 0);
     let mut damaged = 0;
     let mut directories = vec![place.path("state")];
@@ -224,13 +224,13 @@ fn a_damaged_hint_is_fetched_again() {
 #[test]
 fn a_changed_table_is_refused_until_accepted() {
     let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --no-cache");
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
     assert_eq!(get(&place, &served, "-k ada").code(), 0);
     let address = served.address().to_owned();
     assert_eq!(served.terminate(), Some(0));
     place.write("phones.csv", "name,phone\nada,1\n");
     place.build("phones.csv --key name -o phones.privet");
-    let served = Served::start_at(&place, &address, "phones.privet --no-cache");
+    let served = Served::start_at(&place, &address, "phones.privet --scheme simplepir --no-cache");
     assert_snapshot!(get(&place, &served, "-k ada"), @r#"
     [exit 4]
     [stderr]
@@ -288,8 +288,10 @@ fn a_certificate_may_be_trusted_by_file() {
     let certified = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     place.write("cert.pem", certified.cert.pem());
     place.write("key.pem", certified.signing_key.serialize_pem());
-    let served =
-        Served::start(&place, "phones.privet --no-cache --tls-cert cert.pem --tls-key key.pem");
+    let served = Served::start(
+        &place,
+        "phones.privet --scheme simplepir --no-cache --tls-cert cert.pem --tls-key key.pem",
+    );
     assert_snapshot!(served.announcement, @r#"
     table phones: 3 records of 38 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
     listening at https://127.0.0.1:[PORT]

@@ -126,9 +126,10 @@ fn serve_explains_itself() {
                         chooses another name
 
     Options:
-          --scheme <SCHEME>        The scheme to answer with: simplepir, dummy-subsets, or `auto`, which
-                                   takes dummy-subsets for tables up to 16 MiB of many short records and
-                                   simplepir for all others [default: auto]
+          --scheme <SCHEME>        The scheme to answer with: simplepir, doublepir, dpf, dummy-subsets,
+                                   download; or `auto`, which takes download for tables up to 16 MiB and
+                                   simplepir for all others. docs/schemes.md compares them [default:
+                                   auto]
           --listen <ADDR>          Address to listen on [default: 127.0.0.1:7700]
           --metrics-listen <ADDR>  Second address, for /metrics (Prometheus) and /healthz
           --tls-cert <FILE>        Certificate chain in PEM; with --tls-key
@@ -136,8 +137,8 @@ fn serve_explains_itself() {
           --insecure               Allow plaintext on an address that is not loopback
           --threads <THREADS>      Threads that share each pass over a table; default: all cores
           --batch-window <MS>      Collect concurrent queries for at most this long before a pass, in
-                                   milliseconds; dummy-subsets, where a pass saves nothing, never waits
-                                   [default: 2]
+                                   milliseconds; schemes where a pass saves nothing never wait [default:
+                                   2]
           --max-batch <N>          Most queries answered in one pass [default: 16]
           --max-connections <N>    Most connections at once [default: 4096]
           --cache <DIR>            Where precomputed hints are kept between starts; default: the user's
@@ -157,10 +158,11 @@ fn get_explains_itself() {
     [stdout]
     Look records up without the server learning which
 
-    Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>
+    Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>...
 
     Arguments:
-      <URL>  Address of the server, such as http://127.0.0.1:7700
+      <URL>...  Address of the server, such as http://127.0.0.1:7700; for schemes that take several
+                servers, those of all
 
     Options:
       -k, --key <KEY>         A key to look up; may be repeated
@@ -201,7 +203,9 @@ fn bench_explains_itself() {
     Usage: privet bench [OPTIONS] --records <N> --record-len <B>
 
     Options:
-          --scheme <SCHEME>  The scheme to measure: simplepir, dummy-subsets [default: simplepir]
+          --scheme <SCHEME>  The scheme to measure: simplepir, doublepir, dpf, dummy-subsets, download;
+                             or `plain`, a lookup that is not private, for comparison [default:
+                             simplepir]
           --records <N>      Records in the table, such as 1000000 or 2^20
           --record-len <B>   Bytes in a record
           --queries <Q>      Queries to measure, rounded up to whole batches [default: 16]
@@ -261,7 +265,7 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     error: the following required arguments were not provided:
       <--key <KEY>|--index <N>|--keys-from <FILE>>
 
-    Usage: privet get <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>
+    Usage: privet get <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>...
 
     For more information, try '--help'.
     "#);
@@ -288,7 +292,14 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     assert_snapshot!(place.run("serve x --scheme onion"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, dummy-subsets
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, download
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("serve x --scheme plain"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value 'plain' for '--scheme <SCHEME>': plain lookups are not private, so they are not served; `privet bench` measures them for comparison
 
     For more information, try '--help'.
     "#);

@@ -11,6 +11,7 @@ mod get_refused;
 mod help;
 mod inspect;
 mod place;
+mod schemes;
 mod serve;
 mod served;
 mod state;

@@ -8,8 +8,10 @@ use insta::assert_snapshot;
 fn a_server_announces_its_tables_and_stops_when_asked_to() {
     let place = Place::with_phones();
     place.build("phones.csv -o numbered.privet");
-    let served =
-        Served::start(&place, "phones.privet second=numbered.privet --no-cache --threads 1");
+    let served = Served::start(
+        &place,
+        "phones.privet second=numbered.privet --scheme simplepir --no-cache --threads 1",
+    );
     assert_snapshot!(served.announcement, @r#"
     table phones: 3 records of 38 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
     table second: 3 records of 43 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
@@ -37,18 +39,22 @@ fn a_damaged_file_is_not_streamed_to_clients() {
     let record = bytes.windows(5).position(|window| window == b"555-1").unwrap();
     bytes[record] ^= 1;
     std::fs::write(place.path("phones.privet"), bytes).unwrap();
-    let arguments = "serve phones.privet --no-cache --listen 127.0.0.1:0 --scheme dummy-subsets";
-    assert_snapshot!(place.run(arguments).refusal(), @r#"
+    let arguments = "serve phones.privet --no-cache --listen 127.0.0.1:0 --scheme";
+    for scheme in ["dummy-subsets", "download"] {
+        insta::allow_duplicates! {
+            assert_snapshot!(place.run(&format!("{arguments} {scheme}")).refusal(), @r#"
     [exit 2]
     privet: table phones: its file is damaged: the records do not have the digest that was noted when it was built; build it again
     "#);
+        }
+    }
 }
 
 #[test]
 fn a_restart_takes_the_hint_from_the_cache_and_a_damaged_entry_is_made_again() {
     let place = Place::with_phones();
     let origin = || {
-        let served = Served::start(&place, "phones.privet --cache cache");
+        let served = Served::start(&place, "phones.privet --scheme simplepir --cache cache");
         let (_, rest) = served.announcement.split_once(", hint ").unwrap();
         let origin = rest.split_once(',').unwrap().0.to_owned();
         assert_eq!(served.terminate(), Some(0));
@@ -71,7 +77,10 @@ fn a_restart_takes_the_hint_from_the_cache_and_a_damaged_entry_is_made_again() {
 #[test]
 fn health_and_metrics_are_on_the_second_port() {
     let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --no-cache --metrics-listen 127.0.0.1:0");
+    let served = Served::start(
+        &place,
+        "phones.privet --scheme simplepir --no-cache --metrics-listen 127.0.0.1:0",
+    );
     assert_snapshot!(served.announcement, @r#"
     table phones: 3 records of 38 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
     metrics at http://127.0.0.1:[PORT]/metrics, health at http://127.0.0.1:[PORT]/healthz

@@ -1,5 +1,6 @@
 //! Lookups: from a target to queries, from answers to a value.
 
+use super::agreement::server_name;
 use super::calls::Purpose;
 use super::hints::{Turn, Waiting, ended_before};
 use super::interface::{Event, ExchangeId, LookupId, Output, Persist, Request, Target};
@@ -14,7 +15,7 @@ use zeroize::Zeroizing;
 
 /// Asking.
 impl Session {
-    /// Asks for the next waiting lookup, if its turn has come. Returns whether anything happened.
+    /// Asks for the next waiting lookup, if its turn has come, or reads it from the table that is kept. Returns whether anything happened.
     pub(super) fn ask_next(&mut self, now: Duration) -> bool {
         if !matches!(self.phase, Phase::Ready(_)) {
             return false;
@@ -49,6 +50,11 @@ impl Session {
         };
         match prepared {
             Ok(Prepared::Ready(prepared)) => self.ask(lookup, prepared, now),
+            // From the table that is kept here: there is nobody to ask, and nothing that a server could see.
+            Ok(Prepared::Known(record)) => {
+                self.lookups.end(lookup);
+                self.tell(lookup, &target, Ok(record));
+            }
             Ok(Prepared::Reserved(reservation)) => {
                 let (id, record) =
                     (reservation.id(), Zeroizing::new(reservation.record().to_vec()));
@@ -114,6 +120,10 @@ impl Session {
                 )));
             }
             Ok(response.answer.to_vec())
+        });
+        let answer = answer.map_err(|error| match self.options.servers {
+            1 => error,
+            servers => error.within(server_name(call.server, servers)),
         });
         match call.purpose {
             Purpose::Answer(lookup) => self.lookups.settled(lookup, call.server, answer),
@@ -196,7 +206,7 @@ impl Session {
     }
 
     pub(super) fn lookup_failed(&mut self, lookup: LookupId, error: Error) {
-        if self.lookups.drop(lookup) {
+        if self.lookups.end(lookup) {
             self.event(Event::LookupFailed { lookup, error });
         }
     }

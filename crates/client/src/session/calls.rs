@@ -10,6 +10,7 @@
 //!
 //! Nothing here looks at what a request contains.
 
+use super::agreement::server_name;
 use super::interface::{Event, ExchangeId, LookupId, Output, Patience, Request};
 use super::repeat;
 use privet_core::{Blame, Error, SecretRng};
@@ -343,7 +344,8 @@ impl Calls {
                 CallState::InFlight { exchange, until } if until <= now => {
                     let waited = self.patience_for(self.calls[at].purpose);
                     let error = Error::unavailable(format!(
-                        "the server did not answer within {} s",
+                        "{} did not answer within {} s",
+                        server_name(server, self.links.len()),
                         waited.as_secs_f64()
                     ));
                     out.push_back(Output::Abandon(exchange));

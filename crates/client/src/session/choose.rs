@@ -1,5 +1,6 @@
 //! Which table and scheme to use, and whether to believe what the servers say of it.
 
+use super::agreement::{difference, disagreement, server_name};
 use super::interface::{ChosenTable, KnownPin, SessionOptions};
 use crate::state::Pin;
 use privet_core::{Error, Result};
@@ -29,11 +30,8 @@ pub(super) fn choose(
         scheme: scheme.clone(),
     };
     for (server, description) in descriptions.iter().enumerate().skip(1) {
-        if !same(&chosen, description) {
-            return Err(Error::integrity(format!(
-                "server {server} describes table {} otherwise than server 0 does: they serve different versions, or one of them does not tell the truth; nothing was asked",
-                chosen.name
-            )));
+        if let Some(difference) = difference(&chosen, description) {
+            return Err(disagreement(&chosen, server, descriptions.len(), difference));
         }
     }
     Ok(chosen)
@@ -46,18 +44,16 @@ fn choose_table<'d>(
     let names = || {
         description.tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>().join(", ")
     };
+    let server = server_name(0, options.servers);
     match (&options.table, description.tables.as_slice()) {
-        (_, []) => Err(Error::api_misuse("the server serves no table")),
+        (_, []) => Err(Error::api_misuse(format!("{server} serves no table"))),
         (None, [only]) => Ok(only),
         (None, _) => Err(Error::api_misuse(format!(
-            "the server has several tables, choose one by name (--table): {}",
+            "{server} has several tables, choose one by name (--table): {}",
             names()
         ))),
         (Some(name), _) => description.table(name).ok_or_else(|| {
-            Error::api_misuse(format!(
-                "the server has no table called {name:?}; it has: {}",
-                names()
-            ))
+            Error::api_misuse(format!("{server} has no table called {name:?}; it has: {}", names()))
         }),
     }
 }
@@ -66,7 +62,8 @@ fn choose_scheme<'d>(
     options: &SessionOptions,
     table: &'d TableDescription,
 ) -> Result<&'d SchemeDescription> {
-    let fits = |scheme: &&SchemeDescription| scheme.plan.servers == options.servers;
+    let given = options.servers;
+    let fits = |scheme: &&SchemeDescription| scheme.plan.servers == given;
     if let Some(wanted) = options.scheme {
         let offered = table.scheme(wanted).ok_or_else(|| {
             Error::api_misuse(format!(
@@ -76,65 +73,59 @@ fn choose_scheme<'d>(
             ))
         })?;
         return Some(offered).filter(fits).ok_or_else(|| {
-            Error::api_misuse(format!(
-                "{wanted} takes {} servers, {} were named",
-                offered.plan.servers, options.servers
-            ))
+            Error::api_misuse(format!("{wanted} {}", takes_other(offered.plan.servers, given)))
         });
     }
     table.schemes.iter().find(fits).ok_or_else(|| {
-        Error::api_misuse(format!(
-            "no scheme that serves table {} takes {} servers; it is served by: {}",
-            table.name,
-            options.servers,
-            schemes(table)
-        ))
+        let name = &table.name;
+        Error::api_misuse(match table.schemes.as_slice() {
+            [] => format!("table {name} is served by {}", schemes(table)),
+            [SchemeDescription { plan, .. }] => format!(
+                "table {name} is served by {}, which {}",
+                plan.scheme,
+                takes_other(plan.servers, given)
+            ),
+            _ => format!(
+                "table {name} is served by {}, and {}; name as many as one of them takes",
+                schemes(table),
+                were_named(given)
+            ),
+        })
     })
+}
+
+/// What to do about a scheme that takes `servers` servers when another number was named. Goes on from the scheme's name.
+fn takes_other(servers: usize, given: usize) -> String {
+    let named = were_named(given);
+    match servers {
+        1 => format!("takes one server, and {named}: name one address"),
+        2 => format!(
+            "takes two servers, run by parties that do not collude, and {named}: name the addresses of both"
+        ),
+        _ => format!(
+            "takes {servers} servers, run by parties that do not collude, and {named}: name the addresses of all"
+        ),
+    }
+}
+
+fn were_named(given: usize) -> String {
+    match given {
+        1 => "one was named".to_owned(),
+        2 => "two were named".to_owned(),
+        _ => format!("{given} were named"),
+    }
 }
 
 fn schemes(table: &TableDescription) -> String {
     if table.schemes.is_empty() {
         return "schemes that this version does not know".to_owned();
     }
-    let names = table
-        .schemes
-        .iter()
-        .map(|scheme| format!("{} ({} servers)", scheme.plan.scheme, scheme.plan.servers));
+    let names = table.schemes.iter().map(|scheme| match scheme.plan.servers {
+        1 => format!("{} (one server)", scheme.plan.scheme),
+        2 => format!("{} (two servers)", scheme.plan.scheme),
+        servers => format!("{} ({servers} servers)", scheme.plan.scheme),
+    });
     names.collect::<Vec<_>>().join(", ")
-}
-
-/// Whether `description` still says of the chosen table what was said when it was chosen.
-pub(super) fn same(chosen: &ChosenTable, description: &ServerDescription) -> bool {
-    description.table(&chosen.name).is_some_and(|table| {
-        table.identity == chosen.identity
-            && table.layout == chosen.layout
-            && table.schemes.contains(&chosen.scheme)
-    })
-}
-
-/// The error for a server that no longer says the same, in the middle of a session.
-pub(super) fn changed_midway(
-    chosen: &ChosenTable,
-    server: usize,
-    description: &ServerDescription,
-) -> Error {
-    let now = match description.table(&chosen.name) {
-        None => "no longer serves".to_owned(),
-        Some(table) if table.identity.id != chosen.identity.id => {
-            "now serves another table as".to_owned()
-        }
-        Some(table) if table.identity != chosen.identity => {
-            format!(
-                "went from version {} to version {} of",
-                chosen.identity.epoch.0, table.identity.epoch.0
-            )
-        }
-        Some(_) => "changed how it serves".to_owned(),
-    };
-    Error::integrity(format!(
-        "server {server} {now} table {} while it was being used; nothing more was asked. Start again to look at what it serves now",
-        chosen.name
-    ))
 }
 
 pub(super) fn pin_of(chosen: &ChosenTable) -> Pin {
@@ -147,13 +138,13 @@ pub(super) fn pin_of(chosen: &ChosenTable) -> Pin {
     }
 }
 
-/// Checks that a table that is to be streamed is the one that is described: the digest of its records and that of its layout must come to the table's own. So
-/// that the digest that every streamed byte is checked against is as good as the one that is pinned.
+/// Checks that a table that is to be received is the one that is described: the digest of its records and that of its layout must come to the table's own. So
+/// that the digest that every received byte is checked against is as good as the one that is pinned.
 ///
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not.
-pub(super) fn check_streamed(chosen: &ChosenTable) -> Result<()> {
-    let (OfflinePhase::StreamTable { .. }, Some(records)) =
+pub(super) fn check_table_digest(chosen: &ChosenTable) -> Result<()> {
+    let (OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. }, Some(records)) =
         (chosen.scheme.plan.offline, chosen.scheme.hint)
     else {
         return Ok(());
@@ -181,9 +172,10 @@ fn parts_digest(chosen: &ChosenTable) -> [u8; 32] {
 ///
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ, and how, and what to do.
-pub(super) fn check_pins(chosen: &ChosenTable, pins: &[KnownPin]) -> Result<()> {
+pub(super) fn check_pins(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
     let seen = pin_of(chosen);
-    for KnownPin { server, pin, .. } in pins.iter().filter(|known| known.name == chosen.name) {
+    let pins = options.pins.iter().filter(|known| known.name == chosen.name);
+    for KnownPin { server, pin, .. } in pins {
         if *pin == seen {
             continue;
         }
@@ -202,10 +194,9 @@ pub(super) fn check_pins(chosen: &ChosenTable, pins: &[KnownPin]) -> Result<()> 
             "has another record layout or hint than before under the same version: the server may be showing different clients different ones".to_owned()
         };
         // Which server matters only where there are several.
-        let at = if pins.iter().any(|known| known.server > 0) {
-            format!("of server {} ", server + 1)
-        } else {
-            String::new()
+        let at = match options.servers {
+            1 => String::new(),
+            servers => format!("of {} ", server_name(*server, servers)),
         };
         return Err(Error::integrity(format!(
             "table {} {at}{what}; nothing was asked. If you expected this change, accept the new table (--accept-new-table)",

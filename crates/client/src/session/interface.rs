@@ -18,7 +18,7 @@ pub struct SessionOptions {
     pub table: Option<String>,
     /// The scheme to use. `None`: the first that the server offers and that takes as many servers as there are.
     pub scheme: Option<SchemeId>,
-    /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`.
+    /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`. That no two of them are one is for the caller to see to.
     pub servers: usize,
     /// What was pinned in earlier sessions.
     pub pins: Vec<KnownPin>,
@@ -26,7 +26,7 @@ pub struct SessionOptions {
     pub accept_new_table: bool,
     /// The instruction set to compute with.
     pub kernels: Kernels,
-    /// How many lookups may be under way at once, at least 1. Others wait their turn.
+    /// How many lookups may be under way at once, at least 1. Others wait their turn. (What needs no query is never under way.)
     pub in_flight: usize,
     /// How long to wait for what.
     pub patience: Patience,
@@ -303,7 +303,7 @@ pub struct ChosenTable {
     pub identity: TableIdentity,
     /// How keys and values lie in records.
     pub layout: PartDescription,
-    /// The scheme, its parameters and its hint.
+    /// The scheme, its parameters, and what is received before the first query.
     pub scheme: SchemeDescription,
 }
 

@@ -121,9 +121,8 @@ impl Lookups {
         self.answered.pop_front()
     }
 
-    /// Drops a lookup. Returns whether it was open.
-    pub(super) fn drop(&mut self, id: LookupId) -> bool {
-        self.waiting.retain(|waiting| *waiting != id);
+    /// Ends a lookup that waits no more for its turn and gets no answers. Returns whether it was open.
+    pub(super) fn end(&mut self, id: LookupId) -> bool {
         self.open.remove(&id).is_some()
     }
 

@@ -1,7 +1,8 @@
-//! Before the first lookup: descriptions, the layout, and a hint that is downloaded.
+//! Before the first lookup: descriptions, the layout, and what is downloaded: a hint, or the table.
 
+use super::agreement::{changed_midway, difference};
 use super::calls::Purpose;
-use super::choose::{changed_midway, check_pins, check_streamed, choose, pin_of, same};
+use super::choose::{check_pins, check_table_digest, choose, pin_of};
 use super::interface::{ChosenTable, Event, ExchangeId, KnownPin, Output, Persist, Request};
 use super::records::Records;
 use super::{Phase, Session, part_key};
@@ -22,8 +23,8 @@ impl Session {
         let Some(call) = self.calls.answered(exchange) else { return };
         let server = call.server;
         if let Some(chosen) = &self.chosen {
-            if !same(chosen, &description) {
-                let error = changed_midway(chosen, server, &description);
+            if let Some(difference) = difference(chosen, &description) {
+                let error = changed_midway(chosen, server, self.options.servers, difference);
                 return self.fail(error);
             }
             for ended in self.calls.trust(server, now, &mut self.outputs) {
@@ -45,9 +46,9 @@ impl Session {
     fn begin(&mut self, descriptions: &[ServerDescription]) -> Result<()> {
         let chosen = choose(&self.options, descriptions)?;
         if !self.options.accept_new_table {
-            check_pins(&chosen, &self.options.pins)?;
+            check_pins(&chosen, &self.options)?;
         }
-        check_streamed(&chosen)?;
+        check_table_digest(&chosen)?;
         let pin = pin_of(&chosen);
         for server in 0..self.options.servers {
             let name = chosen.name.clone();
@@ -168,7 +169,7 @@ impl Session {
     ) {
         let outcome = match part.kind {
             PartKind::Layout => self.use_layout(&source),
-            _ => self.use_hint(source),
+            _ => self.use_downloaded(source),
         };
         match outcome {
             Err(error) if error.blame() == Blame::Corrupted && !last_chance => {
@@ -186,9 +187,14 @@ impl Session {
         source.read_at(0, &mut bytes)?;
         self.records = Some(Records::decode(&bytes, chosen.identity.shape)?);
         match (chosen.scheme.plan.offline, chosen.scheme.hint) {
-            (OfflinePhase::Nothing, _) => self.use_hint(Arc::new(Vec::new())),
+            (OfflinePhase::Nothing, _) => self.use_downloaded(Arc::new(Vec::new())),
             (OfflinePhase::Download { .. }, Some(hint)) => {
                 let part = part_key(chosen, PartKind::Hint, hint);
+                self.open(part, false);
+                Ok(())
+            }
+            (OfflinePhase::KeepTable { .. }, Some(table)) => {
+                let part = part_key(chosen, PartKind::Table, table);
                 self.open(part, false);
                 Ok(())
             }
@@ -203,7 +209,7 @@ impl Session {
         }
     }
 
-    fn use_hint(&mut self, source: Arc<dyn HintSource>) -> Result<()> {
+    fn use_downloaded(&mut self, source: Arc<dyn HintSource>) -> Result<()> {
         let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
         let plan = chosen.scheme.plan.clone();
         let client =

@@ -3,9 +3,11 @@
 mod faults;
 mod generations;
 mod invariants;
+mod kept_table;
 mod lies;
 mod reserved;
 mod simulator;
 mod single_use;
 mod toy;
+mod two_servers;
 mod world;

@@ -39,7 +39,7 @@ pub struct TableReport {
 /// One downloaded part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartReport {
-    /// Layout or hint, as the file's name says.
+    /// Layout, hint or table, as the file's name says.
     pub kind: String,
     /// Bytes of the file, with its checksums.
     pub bytes: u64,

@@ -3,7 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use privet_client::{ClientOptions, Patience};
-use privet_core::{Epoch, PublicSeed, TableDigest, TableId, TableIdentity, TableShape};
+use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
 use privet_table::digest::{DigestParts, layout_digest};
@@ -37,6 +37,11 @@ impl Pairs for Keyed {
 
 /// A table of [`KEYS`] keys.
 pub(crate) fn table(name: &str, id: u8, version: u8) -> ServedTable {
+    table_by(SchemeId::SimplePir, name, id, version)
+}
+
+/// The same, served by another scheme.
+pub(crate) fn table_by(scheme: SchemeId, name: &str, id: u8, version: u8) -> ServedTable {
     let pairs = Keyed((0..KEYS).map(|k| pair(k, version)).collect());
     let packed = pack(&pairs, PublicSeed::derive("privet test", &[id])).unwrap();
     let map = packed.key_map();
@@ -46,38 +51,44 @@ pub(crate) fn table(name: &str, id: u8, version: u8) -> ServedTable {
         records.extend(&record);
     }
     let layout = RecordLayout::Keyed(map.clone()).encode();
+    served(name, scheme, layout, records, map.shape(), (id, version))
+}
+
+/// A table of `count` records of 32 bytes by index.
+pub(crate) fn records_by(scheme: SchemeId, count: u64) -> ServedTable {
+    let records = (0..count).flat_map(record).collect();
+    indexed_by(scheme, records, TableShape::new(count, 32).unwrap())
+}
+
+pub(crate) fn record(index: u64) -> [u8; 32] {
+    *blake3::hash(&index.to_le_bytes()).as_bytes()
+}
+
+/// A table of these records by index.
+pub(crate) fn indexed_by(scheme: SchemeId, records: Vec<u8>, shape: TableShape) -> ServedTable {
+    let len = shape.record_len();
+    let layout = RecordLayout::Index(IndexLayout::for_lengths(len, len)).encode();
+    served("records", scheme, layout, records, shape, (3, 0))
+}
+
+fn served(
+    name: &str,
+    scheme: SchemeId,
+    layout: Vec<u8>,
+    records: Vec<u8>,
+    shape: TableShape,
+    (id, version): (u8, u8),
+) -> ServedTable {
     let parts =
         DigestParts { layout: layout_digest(&layout), records: *blake3::hash(&records).as_bytes() };
-    let digest: TableDigest = parts.combine(map.shape());
     let identity = TableIdentity {
         id: TableId([id; 16]),
         epoch: Epoch(version.into()),
-        digest,
-        shape: map.shape(),
-    };
-    let (name, layout, scheme) = (name.to_owned(), layout.into(), SchemeId::SimplePir);
-    ServedTable { name, identity, layout, records: Box::new(records), scheme }
-}
-
-/// A table of 32-byte records by index whose hint comes in several chunks.
-pub(crate) fn long_hint_table() -> ServedTable {
-    let shape = TableShape::new(8192, 32).unwrap();
-    let records: Vec<u8> = (0..shape.records()).flat_map(long_hint_record).collect();
-    let layout = RecordLayout::Index(IndexLayout::for_lengths(32, 32)).encode();
-    let parts =
-        DigestParts { layout: layout_digest(&layout), records: *blake3::hash(&records).as_bytes() };
-    let identity = TableIdentity {
-        id: TableId([3; 16]),
-        epoch: Epoch(0),
         digest: parts.combine(shape),
         shape,
     };
-    let (name, layout, scheme) = ("records".to_owned(), layout.into(), SchemeId::SimplePir);
+    let (name, layout) = (name.to_owned(), layout.into());
     ServedTable { name, identity, layout, records: Box::new(records), scheme }
-}
-
-pub(crate) fn long_hint_record(index: u64) -> [u8; 32] {
-    *blake3::hash(&index.to_le_bytes()).as_bytes()
 }
 
 pub(crate) fn config(listen: SocketAddr, tls: Option<&Path>) -> ServerConfig {
@@ -102,7 +113,11 @@ pub(crate) async fn serve(tables: Vec<ServedTable>) -> (RunningServer, String) {
 }
 
 pub(crate) fn options(url: &str) -> ClientOptions {
-    let mut options = ClientOptions::new([url]);
+    options_of(&[url])
+}
+
+pub(crate) fn options_of(urls: &[&str]) -> ClientOptions {
+    let mut options = ClientOptions::new(urls.iter().copied());
     options.patience = Patience {
         first_contact: Duration::from_millis(300),
         longest_pause: Duration::from_millis(200),

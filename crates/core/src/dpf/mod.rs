@@ -4,7 +4,7 @@
 //! the index. A server that XORs the records which its expansion selects therefore returns the wanted record, blinded by a sum that the other server returns as well.
 //!
 //! # The tree
-//! The construction is that of Boyle, Gilboa and Ishai (*Function Secret Sharing: Improvements and Extensions*, CCS 2016, §3.2), with early termination: one leaf stands for
+//! The construction is that of Boyle, Gilboa and Ishai (*Function Secret Sharing: Improvements and Extensions*, CCS 2016, §3 and Figure 1), with early termination: one leaf stands for
 //! [`LEAF_BITS`] records. Both parties grow a binary tree from a random root of their own:
 //!
 //! ```text
@@ -28,7 +28,8 @@
 //! A key is a root, a correction for each level and a final word. To its holder they look like as many uniform bits (but for the lowest bit of the root, which says whose key it
 //! is): going down the levels, the other party's seed on the path is unknown and uniform, so both children that grow from it are pseudorandom; the child off the path masks the level's
 //! correction seed, the control bit of the child on the path masks the correction of that control bit, that of the child off the path the other, and the seed on the path is
-//! as unknown as the one before. At the end it masks the final word. That is the proof of the paper's theorem 3.3, with MMO as pseudorandom generator.
+//! as unknown as the one before. At the end it masks the final word. That is the paper's proof, level by level, with MMO as
+//! pseudorandom generator.
 //!
 //! How good is that generator? With AES under a public key as an ideal permutation, to tell the children of an unknown seed from uniform bits means to try the seed: whoever computes
 //! AES `T` times under the two keys, and holds keys with `K` levels altogether, succeeds with probability at most about T·K/2^126. (That fixed-key constructions pay such a price

@@ -24,7 +24,7 @@ fn pair(records: u64, index: u64) -> [Key; 2] {
 /// All leaves that the table needs, in one go.
 fn expand(records: u64, key: &Key) -> Vec<u128> {
     let mut leaves = vec![0; Domain::of_records(shape(records)).leaves() as usize];
-    Evaluation::new(Kernels::detect(), &keys(), key).leaves(0, key.root, &mut leaves);
+    Evaluation::new(Kernels::detect(), &keys(), key).leaves(0, &[key.root], &mut leaves);
     leaves
 }
 
@@ -34,7 +34,7 @@ fn leaf(key: &Key, position: u64) -> u128 {
     let evaluation = Evaluation::new(Kernels::detect(), &keys, key);
     let mut leaf = [0];
     let node = evaluation.node(evaluation.depth(), position);
-    evaluation.leaves(evaluation.depth(), node, &mut leaf);
+    evaluation.leaves(evaluation.depth(), &[node], &mut leaf);
     leaf[0]
 }
 
@@ -113,17 +113,20 @@ proptest! {
         let len = 1 + len % rest.len().min(below);
 
         let mut leaves = vec![0; len];
-        evaluation.leaves(level, top, &mut leaves);
+        evaluation.leaves(level, &[top], &mut leaves);
         prop_assert_eq!(&leaves, &rest[..len]);
 
         // The same by way of the nodes of another level.
         let middle = (level + depth) / 2;
         let step = 1 << (depth - middle);
         let mut nodes = vec![0; len.div_ceil(step)];
-        evaluation.nodes(level, top, middle, &mut nodes);
+        evaluation.nodes(level, &[top], middle, &mut nodes);
+        let mut at_once = vec![0; len];
+        evaluation.leaves(middle, &nodes, &mut at_once);
+        prop_assert_eq!(&at_once, &leaves);
         for (node, expected) in nodes.iter().zip(leaves.chunks(step)) {
             let mut leaves = vec![0; expected.len()];
-            evaluation.leaves(middle, *node, &mut leaves);
+            evaluation.leaves(middle, &[*node], &mut leaves);
             prop_assert_eq!(&leaves, expected);
         }
     }
@@ -142,6 +145,27 @@ proptest! {
                 prop_assert_eq!(expand(records, &key).len() as u64, domain.leaves());
             }
             Err(error) => prop_assert_eq!(error.blame(), Blame::InvalidMessage),
+        }
+    }
+}
+
+#[test]
+fn the_expansion_is_the_same_from_the_nodes_of_every_level() {
+    // More leaves than are grown together, and some missing at the end.
+    let records = 128 * 5_000 - 1;
+    let [key, _] = pair(records, 77);
+    let keys = keys();
+    let evaluation = Evaluation::new(Kernels::detect(), &keys, &key);
+    let leaf_by_leaf: Vec<u128> = (0..5_000).map(|position| leaf(&key, position)).collect();
+    for level in 0..=evaluation.depth() {
+        let mut nodes = vec![0; 5_000usize.div_ceil(1 << (evaluation.depth() - level))];
+        evaluation.nodes(0, &[key.root], level, &mut nodes);
+        let one_by_one = (0..nodes.len()).map(|position| evaluation.node(level, position as u64));
+        assert!(one_by_one.eq(nodes.iter().copied()), "nodes of level {level}");
+        for len in [1, 1_024, 1_025, 4_097, 5_000] {
+            let mut leaves = vec![0; len];
+            evaluation.leaves(level, &nodes, &mut leaves);
+            assert!(leaves == leaf_by_leaf[..len], "{len} leaves from level {level}");
         }
     }
 }
@@ -191,13 +215,13 @@ fn every_arm_makes_and_expands_the_same_keys() {
             let mut leaves = vec![0; domain.leaves() as usize];
             Evaluation::new(Kernels::with_arm(reader).unwrap(), &keys, key).leaves(
                 0,
-                key.root,
+                &[key.root],
                 &mut leaves,
             );
             let mut oracle = vec![0; domain.leaves() as usize];
             Evaluation::new(Kernels::with_arm(Arm::Portable).unwrap(), &keys, key).leaves(
                 0,
-                key.root,
+                &[key.root],
                 &mut oracle,
             );
             assert!(leaves == oracle, "{reader} differs from portable");
@@ -264,5 +288,5 @@ fn bits_for_levels_that_are_not_there_are_refused() {
 #[should_panic(expected = "no 3 nodes of level 1")]
 fn more_nodes_than_there_are_is_a_bug() {
     let [key, _] = pair(1000, 0);
-    Evaluation::new(Kernels::detect(), &keys(), &key).nodes(0, key.root, 1, &mut [0; 3]);
+    Evaluation::new(Kernels::detect(), &keys(), &key).nodes(0, &[key.root], 1, &mut [0; 3]);
 }

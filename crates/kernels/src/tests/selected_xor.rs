@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::{Numbers, all_kernels};
 use crate::Kernels;
+use crate::selected_xor::Way;
 
 /// Bit `record` of selection `k`, of words that also have bits where there are no records.
 fn is_selected(selections: &[Vec<u128>], k: usize, record: usize) -> bool {
@@ -16,9 +17,24 @@ fn random_selections(numbers: &mut Numbers, selections: usize, records: usize) -
     (0..selections).map(|_| (0..records.div_ceil(128)).map(|_| word()).collect()).collect()
 }
 
+/// Both ways of working, whichever of them this arm would choose.
+fn check(
+    kernels: Kernels,
+    table: &[u8],
+    record_len: usize,
+    chunk_records: usize,
+    selections: &[Vec<u128>],
+    threads: usize,
+) {
+    for way in [Way::OneByOne, Way::ByEight] {
+        check_way(way, kernels, table, record_len, chunk_records, selections, threads);
+    }
+}
+
 /// Compares the sums with those added up record by record. The table and the sums begin at odd
 /// addresses, sums hold something before, and what is asked of `select` is what the documentation says.
-fn check(
+fn check_way(
+    way: Way,
     kernels: Kernels,
     table: &[u8],
     record_len: usize,
@@ -39,10 +55,12 @@ fn check(
         let first = chunk * chunk_records / 128;
         bits.copy_from_slice(&selections[k][first..first + bits.len()]);
     };
-    kernels.xor_selected(&shifted[1..], record_len, chunk_records, select, &mut inner, threads);
+    let table = &shifted[1..];
+    kernels.xor_selected_in(way, table, record_len, chunk_records, select, &mut inner, threads);
 
     let arm = kernels.arm();
-    let shape = format!("{arm}: {records} x {record_len}, chunks of {chunk_records}, {threads}");
+    let shape =
+        format!("{arm}, {way:?}: {records} x {record_len}, chunks of {chunk_records}, {threads}");
     let calls = records.div_ceil(chunk_records) * selections.len();
     assert_eq!(asked.into_inner().unwrap().len(), calls, "{shape}: calls");
     for (k, sum) in sums.iter().enumerate() {

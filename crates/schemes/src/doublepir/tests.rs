@@ -315,9 +315,8 @@ fn the_shapes_that_are_published_get_the_layout_that_is_documented() {
 /// was from the edge.
 fn noise(key: &DecryptionKey, word: u32, mask: u32) -> i32 {
     let byte = key.decrypt(word, mask);
-    let mut below = -(1i32 << 23);
-    let mut above = 1 << 23;
     // The word plus `below` still decrypts to the byte, plus `above` no longer.
+    let (mut below, mut above) = (0i32, 1 << 24);
     while above - below > 1 {
         let middle = (below + above) / 2;
         let same = key.decrypt(word.wrapping_add(middle as u32), mask) == byte;

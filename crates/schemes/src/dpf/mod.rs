@@ -24,7 +24,7 @@
 //! | paper | here |
 //! |---|---|
 //! | Gen, Figure 1 | [`privet_core::dpf::Key::pair`], in [`DpfClient`]'s [`StatelessClient::query`](crate::contract::StatelessClient::query) |
-//! | early termination; evaluating the whole domain, §3.2 | [`privet_core::dpf::Evaluation`] |
+//! | Eval, Figure 1; early termination and evaluation of the whole domain, §3 | [`privet_core::dpf::Evaluation`] |
 //! | two-server PIR from a point function, §1 | [`DpfServer`]'s [`Answerer::answer`](crate::contract::Answerer::answer), [`DpfClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
 //!
 //! Different from the paper: the domain is as large as the table and no larger, not a power of two; the tree's AES keys belong to the table ([`DpfParameters`]); a server expands its

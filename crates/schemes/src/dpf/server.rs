@@ -8,8 +8,11 @@ use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use zeroize::Zeroizing;
 
-/// log2 of the most chunks in a section: 64 KiB of subtree roots for each query, and pieces of the table so large that starting threads for each does not count.
-const SECTION_LEVELS: u32 = 12;
+/// log2 of the roots from which the selection bits of a chunk are grown: enough that AES blocks fill the processor's pipeline from the first level on.
+const CHUNK_ROOT_LEVELS: u32 = 4;
+
+/// log2 of the most chunks in a section: 256 KiB of roots for each query, and pieces of the table so large that starting threads for each does not count.
+const SECTION_LEVELS: u32 = 10;
 
 /// A table laid out for answering: its records in their natural order, in huge pages.
 pub struct DpfServer {
@@ -20,29 +23,31 @@ pub struct DpfServer {
     threads: usize,
 }
 
-/// How the table is cut, along the nodes of the tree: below each node of `chunk_level` lie the records of one chunk, which are read while their selection bits are in the
-/// processor's first-level cache; below each node of `section_level` lie the chunks of one section, whose subtree roots are computed together.
+/// How the table is cut, along the nodes of the tree: the records of one *chunk* are read while their selection bits are in the processor's first-level cache. Those bits grow
+/// from some neighbouring nodes of `root_level`, which are computed together for all chunks of one *section*; each section lies below one node of `section_level`.
 struct Cut {
     section_level: u32,
-    chunk_level: u32,
+    root_level: u32,
     chunk_records: usize,
+    chunk_roots: usize,
+    section_chunks: usize,
 }
 
 impl Cut {
-    fn new(parameters: &DpfParameters) -> Self {
-        let record_len = parameters.shape().record_len() as usize;
-        let chunk_records = Kernels::selected_xor_chunk_records(record_len);
+    /// Chunks of `chunk_records`, a power of two of leaves, and sections of 2^`section_levels` chunks.
+    fn new(parameters: &DpfParameters, chunk_records: usize, section_levels: u32) -> Self {
+        let depth = parameters.domain().depth();
         let below_chunk = (chunk_records as u64 / LEAF_BITS).ilog2();
-        let chunk_level = parameters.domain().depth().saturating_sub(below_chunk);
+        let chunk_level = depth.saturating_sub(below_chunk);
+        let root_level = depth.min(chunk_level + CHUNK_ROOT_LEVELS);
+        let section_level = chunk_level.saturating_sub(section_levels);
         Self {
-            section_level: chunk_level.saturating_sub(SECTION_LEVELS),
-            chunk_level,
+            section_level,
+            root_level,
             chunk_records,
+            chunk_roots: 1 << (root_level - chunk_level),
+            section_chunks: 1 << (chunk_level - section_level),
         }
-    }
-
-    fn section_chunks(&self) -> usize {
-        1 << (self.chunk_level - self.section_level)
     }
 }
 
@@ -64,8 +69,17 @@ impl DpfServer {
         let mut records = HugeBuffer::new_zeroed(table.bytes().len())
             .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
         records.copy_from_slice(table.bytes());
-        let cut = Cut::new(&parameters);
+        let chunk_records =
+            Kernels::selected_xor_chunk_records(parameters.shape().record_len() as usize);
+        let cut = Cut::new(&parameters, chunk_records, SECTION_LEVELS);
         Ok(Self { parameters, records, cut, kernels, threads })
+    }
+
+    /// The same server with a table cut otherwise, so that small tables have many chunks and sections.
+    #[cfg(test)]
+    pub(super) fn cut_into(mut self, chunk_records: usize, section_levels: u32) -> Self {
+        self.cut = Cut::new(&self.parameters, chunk_records, section_levels);
+        self
     }
 }
 
@@ -78,10 +92,11 @@ impl Answerer for DpfServer {
 
     /// Both servers do the same: which of the two shares this is, the key says.
     fn answer(&self, _role: Role, queries: &[DpfQuery]) -> Vec<DpfAnswer> {
-        let Cut { section_level, chunk_level, chunk_records } = self.cut;
+        let Cut { section_level, root_level, chunk_records, chunk_roots, section_chunks } =
+            self.cut;
+        let depth = self.parameters.domain().depth();
         let record_len = self.parameters.shape().record_len() as usize;
-        let chunk_bytes = chunk_records.saturating_mul(record_len);
-        let section_bytes = chunk_bytes.saturating_mul(self.cut.section_chunks());
+        let section_bytes = record_len.saturating_mul(chunk_records).saturating_mul(section_chunks);
         let keys = self.parameters.tree_keys();
         let evaluations: Vec<Evaluation<'_>> =
             queries.iter().map(|query| Evaluation::new(self.kernels, keys, &query.key)).collect();
@@ -89,14 +104,16 @@ impl Answerer for DpfServer {
         let mut sums = vec![Zeroizing::new(vec![0; record_len]); queries.len()];
         let mut out: Vec<&mut [u8]> = sums.iter_mut().map(|sum| sum.as_mut_slice()).collect();
         for (section, records) in self.records.chunks(section_bytes).enumerate() {
-            let chunks = records.len().div_ceil(chunk_bytes);
-            let mut roots = vec![0; chunks * queries.len()];
-            for (evaluation, roots) in evaluations.iter().zip(roots.chunks_exact_mut(chunks)) {
+            let leaves = (records.len() / record_len).div_ceil(LEAF_BITS as usize);
+            let count = leaves.div_ceil(1 << (depth - root_level));
+            let mut roots = vec![0; count * queries.len()];
+            for (evaluation, roots) in evaluations.iter().zip(roots.chunks_exact_mut(count)) {
                 let top = evaluation.node(section_level, section as u64);
-                evaluation.nodes(section_level, top, chunk_level, roots);
+                evaluation.nodes(section_level, &[top], root_level, roots);
             }
             let select = |chunk: usize, query: usize, bits: &mut [u128]| {
-                evaluations[query].leaves(chunk_level, roots[query * chunks + chunk], bits);
+                let roots = &roots[query * count..][..count];
+                evaluations[query].leaves(root_level, &roots[chunk * chunk_roots..], bits);
             };
             self.kernels.xor_selected(
                 records,

@@ -1,7 +1,7 @@
 use super::*;
 use privet_core::{Blame, Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{Precomputed, SchemePlan};
+use privet_schemes::registry::SchemePlan;
 use std::sync::mpsc;
 
 /// A scheme whose answer is the query backwards. It refuses queries that begin with 255 and panics on those that begin with 254.
@@ -51,10 +51,6 @@ impl ErasedServer for Mirror {
         &self.plan
     }
 
-    fn precompute(&self, _progress: &(dyn Fn(f64) + Sync)) -> Result<Option<Precomputed>> {
-        Ok(None)
-    }
-
     fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
         self.seen
             .lock()
@@ -72,7 +68,7 @@ impl ErasedServer for Mirror {
         queries.iter().map(answer).collect()
     }
 
-    fn extra_bytes(&self) -> u64 {
+    fn resident_bytes(&self) -> u64 {
         0
     }
 

@@ -61,6 +61,7 @@ pub(crate) struct Metrics {
     table_records: Family<Table, Gauge>,
     table_record_len: Family<Table, Gauge>,
     table_epoch: Family<Table, Gauge>,
+    table_extra_bytes: Family<Table, Gauge>,
     table_info: Family<TableInfo, Gauge>,
     pub(crate) connections: Gauge,
     pub(crate) queue_depth: Gauge,
@@ -83,6 +84,7 @@ impl Metrics {
             table_records: Family::default(),
             table_record_len: Family::default(),
             table_epoch: Family::default(),
+            table_extra_bytes: Family::default(),
             table_info: Family::default(),
             connections: Gauge::default(),
             queue_depth: Gauge::default(),
@@ -123,12 +125,17 @@ impl Metrics {
         registry.register("answer_seconds", "Duration of a pass", self.answer_seconds.clone());
         registry.register(
             "hints",
-            "Hints at start: cached, computed, rebuilt or none",
+            "Tables at start by where their hint came from: cached, computed, rebuilt or none",
             self.hints.clone(),
         );
         registry.register("table_records", "Records of a table", self.table_records.clone());
         registry.register("table_record_len", "Bytes of a record", self.table_record_len.clone());
         registry.register("table_epoch", "Epoch of a table", self.table_epoch.clone());
+        registry.register(
+            "table_extra_bytes",
+            "Memory held for a table beyond its own bytes",
+            self.table_extra_bytes.clone(),
+        );
         registry.register(
             "table",
             "Tables served: name, id and scheme; always 1",
@@ -149,6 +156,7 @@ impl Metrics {
         self.table_records.get_or_create(&label).set(gauge(shape.records()));
         self.table_record_len.get_or_create(&label).set(gauge(shape.record_len()));
         self.table_epoch.get_or_create(&label).set(gauge(description.identity.epoch.0));
+        self.table_extra_bytes.get_or_create(&label).set(gauge(table.extra_bytes));
         drop(self.queries.get_or_create(&label));
         for scheme in &description.schemes {
             let info = TableInfo {

@@ -52,7 +52,7 @@ pub(crate) fn identity(count: u64, record_len: u64, id: u8) -> TableIdentity {
     }
 }
 
-/// A table whose id and contents follow from `id`.
+/// A table whose id and contents follow from `id`, served by SimplePIR.
 pub(crate) fn table(name: &str, count: u64, record_len: u64, id: u8) -> ServedTable {
     let identity = identity(count, record_len, id);
     ServedTable {
@@ -62,6 +62,11 @@ pub(crate) fn table(name: &str, count: u64, record_len: u64, id: u8) -> ServedTa
         records: Box::new(records(identity.shape.bytes() as usize, id)),
         scheme: SchemeId::SimplePir,
     }
+}
+
+/// The same table, served by another scheme.
+pub(crate) fn served_by(scheme: SchemeId, table: ServedTable) -> ServedTable {
+    ServedTable { scheme, ..table }
 }
 
 pub(crate) fn config() -> ServerConfig {
@@ -118,7 +123,7 @@ pub(crate) async fn fetch(stub: &mut Stub, request: FetchRequest) -> Result<Vec<
     Ok(bytes)
 }
 
-/// A client of a table under SimplePIR, with its hint.
+/// A client of a table, with what it receives before its first query.
 pub(crate) struct TableClient {
     pub(crate) description: TableDescription,
     pub(crate) scheme: Box<dyn ErasedClient>,
@@ -128,38 +133,60 @@ pub(crate) struct TableClient {
 impl TableClient {
     pub(crate) async fn new(stub: &mut Stub, name: &str) -> Self {
         let description = describe(stub).await.table(name).unwrap().clone();
-        let hint = fetch(stub, fetch_request(&description, PartKind::Hint, 0)).await.unwrap();
-        let announced = description.schemes[0].hint.unwrap();
-        assert_eq!(announced.len, hint.len() as u64);
-        assert_eq!(announced.digest, *blake3::hash(&hint).as_bytes());
-        let plan = description.schemes[0].plan.clone();
+        let scheme = &description.schemes[0];
+        let mut received = Vec::new();
+        if let Some(kind) = scheme.hint_kind() {
+            received = fetch(stub, fetch_request(&description, kind, 0)).await.unwrap();
+            let announced = scheme.hint.unwrap();
+            assert_eq!(announced.len, received.len() as u64);
+            assert_eq!(announced.digest, *blake3::hash(&received).as_bytes());
+        }
+        let plan = scheme.plan.clone();
         let scheme =
-            registry::client(plan, &description.identity, Arc::new(hint), Kernels::detect())
+            registry::client(plan, &description.identity, Arc::new(received), Kernels::detect())
                 .unwrap();
         Self { description, scheme, rng: SecretRng::from_os().unwrap() }
     }
 
-    pub(crate) fn prepare(&mut self, index: u64) -> (AnswerRequest, Pending) {
+    /// One request for each server, in the order of their roles.
+    pub(crate) fn prepare_all(&mut self, index: u64) -> (Vec<AnswerRequest>, Pending) {
         let index = RecordIndex::new(index, self.description.identity.shape).unwrap();
         let Prepared::Ready(Lookup { sendable, pending }) =
             self.scheme.prepare(&index, &mut self.rng).unwrap()
         else {
-            panic!("SimplePIR has no reservations");
+            panic!("this scheme has no queries, or queries that have to be reserved");
         };
-        let request = AnswerRequest {
+        let request = |(role, query): (u8, &Vec<u8>)| AnswerRequest {
             table: self.description.identity.id,
             epoch: self.description.identity.epoch,
             parameter_digest: self.description.schemes[0].parameter_digest,
-            role: Role(0),
-            query: sendable.queries()[0].clone().into(),
+            role: Role(role),
+            query: query.clone().into(),
         };
-        (request, pending)
+        ((0..).zip(sendable.queries()).map(request).collect(), pending)
+    }
+
+    /// The request for the only server.
+    pub(crate) fn prepare(&mut self, index: u64) -> (AnswerRequest, Pending) {
+        let (mut requests, pending) = self.prepare_all(index);
+        assert_eq!(requests.len(), 1, "this scheme has several servers");
+        (requests.remove(0), pending)
+    }
+
+    pub(crate) fn recover_all(
+        &mut self,
+        pending: Pending,
+        responses: &[AnswerResponse],
+    ) -> Vec<u8> {
+        let answers: Vec<&[u8]> = responses.iter().map(|response| &*response.answer).collect();
+        let Recovered::Record(record) = self.scheme.recover(pending, &answers).unwrap() else {
+            panic!("this scheme has state");
+        };
+        record.to_vec()
     }
 
     pub(crate) fn recover(&mut self, pending: Pending, response: &AnswerResponse) -> Vec<u8> {
-        let recovered = self.scheme.recover(pending, &[&response.answer]).unwrap();
-        let Recovered::Record(record) = recovered else { panic!("SimplePIR has no state") };
-        record.to_vec()
+        self.recover_all(pending, std::slice::from_ref(response))
     }
 
     /// Looks one record up and compares it with what `table` with the same id put there.
@@ -214,4 +241,13 @@ pub(crate) async fn until_metric(server: &RunningServer, name: &str, value: f64)
     tokio::time::timeout(Duration::from_secs(60), reached)
         .await
         .unwrap_or_else(|_| panic!("{name} never was {value}"));
+}
+
+/// The lines of the metrics, without how long anything took, in one order.
+pub(crate) async fn counts(server: &RunningServer) -> Vec<String> {
+    let (_, text) = http(server.metrics_addr().unwrap(), "GET", "/metrics").await;
+    let mut lines: Vec<String> =
+        text.lines().filter(|line| !line.contains("_seconds")).map(str::to_owned).collect();
+    lines.sort();
+    lines
 }

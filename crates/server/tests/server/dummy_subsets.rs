@@ -17,7 +17,7 @@ use std::time::Duration;
 use tonic::Code;
 
 fn streamed(name: &str, count: u64, record_len: u64, id: u8) -> ServedTable {
-    ServedTable { scheme: SchemeId::DummySubsets, ..table(name, count, record_len, id) }
+    served_by(SchemeId::DummySubsets, table(name, count, record_len, id))
 }
 
 /// What a query says: for each partition its half, and for the k-th partition of either half its offset.
@@ -215,15 +215,6 @@ async fn malformed_queries_are_refused_and_the_others_of_their_batch_answered() 
         assert_eq!(status.code(), code, "{len}: {status}");
     }
     assert_eq!(metric(&server, "privet_batch_size_count").await, passes);
-}
-
-/// The lines of the metrics, without how long anything took, in one order.
-async fn counts(server: &RunningServer) -> Vec<String> {
-    let (_, text) = http(server.metrics_addr().unwrap(), "GET", "/metrics").await;
-    let mut lines: Vec<String> =
-        text.lines().filter(|line| !line.contains("_seconds")).map(str::to_owned).collect();
-    lines.sort();
-    lines
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,6 +4,8 @@
 
 mod cache;
 mod common;
+mod doublepir;
+mod download;
 mod dummy_subsets;
 mod fetching;
 mod load;
@@ -11,3 +13,4 @@ mod lookups;
 mod operations;
 mod refusals;
 mod tls;
+mod two_servers;

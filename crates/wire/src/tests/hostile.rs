@@ -93,37 +93,90 @@ fn descriptions_that_are_no_valid_ones() {
     }
 }
 
+/// What comes of a description whose only scheme is `scheme`.
+fn offered(scheme: proto::Scheme) -> Result<ServerDescription> {
+    let mut message = described();
+    message.tables[0].schemes = vec![scheme];
+    ServerDescription::try_from(message)
+}
+
 #[test]
-fn a_streamed_table_is_announced_with_exactly_its_length() {
+fn a_table_that_is_streamed_or_kept_is_announced_with_exactly_its_length() {
     let identity = identity(1000, 20);
-    let good = proto::Scheme::from(streaming_scheme(&identity));
-    let with = |hint: Option<proto::PartDescription>| {
-        let mut message = described();
-        message.tables[0].schemes = vec![proto::Scheme { hint, ..good.clone() }];
-        ServerDescription::try_from(message)
-    };
-    let part = |len: u64| Some(proto::PartDescription { len, digest: vec![11; 32] });
-    with(part(20_000)).unwrap();
-    for hint in [None, part(0), part(19_999), part(20_001), part(u64::MAX)] {
-        let error = with(hint).unwrap_err();
-        assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
-        assert!(error.to_string().contains("receive 20000 bytes before"), "{error}");
+    for id in [SchemeId::DummySubsets, SchemeId::Download] {
+        let good = proto::Scheme::from(described_as(id, &identity, 16));
+        let with =
+            |hint: Option<proto::PartDescription>| offered(proto::Scheme { hint, ..good.clone() });
+        let part = |len: u64| Some(proto::PartDescription { len, digest: vec![11; 32] });
+        with(part(20_000)).unwrap();
+        for hint in [None, part(0), part(19_999), part(20_001), part(u64::MAX)] {
+            let error = with(hint).unwrap_err();
+            assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
+            let sentence = format!("clients of {id} with these parameters receive 20000 bytes");
+            assert!(error.to_string().contains(&sentence), "{error}");
+        }
+        let short = proto::PartDescription { len: 20_000, digest: vec![11; 31] };
+        assert_eq!(with(Some(short)).unwrap_err().blame(), Blame::InvalidMessage);
     }
-    let short = proto::PartDescription { len: 20_000, digest: vec![11; 31] };
-    assert_eq!(with(Some(short)).unwrap_err().blame(), Blame::InvalidMessage);
+}
+
+#[test]
+fn a_scheme_whose_clients_receive_nothing_first_announces_nothing() {
+    let good = proto::Scheme::from(described_as(SchemeId::Dpf, &identity(1000, 20), 0));
+    offered(good.clone()).unwrap();
+    for len in [0, 1, 20_000, u64::MAX] {
+        let hint = Some(proto::PartDescription { len, digest: vec![1; 32] });
+        let error = offered(proto::Scheme { hint, ..good.clone() }).unwrap_err();
+        assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
+        let sentence =
+            format!("receive nothing before their first query; the announcement says {len} bytes");
+        assert!(error.to_string().contains(&sentence), "{error}");
+    }
+}
+
+#[test]
+fn parameters_of_a_scheme_that_has_none_are_refused() {
+    for id in [SchemeId::Dpf, SchemeId::Download] {
+        let good = proto::Scheme::from(described_as(id, &identity(1000, 20), 0));
+        for parameters in [vec![0], vec![0; 8], vec![255; MAX_PARAMETERS_LEN]] {
+            let error = offered(proto::Scheme { parameters, ..good.clone() }).unwrap_err();
+            assert_eq!(error.blame(), Blame::InvalidMessage, "{error}");
+        }
+    }
+}
+
+#[test]
+fn parameters_of_doublepir_that_are_no_valid_ones() {
+    let described = described_as(SchemeId::DoublePir, &identity(1000, 20), 7);
+    // 16 MiB for each byte of a record.
+    assert_eq!(described.hint.unwrap().len, 20 << 24);
+    let good = proto::Scheme::from(described);
+    offered(good.clone()).unwrap();
+    for records_per_column in [0, 1001, 1 << 63, u64::MAX] {
+        let parameters = u64::to_le_bytes(records_per_column).to_vec();
+        let error = offered(proto::Scheme { parameters, ..good.clone() }).unwrap_err();
+        assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
+        assert!(error.to_string().contains("refused"), "{error}");
+    }
+    // A server cannot announce a hint of more than a gibibyte, however it words it.
+    let mut message = self::described();
+    message.tables[0].record_len = 65;
+    message.tables[0].schemes = vec![proto::Scheme {
+        hint: Some(proto::PartDescription { len: 65 << 24, digest: vec![9; 32] }),
+        ..good
+    }];
+    let error = ServerDescription::try_from(message).unwrap_err();
+    assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("1040 MiB") && cause.contains("the limit is 1024 MiB"), "{cause}");
 }
 
 #[test]
 fn parameters_of_dummy_subsets_that_are_no_valid_ones() {
-    let identity = identity(1000, 20);
-    let good = proto::Scheme::from(streaming_scheme(&identity));
+    let good = proto::Scheme::from(streaming_scheme(&identity(1000, 20)));
     for partition_records in [0, 3, 17, 1 << 17, 1 << 63, u64::MAX] {
-        let mut message = described();
-        message.tables[0].schemes = vec![proto::Scheme {
-            parameters: partition_records.to_le_bytes().to_vec(),
-            ..good.clone()
-        }];
-        let error = ServerDescription::try_from(message).unwrap_err();
+        let parameters = u64::to_le_bytes(partition_records).to_vec();
+        let error = offered(proto::Scheme { parameters, ..good.clone() }).unwrap_err();
         assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
         assert!(error.to_string().contains("refused"), "{error}");
     }
@@ -138,6 +191,33 @@ fn a_scheme_of_a_later_release_is_skipped_and_the_others_stay() {
     assert_eq!(ServerDescription::try_from(message.clone()).unwrap(), description());
     message.tables[0].schemes.truncate(1);
     assert!(ServerDescription::try_from(message).unwrap().tables[0].schemes.is_empty());
+}
+
+#[test]
+fn a_lookup_without_privacy_is_never_taken_for_a_scheme() {
+    // As a server would announce it that answers a plain index with the record, in any words that are a name.
+    for name in ["plain", "Plain", "PLAIN", "none", "direct"] {
+        for hint in [None, Some(proto::PartDescription { len: 20_000, digest: vec![11; 32] })] {
+            for parameters in [vec![], vec![0; 8]] {
+                let plain = proto::Scheme {
+                    name: name.into(),
+                    parameters,
+                    parameter_digest: vec![1; 32],
+                    hint: hint.clone(),
+                };
+                let description = offered(plain.clone()).unwrap();
+                assert!(description.tables[0].schemes.is_empty(), "{name} was accepted");
+                assert_eq!(description.plans().count(), 0);
+                // Beside a scheme that is private, that one is what is left.
+                let mut message = described();
+                message.tables[0].schemes.insert(0, plain);
+                let described = ServerDescription::try_from(message).unwrap();
+                let left: Vec<_> = described.plans().map(|plan| plan.scheme).collect();
+                assert_eq!(left, [SchemeId::SimplePir]);
+            }
+        }
+    }
+    assert!(SchemeId::ALL.iter().all(|id| id.name() != "plain"));
 }
 
 #[test]

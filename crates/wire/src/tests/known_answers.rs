@@ -50,6 +50,42 @@ fn a_scheme_whose_clients_stream_the_table() {
 
 #[rustfmt::skip]
 #[test]
+fn a_scheme_whose_clients_keep_the_table() {
+    let expected = [
+        "0a08", "646f776e6c6f6164", // download; no parameters
+        "1a20", "935f01d1d9ba9f1307be262e84877b29c29cbe1b903e19f389392e73b8bed88b", // parameter digest
+        "2226", "08a09c01", "1220", &"0b".repeat(32), // the table: 20 000 bytes, digest
+    ];
+    let scheme = described_as(SchemeId::Download, &identity(1000, 20), 0);
+    check(proto::Scheme::from(scheme), &expected);
+}
+
+#[rustfmt::skip]
+#[test]
+fn a_scheme_whose_clients_receive_nothing_first() {
+    let expected = [
+        "0a03", "647066", // dpf; no parameters
+        "1a20", "17ca471d90e115397903e8c28bd2b6a0433dab018b9e96e7f9da3f79f52398aa", // parameter digest; no hint
+    ];
+    let scheme = described_as(SchemeId::Dpf, &identity(1000, 20), 0);
+    check(proto::Scheme::from(scheme), &expected);
+}
+
+#[rustfmt::skip]
+#[test]
+fn a_scheme_with_a_hint_that_does_not_grow_with_the_table() {
+    let expected = [
+        "0a09", "646f75626c65706972", // doublepir
+        "1208", "0700000000000000", // parameters: 7 records in a column
+        "1a20", "4cf52251815b6b021b336424fa03c89f6f00e86a640bde9a86d3f7da41786245", // parameter digest
+        "2228", "08808080a001", "1220", &"09".repeat(32), // hint: 20 · 2^24 bytes, digest
+    ];
+    let scheme = described_as(SchemeId::DoublePir, &identity(1000, 20), 7);
+    check(proto::Scheme::from(scheme), &expected);
+}
+
+#[rustfmt::skip]
+#[test]
 fn fetch() {
     let request = FetchRequest {
         table: TableId([0x11; 16]),

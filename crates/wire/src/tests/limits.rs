@@ -96,3 +96,37 @@ fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
         assert!(proto::AnswerRequest::from(request).encoded_len() <= request_limit(&plans));
     }
 }
+
+#[test]
+fn a_table_that_is_fetched_whole_has_no_queries_and_no_answers() {
+    let plan = described_as(SchemeId::Download, &identity(5000, 100), 0).plan;
+    assert_eq!((plan.query_len, plan.answer_len), (0, 0));
+    // What is left are the messages that every server exchanges: nothing else is longer, and none of them is shorter for it.
+    assert_eq!(request_limit([&plan]), request_limit([]));
+    assert_eq!(response_limit([&plan]), response_limit([]));
+    assert!(answer_request_limit(0) <= FETCH_REQUEST_LIMIT);
+    // Beside a scheme that is asked, that one's messages set the limit.
+    let asked = self::plan(&identity(5000, 100), 50);
+    assert_eq!(request_limit([&plan, &asked]), answer_request_limit(asked.query_len));
+}
+
+#[test]
+fn keys_of_two_servers_set_the_limit_of_their_messages() {
+    let plan = described_as(SchemeId::Dpf, &identity(1 << 25, 32), 0).plan;
+    assert_eq!((plan.servers, plan.query_len, plan.answer_len), (2, 323, 32));
+    assert_eq!(request_limit([&plan]), answer_request_limit(323));
+}
+
+#[test]
+fn parameters_and_number_of_all_schemes_fit() {
+    let identity = identity(5000, 20);
+    let descriptions: Vec<_> =
+        SchemeId::ALL.iter().map(|id| described_as(*id, &identity, 16)).collect();
+    assert!(descriptions.len() <= MAX_SCHEMES);
+    for described in &descriptions {
+        assert!(described.plan.parameters.len() <= MAX_PARAMETERS_LEN);
+        assert!(described.plan.scheme.name().len() <= MAX_NAME_LEN);
+    }
+    let layout = PartDescription::new(1, [0; 32]);
+    TableDescription::new("all", identity, layout, descriptions).unwrap();
+}

@@ -53,7 +53,9 @@ proptest! {
         let shape = TableShape::new(records, record_len).unwrap();
         let identity = TableIdentity { id: TableId(id), epoch: Epoch(epoch), digest: TableDigest(digest), shape };
         let per_column = per_column.index(records as usize) as u64 + 1;
-        let schemes = vec![scheme(&identity, per_column), streaming_scheme(&identity)];
+        let covered = |id: &&SchemeId| **id != SchemeId::DoublePir || record_len <= 64;
+        let parameter = |id| if id == SchemeId::DummySubsets { 16 } else { per_column };
+        let schemes = SchemeId::ALL.iter().filter(covered).map(|id| described_as(*id, &identity, parameter(*id))).collect();
         let table = TableDescription::new(&name, identity, PartDescription::new(records, layout), schemes).unwrap();
         let description = ServerDescription::new(&software, vec![table]).unwrap();
         let received = through(proto::DescribeResponse::from(description.clone()));
@@ -83,8 +85,21 @@ fn describe_request() {
 #[test]
 fn what_is_received_first_is_named_by_the_kind_of_scheme() {
     let identity = identity(1000, 20);
-    assert_eq!(scheme(&identity, 7).hint_kind(), Some(PartKind::Hint));
-    assert_eq!(streaming_scheme(&identity).hint_kind(), Some(PartKind::Table));
+    let kinds = SchemeId::ALL.iter().map(|id| (*id, described_as(*id, &identity, 16).hint_kind()));
+    assert_eq!(
+        kinds.collect::<Vec<_>>(),
+        [
+            (SchemeId::SimplePir, Some(PartKind::Hint)),
+            (SchemeId::DoublePir, Some(PartKind::Hint)),
+            (SchemeId::Dpf, None),
+            (SchemeId::DummySubsets, Some(PartKind::Table)),
+            (SchemeId::Download, Some(PartKind::Table)),
+        ]
+    );
+    // For both schemes whose clients receive the table, that is all of its records and nothing else.
+    for id in [SchemeId::DummySubsets, SchemeId::Download] {
+        assert_eq!(described_as(id, &identity, 16).hint.unwrap().len, identity.shape.bytes());
+    }
 }
 
 #[test]

@@ -274,7 +274,7 @@ fn the_choice_of_table_and_scheme_is_explained() {
     assert_eq!(failure(&none, None, 1), "the server serves no table");
     assert_eq!(
         failure(&one, None, 2),
-        "no scheme that serves table table takes 2 servers; it is served by: simplepir (1 servers)"
+        "table table is served by simplepir, which takes one server, and two were named: name one address"
     );
 
     let mut choice = options(1);

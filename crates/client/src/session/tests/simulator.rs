@@ -8,16 +8,21 @@
 //! hint is used for two different queries; what is sent again is the same, byte for byte; every lookup has exactly one outcome, unless its process was cut
 //! off; and nothing of what is sent, when or how long, differs between two runs that differ in nothing but in what is looked up.
 //!
+//! The same world has servers of other schemes: dummy subsets; two servers of DPF-PIR, one of which may lie; and one that is only fetched from.
+//!
 //! That the checks can fail is shown by clients and disks that are flawed on purpose. A failure names the seed:
 //! `PRIVET_SIMULATOR_SEEDS=17..18 cargo test -p privet-client simulator` repeats it, and a longer range looks further.
 
 mod disk;
+mod scenario;
+mod stateless;
 mod world;
 
 use super::toy::Flaw;
 use disk::DiskFlaw;
+use scenario::{Report, Scenario, Scheme};
 use std::ops::Range;
-use world::{Report, Scenario, simulate};
+use world::simulate;
 
 /// The seeds that the tests go through if nobody says otherwise.
 const SEEDS: Range<u64> = 0..1500;
@@ -55,7 +60,8 @@ fn everything_holds_for_dummy_subsets() {
     let few = if seeds() == SEEDS { 0..SEEDS.end / 10 } else { seeds() };
     for seed in few {
         for targets in [None, Some((|_| 3) as fn(u64) -> u64)] {
-            let scenario = Scenario { dummy_subsets: true, targets, ..Scenario::default() };
+            let scheme = Scheme::DummySubsets;
+            let scenario = Scenario { scheme, targets, ..Scenario::default() };
             all.add(&run(seed, scenario));
         }
     }
@@ -68,6 +74,54 @@ fn everything_holds_for_dummy_subsets() {
     }
 }
 
+/// The seeds, or a part of them where each costs more.
+fn few_seeds() -> Range<u64> {
+    if seeds() == SEEDS { 0..SEEDS.end / 5 } else { seeds() }
+}
+
+#[test]
+fn everything_holds_for_two_servers_of_which_one_may_lie() {
+    for lies in [false, true] {
+        let mut all = Report::default();
+        for seed in few_seeds() {
+            all.add(&run(seed, Scenario { lies, ..DPF }));
+        }
+        if seeds() == SEEDS {
+            for (what, count) in all.counts_without_hints() {
+                assert!(count >= 20, "only {count} × {what}");
+            }
+            let (values, wrong) = all.values();
+            assert_eq!(wrong > values / 10, lies, "{wrong} of {values} values were wrong");
+        }
+    }
+}
+
+#[test]
+fn everything_holds_for_a_table_that_is_fetched_whole() {
+    let scenario = Scenario { scheme: Scheme::Download, ..Scenario::default() };
+    let mut found = 0;
+    for seed in few_seeds() {
+        found += run(seed, scenario.clone()).values().0;
+    }
+    assert!(found > 10 * few_seeds().count() as u64, "{found} lookups were told a value");
+}
+
+const DPF: Scenario = Scenario {
+    scheme: Scheme::Dpf,
+    client: Flaw::None,
+    stateless_client: stateless::Flaw::None,
+    disk: DiskFlaw::None,
+    targets: None,
+    lies: false,
+};
+
+/// That nothing of what is sent differs from `reference`, not even when it is sent.
+fn assert_same_traffic(seed: u64, report: &Report, reference: &Report) {
+    let at = report.trace.iter().zip(&reference.trace).position(|(a, b)| a != b);
+    assert_eq!(at, None, "seed {seed}: the traffic differs");
+    assert_eq!(report.trace.len(), reference.trace.len(), "seed {seed}");
+}
+
 #[test]
 fn traffic_does_not_depend_on_what_is_looked_up() {
     let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
@@ -75,10 +129,21 @@ fn traffic_does_not_depend_on_what_is_looked_up() {
         let reference = run(seed, Scenario::default());
         for targets in sequences {
             let report = run(seed, Scenario { targets: Some(targets), ..Scenario::default() });
-            let at = report.trace.iter().zip(&reference.trace).position(|(a, b)| a != b);
-            assert_eq!(at, None, "seed {seed}: the traffic differs");
-            assert_eq!(report.trace.len(), reference.trace.len(), "seed {seed}");
+            assert_same_traffic(seed, &report, &reference);
         }
+    }
+}
+
+#[test]
+fn traffic_to_two_servers_does_not_depend_on_what_is_looked_up_or_answered() {
+    let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
+    for seed in few_seeds() {
+        let reference = run(seed, DPF);
+        for targets in sequences {
+            let report = run(seed, Scenario { targets: Some(targets), ..DPF });
+            assert_same_traffic(seed, &report, &reference);
+        }
+        assert_same_traffic(seed, &run(seed, Scenario { lies: true, ..DPF }), &reference);
     }
 }
 
@@ -103,6 +168,21 @@ fn clients_that_are_flawed_are_caught() {
 }
 
 #[test]
+fn stateless_clients_that_are_flawed_are_caught() {
+    let with = |stateless_client| caught(Scenario { stateless_client, ..DPF });
+    let shared = with(stateless::Flaw::SendsOneQueryToBoth);
+    assert!(
+        shared.len() > 90 && shared.iter().all(|how| how.contains("to two servers")),
+        "{shared:?}"
+    );
+    let repeated = with(stateless::Flaw::RepeatsItself);
+    assert!(
+        repeated.len() > 50 && repeated.iter().all(|how| how.contains("two lookups were one")),
+        "{repeated:?}"
+    );
+}
+
+#[test]
 fn disks_that_are_flawed_are_caught() {
     let with = |disk| caught(Scenario { disk, ..Scenario::default() });
     let forgotten = with(DiskFlaw::ForgetsTheLastRecord);
@@ -117,8 +197,16 @@ fn disks_that_are_flawed_are_caught() {
 
 #[test]
 fn traffic_that_depends_on_the_index_is_caught() {
+    let toy = Scenario { client: Flaw::LeaksZero, ..Scenario::default() };
+    let dpf = Scenario { stateless_client: stateless::Flaw::LeaksZero, ..DPF };
+    for scenario in [toy, dpf] {
+        assert!(leaks(&scenario) > 40);
+    }
+}
+
+/// In how many of fifty runs a leak shows.
+fn leaks(scenario: &Scenario) -> usize {
     let differing = (0..50).filter(|seed| {
-        let scenario = Scenario { client: Flaw::LeaksZero, ..Scenario::default() };
         let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k + 1];
         let [zero, other] = sequences.map(|targets| {
             simulate(*seed, Scenario { targets: Some(targets), ..scenario.clone() })
@@ -129,5 +217,5 @@ fn traffic_that_depends_on_the_index_is_caught() {
             (zero, other) => zero.is_err() || other.is_err(),
         }
     });
-    assert!(differing.count() > 40);
+    differing.count()
 }

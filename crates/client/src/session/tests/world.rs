@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Chunks so short that the small hints of these tests come in several.
 const CHUNK_LEN: usize = 5000;
 
-/// From a query to its answer.
-type Answers = dyn Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync;
+/// From a query to one in some role to its answer.
+type Answers = dyn Fn(Role, &[u8]) -> Result<Vec<u8>> + Send + Sync;
 
 /// A server of one table.
 #[derive(Clone)]
@@ -57,6 +57,11 @@ impl Pairs for Keyed {
 impl Peer {
     /// A table of the first `keys` pairs, one of them in the stash.
     pub(super) fn keyed(keys: usize) -> Self {
+        Self::keyed_by(SchemeId::SimplePir, keys)
+    }
+
+    /// The same, served by another scheme.
+    pub(super) fn keyed_by(scheme: SchemeId, keys: usize) -> Self {
         let pairs = Keyed((0..keys).map(pair).collect());
         let packed = pack(&pairs, PublicSeed::derive("privet test", b"seed")).unwrap();
         let map = packed.key_map();
@@ -68,7 +73,7 @@ impl Peer {
             records.extend(&record);
         }
         let layout = RecordLayout::Keyed(map.clone()).encode();
-        Self::new(SchemeId::SimplePir, layout, &records, map.shape(), 1)
+        Self::new(scheme, layout, &records, map.shape(), 1)
     }
 
     /// A table of `records` records of `len` bytes, by index.
@@ -93,17 +98,18 @@ impl Peer {
         let identity = TableIdentity { id: TableId([id; 16]), epoch: Epoch(1), digest, shape };
         let table = TableView::new(identity, records).unwrap();
         let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
-        let server = registry::server(scheme, table, options).unwrap();
-        let precomputed = server.precompute(&|_| {}).unwrap();
-        let hint = precomputed.map_or(Vec::new(), |hint| hint.as_bytes().into_owned());
+        let setup = registry::setup(scheme, table, options).unwrap();
+        let precomputed = setup.precompute(&|_| {}).unwrap();
+        let server = setup.finish(&precomputed.kept.as_bytes()).unwrap();
+        let hint = precomputed.hint.as_bytes().into_owned();
         let received = match server.plan().offline {
-            OfflinePhase::StreamTable { .. } => described(records),
-            _ => described(&hint),
+            OfflinePhase::Nothing => None,
+            OfflinePhase::Download { .. } => Some(described(&hint)),
+            _ => Some(described(records)),
         };
-        let scheme =
-            SchemeDescription::new(server.plan().clone(), &identity, Some(received)).unwrap();
+        let scheme = SchemeDescription::new(server.plan().clone(), &identity, received).unwrap();
         let description = describe(&[("table", identity, described(&layout), scheme)]);
-        let answers = Arc::new(move |query: &[u8]| answer(&*server, query));
+        let answers = Arc::new(move |role, query: &[u8]| answer(&*server, role, query));
         Self { description, layout, hint, records: records.to_vec(), answers }
     }
 
@@ -117,7 +123,7 @@ impl Peer {
         let streamed = streamed.then(|| described(&self.records));
         let scheme = SchemeDescription::new(plan, &self.identity(), streamed).unwrap();
         self.description = describe(&[("table", self.identity(), described(&self.layout), scheme)]);
-        self.answers = Arc::new(answers);
+        self.answers = Arc::new(move |_, query: &[u8]| answers(query));
         self
     }
 
@@ -166,22 +172,24 @@ impl Peer {
                 });
                 chunks.chain([Ok(Response::End)]).collect()
             }
-            Request::Answer(request) => vec![(self.answers)(&request.query).map(|answer| {
-                let (table, epoch, parameter_digest) =
-                    (request.table, request.epoch, request.parameter_digest);
-                Response::Answered(AnswerResponse {
-                    table,
-                    epoch,
-                    parameter_digest,
-                    answer: answer.into(),
-                })
-            })],
+            Request::Answer(request) => {
+                vec![(self.answers)(request.role, &request.query).map(|answer| {
+                    let (table, epoch, parameter_digest) =
+                        (request.table, request.epoch, request.parameter_digest);
+                    Response::Answered(AnswerResponse {
+                        table,
+                        epoch,
+                        parameter_digest,
+                        answer: answer.into(),
+                    })
+                })]
+            }
         }
     }
 }
 
-fn answer(server: &dyn ErasedServer, query: &[u8]) -> Result<Vec<u8>> {
-    server.answer(Role(0), &[query]).remove(0)
+fn answer(server: &dyn ErasedServer, role: Role, query: &[u8]) -> Result<Vec<u8>> {
+    server.answer(role, &[query]).remove(0)
 }
 
 pub(super) fn described(part: &[u8]) -> PartDescription {
@@ -237,6 +245,8 @@ pub(super) struct World {
     /// State changes that completed lookups, with how many journal records there were before each.
     pub(super) completions: Vec<(usize, Vec<u8>)>,
     pub(super) fate: Decide,
+    /// What happens to every message to or from one server, unless it is [`Fate::Arrives`]: then `fate` decides.
+    pub(super) fates: Vec<Fate>,
     pub(super) falsify: Falsify,
     pub(super) events: Vec<String>,
     pub(super) failure: Option<Error>,
@@ -268,6 +278,7 @@ impl World {
     pub(super) fn with_session(peers: Vec<Peer>, session: Session) -> Self {
         Self {
             session,
+            fates: vec![Fate::Arrives; peers.len()],
             peers,
             state: MemoryState::default(),
             hints: None,
@@ -411,7 +422,10 @@ impl World {
     }
 
     fn transmit(&mut self, exchange: ExchangeId, server: usize, request: Request) {
-        let fate = (self.fate)(self.sent.len(), &request);
+        let fate = match self.fates[server] {
+            Fate::Arrives => (self.fate)(self.sent.len(), &request),
+            fate => fate,
+        };
         self.sent.push((server, request.clone()));
         let mut arrival = self.now + Duration::from_millis(1);
         let mut responses = match fate {
@@ -453,6 +467,15 @@ impl World {
             }
         });
         trace.collect()
+    }
+
+    /// The bytes of every query to one server, repeats included.
+    pub(super) fn queries_to(&self, server: usize) -> Vec<Vec<u8>> {
+        let queries = self.sent.iter().filter_map(|(to, request)| match request {
+            Request::Answer(request) if *to == server => Some(request.query.to_vec()),
+            _ => None,
+        });
+        queries.collect()
     }
 
     /// The bytes of every query that was sent, repeats included.

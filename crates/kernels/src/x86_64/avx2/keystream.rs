@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::{load_words, store_words};
-use crate::keystream::BLOCK_WORDS;
+use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
 use crate::x86_64::aes_key::round_keys;
 
 /// Blocks under way.
@@ -99,6 +99,60 @@ pub(crate) fn keystream_times_vector(
             block = block.wrapping_add((words.len() / BLOCK_WORDS) as u64);
             for (out, row) in out.iter_mut().zip(words.chunks(vector.len())) {
                 *out = out.wrapping_add(dot(row, vector));
+            }
+        }
+    }
+}
+
+/// See [`crate::portable::keystream::vectors_times_keystream`].
+///
+/// Eight columns of half a group of rows are made at a time and meet all vectors. A row's last four columns
+/// may run over into the next row, which is dropped.
+#[target_feature(enable = "avx2,aes")]
+pub(crate) fn vectors_times_keystream(
+    key: &[u8; 16],
+    first_block: u64,
+    row_blocks: u64,
+    vectors: &[[u32; GROUP_ROWS]],
+    out: &mut [&mut [u32]],
+) {
+    const ROWS: usize = GROUP_ROWS / 2;
+    const WORDS: usize = 2 * BLOCK_WORDS;
+    let keys = round_keys(key);
+    let tiles = out.first().map_or(0, |out| out.len().div_ceil(WORDS));
+    let mut sums = vec![[0; WORDS]; tiles * out.len()];
+    let mut block = first_block;
+    for group in vectors.chunks_exact(out.len().max(1)) {
+        for half in 0..2 {
+            for (tile, sums) in sums.chunks_exact_mut(out.len()).enumerate() {
+                let mut blocks = [_mm_setzero_si128(); 2 * ROWS];
+                let mut number = block.wrapping_add(2 * tile as u64);
+                for row in blocks.as_chunks_mut::<2>().0 {
+                    row[0] = _mm_set_epi64x(0, number as i64);
+                    row[1] = _mm_set_epi64x(0, number.wrapping_add(1) as i64);
+                    number = number.wrapping_add(row_blocks);
+                }
+                encrypt([&keys; 2], &mut blocks);
+                let mut rows = [_mm256_setzero_si256(); ROWS];
+                for r in 0..ROWS {
+                    rows[r] = _mm256_set_m128i(blocks[2 * r + 1], blocks[2 * r]);
+                }
+                for (sums, words) in sums.iter_mut().zip(group) {
+                    let mut sum = load_words(sums);
+                    for r in 0..ROWS {
+                        let word = _mm256_set1_epi32(words[half * ROWS + r] as i32);
+                        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(rows[r], word));
+                    }
+                    store_words(sums, sum);
+                }
+            }
+            block = block.wrapping_add(row_blocks.wrapping_mul(ROWS as u64));
+        }
+    }
+    for (tile, sums) in sums.chunks_exact(out.len().max(1)).enumerate() {
+        for (out, sums) in out.iter_mut().zip(sums) {
+            for (out, sum) in out[tile * WORDS..].iter_mut().zip(sums) {
+                *out = out.wrapping_add(*sum);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use zeroize::Zeroizing;
 
 use super::{load_words, store_words};
-use crate::keystream::BLOCK_WORDS;
+use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
 use crate::x86_64::aes_key::round_keys;
 use crate::x86_64::prefetch;
 
@@ -148,6 +148,54 @@ pub(crate) fn keystream_times_vector(
             *out = _mm512_reduce_add_epi32(sum) as u32;
         }
         block = block.wrapping_add(row_blocks.wrapping_mul(ROWS as u64));
+    }
+}
+
+/// See [`crate::portable::keystream::vectors_times_keystream`].
+///
+/// Sixteen columns of a group of eight rows are made at a time and meet all vectors. As in
+/// [`keystream_times_vector`], what runs over into the next row is dropped.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+pub(crate) fn vectors_times_keystream(
+    key: &[u8; 16],
+    first_block: u64,
+    row_blocks: u64,
+    vectors: &[[u32; GROUP_ROWS]],
+    out: &mut [&mut [u32]],
+) {
+    let cipher = Cipher::new(key);
+    let mut row_offset = [_mm512_setzero_si512(); GROUP_ROWS];
+    for (r, offset) in row_offset.iter_mut().enumerate() {
+        *offset = each_block(row_blocks.wrapping_mul(r as u64));
+    }
+    let tiles = out.first().map_or(0, |out| out.len().div_ceil(VECTOR_WORDS));
+    let mut sums = vec![[0; VECTOR_WORDS]; tiles * out.len()];
+    let mut block = first_block;
+    for group in vectors.chunks_exact(out.len().max(1)) {
+        for (tile, sums) in sums.chunks_exact_mut(out.len()).enumerate() {
+            let counter = counters(block.wrapping_add((tile * VECTOR_BLOCKS) as u64));
+            let mut blocks = [_mm512_setzero_si512(); GROUP_ROWS];
+            for r in 0..GROUP_ROWS {
+                blocks[r] = _mm512_add_epi64(counter, row_offset[r]);
+            }
+            cipher.encrypt(&mut blocks);
+            for (sums, words) in sums.iter_mut().zip(group) {
+                let mut sum = load_words(sums);
+                for r in 0..GROUP_ROWS {
+                    let word = _mm512_set1_epi32(words[r] as i32);
+                    sum = _mm512_add_epi32(sum, _mm512_mullo_epi32(blocks[r], word));
+                }
+                store_words(sums, sum);
+            }
+        }
+        block = block.wrapping_add(row_blocks.wrapping_mul(GROUP_ROWS as u64));
+    }
+    for (tile, sums) in sums.chunks_exact(out.len().max(1)).enumerate() {
+        for (out, sums) in out.iter_mut().zip(sums) {
+            for (out, sum) in out[tile * VECTOR_WORDS..].iter_mut().zip(sums) {
+                *out = out.wrapping_add(*sum);
+            }
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! One run: processes after one another, the network between them and the servers, and the checks.
 
-use super::super::toy::{self, Flaw};
+use super::super::toy;
 use super::super::world::{Dice, Peer, options};
-use super::disk::{Disk, DiskFlaw};
+use super::disk::Disk;
+use super::scenario::{Check, Report, Scenario, Scheme, Targets};
+use super::stateless::{self, Ledger};
 use crate::preparation::{Preparer, StartPreparation};
 use crate::session::*;
 use crate::state::{HintStore, MemoryState, Opened, State};
@@ -10,81 +12,35 @@ use privet_core::Blame;
 use privet_schemes::SchemeId;
 use privet_wire::prost::Message;
 use privet_wire::proto;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 const RECORDS: u64 = 24;
 const RECORD_LEN: u64 = 20;
 const PROCESSES: u64 = 7;
 
-/// From a lookup's number to the record it looks up; `None`: at random.
-type Targets = Option<fn(u64) -> u64>;
-
-/// What is out of the ordinary in a run.
-#[derive(Clone, Default)]
-pub(super) struct Scenario {
-    /// Dummy subsets instead of a toy: with longer generations, which the first process uses a good part of.
-    pub(super) dummy_subsets: bool,
-    pub(super) client: Flaw,
-    pub(super) disk: DiskFlaw,
-    pub(super) targets: Targets,
-}
-
-/// What happened in a run.
-#[derive(Default)]
-pub(super) struct Report {
-    /// Everything that was sent: when, by which process, to whom, of which kind, how long.
-    pub(super) trace: Vec<(Duration, u64, usize, &'static str, usize)>,
-    found: u64,
-    failed: u64,
-    cut_off: u64,
-    sent_again: u64,
-    switches: u64,
-    checkpoints_resumed: u64,
-    streamed_in_background: u64,
-}
-
-impl Report {
-    pub(super) fn add(&mut self, other: &Report) {
-        self.found += other.found;
-        self.failed += other.failed;
-        self.cut_off += other.cut_off;
-        self.sent_again += other.sent_again;
-        self.switches += other.switches;
-        self.checkpoints_resumed += other.checkpoints_resumed;
-        self.streamed_in_background += other.streamed_in_background;
-    }
-
-    pub(super) fn counts(&self) -> [(&'static str, u64); 7] {
-        [
-            ("a record found", self.found),
-            ("a lookup failed", self.failed),
-            ("a process cut off", self.cut_off),
-            ("a query sent again by a later process", self.sent_again),
-            ("generations switched", self.switches),
-            ("a checkpoint gone on from", self.checkpoints_resumed),
-            ("a stretch streamed in the background", self.streamed_in_background),
-        ]
-    }
-}
-
-/// What a check found: that something does not hold.
-type Check<T = ()> = std::result::Result<T, String>;
-
 /// Runs the world of `seed`.
 pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1));
-    let dummy_subsets = scenario.dummy_subsets;
-    let servers = if dummy_subsets { 1 } else { 1 + dice.roll(4) as usize / 3 };
+    let servers = match scenario.scheme {
+        Scheme::Toy => 1 + dice.roll(4) as usize / 3,
+        Scheme::Dpf => 2,
+        Scheme::DummySubsets | Scheme::Download => 1,
+    };
     let total = 2 + dice.roll(14);
-    let peer = if dummy_subsets {
-        Peer::indexed_by(SchemeId::DummySubsets, RECORDS, RECORD_LEN, 1)
-    } else {
-        toy::peer(RECORDS, RECORD_LEN, servers, total, scenario.client)
+    let by = |scheme| Peer::indexed_by(scheme, RECORDS, RECORD_LEN, 1);
+    let peer = match scenario.scheme {
+        Scheme::Toy => toy::peer(RECORDS, RECORD_LEN, servers, total, scenario.client),
+        Scheme::DummySubsets => by(SchemeId::DummySubsets),
+        Scheme::Dpf => by(SchemeId::Dpf),
+        Scheme::Download => by(SchemeId::Download),
     };
     let mut world = World {
         peer,
-        dummy_subsets,
+        scheme: scenario.scheme,
+        stateless_client: scenario.stateless_client,
         servers,
+        liar: scenario.lies.then_some(seed as usize % servers),
+        lie_dice: Dice(seed ^ 0x11e5),
         disk: Disk::new(seed, scenario.disk),
         state: MemoryState::default(),
         targets: scenario.targets,
@@ -97,9 +53,11 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         away_until: vec![Duration::ZERO; servers],
         by_hint: HashMap::new(),
         by_reservation: HashMap::new(),
+        complete: HashSet::new(),
+        ledger: Ledger::default(),
         report: Report::default(),
     };
-    if dummy_subsets {
+    if scenario.scheme == Scheme::DummySubsets {
         world.faults = false;
         // A generation serves 160 queries.
         let lookups = 20 + world.dice.roll(150);
@@ -116,13 +74,19 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     world.report.switches = kept.switches;
     world.report.checkpoints_resumed = kept.resumed;
     drop(kept);
+    world.report.repeated = world.ledger.repeated;
     Ok(world.report)
 }
 
 struct World {
     peer: Peer,
-    dummy_subsets: bool,
+    scheme: Scheme,
+    stateless_client: stateless::Flaw,
     servers: usize,
+    /// The server that gives wrong answers.
+    liar: Option<usize>,
+    /// Chooses lies: apart from everything else, so that nothing else is otherwise when there are some.
+    lie_dice: Dice,
     disk: Disk,
     state: MemoryState,
     targets: Targets,
@@ -139,6 +103,10 @@ struct World {
     /// What was sent to each role with each hint, and for each reservation.
     by_hint: HashMap<(u8, Vec<u8>, u64), Vec<u8>>,
     by_reservation: HashMap<(u8, Vec<u8>, Vec<u8>), Vec<u8>>,
+    /// Parts that are stored to the end.
+    complete: HashSet<PartKind>,
+    /// What was sent by a scheme without state.
+    ledger: Ledger,
     report: Report,
 }
 
@@ -189,9 +157,12 @@ impl World {
         options.patience.first_contact = milliseconds(3000);
         options.patience.give_up_after = milliseconds(3000);
         let mut parts = toy::parts(self.dice.roll(1 << 30));
-        if self.dummy_subsets {
-            parts = Parts { pace: parts.pace, rng: parts.rng, ..Parts::of_the_registry().unwrap() };
+        if self.scheme != Scheme::Toy {
+            let start_client = stateless::start_client(self.stateless_client);
+            let Parts { pace, rng, .. } = parts;
+            parts = Parts { pace, rng, start_client, ..Parts::of_the_registry().unwrap() };
         }
+        self.ledger.begin_process();
         let mut process = Process {
             session: Session::with_parts(options, self.now, parts).unwrap(),
             coming: BTreeMap::new(),
@@ -212,7 +183,10 @@ impl World {
         }
         for _ in 0..100_000 {
             if !self.step(&mut process)? {
-                return Ok(());
+                return match self.scheme {
+                    Scheme::Dpf => self.ledger.check(self.servers),
+                    _ => Ok(()),
+                };
             }
         }
         Err("a process never comes to rest".to_owned())
@@ -277,6 +251,7 @@ impl World {
                     None => self.target_dice.roll(RECORDS),
                 };
                 self.asked += 1;
+                self.ledger.asked();
                 process.to_come -= 1;
                 let lookup = process.session.lookup(Target::index(index));
                 process.wanted.insert(lookup, index);
@@ -327,9 +302,9 @@ impl World {
                     let (table, store) =
                         (session.table().unwrap(), self.disk.preparation().unwrap());
                     let kernels = Kernels::detect();
-                    let start: StartPreparation = match self.dummy_subsets {
-                        true => registry::preparation,
-                        false => toy::START_PREPARATION,
+                    let start: StartPreparation = match self.scheme {
+                        Scheme::Toy => toy::START_PREPARATION,
+                        _ => registry::preparation,
                     };
                     process.preparer = Some(Preparer::with_start(table, store, kernels, start));
                 }
@@ -351,6 +326,7 @@ impl World {
                 self.state.append(&part, offset, &bytes).unwrap();
             }
             Persist::Complete(part) => {
+                self.complete.insert(part.kind);
                 let source = self.state.complete(&part).unwrap();
                 session.handle_part(PartState::Complete(source), self.now);
             }
@@ -402,11 +378,21 @@ impl World {
             return Err("a lookup has two outcomes".to_owned());
         };
         match outcome {
-            Ok(value) if *value == *self.record(index) => self.report.found += 1,
+            Ok(value) if *value == *self.record(index) => {
+                self.report.found += 1;
+                self.ledger.found();
+            }
+            Ok(_) if self.liar.is_some() => self.report.wrong += 1,
             Ok(_) => return Err(format!("the value of record {index} is wrong")),
             Err(error)
                 if self.faults
                     && matches!(error.blame(), Blame::Unavailable | Blame::Exhausted) =>
+            {
+                self.report.failed += 1;
+            }
+            Err(error)
+                if self.liar.is_some()
+                    && matches!(error.blame(), Blame::InvalidMessage | Blame::PeerMisbehaved) =>
             {
                 self.report.failed += 1;
             }
@@ -433,9 +419,12 @@ impl World {
             Request::Describe(request) => {
                 ("describe", proto::DescribeRequest::from(*request).encoded_len())
             }
+            Request::Fetch(request) if self.complete.contains(&request.part) => {
+                return Err(format!("the {} is stored and was fetched again", request.part));
+            }
             Request::Fetch(request) => ("fetch", proto::FetchRequest::from(*request).encoded_len()),
             Request::Answer(request) => {
-                self.check_query(request.role.0, &request.query)?;
+                self.check_query(server, request.role.0, &request.query)?;
                 ("answer", proto::AnswerRequest::from(request.clone()).encoded_len())
             }
         };
@@ -453,6 +442,9 @@ impl World {
     /// What comes of a request, of which anything may be lost.
     fn responses(&mut self, server: usize, request: &Request) -> Vec<Result<Response>> {
         let mut responses = self.peer.respond(request);
+        if self.liar == Some(server) {
+            self.lie(&mut responses);
+        }
         if !self.faults {
             return responses;
         }
@@ -485,13 +477,31 @@ impl World {
         }
     }
 
+    /// Makes something else of an answer, perhaps.
+    fn lie(&mut self, responses: &mut [Result<Response>]) {
+        let Some(Ok(Response::Answered(response))) = responses.first_mut() else { return };
+        let mut answer = response.answer.to_vec();
+        match self.lie_dice.roll(8) {
+            0 | 1 => answer[self.lie_dice.roll(RECORD_LEN) as usize] ^= 0x20,
+            2 => answer.truncate(self.lie_dice.roll(RECORD_LEN) as usize),
+            3 => response.epoch.0 += 1,
+            _ => {}
+        }
+        response.answer = answer.into();
+    }
+
     /// Checks one query at the moment at which it is sent.
-    fn check_query(&mut self, role: u8, query: &[u8]) -> Check {
+    fn check_query(&mut self, server: usize, role: u8, query: &[u8]) -> Check {
+        match self.scheme {
+            Scheme::Download => return Err("there is nobody to ask a query".to_owned()),
+            Scheme::Dpf => return self.ledger.send(server, role, self.process, query),
+            Scheme::Toy | Scheme::DummySubsets => {}
+        }
         if !self.disk.kept().certified.contains(query) {
             return Err("a query was sent before its receipt".to_owned());
         }
         self.report.sent_again += u64::from(self.disk.kept().found_unfinished.contains(query));
-        if self.dummy_subsets {
+        if self.scheme == Scheme::DummySubsets {
             // Which hint a query is from is for the test of kills to say, by what queries have in common.
             return Ok(());
         }

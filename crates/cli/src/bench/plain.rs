@@ -1,0 +1,56 @@
+//! The lookup that is not private: the server is told which record is wanted. Here for comparison only; no server offers it and no client asks for it.
+
+use super::microseconds;
+use super::online::compare;
+use super::report::{Offline, Online, ServerTime};
+use super::table::BenchTable;
+use super::{Run, median, traffic, whole_batches};
+use crate::arguments::Bench;
+use crate::scheme::Work;
+use privet_core::{Error, Result};
+use privet_kernels::memory::HugeBuffer;
+use std::time::Instant;
+
+/// Asks for records by number, eight bytes each, and reads them from a copy of the table.
+pub(super) fn measure(arguments: &Bench, table: &BenchTable) -> Result<Run> {
+    let record_len = table.shape().record_len() as usize;
+    let no_memory = || Error::unavailable("no memory for the table");
+    let start = Instant::now();
+    let len = usize::try_from(table.shape().bytes()).map_err(|_| no_memory())?;
+    let mut records =
+        HugeBuffer::<u8>::new_zeroed(len).map_err(|error| no_memory().caused_by(error))?;
+    table.contents().fill(&mut records);
+    let server_s = start.elapsed().as_secs_f64();
+
+    let mut answer_us = Vec::new();
+    for batch in 0..whole_batches(arguments) {
+        let first = batch * arguments.batch;
+        let wanted: Vec<u64> =
+            (first..first + arguments.batch).map(|number| table.wanted(number)).collect();
+        let mut answers = vec![0; wanted.len() * record_len];
+        let start = Instant::now();
+        for (index, answer) in wanted.iter().zip(answers.chunks_exact_mut(record_len)) {
+            answer.copy_from_slice(&records[*index as usize * record_len..][..record_len]);
+        }
+        answer_us.push(microseconds(start) / wanted.len() as f64);
+        for (index, answer) in wanted.iter().zip(answers.chunks_exact(record_len)) {
+            compare(table, *index, answer)?;
+        }
+    }
+
+    let (up_bytes, down_bytes) = traffic::lookup(&table.identity(), [0; 32], 8, record_len);
+    Ok(Run {
+        offline: Offline { server_s, client_s: 0.0, up_bytes: 0, down_bytes: 0 },
+        online: Online {
+            client_query_us: 0.0,
+            journal_us: 0.0,
+            client_recover_us: 0.0,
+            servers: vec![ServerTime { role: 0, answer_us: median(answer_us) }],
+            up_bytes,
+            down_bytes,
+        },
+        client_state_bytes: 0,
+        server_extra_bytes: 0,
+        work: Work::Records { records: 1, aes_blocks: 0 },
+    })
+}

@@ -1,0 +1,96 @@
+//! Schemes beside SimplePIR, as a user meets them: served by one or two processes, looked up from another.
+
+use crate::place::{PHONES, Place};
+use crate::served::Served;
+use insta::assert_snapshot;
+
+const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
+
+#[test]
+fn a_download_is_kept_and_nobody_is_asked_again() {
+    let place = Place::with_phones();
+    // What `auto` takes for so small a table.
+    let served = Served::start(&place, "phones.privet --no-cache");
+    assert_snapshot!(served.announcement, @r#"
+    table phones: 3 records of 38 B, download, no hint to compute, ready in [TIME], digest [DIGEST]
+    listening at http://127.0.0.1:[PORT]
+    "#);
+    let get = |arguments: &str| place.run(&format!("get {} {arguments}", served.url));
+    assert_snapshot!(get("-k ada -k nobody -k ada -v"), @r#"
+    [exit 1]
+    [stdout]
+    {"phone":"555-1","floor":"3"}
+    {"phone":"555-1","floor":"3"}
+    [stderr]
+    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme download; server privet [VERSION]
+    privet: not found: nobody
+    privet: ready after [TIME] (228 B fetched); 3 lookups, 0 B sent and 0 B received, query [TIME] and recover [TIME] each
+    "#);
+    let again = get("-k bob -v");
+    assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
+    assert!(
+        again.stderr().contains(" (0 B fetched); 1 lookups, 0 B sent and 0 B received"),
+        "{again}"
+    );
+    assert_snapshot!(place.run("state show"), @r#""#);
+}
+
+#[test]
+fn two_servers_answer_together_and_only_together() {
+    let place = Place::with_phones();
+    let serve = || Served::start(&place, "phones.privet --no-cache --scheme dpf");
+    let (first, second) = (serve(), serve());
+    assert_snapshot!(first.announcement, @r#"
+    table phones: 3 records of 38 B, dpf, no hint to compute, ready in [TIME], digest [DIGEST]
+    listening at http://127.0.0.1:[PORT]
+    "#);
+    let both = format!("get {} {}", first.url, second.url);
+    assert_snapshot!(place.run(&format!("{both} -k ada -k nobody -v")), @r#""#);
+    let swapped = place.run(&format!("get {} {} -k ada", second.url, first.url));
+    assert_eq!((swapped.code(), swapped.stdout()), (0, FOUND), "{swapped}");
+
+    assert_snapshot!(place.run(&format!("get {} -k ada", first.url)), @r#""#);
+    assert_snapshot!(place.run(&format!("get {} {}/ -k ada", first.url, first.url)), @r#""#);
+    assert_snapshot!(place.run(&format!("{both} {} -k ada", first.address())).refusal(), @r#""#);
+}
+
+#[test]
+fn two_servers_that_differ_are_not_asked() {
+    let place = Place::with_phones();
+    let first = Served::start(&place, "phones.privet --no-cache --scheme dpf");
+    place.write("other.csv", PHONES.replace("555-2", "555-3"));
+    place.build("other.csv --key name -o other.privet");
+    let second = Served::start(&place, "phones=other.privet --no-cache --scheme dpf");
+    assert_snapshot!(place.run(&format!("get {} {} -k ada", first.url, second.url)), @r#""#);
+    // Two servers are too many for a scheme of one.
+    let single = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
+    assert_snapshot!(place.run(&format!("get {} {} -k ada", single.url, first.url)), @r#""#);
+}
+
+#[test]
+fn doublepir_serves_short_records_and_refuses_long_ones_with_numbers() {
+    let place = Place::new();
+    let letters: Vec<u8> = (0..5000u32).map(|row| b'a' + (row * 7 % 26) as u8).collect();
+    let rows: String = letters.iter().map(|letter| format!("{}\n", *letter as char)).collect();
+    place.write("letters.csv", format!("letter\n{rows}"));
+    place.build("letters.csv --raw-value letter -o letters.privet");
+    let wanted = "--index 0 --index 1 --index 2500 --index 4999";
+    let expected: String =
+        [0, 1, 2500, 4999].iter().map(|row| format!("{}\n", letters[*row] as char)).collect();
+    // Computed at first, then taken from the cache: also what the server itself needs.
+    for origin in ["computed", "cached"] {
+        let served = Served::start(&place, "letters.privet --scheme doublepir --cache cache");
+        let announced = format!("5,000 records of 1 B, doublepir, hint {origin}, ");
+        assert!(served.announcement.contains(&announced), "{}", served.announcement);
+        let run = place.run(&format!("get {} {wanted} -v", served.url));
+        assert_eq!((run.code(), run.stdout()), (0, expected.as_str()), "{run}");
+        assert_eq!(run.stderr().contains("16.00 MiB fetched"), origin == "computed", "{run}");
+        assert_eq!(served.terminate(), Some(0));
+    }
+
+    let place = Place::new();
+    place.write("long.csv", format!("text\n{}\n", "x".repeat(65)));
+    place.build("long.csv --raw-value text -o long.privet");
+    let arguments = "serve long.privet --no-cache --listen 127.0.0.1:0 --scheme doublepir";
+    assert_snapshot!(place.run(arguments).refusal(), @r#""#);
+}

@@ -1,0 +1,205 @@
+//! Servers' addresses: one spelling for each, and whether two of them are two servers.
+//!
+//! A scheme of two servers hides nothing from somebody who sees both queries of a lookup. So one address cannot be named twice, and two addresses of one host are worth a
+//! word. That two names lead to one machine, or two machines to one operator, nobody can see from here.
+
+use privet_core::{Error, Result};
+use std::net::IpAddr;
+use tonic::codegen::http::Uri;
+
+/// A server's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    url: String,
+    /// In lower case, or an IP address in its usual form, so that equal hosts compare equal.
+    host: String,
+}
+
+impl Address {
+    /// Reads `http://host:port` or `https://host:port`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `url` is none.
+    pub(crate) fn parse(url: &str) -> Result<Self> {
+        let secure = match url.split_once("://") {
+            Some((scheme, _)) if scheme.eq_ignore_ascii_case("http") => false,
+            Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => true,
+            _ => {
+                return Err(Error::api_misuse(format!(
+                    "an address begins with http:// or https://, this one does not: {url}"
+                )));
+            }
+        };
+        let parsed: Option<Uri> = url.trim_end_matches('/').parse().ok();
+        Self::of(secure, parsed.as_ref()).ok_or_else(|| {
+            Error::api_misuse(format!(
+                "this is no address of a server: {url}; it looks like http://host:port, with a port from 1 to 65535"
+            ))
+        })
+    }
+
+    fn of(secure: bool, uri: Option<&Uri>) -> Option<Self> {
+        let (authority, rest) = (uri?.authority()?, uri?.path_and_query()?);
+        let (written, port) = (authority.host(), authority.port_u16());
+        // A port that is no number would otherwise be replaced by the default one. Neither a user's name before the host nor a path behind it has a meaning here.
+        let behind = authority.as_str().strip_prefix(written)?;
+        if written.is_empty() || (port.is_none() && !behind.is_empty()) || rest != "/" {
+            return None;
+        }
+        let host = one_spelling(written);
+        let (scheme, default_port) = if secure { ("https", 443) } else { ("http", 80) };
+        let port = port.filter(|port| *port != default_port);
+        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+        let brackets = host.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6());
+        let url = match brackets {
+            true => format!("{scheme}://[{host}]{port}"),
+            false => format!("{scheme}://{host}{port}"),
+        };
+        Some(Self { url, host })
+    }
+
+    /// The address in the one spelling that it has here: scheme and host in lower case, the usual port left out, no slash at the end.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether it leads back to this very machine, as in a trial.
+    fn is_loopback(&self) -> bool {
+        match self.host.parse::<IpAddr>() {
+            Ok(address) => address.is_loopback(),
+            Err(_) => self.host == "localhost" || self.host.ends_with(".localhost"),
+        }
+    }
+}
+
+fn one_spelling(host: &str) -> String {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    match bare.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().to_string(),
+        // A name may end with a dot, which says that it is whole.
+        Err(_) => bare.trim_end_matches('.').to_ascii_lowercase(),
+    }
+}
+
+/// Checks that no server is named twice.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one is.
+pub(crate) fn check_distinct(addresses: &[Address]) -> Result<()> {
+    for (place, address) in addresses.iter().enumerate() {
+        if addresses[..place].contains(address) {
+            return Err(Error::api_misuse(format!(
+                "{} is named twice: one server would see both queries of each lookup, and could tell from them what is looked up; name servers that are run by parties that do not collude",
+                address.url
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What a person should hear who named several servers on one host, unless that is this machine.
+pub(crate) fn one_host_notice(addresses: &[Address]) -> Option<String> {
+    let pairs = addresses.iter().enumerate();
+    let mut pairs =
+        pairs.flat_map(|(place, one)| addresses[..place].iter().map(move |other| (other, one)));
+    let (one, other) = pairs.find(|(one, other)| one.host == other.host && !one.is_loopback())?;
+    Some(format!(
+        "{} and {} are on one host: whoever runs it may see both queries of each lookup, and could tell from them what is looked up; better name servers that are run by parties that do not collude",
+        one.url, other.url
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::Blame;
+
+    fn address(url: &str) -> Address {
+        Address::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"))
+    }
+
+    #[test]
+    fn an_address_has_one_spelling() {
+        for (written, url) in [
+            ("http://127.0.0.1:7700", "http://127.0.0.1:7700"),
+            ("HTTPS://Privet.Example.ORG:443///", "https://privet.example.org"),
+            ("http://privet.example.org.:80", "http://privet.example.org"),
+            ("https://privet.example.org:80", "https://privet.example.org:80"),
+            ("http://[0:0::1]:7700", "http://[::1]:7700"),
+            ("http://[::ffff:10.0.0.1]", "http://10.0.0.1"),
+        ] {
+            assert_eq!(address(written).url(), url);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for url in [
+            "127.0.0.1:7700",
+            "ftp://example.org",
+            "http://",
+            "http:///path",
+            "http://a b",
+            "http://example.org:",
+            "http://example.org:port",
+            "http://example.org:65536",
+            "http://someone@example.org",
+            "https://someone:secret@example.org:7700",
+            "http://example.org/tables",
+            "http://example.org:7700/?table=one",
+        ] {
+            let refused = Address::parse(url);
+            assert!(refused.is_err_and(|error| error.blame() == Blame::ApiMisuse), "{url}");
+        }
+    }
+
+    #[test]
+    fn one_server_cannot_be_named_twice_however_it_is_spelt() {
+        let twice = |one: &str, other: &str| check_distinct(&[address(one), address(other)]);
+        for (one, other) in [
+            ("http://a:7700", "http://a:7700"),
+            ("http://a:7700", "http://a:7700/"),
+            ("http://a:7700", "HTTP://A:7700"),
+            ("http://a", "http://a:80"),
+            ("https://a:443/", "https://A."),
+            ("http://[::1]:1", "http://[0:0:0:0:0:0:0:1]:1"),
+        ] {
+            let error = twice(one, other).unwrap_err();
+            assert_eq!(error.blame(), Blame::ApiMisuse, "{one} {other}");
+            assert!(error.message().contains("is named twice"), "{error}");
+        }
+        for (one, other) in [
+            ("http://a:7700", "http://b:7700"),
+            ("http://a:7700", "http://a:7701"),
+            ("http://a", "https://a"),
+        ] {
+            twice(one, other).unwrap();
+        }
+    }
+
+    #[test]
+    fn two_servers_on_one_host_are_worth_a_word_unless_it_is_this_machine() {
+        let notice = |urls: &[&str]| {
+            one_host_notice(&urls.iter().map(|url| address(url)).collect::<Vec<_>>())
+        };
+        for urls in [
+            ["http://10.0.0.1:1", "http://10.0.0.1:2"],
+            ["http://a", "https://A:7700"],
+            ["http://a.localhost.example.org", "https://a.localhost.example.org"],
+        ] {
+            let notice = notice(&urls).unwrap();
+            assert!(notice.contains("on one host"), "{notice}");
+        }
+        for urls in [
+            &["http://a"][..],
+            &["http://a", "http://b"],
+            &["http://127.0.0.1:1", "http://127.0.0.1:2"],
+            &["http://127.0.0.2:1", "http://127.0.0.2:2"],
+            &["http://[::1]:1", "http://[::1]:2"],
+            &["http://localhost:1", "http://LOCALHOST:2"],
+        ] {
+            assert_eq!(notice(urls), None);
+        }
+        assert!(notice(&["http://a:1", "http://b", "http://a:2"]).is_some(), "any two");
+    }
+}

@@ -1,0 +1,159 @@
+//! Whether servers say the same: each what the first says, and each what it said before.
+//!
+//! Answers of different servers belong together only if the servers have the same table, byte for byte, and answer by the same scheme with the same parameters. And what one
+//! of them says must not change under a client that has begun to ask. Either way, a server that says something else gets no query.
+
+use super::interface::ChosenTable;
+use privet_core::{Epoch, Error, TableId};
+use privet_wire::{SchemeDescription, ServerDescription};
+
+/// What a server is called: by its place among the addresses, which is all that a session knows of it.
+pub(super) fn server_name(server: usize, servers: usize) -> String {
+    match (server, servers) {
+        (_, 1) => "the server".to_owned(),
+        (0, _) => "the first server".to_owned(),
+        (1, _) => "the second server".to_owned(),
+        (2, _) => "the third server".to_owned(),
+        _ => format!("server number {}", server + 1),
+    }
+}
+
+/// What a server says otherwise of the chosen table.
+pub(super) enum Difference {
+    /// It has no table of that name; it has these.
+    Missing(Vec<String>),
+    /// Another table has that name.
+    Table(TableId),
+    /// Another version.
+    Version(Epoch),
+    /// Other contents, or another shape, in the same version.
+    Contents,
+    /// Keys and values lie otherwise in the records.
+    Layout,
+    /// It is not served by the chosen scheme.
+    Scheme,
+    /// It is, with other parameters.
+    Parameters,
+    /// It is, with another hint.
+    Hint,
+}
+
+/// Compares what `description` says of the chosen table with what was said when it was chosen. `None`: the same.
+pub(super) fn difference(
+    chosen: &ChosenTable,
+    description: &ServerDescription,
+) -> Option<Difference> {
+    let Some(table) = description.table(&chosen.name) else {
+        let names = description.tables.iter().map(|table| table.name.clone());
+        return Some(Difference::Missing(names.collect()));
+    };
+    let (said, now) = (&chosen.identity, &table.identity);
+    let SchemeDescription { plan, .. } = &chosen.scheme;
+    if now.id != said.id {
+        Some(Difference::Table(now.id))
+    } else if now.epoch != said.epoch {
+        Some(Difference::Version(now.epoch))
+    } else if now != said {
+        Some(Difference::Contents)
+    } else if table.layout != chosen.layout {
+        Some(Difference::Layout)
+    } else if table.schemes.contains(&chosen.scheme) {
+        None
+    } else if table.schemes.iter().any(|scheme| scheme.plan == *plan) {
+        Some(Difference::Hint)
+    } else if table.scheme(plan.scheme).is_some() {
+        Some(Difference::Parameters)
+    } else {
+        Some(Difference::Scheme)
+    }
+}
+
+/// The error for server number `server` of `servers`, which does not say of the chosen table what the first one says.
+pub(super) fn disagreement(
+    chosen: &ChosenTable,
+    server: usize,
+    servers: usize,
+    difference: Difference,
+) -> Error {
+    let (name, scheme) = (&chosen.name, chosen.scheme.plan.scheme);
+    let (other, first) = (server_name(server, servers), server_name(0, servers));
+    let one_lies =
+        "One of them has another file or does not tell the truth: ask those who run them";
+    let (what, advice) = match difference {
+        Difference::Missing(names) => {
+            let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            (
+                format!("{other} has no table called {name}, which {first} has; it has: {has}"),
+                "They have to serve the same table under the same name",
+            )
+        }
+        Difference::Table(id) => (
+            format!(
+                "{other} has another table under the name {name} than {first} (id {id}, not {})",
+                chosen.identity.id
+            ),
+            "They have to serve the same table",
+        ),
+        Difference::Version(epoch) => (
+            format!(
+                "{other} has version {} of table {name}, {first} has version {}",
+                epoch.0, chosen.identity.epoch.0
+            ),
+            "If the table is being updated, try again when they have the same version",
+        ),
+        Difference::Contents => (
+            format!(
+                "{other} has other contents of table {name} than {first} under the same version, {}",
+                chosen.identity.epoch.0
+            ),
+            one_lies,
+        ),
+        Difference::Layout => (
+            format!("{other} describes another record layout for table {name} than {first}"),
+            one_lies,
+        ),
+        Difference::Hint => (
+            format!("{other} describes another {scheme} hint for table {name} than {first}"),
+            one_lies,
+        ),
+        Difference::Scheme => (
+            format!("{other} does not serve table {name} by {scheme}, as {first} does"),
+            "They have to be started with the same scheme",
+        ),
+        Difference::Parameters => (
+            format!("{other} serves table {name} by {scheme} with other parameters than {first}"),
+            "They have to be started with the same parameters",
+        ),
+    };
+    Error::integrity(format!("{what}; nothing was asked. {advice}"))
+}
+
+/// The error for server number `server` of `servers`, which no longer says what it said, in the middle of a session.
+pub(super) fn changed_midway(
+    chosen: &ChosenTable,
+    server: usize,
+    servers: usize,
+    difference: Difference,
+) -> Error {
+    let (name, server) = (&chosen.name, server_name(server, servers));
+    let now = match difference {
+        Difference::Missing(_) => format!("no longer serves table {name}"),
+        Difference::Table(_) => format!("now serves another table as table {name}"),
+        Difference::Version(epoch) => format!(
+            "went from version {} to version {} of table {name}",
+            chosen.identity.epoch.0, epoch.0
+        ),
+        Difference::Contents => {
+            format!("changed the contents of table {name} under the same version")
+        }
+        Difference::Layout | Difference::Hint => {
+            format!("changed the record layout or the hint of table {name} under the same version")
+        }
+        Difference::Scheme | Difference::Parameters => {
+            format!("changed the scheme or the parameters that table {name} is served by")
+        }
+    };
+    Error::integrity(format!(
+        "{server} {now} while it was being used; nothing more was asked. Start again to look at what it serves now"
+    ))
+}

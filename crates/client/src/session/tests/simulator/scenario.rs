@@ -1,0 +1,98 @@
+//! What a run is to be like, and what is said of it afterwards.
+
+use super::super::toy::Flaw;
+use super::disk::DiskFlaw;
+use super::stateless;
+use std::time::Duration;
+
+/// From a lookup's number to the record it looks up; `None`: at random.
+pub(super) type Targets = Option<fn(u64) -> u64>;
+
+/// What the servers serve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Scheme {
+    /// A toy with single-use hints, by one server or two.
+    #[default]
+    Toy,
+    /// Dummy subsets: with longer generations, which the first process uses a good part of.
+    DummySubsets,
+    /// DPF-PIR, by two servers.
+    Dpf,
+    /// The table as a whole.
+    Download,
+}
+
+/// What is out of the ordinary in a run.
+#[derive(Clone, Default)]
+pub(super) struct Scenario {
+    pub(super) scheme: Scheme,
+    /// Of a toy.
+    pub(super) client: Flaw,
+    /// Of DPF-PIR.
+    pub(super) stateless_client: stateless::Flaw,
+    pub(super) disk: DiskFlaw,
+    pub(super) targets: Targets,
+    /// One of the servers gives wrong answers, now and then.
+    pub(super) lies: bool,
+}
+
+/// What happened in a run.
+#[derive(Default)]
+pub(super) struct Report {
+    /// Everything that was sent: when, by which process, to whom, of which kind, how long.
+    pub(super) trace: Vec<(Duration, u64, usize, &'static str, usize)>,
+    pub(super) found: u64,
+    pub(super) failed: u64,
+    pub(super) cut_off: u64,
+    pub(super) sent_again: u64,
+    pub(super) switches: u64,
+    pub(super) checkpoints_resumed: u64,
+    pub(super) streamed_in_background: u64,
+    /// Values that were not the table's, of a server that lies.
+    pub(super) wrong: u64,
+    pub(super) repeated: u64,
+}
+
+impl Report {
+    pub(super) fn add(&mut self, other: &Report) {
+        self.found += other.found;
+        self.failed += other.failed;
+        self.cut_off += other.cut_off;
+        self.sent_again += other.sent_again;
+        self.switches += other.switches;
+        self.checkpoints_resumed += other.checkpoints_resumed;
+        self.streamed_in_background += other.streamed_in_background;
+        self.wrong += other.wrong;
+        self.repeated += other.repeated;
+    }
+
+    /// What can happen by a scheme without hints.
+    pub(super) fn counts_without_hints(&self) -> [(&'static str, u64); 4] {
+        [
+            ("a record found", self.found),
+            ("a lookup failed", self.failed),
+            ("a process cut off", self.cut_off),
+            ("a query repeated", self.repeated),
+        ]
+    }
+
+    /// How many values came, and how many of them were wrong.
+    pub(super) fn values(&self) -> (u64, u64) {
+        (self.found + self.wrong, self.wrong)
+    }
+
+    pub(super) fn counts(&self) -> [(&'static str, u64); 7] {
+        [
+            ("a record found", self.found),
+            ("a lookup failed", self.failed),
+            ("a process cut off", self.cut_off),
+            ("a query sent again by a later process", self.sent_again),
+            ("generations switched", self.switches),
+            ("a checkpoint gone on from", self.checkpoints_resumed),
+            ("a stretch streamed in the background", self.streamed_in_background),
+        ]
+    }
+}
+
+/// What a check found: that something does not hold.
+pub(super) type Check<T = ()> = std::result::Result<T, String>;

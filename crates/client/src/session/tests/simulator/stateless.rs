@@ -1,0 +1,153 @@
+//! Schemes that keep nothing between a query and the next: what must hold of their queries, and clients that are flawed on purpose.
+//!
+//! A query of such a scheme is made once, goes to one server, and is never sent again by a later process. No two lookups have a query in common, and no two servers.
+
+use super::super::super::*;
+use super::scenario::Check;
+use privet_core::RecordIndex;
+use privet_schemes::contract::{ReservationId, Reserved};
+use privet_schemes::registry::Recovered;
+use privet_schemes::reservation::{Journal, Lookup, Pending, Prepared, Reservation};
+use std::collections::HashMap;
+
+/// What is wrong with a client on purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Flaw {
+    #[default]
+    None,
+    /// Sends the first server's query to both.
+    SendsOneQueryToBoth,
+    /// Sends the same queries whenever it looks up the same.
+    RepeatsItself,
+    /// Looks up nothing for index 0.
+    LeaksZero,
+}
+
+pub(super) fn start_client(flaw: Flaw) -> StartClient {
+    match flaw {
+        Flaw::None => registry::client,
+        Flaw::SendsOneQueryToBoth => |plan, identity, hint, kernels| {
+            Flawed::start(
+                Flaw::SendsOneQueryToBoth,
+                registry::client(plan, identity, hint, kernels),
+            )
+        },
+        Flaw::RepeatsItself => |plan, identity, hint, kernels| {
+            Flawed::start(Flaw::RepeatsItself, registry::client(plan, identity, hint, kernels))
+        },
+        Flaw::LeaksZero => |plan, identity, hint, kernels| {
+            Flawed::start(Flaw::LeaksZero, registry::client(plan, identity, hint, kernels))
+        },
+    }
+}
+
+struct Flawed {
+    flaw: Flaw,
+    client: Box<dyn ErasedClient>,
+    /// By index.
+    queries: HashMap<u64, Vec<Vec<u8>>>,
+}
+
+/// A journal that keeps nothing.
+struct Nowhere;
+
+impl Journal for Nowhere {
+    fn append_and_sync(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Flawed {
+    fn start(flaw: Flaw, client: Result<Box<dyn ErasedClient>>) -> Result<Box<dyn ErasedClient>> {
+        Ok(Box::new(Self { flaw, client: client?, queries: HashMap::new() }))
+    }
+}
+
+impl ErasedClient for Flawed {
+    fn plan(&self) -> &SchemePlan {
+        self.client.plan()
+    }
+
+    fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
+        if self.flaw == Flaw::LeaksZero && index.expose() == 0 {
+            return Err(Error::api_misuse("nothing to look up"));
+        }
+        let Prepared::Ready(Lookup { sendable, pending }) = self.client.prepare(index, rng)? else {
+            panic!("no query of a stateless scheme")
+        };
+        let mut queries = sendable.queries().to_vec();
+        match self.flaw {
+            Flaw::SendsOneQueryToBoth => queries[1] = queries[0].clone(),
+            Flaw::RepeatsItself => {
+                queries = self.queries.entry(index.expose()).or_insert(queries).clone();
+            }
+            _ => {}
+        }
+        // Through a reservation that means nothing: there is no other way to something sendable.
+        let reserved = Reserved { id: ReservationId(0), change: Vec::new().into(), queries };
+        let Lookup { sendable, .. } =
+            Reservation::new(reserved, Vec::clone).commit(&mut Nowhere)?;
+        Ok(Prepared::Ready(Lookup { sendable, pending }))
+    }
+
+    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
+        self.client.recover(pending, answers)
+    }
+}
+
+/// Every query that was sent: to which server, by which process.
+#[derive(Default)]
+pub(super) struct Ledger {
+    sent: HashMap<Vec<u8>, (usize, u64)>,
+    /// Different queries of the present process, to each server.
+    different: [u64; 2],
+    /// Lookups of the present process, and those of them that were found.
+    asked: u64,
+    found: u64,
+    /// Queries that were sent again.
+    pub(super) repeated: u64,
+}
+
+impl Ledger {
+    pub(super) fn begin_process(&mut self) {
+        (self.different, self.asked, self.found) = ([0; 2], 0, 0);
+    }
+
+    pub(super) fn asked(&mut self) {
+        self.asked += 1;
+    }
+
+    pub(super) fn found(&mut self) {
+        self.found += 1;
+    }
+
+    pub(super) fn send(&mut self, server: usize, role: u8, process: u64, query: &[u8]) -> Check {
+        if usize::from(role) != server {
+            return Err("a query went to the wrong server".to_owned());
+        }
+        match self.sent.insert(query.to_vec(), (server, process)) {
+            None => self.different[server] += 1,
+            Some((to, _)) if to != server => {
+                return Err("one query went to two servers".to_owned());
+            }
+            Some((_, by)) if by != process => {
+                return Err("a query of an earlier process was sent again".to_owned());
+            }
+            Some(_) => self.repeated += 1,
+        }
+        Ok(())
+    }
+
+    /// To be asked when a process has ended, whichever way.
+    pub(super) fn check(&self, servers: usize) -> Check {
+        for different in &self.different[..servers] {
+            if *different > self.asked {
+                return Err("a lookup was more than one query to a server".to_owned());
+            }
+            if *different < self.found {
+                return Err("two lookups were one query".to_owned());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,543 @@
+//! Schemes of two servers: both must say the same, each gets one query for each lookup, and what becomes of one server's neither holds up nor changes the other's.
+
+use super::toy::{self, Flaw};
+use super::world::*;
+use crate::session::*;
+use crate::state::State;
+use privet_schemes::SchemeId;
+use privet_wire::{PartDescription, SchemeDescription, TableDescription};
+use std::collections::HashSet;
+
+const KEYS: usize = 20;
+const LOOKUPS: usize = 12;
+
+fn peer() -> Peer {
+    Peer::keyed_by(SchemeId::Dpf, KEYS)
+}
+
+fn world() -> World {
+    World::with_options(vec![peer(); 2], options(2))
+}
+
+/// Hands in lookups of hits and misses.
+fn look_up(world: &mut World) -> Vec<LookupId> {
+    (0..LOOKUPS).map(|k| world.session.lookup(Target::key(pair(2 * k).0))).collect()
+}
+
+/// Checks all outcomes, and that each server got as many different queries as there were lookups: what is sent again is the same, and to the same server.
+fn check_all(world: &World, lookups: &[LookupId]) {
+    assert!(world.failure.is_none(), "{:?}", world.failure);
+    for (k, lookup) in lookups.iter().enumerate() {
+        let value = world.outcomes[lookup].as_ref().unwrap().as_ref().map(|value| value.to_vec());
+        assert_eq!(value, (2 * k < KEYS).then(|| pair(2 * k).1), "lookup {k}");
+    }
+    let different =
+        [0, 1].map(|server| world.queries_to(server).into_iter().collect::<HashSet<_>>());
+    assert!(different.iter().all(|queries| queries.len() == lookups.len()));
+    assert!(different[0].is_disjoint(&different[1]), "no query goes to both servers");
+}
+
+/// What was sent to one server: of which kind, how long.
+fn to(world: &World, server: usize) -> Vec<(&'static str, usize)> {
+    let sent = world.trace().into_iter().filter(|sent| sent.0 == server);
+    sent.map(|(_, kind, len)| (kind, len)).collect()
+}
+
+fn kinds_to(world: &World, server: usize) -> Vec<&'static str> {
+    to(world, server).into_iter().map(|(kind, _)| kind).collect()
+}
+
+#[test]
+fn a_lookup_is_one_query_to_each_server_in_its_role() {
+    let mut world = world();
+    let lookups = look_up(&mut world);
+    world.run();
+    check_all(&world, &lookups);
+    let answers = vec!["answer"; LOOKUPS];
+    assert_eq!(kinds_to(&world, 0), [&["describe", "fetch"][..], &answers].concat());
+    assert_eq!(kinds_to(&world, 1), [&["describe"][..], &answers].concat());
+    for (server, request) in &world.sent {
+        if let Request::Answer(request) = request {
+            assert_eq!(usize::from(request.role.0), *server);
+        }
+    }
+}
+
+#[test]
+fn any_record_of_any_shape_is_the_tables() {
+    for (records, len) in [(1, 1), (7, 3), (200, 17)] {
+        let peer = Peer::indexed_by(SchemeId::Dpf, records, len, 1);
+        let mut world = World::with_options(vec![peer; 2], options(2));
+        for index in 0..records {
+            let expected: Vec<u8> =
+                (index * len..(index + 1) * len).map(|i| (i * 13 + i / 251 + 1) as u8).collect();
+            assert_eq!(world.found(Target::index(index)), expected);
+        }
+        assert_eq!(world.get(Target::index(records)).unwrap_err().blame(), Blame::ApiMisuse);
+    }
+}
+
+/// To whom, of which kind, how long.
+type Traffic = Vec<(usize, &'static str, usize)>;
+
+/// The whole traffic of a session that looks up each of `targets`, some of them together.
+fn traffic(peer: &Peer, targets: &[Target]) -> Traffic {
+    let mut world = World::with_options(vec![peer.clone(); 2], options(2));
+    for together in targets.chunks(3) {
+        together.iter().for_each(|target| {
+            world.session.lookup(target.clone());
+        });
+        world.run();
+    }
+    world.trace()
+}
+
+#[test]
+fn traffic_to_each_server_depends_on_the_number_of_lookups_alone() {
+    let indexed = Peer::indexed_by(SchemeId::Dpf, 300, 5, 1);
+    let reference = traffic(&indexed, &[0; 7].map(Target::index));
+    for server in [0, 1] {
+        let answers = reference.iter().filter(|sent| (sent.0, sent.1) == (server, "answer"));
+        assert_eq!(answers.count(), 7, "repeats are queries too");
+    }
+    for index in 0..300 {
+        let targets = [index, 299 - index, index, 7, index / 2, index, 128].map(Target::index);
+        assert_eq!(traffic(&indexed, &targets), reference, "index {index}");
+    }
+    // Hits, the stash, and misses.
+    let keyed = peer();
+    let reference = traffic(&keyed, &[0; 5].map(|k| Target::key(pair(k).0)));
+    for k in 0..30 {
+        let targets = [k, 3, k + 1, k, 40].map(|k| Target::key(pair(k).0));
+        assert_eq!(traffic(&keyed, &targets), reference, "key {k}");
+    }
+}
+
+#[test]
+fn each_message_in_turn_is_lost_broken_turned_away_late_or_repeated() {
+    let run = |fault: Option<(usize, Fate)>| {
+        let mut world = world();
+        world.fate = Box::new(move |k, _| match fault {
+            Some((at, fate)) if k == at => fate,
+            _ => Fate::Arrives,
+        });
+        let lookups = look_up(&mut world);
+        world.run();
+        check_all(&world, &lookups);
+        world
+    };
+    let undisturbed = run(None);
+    let messages = undisturbed.sent.len();
+    assert_eq!(messages, 3 + 2 * LOOKUPS);
+    for at in 0..messages {
+        for fate in [Fate::Lost, Fate::Breaks, Fate::TurnedAway, Fate::Late(200_000), Fate::Twice] {
+            let disturbed = run(Some((at, fate)));
+            let repeated = disturbed.sent.len() - messages;
+            let expected = if fate == Fate::Twice { 0..=0 } else { 1..=2 };
+            assert!(expected.contains(&repeated), "{fate:?} at {at}: {repeated} more messages");
+            let other = 1 - undisturbed.sent[at].0;
+            assert_eq!(
+                to(&disturbed, other),
+                to(&undisturbed, other),
+                "{fate:?} at {at}: the other server sees nothing of it"
+            );
+        }
+    }
+}
+
+#[test]
+fn any_mixture_of_faults_is_survived() {
+    for seed in 0..60 {
+        let mut world = world();
+        let mut dice = Dice(seed);
+        world.fate = Box::new(move |_, _| match dice.roll(10) {
+            0 => Fate::Lost,
+            1 => Fate::Breaks,
+            2 => Fate::TurnedAway,
+            3 => Fate::Late(dice.roll(100_000)),
+            4 => Fate::Cut(dice.roll(2) as usize),
+            5 => Fate::Twice,
+            _ => Fate::Arrives,
+        });
+        let lookups = look_up(&mut world);
+        world.run();
+        check_all(&world, &lookups);
+    }
+}
+
+#[test]
+fn a_slow_server_holds_up_its_lookups_and_nothing_else() {
+    for slow in [0, 1] {
+        let mut world = world();
+        world.run();
+        world.fates[slow] = Fate::Late(20_000);
+        let before = world.now;
+        let lookups = look_up(&mut world);
+        while let Some(output) = world.session.poll(world.now) {
+            world.carry_out(output);
+        }
+        let under_way = options(2).in_flight;
+        assert_eq!([0, 1].map(|server| world.queries_to(server).len()), [under_way; 2]);
+        world.run();
+        check_all(&world, &lookups);
+        assert!(world.now - before >= Duration::from_secs(40), "two rounds of twenty seconds");
+        assert_eq!([0, 1].map(|server| world.queries_to(server).len()), [LOOKUPS; 2], "no retry");
+    }
+}
+
+#[test]
+fn a_server_restarted_while_the_other_is_fine_loses_no_lookup() {
+    for (restarted, fate) in
+        [(0, Fate::Breaks), (1, Fate::Breaks), (0, Fate::Lost), (1, Fate::TurnedAway)]
+    {
+        let mut world = world();
+        world.run();
+        world.fates[restarted] = fate;
+        let lookups = look_up(&mut world);
+        let until = world.now + Duration::from_secs(90);
+        while world.now < until {
+            assert!(world.step(), "somebody is waited for");
+        }
+        assert!(world.outcomes.is_empty(), "no lookup is over with one answer");
+        let other = 1 - restarted;
+        assert_eq!(world.queries_to(other).len(), options(2).in_flight);
+        world.fates[restarted] = Fate::Arrives;
+        world.run();
+        check_all(&world, &lookups);
+        assert_eq!(world.queries_to(other).len(), LOOKUPS, "nothing was sent again to the other");
+        let described =
+            kinds_to(&world, restarted).iter().filter(|kind| **kind == "describe").count();
+        match fate {
+            Fate::TurnedAway => assert_eq!(described, 1, "a busy server is not in doubt"),
+            _ => assert!(described > 1, "it was asked again before it got another query"),
+        }
+    }
+}
+
+#[test]
+fn a_server_that_stays_away_costs_the_lookups_but_not_the_session() {
+    for (away, name) in [(0, "the first server"), (1, "the second server")] {
+        let mut patient = options(2);
+        patient.patience = Patience::default();
+        let mut world = World::with_options(vec![peer(); 2], patient);
+        world.run();
+        world.fates[away] = Fate::Lost;
+        let error = world.get(Target::key(pair(1).0)).unwrap_err();
+        assert_eq!(error.blame(), Blame::Unavailable);
+        assert!(error.message().starts_with(name), "{error}");
+        assert_eq!(world.queries_to(1 - away).len(), 1);
+        assert!(world.failure.is_none());
+
+        world.fates[away] = Fate::Arrives;
+        assert_eq!(world.found(Target::key(pair(2).0)), pair(2).1, "it is back");
+    }
+}
+
+#[test]
+fn a_server_that_was_never_there_ends_the_session_before_anything_is_asked() {
+    for away in [0, 1] {
+        let mut impatient = options(2);
+        impatient.patience = Patience::default();
+        let mut world = World::with_options(vec![peer(); 2], impatient);
+        world.fates[away] = Fate::Breaks;
+        let lookups = look_up(&mut world);
+        world.run();
+        assert_eq!(world.failed_with(), Blame::Unavailable);
+        assert!(lookups.iter().all(|lookup| world.outcomes[lookup].is_err()));
+        assert_eq!(kinds_to(&world, 1 - away), ["describe"]);
+    }
+}
+
+/// Outcomes and traffic of twenty lookups by index while server `liar` does `lie` to its answers.
+fn lied_to(liar: u8, lie: fn(&mut Vec<u8>)) -> (Vec<Result<Vec<u8>>>, Traffic) {
+    let peer = Peer::indexed_by(SchemeId::Dpf, 50, 8, 1);
+    let mut world = World::with_options(vec![peer; 2], options(2));
+    world.falsify = Box::new(move |request, mut responses| {
+        if let (Request::Answer(request), Ok(Response::Answered(response))) =
+            (request, &mut responses[0])
+            && request.role.0 == liar
+        {
+            let mut answer = response.answer.to_vec();
+            lie(&mut answer);
+            response.answer = answer.into();
+        }
+        responses
+    });
+    let outcomes = (0..20).map(|index| world.get(Target::index(index)));
+    let outcomes = outcomes.map(|outcome| outcome.map(|value| value.unwrap().to_vec()));
+    (outcomes.collect(), world.trace())
+}
+
+/// The scheme does not notice: a record is as good as the worse of its two answers. But nothing that anybody sees depends on it.
+#[test]
+fn a_wrong_answer_of_one_server_spoils_the_record_and_changes_nothing_that_is_sent() {
+    let (truth, reference) = lied_to(0, |_| ());
+    let truth: Vec<_> = truth.into_iter().map(Result::unwrap).collect();
+    for liar in [0, 1] {
+        let (wrong, trace) = lied_to(liar, |answer| answer[3] ^= 0x41);
+        for (wrong, truth) in wrong.into_iter().zip(&truth) {
+            let mut expected = truth.clone();
+            expected[3] ^= 0x41;
+            assert_eq!(wrong.unwrap(), expected);
+        }
+        assert_eq!(trace, reference);
+
+        let (none, trace) = lied_to(liar, |answer| answer.truncate(7));
+        let name = ["the first server: ", "the second server: "][usize::from(liar)];
+        for outcome in none {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.blame(), Blame::InvalidMessage);
+            assert!(error.message().starts_with(name), "{error}");
+        }
+        assert_eq!(trace, reference);
+    }
+}
+
+#[test]
+fn a_refusal_of_one_server_costs_one_lookup() {
+    for refuser in [0, 1] {
+        let mut world = world();
+        let mut refusals = 1;
+        world.falsify = Box::new(move |request, responses| match request {
+            Request::Answer(request) if request.role.0 == refuser && refusals > 0 => {
+                refusals -= 1;
+                vec![Err(Error::invalid_message("the query is malformed"))]
+            }
+            _ => responses,
+        });
+        assert_eq!(world.get(Target::key(pair(1).0)).unwrap_err().blame(), Blame::InvalidMessage);
+        assert_eq!(world.found(Target::key(pair(1).0)), pair(1).1, "the session goes on");
+        assert_eq!([0, 1].map(|server| world.queries_to(server).len()), [2; 2]);
+    }
+}
+
+/// How a session ends whose second server is `other`.
+fn refusal(one: &Peer, other: &Peer) -> String {
+    for accept_new_table in [true, false] {
+        let mut world = World::with_options(
+            vec![one.clone(), other.clone()],
+            SessionOptions { accept_new_table, ..options(2) },
+        );
+        world.run();
+        assert_eq!(world.failed_with(), Blame::Integrity);
+        assert_eq!(world.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"; 2]);
+        assert!(world.state.pins("server 0").unwrap().is_empty(), "nothing is pinned");
+        if !accept_new_table {
+            return world.failure.unwrap().message().to_owned();
+        }
+    }
+    unreachable!("the second round returns")
+}
+
+fn under_name(peer: &Peer, name: &str) -> Peer {
+    let mut peer = peer.clone();
+    let [TableDescription { identity, layout, schemes, .. }] = &peer.description.tables[..] else {
+        panic!("one table")
+    };
+    peer.description = describe(&[(name, *identity, *layout, schemes[0].clone())]);
+    peer
+}
+
+#[test]
+fn servers_that_do_not_agree_are_refused_and_it_is_said_on_what() {
+    let one = peer();
+    let toys = |total| toy::peer(24, 20, 2, total, Flaw::None);
+    let (toy, mut other_hint) = (toys(5), toys(5));
+    let hint = PartDescription::new(24 * 20, [9; 32]);
+    let scheme =
+        SchemeDescription::new(toy.scheme().plan.clone(), &toy.identity(), Some(hint)).unwrap();
+    let (identity, layout) = (toy.identity(), described(&toy.layout));
+    other_hint.description = describe(&[("table", identity, layout, scheme)]);
+    let mut another_layout = one.layout.clone();
+    another_layout.push(0);
+
+    let same_table = "They have to serve the same table";
+    let ask = "One of them has another file or does not tell the truth: ask those who run them";
+    let cases = [
+        (
+            &one,
+            under_name(&one, "packages"),
+            format!("the second server has no table called table, which the first server has; it has: packages; nothing was asked. {same_table} under the same name"),
+        ),
+        (
+            &one,
+            one.clone().with_identity(|identity| identity.id.0 = [2; 16]),
+            format!(
+                "the second server has another table under the name table than the first server (id {}, not {}); nothing was asked. {same_table}",
+                "02".repeat(16),
+                "01".repeat(16)
+            ),
+        ),
+        (
+            &one,
+            one.clone().with_identity(|identity| identity.epoch.0 = 2),
+            "the second server has version 2 of table table, the first server has version 1; nothing was asked. If the table is being updated, try again when they have the same version".to_owned(),
+        ),
+        (
+            &one,
+            one.clone().with_identity(|identity| identity.digest.0[31] ^= 1),
+            format!("the second server has other contents of table table than the first server under the same version, 1; nothing was asked. {ask}"),
+        ),
+        (
+            &one,
+            one.clone().with_layout(another_layout),
+            format!("the second server describes another record layout for table table than the first server; nothing was asked. {ask}"),
+        ),
+        (
+            &one,
+            Peer::keyed(KEYS),
+            "the second server does not serve table table by dpf, as the first server does; nothing was asked. They have to be started with the same scheme".to_owned(),
+        ),
+        (
+            &toy,
+            toys(6),
+            "the second server serves table table by dummy-subsets with other parameters than the first server; nothing was asked. They have to be started with the same parameters".to_owned(),
+        ),
+        (
+            &toy,
+            other_hint,
+            format!("the second server describes another dummy-subsets hint for table table than the first server; nothing was asked. {ask}"),
+        ),
+    ];
+    for (one, other, message) in cases {
+        assert_eq!(refusal(one, &other), message);
+    }
+}
+
+#[test]
+fn a_server_that_goes_on_to_another_version_gets_no_further_query_and_neither_does_the_other() {
+    for (changed, name) in [(0, "the first server"), (1, "the second server")] {
+        let mut world = world();
+        world.found(Target::key(pair(0).0));
+        world.peers[changed] = peer().with_identity(|identity| identity.epoch.0 += 1);
+        // The connection breaks under the next query.
+        world.fates[changed] = Fate::Breaks;
+        let lookup = world.session.lookup(Target::key(pair(1).0));
+        while world.queries_to(changed).len() < 2 {
+            assert!(world.step());
+        }
+        world.fates[changed] = Fate::Arrives;
+        let before = world.sent.len();
+        world.run();
+        let after: Vec<_> = world.trace()[before..].iter().map(|sent| (sent.0, sent.1)).collect();
+        assert_eq!(after, [(changed, "describe")]);
+        assert_eq!(world.failed_with(), Blame::Integrity);
+        let error = world.outcomes[&lookup].as_ref().unwrap_err();
+        assert!(
+            error.message().starts_with(&format!("{name} went from version 1 to version 2")),
+            "{error}"
+        );
+        assert_eq!(world.get(Target::key(pair(2).0)).unwrap_err().blame(), Blame::Integrity);
+        assert_eq!(world.sent.len(), before + 1, "the session is over");
+    }
+}
+
+/// A session that has pinned what both servers serve, at each, and meets `after`.
+fn meets(after: [Peer; 2], accept_new_table: bool) -> World {
+    let mut before = world();
+    before.run();
+    let mut known = options(2);
+    for server in [0, 1] {
+        let pins = before.state.pins(&format!("server {server}")).unwrap();
+        known.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
+    }
+    assert_eq!(known.pins.len(), 2);
+    known.accept_new_table = accept_new_table;
+    let mut world = World::with_options(after.to_vec(), known);
+    world.state = before.state;
+    world.run();
+    world
+}
+
+#[test]
+fn each_server_is_held_to_what_it_showed_before() {
+    let (old, new) = (peer(), peer().with_identity(|identity| identity.epoch.0 = 2));
+    assert!(meets([old.clone(), old.clone()], false).failure.is_none());
+
+    let updated = meets([new.clone(), new.clone()], false);
+    assert_eq!(
+        updated.failure.unwrap().message(),
+        "table table of the first server was updated from version 1 to version 2; nothing was asked. If you expected this change, accept the new table (--accept-new-table)"
+    );
+    let mut accepted = meets([new.clone(), new.clone()], true);
+    assert_eq!(accepted.found(Target::key(pair(1).0)), pair(1).1);
+    for server in ["server 0", "server 1"] {
+        assert_eq!(accepted.state.pins(server).unwrap()[0].1.epoch.0, 2);
+    }
+    // As long as only one of them has the new version, it does not help to believe either.
+    for after in [[old.clone(), new.clone()], [new, old]] {
+        for accept in [false, true] {
+            let mut refused = meets(after.clone(), accept);
+            assert_eq!(refused.failed_with(), Blame::Integrity);
+            assert!(refused.queries().is_empty());
+            assert_eq!(refused.state.pins("server 0").unwrap()[0].1.epoch.0, 1);
+        }
+    }
+}
+
+#[test]
+fn a_pin_of_one_server_alone_counts() {
+    let mut known = options(2);
+    let mut pin = {
+        let mut world = world();
+        world.run();
+        world.state.pins("server 1").unwrap().remove(0).1
+    };
+    pin.epoch.0 = 9;
+    known.pins = vec![KnownPin { server: 1, name: "table".to_owned(), pin }];
+    let mut world = World::with_options(vec![peer(); 2], known);
+    world.run();
+    assert_eq!(world.failed_with(), Blame::Integrity);
+    let message = world.failure.as_ref().unwrap().message();
+    assert!(
+        message.starts_with("table table of the second server went back from version 9"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_wrong_number_of_servers_is_explained() {
+    let refused = |peer: &Peer, servers: usize, scheme: Option<SchemeId>| {
+        let choice = SessionOptions { scheme, ..options(servers) };
+        let mut world = World::with_options(vec![peer.clone(); servers], choice);
+        world.run();
+        assert_eq!(world.failed_with(), Blame::ApiMisuse);
+        assert!(world.queries().is_empty());
+        world.failure.unwrap().message().to_owned()
+    };
+    let (dpf, download) = (peer(), Peer::keyed_by(SchemeId::Download, KEYS));
+    assert_eq!(
+        refused(&dpf, 1, None),
+        "table table is served by dpf, which takes two servers, run by parties that do not collude, and one was named: name the addresses of both"
+    );
+    assert_eq!(
+        refused(&dpf, 1, Some(SchemeId::Dpf)),
+        "dpf takes two servers, run by parties that do not collude, and one was named: name the addresses of both"
+    );
+    assert_eq!(
+        refused(&dpf, 3, None),
+        "table table is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both"
+    );
+    assert_eq!(
+        refused(&download, 2, None),
+        "table table is served by download, which takes one server, and two were named: name one address"
+    );
+    assert_eq!(
+        refused(&download, 2, Some(SchemeId::Dpf)),
+        "table table is not served by dpf; it is by: download (one server)"
+    );
+    let mut both = download.clone();
+    let (identity, layout) = (dpf.identity(), described(&dpf.layout));
+    let schemes = vec![dpf.scheme().clone(), download.scheme().clone()];
+    let table = TableDescription::new("table", identity, layout, schemes).unwrap();
+    both.description = ServerDescription::new("both", vec![table]).unwrap();
+    assert_eq!(
+        refused(&both, 3, None),
+        "table table is served by dpf (two servers), download (one server), and 3 were named; name as many as one of them takes"
+    );
+    for (servers, scheme) in [(1, SchemeId::Download), (2, SchemeId::Dpf)] {
+        let mut world = World::with_options(vec![both.clone(); servers], options(servers));
+        world.run();
+        assert_eq!(world.session.table().unwrap().scheme.plan.scheme, scheme);
+    }
+}

@@ -1,0 +1,139 @@
+//! A table that is fetched whole, over loopback: once it is stored, no lookup concerns the server, and damage to it is found and mended.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{KEYS, options, pair, record, records_by, serve, table_by};
+use privet_client::{Client, ClientOptions, Progress, Target, Traffic};
+use privet_core::Blame;
+use privet_schemes::SchemeId;
+use privet_wire::PartKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// Five chunks of the state directory, and two of the wire.
+const RECORDS: u64 = 10_000;
+
+fn stored(url: &str, state: &Path) -> ClientOptions {
+    let mut options = options(url);
+    options.state_dir = Some(state.to_owned());
+    options
+}
+
+#[tokio::test]
+async fn lookups_send_nothing_and_the_server_is_not_missed() {
+    let (server, url) = serve(vec![table_by(SchemeId::Download, "packages", 1, 0)]).await;
+    let seen: Arc<Mutex<Vec<(PartKind, u64, u64)>>> = Arc::default();
+    let noting = Arc::clone(&seen);
+    let client = Client::connect(options(&url), move |progress| {
+        if let Progress::Part { part, done, total, fetched: true } = progress {
+            noting.lock().unwrap().push((part, done, total));
+        }
+    });
+    let client = client.await.unwrap();
+    let table_len = client.table().identity.shape.bytes();
+    let last = *seen.lock().unwrap().last().unwrap();
+    assert_eq!(last, (PartKind::Table, table_len, table_len), "downloading the table");
+    let before = client.stats();
+    assert_eq!(before.hint_was_stored, Some(false));
+    assert!(before.prepare.down > table_len);
+
+    server.shutdown();
+    server.wait().await.unwrap();
+    let targets: Vec<_> = (0..KEYS + 20).rev().map(|k| Target::key(pair(k, 0).0)).collect();
+    for (k, value) in (0..KEYS + 20).rev().zip(client.get_many(&targets).await) {
+        assert_eq!(value.unwrap().map(|value| value.to_vec()), (k < KEYS).then(|| pair(k, 0).1));
+    }
+    assert_eq!(client.get_index(0).await.unwrap_err().blame(), Blame::ApiMisuse);
+    client.finish().await.unwrap();
+    let after = client.stats();
+    assert_eq!(after.lookups as usize, targets.len() + 1);
+    assert_eq!(after.lookup, Traffic::default());
+    assert_eq!(
+        (after.describe, after.prepare, after.background),
+        (before.describe, before.prepare, Traffic::default())
+    );
+}
+
+/// The file of the stored table.
+fn table_file(state: &Path, client: &Client) -> PathBuf {
+    let directory = state.join("tables").join(client.table().identity.id.to_string());
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let is_table = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with("table-") && name.ends_with(".part")
+    };
+    files.into_iter().find(is_table).unwrap()
+}
+
+#[tokio::test]
+async fn a_stored_table_is_not_fetched_again_unless_it_is_damaged() {
+    let (_server, url) = serve(vec![records_by(SchemeId::Download, RECORDS)]).await;
+    let state = tempfile::tempdir().unwrap();
+    drop(Client::connect(stored(&url, state.path()), |_| {}).await.unwrap());
+
+    let second = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    assert_eq!(second.stats().hint_was_stored, Some(true));
+    assert_eq!(second.stats().prepare, Traffic::default(), "not even asked for");
+    for index in [0, 1, 5000, RECORDS - 1] {
+        assert_eq!(second.get_index(index).await.unwrap().to_vec(), record(index));
+    }
+
+    // A byte in the third of its chunks, where records 4096 to 6143 lie.
+    let path = table_file(state.path(), &second);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[104 + 2 * (65_536 + 16) + 1000] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let third = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    for index in [0, 4095, 4096, 5000, 6143, 6144, RECORDS - 1] {
+        match third.get_index(index).await {
+            Ok(value) => {
+                assert!(!(4096..6144).contains(&index));
+                assert_eq!(value.to_vec(), record(index));
+            }
+            Err(error) => {
+                assert!((4096..6144).contains(&index), "{index}: {error}");
+                assert_eq!(error.blame(), Blame::Corrupted);
+                assert!(error.message().contains(path.to_str().unwrap()), "{error}");
+            }
+        }
+    }
+    let stats = third.stats();
+    assert_eq!((stats.prepare, stats.lookup), (Traffic::default(), Traffic::default()));
+    drop(third);
+
+    let notices: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noting = Arc::clone(&notices);
+    let fourth = Client::connect(stored(&url, state.path()), move |progress| {
+        if let Progress::Notice(notice) = progress {
+            noting.lock().unwrap().push(notice);
+        }
+    });
+    let fourth = fourth.await.unwrap();
+    assert!(fourth.stats().prepare.down > RECORDS * 32);
+    assert_eq!(
+        *notices.lock().unwrap(),
+        ["a stored table was found damaged; it will be fetched again"]
+    );
+    assert_eq!(fourth.get_index(5000).await.unwrap().to_vec(), record(5000));
+}
+
+#[tokio::test]
+async fn the_state_directory_tells_of_a_stored_table() {
+    let (_server, url) = serve(vec![records_by(SchemeId::Download, RECORDS)]).await;
+    let state = tempfile::tempdir().unwrap();
+    let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    let path = table_file(state.path(), &client);
+    let report = privet_client::store::report(state.path()).unwrap();
+    let parts: Vec<_> = report.tables[0].parts.iter().map(|part| part.kind.as_str()).collect();
+    assert_eq!(parts, ["layout", "table"]);
+    let verified = privet_client::store::verify(state.path()).unwrap();
+    assert_eq!((verified.files, verified.damaged.len()), (3, 0), "layout, table and pins");
+
+    let mut bytes = std::fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let verified = privet_client::store::verify(state.path()).unwrap();
+    assert_eq!(verified.damaged.iter().map(|(path, _)| path).collect::<Vec<_>>(), [&path]);
+}

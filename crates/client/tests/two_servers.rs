@@ -1,0 +1,189 @@
+//! Two servers of DPF-PIR over loopback: lookups come out right, either may be restarted, and neither may tell another story than the other.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{KEYS, any_port, config, options, options_of, pair, serve, table_by};
+use privet_client::{Client, Progress, Target};
+use privet_core::{Blame, Error};
+use privet_schemes::SchemeId;
+use privet_server::{RunningServer, ServedTable, Server};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+fn packages(version: u8) -> ServedTable {
+    table_by(SchemeId::Dpf, "packages", 1, version)
+}
+
+async fn at(address: SocketAddr, version: u8) -> RunningServer {
+    Server::start(config(address, None), vec![packages(version)]).await.unwrap()
+}
+
+fn url(server: &RunningServer) -> String {
+    format!("http://{}", server.local_addr())
+}
+
+async fn restarted(server: RunningServer, version: u8) -> RunningServer {
+    let address = server.local_addr();
+    server.shutdown();
+    server.wait().await.unwrap();
+    at(address, version).await
+}
+
+#[tokio::test]
+async fn hits_and_misses_come_out_right_and_cost_the_same() {
+    let (one, other) = (at(any_port(), 0).await, at(any_port(), 0).await);
+    let client = Client::connect(options_of(&[&url(&one), &url(&other)]), |_| {}).await.unwrap();
+    let plan = &client.table().scheme.plan;
+    assert_eq!((plan.scheme, plan.servers), (SchemeId::Dpf, 2));
+    let mut before = client.stats().lookup;
+    let mut costs = Vec::new();
+    for k in (0..KEYS + 50).step_by(7) {
+        let (key, value) = pair(k, 0);
+        let found = client.get(&key).await.unwrap().map(|value| value.to_vec());
+        assert_eq!(found, (k < KEYS).then_some(value), "key {k}");
+        let after = client.stats().lookup;
+        costs.push((after.up - before.up, after.down - before.down));
+        before = after;
+    }
+    assert!(costs.windows(2).all(|pair| pair[0] == pair[1]), "{costs:?}");
+    assert!(costs[0].0 as usize > 2 * plan.query_len && costs[0].1 as usize > 2 * plan.answer_len);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn either_server_may_be_restarted_under_load() {
+    let mut servers = [at(any_port(), 0).await, at(any_port(), 0).await];
+    let urls = [url(&servers[0]), url(&servers[1])];
+    let (done, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let clients: Vec<_> = (0..4)
+        .map(|client_number| {
+            let (done, stop) = (Arc::clone(&done), Arc::clone(&stop));
+            let options = options_of(&[&urls[0], &urls[1]]);
+            tokio::spawn(async move {
+                let client = Client::connect(options, |_| {}).await.unwrap();
+                let mut k = client_number;
+                while !stop.load(Ordering::Relaxed) {
+                    let keys: Vec<_> = (k..k + 4).map(|k| k % (KEYS + 10)).collect();
+                    let targets: Vec<_> = keys.iter().map(|k| Target::key(pair(*k, 0).0)).collect();
+                    for (k, value) in keys.into_iter().zip(client.get_many(&targets).await) {
+                        let value = value.unwrap().map(|value| value.to_vec());
+                        assert_eq!(value, (k < KEYS).then(|| pair(k, 0).1));
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                    k += 4;
+                }
+            })
+        })
+        .collect();
+    let some_more = async || {
+        let due = done.load(Ordering::Relaxed) + 40;
+        while done.load(Ordering::Relaxed) < due {
+            tokio::task::yield_now().await;
+        }
+    };
+    for restart in 0..4 {
+        some_more().await;
+        let [one, other] = servers;
+        servers = match restart % 2 {
+            0 => [restarted(one, 0).await, other],
+            _ => [one, restarted(other, 0).await],
+        };
+    }
+    some_more().await;
+    stop.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_updated_at_one_server_first_is_not_used_until_it_is_at_both() {
+    let (one, other) = (at(any_port(), 0).await, at(any_port(), 0).await);
+    let state = tempfile::tempdir().unwrap();
+    let mut stored = options_of(&[&url(&one), &url(&other)]);
+    stored.state_dir = Some(state.path().to_owned());
+    let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
+    assert_eq!(client.get(&pair(1, 0).0).await.unwrap().unwrap().to_vec(), pair(1, 0).1);
+
+    let other = restarted(other, 7).await;
+    let error = client.get(&pair(1, 0).0).await.unwrap_err();
+    assert_eq!(error.blame(), Blame::Integrity, "in the middle of a session: {error}");
+    assert!(
+        error.message().starts_with("the second server went from version 0 to version 7"),
+        "{error}"
+    );
+    for accept_new_table in [false, true] {
+        stored.accept_new_table = accept_new_table;
+        let error = refusal(stored.clone()).await;
+        assert_eq!(error.blame(), Blame::Integrity);
+        assert!(error.message().contains("has version 7 of table packages"), "{error}");
+    }
+
+    let one = restarted(one, 7).await;
+    stored.accept_new_table = false;
+    let error = refusal(stored.clone()).await;
+    assert_eq!(error.blame(), Blame::Integrity);
+    assert!(error.message().contains("was updated from version 0 to version 7"), "{error}");
+    stored.accept_new_table = true;
+    let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
+    assert_eq!(client.get(&pair(1, 7).0).await.unwrap().unwrap().to_vec(), pair(1, 7).1);
+
+    // Each is held to its own pin, in whichever order they are named.
+    stored.accept_new_table = false;
+    stored.urls.reverse();
+    Client::connect(stored.clone(), |_| {}).await.unwrap();
+    let (_one, _other) = (restarted(one, 0).await, restarted(other, 0).await);
+    let error = refusal(stored).await;
+    assert!(error.message().contains("went back from version 7 to version 0"), "{error}");
+}
+
+async fn refusal(options: privet_client::ClientOptions) -> Error {
+    Client::connect(options, |_| {}).await.err().expect("nobody to talk to")
+}
+
+#[tokio::test]
+async fn the_wrong_number_of_servers_is_explained() {
+    let (server, other) = (at(any_port(), 0).await, at(any_port(), 0).await);
+    let error = refusal(options(&url(&server))).await;
+    assert_eq!(error.blame(), Blame::ApiMisuse);
+    assert!(error.message().contains("takes two servers, run by parties that do not collude"));
+
+    let (_server, single) = serve(vec![table_by(SchemeId::SimplePir, "packages", 1, 0)]).await;
+    let error = refusal(options_of(&[&single, &url(&other)])).await;
+    assert_eq!(error.blame(), Blame::ApiMisuse);
+    assert!(error.message().contains("takes one server, and two were named"), "{error}");
+}
+
+#[tokio::test]
+async fn one_server_named_twice_is_refused_before_anything_is_sent() {
+    let address = at(any_port(), 0).await.local_addr();
+    let (one, again) = (format!("http://{address}"), format!("HTTP://{address}/"));
+    let error = refusal(options_of(&[&one, &again])).await;
+    assert_eq!(error.blame(), Blame::ApiMisuse);
+    assert!(error.message().starts_with(&format!("{one} is named twice")), "{error}");
+}
+
+#[tokio::test]
+async fn two_servers_on_one_host_are_worth_a_word() {
+    let notices: Arc<Mutex<Vec<String>>> = Arc::default();
+    for (urls, expected) in [
+        (["https://privet.invalid:1", "https://PRIVET.invalid:2"], 1),
+        (["https://privet.invalid:1", "https://another.invalid:1"], 0),
+        (["https://localhost:1", "https://localhost:2"], 0),
+    ] {
+        let mut options = options_of(&urls);
+        // So that nothing is sent to hosts that do not exist.
+        options.ca_file = Some("/nowhere/authorities.pem".into());
+        let noting = Arc::clone(&notices);
+        let refused = Client::connect(options, move |progress| match progress {
+            Progress::Notice(notice) => noting.lock().unwrap().push(notice),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(refused.await.err().unwrap().blame(), Blame::ApiMisuse);
+        let told = std::mem::take(&mut *notices.lock().unwrap());
+        assert_eq!(told.len(), expected, "{told:?}");
+        assert!(told.iter().all(|notice| notice.contains("on one host")), "{told:?}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Every record of any table comes back, from every arm, any number of threads and any cut of the table.
+
+use super::*;
+use privet_core::Blame;
+use privet_kernels::dispatch::Arm;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_table_returns_the_records_asked_for(
+        records in 1u64..=5_000,
+        record_len in 1u64..=300,
+        picks in prop::collection::vec(any::<u64>(), 1..12),
+    ) {
+        let world = World::new(records, record_len);
+        let mut wanted: Vec<u64> = picks.iter().map(|pick| pick % records).collect();
+        wanted.extend([0, records - 1]);
+        world.check(&wanted);
+    }
+
+    #[test]
+    fn any_cut_of_a_table_gives_the_same_answers(
+        records in 1u64..=20_000,
+        record_len in 1u64..=20,
+        chunk_leaves_log2 in 0u32..=8,
+        section_levels in 0u32..=4,
+        pick in any::<u64>(),
+    ) {
+        let mut world = World::new(records, record_len);
+        let chunk_records = 128 << chunk_leaves_log2;
+        world.servers = world.servers.map(|server| server.cut_into(chunk_records, section_levels));
+        world.check(&[pick % records, 0, records - 1]);
+    }
+}
+
+#[test]
+fn every_record_of_small_tables_comes_back() {
+    for (records, record_len) in [
+        (1, 1),
+        (1, 300),
+        (2, 1),
+        (3, 7),
+        (127, 2),
+        (128, 1),
+        (129, 5),
+        (255, 1),
+        (256, 3),
+        (257, 33),
+    ] {
+        World::new(records, record_len).check(&(0..records).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn records_around_every_power_of_two_come_back() {
+    for depth in 1..=9 {
+        for records in [(128 << depth) - 1, 128 << depth, (128 << depth) + 1] {
+            let middle = records / 2;
+            World::new(records, 3).check(&[
+                0,
+                127,
+                128,
+                middle - 1,
+                middle,
+                middle + 1,
+                records - 1,
+            ]);
+        }
+    }
+}
+
+#[test]
+fn the_extreme_tables_come_back_too() {
+    for byte in [0u8, 255] {
+        let identity = identity(2_000, 16);
+        let table = vec![byte; identity.shape.bytes() as usize];
+        World::with_table(identity, table).check(&[0, 999, 1_999]);
+    }
+}
+
+#[test]
+fn large_batches_and_empty_ones_are_answered() {
+    let world = World::new(3_000, 24);
+    world.check(&(0..70).map(|k| k * 43 % 3_000).collect::<Vec<_>>());
+    world.check(&[7; 9]);
+    world.check(&[]);
+}
+
+#[test]
+fn every_arm_and_any_number_of_threads_gives_the_same_answers() {
+    for (records, record_len) in [(3_001, 13), (40_000, 1), (700, 1_000)] {
+        let identity = identity(records, record_len);
+        let parameters = DpfParameters::new(&identity);
+        let table = public_bytes("a table", identity.shape.bytes() as usize);
+        let len = DpfQuery::encoded_len(&parameters);
+        // Not keys that a client made, but any key expands to something.
+        let queries: Vec<DpfQuery> = (0..9)
+            .map(|number| {
+                let mut bytes = public_bytes(&format!("query {number}"), len);
+                bytes[len - 17] = 0;
+                DpfQuery::decode(&parameters, &bytes).unwrap()
+            })
+            .collect();
+        let run = |arm: Arm, threads: usize| {
+            let view = TableView::new(identity, &table).unwrap();
+            let kernels = Kernels::with_arm(arm).unwrap();
+            // Small chunks, so that several threads have work.
+            let server = DpfServer::new(parameters.clone(), view, kernels, threads).unwrap();
+            let answers = server.cut_into(256, 2).answer(Role(0), &queries);
+            answers.iter().map(Message::encode).collect::<Vec<_>>()
+        };
+        let expected = run(Arm::Portable, 1);
+        for arm in Arm::available() {
+            for threads in [0, 1, 2, 3] {
+                assert!(
+                    run(arm, threads) == expected,
+                    "{arm} with {threads} threads differs from portable"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_refuses_a_table_of_another_shape() {
+    let world = World::new(100, 2);
+    let other = identity(50, 4);
+    let view = TableView::new(other, &world.table).unwrap();
+    let refusal = DpfServer::new(world.parameters().clone(), view, Kernels::detect(), 1).err();
+    assert_eq!(refusal.unwrap().blame(), Blame::ApiMisuse);
+}
+
+#[test]
+fn a_record_takes_one_answer_of_each_server() {
+    let world = World::new(500, 9);
+    let mut rng = SecretRng::from_os().unwrap();
+    for count in [0, 1, 3] {
+        let queries = world.queries(3, &mut rng);
+        let queries: Vec<_> = (0..count).map(|k| world.query(&queries[k % 2])).collect();
+        let answers = world.answer(0, &queries);
+        let refusal = world.client.recover(DpfPending, &answers).err().unwrap();
+        assert_eq!(refusal.blame(), Blame::ApiMisuse);
+    }
+}
+
+#[test]
+fn the_trees_aes_keys_belong_to_the_table_and_outlive_its_epochs() {
+    let one = DpfParameters::new(&identity(1_000, 10));
+    let mut updated = identity(1_000, 10);
+    updated.epoch = Epoch(5);
+    updated.digest = TableDigest([1; 32]);
+    assert_eq!(one.tree_keys(), DpfParameters::new(&updated).tree_keys());
+    let mut other = identity(1_000, 10);
+    other.id = TableId([8; 16]);
+    assert_ne!(one.tree_keys(), DpfParameters::new(&other).tree_keys());
+    // A key made for one table is noise for another.
+    let mut rng = SecretRng::from_os().unwrap();
+    let stranger = DpfClient::new(DpfParameters::new(&other), Kernels::detect());
+    let world = World::new(1_000, 10);
+    let (queries, _) = stranger.query(&world.index(3), &mut rng).unwrap();
+    let mut queries = queries.into_iter();
+    let [one, other] =
+        [0, 1].map(|server| world.answer(server, &[queries.next().unwrap()]).remove(0));
+    assert_ne!(*world.client.recover(DpfPending, &[one, other]).unwrap(), world.record(3));
+}

@@ -1,0 +1,384 @@
+//! What one server sees, tested against uniform bits; and each test against a client with a leak planted in it, which it must catch.
+//!
+//! A view is everything that a server has: its key, and what it can compute from it, which is its whole tree. All of that must look like coins, whatever the index. Each detector
+//! below returns the largest deviation among many sums of `QUERIES` (or twice as many) fair coins, in standard deviations. By Hoeffding's inequality one sum exceeds
+//! [`THRESHOLD`] with probability below 1.3e-12, and there are fewer than 600 000 sums altogether: with other seeds than these, all honest tests would pass except with probability
+//! below 10^-6. The seeds are fixed, so what passes passes always.
+
+use super::*;
+use privet_core::dpf::Evaluation;
+use std::collections::HashSet;
+
+/// Eight leaves, the last of them not whole: a tree of depth 3.
+const RECORDS: u64 = 1_000;
+const DEPTH: usize = 3;
+const LEAVES: usize = 8;
+
+/// Views of each index.
+const QUERIES: usize = 1_500;
+
+/// The first record, the last, one in the middle with its neighbours, and neighbours on two sides of a leaf's edge.
+const INDICES: [u64; 7] = [0, 999, 499, 500, 501, 127, 128];
+
+const THRESHOLD: f64 = 7.5;
+
+/// A planted leak must exceed the threshold at least that many times.
+const CLEARLY: f64 = 3.0;
+
+/// What the server of one role has.
+struct View {
+    /// Root, correction of each level, final word.
+    key: Vec<u128>,
+    /// The control bits of the corrections of right children, and those of all nodes but the root.
+    controls: Vec<bool>,
+    /// The selection bits.
+    leaves: Vec<u128>,
+}
+
+impl View {
+    fn of(world: &World, bytes: &[u8]) -> Self {
+        let query = world.query(bytes);
+        let (words, rest) = bytes.as_chunks::<16>();
+        assert_eq!((words.len(), rest.len()), (DEPTH + 2, 1));
+        let mut key: Vec<u128> = words.iter().map(|word| u128::from_le_bytes(*word)).collect();
+        // The final word is the last in bytes, after one byte of control bits.
+        let controls_at = 16 * (1 + DEPTH);
+        key[1 + DEPTH] = u128::from_le_bytes(bytes[controls_at + 1..].try_into().unwrap());
+        let mut controls: Vec<bool> =
+            (0..DEPTH).map(|level| bytes[controls_at] >> level & 1 == 1).collect();
+
+        let keys = world.parameters().tree_keys();
+        let tree = Evaluation::new(Kernels::detect(), keys, &query.key);
+        let root = tree.node(0, 0);
+        for level in 1..=DEPTH as u32 {
+            let mut nodes = vec![0; 1 << level];
+            tree.nodes(0, &[root], level, &mut nodes);
+            controls.extend(nodes.iter().map(|node| node & 1 == 1));
+        }
+        let mut leaves = vec![0; LEAVES];
+        tree.leaves(0, &[root], &mut leaves);
+        Self { key, controls, leaves }
+    }
+
+    /// All its bits but the first, which is the role.
+    fn bits(&self) -> impl Iterator<Item = bool> {
+        let words = self.key.iter().chain(&self.leaves);
+        let bits = words.flat_map(|word| (0..128).map(move |bit| word >> bit & 1 == 1));
+        bits.skip(1).chain(self.controls.iter().copied())
+    }
+}
+
+/// What may be wrong with a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leak {
+    Nothing,
+    /// Every query starts from the same seeds.
+    FixedRoots,
+    /// There are 256 pairs of roots.
+    FewRoots,
+    /// The second root follows from the first: whoever has one key has both.
+    RootFromTheOther,
+    /// Both trees grow from one seed.
+    OneRootForBoth,
+    /// The root tells the index's parity, in two bits that are fair coins each.
+    ParityInTheRoot,
+    /// Control bits are corrected without the bits that mask the correction: it says which way the path goes.
+    PathInTheControls,
+    /// The same for right children alone.
+    PathInTheRightControls,
+    /// The correction makes the children on the path equal, not those off it.
+    WrongChildCorrected,
+    /// All levels take the correction seed of the first.
+    SeedOfTheFirstLevel,
+    /// Nodes are never taken down the path: every level is computed from the roots.
+    RootsAtEveryLevel,
+    /// The final word is the point alone.
+    PointUnmasked,
+    /// The final word shows the point's bit as it is.
+    PointBitSet,
+}
+
+use Leak::*;
+
+/// Key generation as it is in the paper, with branches, and with a leak. For known answers and tests only.
+fn encoded_pair(world: &World, leak: Leak, index: u64, rng: &mut SecretRng) -> [Vec<u8>; 2] {
+    let (kernels, keys) = (Kernels::detect(), world.parameters().tree_keys());
+    let mut coins = [0; 32];
+    rng.fill(&mut coins);
+    match leak {
+        FixedRoots => coins = [0x5a; 32],
+        FewRoots => SecretRng::from_fixed_seed([coins[0]; 32]).fill(&mut coins),
+        RootFromTheOther => {
+            let first = *coins.first_chunk::<16>().unwrap();
+            coins[16..].iter_mut().zip(first).for_each(|(other, one)| *other = one ^ 0x77);
+        }
+        OneRootForBoth => coins.copy_within(..16, 16),
+        ParityInTheRoot => {
+            for root in [0, 16] {
+                coins[root] = coins[root] & !4 | (coins[root] & 2) << 1;
+                coins[root] ^= (index as u8 & 1) << 2;
+            }
+        }
+        _ => {}
+    }
+    let (words, _) = coins.as_chunks::<16>();
+    let roots: [u128; 2] =
+        std::array::from_fn(|party| u128::from_le_bytes(words[party]) & !1 | party as u128);
+
+    let leaf = index / 128;
+    let mut nodes = roots;
+    let (mut seeds, mut rights) = (Vec::new(), 0u8);
+    for level in 0..DEPTH {
+        let turn = (leaf >> (DEPTH - 1 - level) & 1) as usize;
+        let grown = nodes.map(|node| {
+            let mut children = [0; 2];
+            kernels.ggm_expand(keys, &[node], [0, 0], &mut children);
+            children
+        });
+        let differs = [grown[0][0] ^ grown[1][0], grown[0][1] ^ grown[1][1]];
+        let mut seed = differs[1 - turn] & !1;
+        match leak {
+            WrongChildCorrected => seed = differs[turn] & !1,
+            SeedOfTheFirstLevel if level > 0 => seed = seeds[0] & !1,
+            _ => {}
+        }
+        let path = [turn as u128 ^ 1, turn as u128];
+        let mut controls = [differs[0] & 1 ^ path[0], differs[1] & 1 ^ path[1]];
+        match leak {
+            PathInTheControls => controls = path,
+            PathInTheRightControls => controls[1] = path[1],
+            _ => {}
+        }
+        if leak != RootsAtEveryLevel {
+            for (node, grown) in nodes.iter_mut().zip(grown) {
+                let corrected = if *node & 1 == 1 { seed | controls[turn] } else { 0 };
+                *node = grown[turn] ^ corrected;
+            }
+        }
+        seeds.push(seed | controls[0]);
+        rights |= (controls[1] as u8) << level;
+    }
+    let mut ends = [0; 2];
+    kernels.ggm_convert(keys, &nodes, 0, &mut ends);
+    let point = 1 << (index % 128);
+    let last = match leak {
+        PointUnmasked => point,
+        PointBitSet => ends[0] ^ ends[1] | point,
+        _ => ends[0] ^ ends[1] ^ point,
+    };
+    roots.map(|root| {
+        let mut bytes = root.to_le_bytes().to_vec();
+        bytes.extend(seeds.iter().flat_map(|seed| seed.to_le_bytes()));
+        bytes.push(rights);
+        bytes.extend(last.to_le_bytes());
+        bytes
+    })
+}
+
+fn world() -> World {
+    World::new(RECORDS, 1)
+}
+
+/// A generator of its own for each index, so that no two indices are tested with the same coins.
+fn rng_for(index: u64) -> SecretRng {
+    let mut seed = [0; 32];
+    seed[..8].copy_from_slice(&(index + 1).to_le_bytes());
+    SecretRng::from_fixed_seed(seed)
+}
+
+/// What both servers see of many queries for one index.
+fn views(
+    world: &World,
+    index: u64,
+    make: impl Fn(u64, &mut SecretRng) -> [Vec<u8>; 2],
+) -> [Vec<View>; 2] {
+    let mut rng = rng_for(index);
+    let pairs: Vec<_> = (0..QUERIES).map(|_| make(index, &mut rng)).collect();
+    [0, 1].map(|server: usize| pairs.iter().map(|pair| View::of(world, &pair[server])).collect())
+}
+
+fn honest(world: &World, index: u64) -> [Vec<View>; 2] {
+    views(world, index, |index, rng| world.queries(index, rng))
+}
+
+fn leaky(world: &World, leak: Leak, index: u64) -> [Vec<View>; 2] {
+    views(world, index, |index, rng| encoded_pair(world, leak, index, rng))
+}
+
+/// The largest deviation of counts from half of `coins`.
+fn deviation(counts: &[u32], coins: usize) -> f64 {
+    let half = coins as f64 / 2.0;
+    let worst = counts.iter().map(|count| (f64::from(*count) - half).abs()).fold(0.0, f64::max);
+    worst / (coins as f64).sqrt() * 2.0
+}
+
+fn count<I: Iterator<Item = bool>>(rows: impl Iterator<Item = I>) -> Vec<u32> {
+    let mut counts = Vec::new();
+    for row in rows {
+        for (place, bit) in row.enumerate() {
+            if place == counts.len() {
+                counts.push(0);
+            }
+            counts[place] += u32::from(bit);
+        }
+    }
+    counts
+}
+
+/// How often each bit is set.
+fn frequencies(views: &[View]) -> f64 {
+    deviation(&count(views.iter().map(View::bits)), views.len())
+}
+
+/// How often each bit differs from the one after it.
+fn adjacent(views: &[View]) -> f64 {
+    let pairs = views.iter().map(|view| view.bits().zip(view.bits().skip(1)).map(|(a, b)| a ^ b));
+    deviation(&count(pairs), views.len())
+}
+
+/// How often each bit of a word differs from the same bit of every other word: of roots, corrections of every level, final word and leaves.
+fn words_apart(views: &[View]) -> f64 {
+    let words = DEPTH + 2 + LEAVES;
+    let mut counts = vec![0; words * words * 128];
+    for view in views {
+        let of_view: Vec<u128> = view.key.iter().chain(&view.leaves).copied().collect();
+        for (a, one) in of_view.iter().enumerate() {
+            for (b, other) in of_view.iter().enumerate().skip(a + 1) {
+                let counts = &mut counts[(a * words + b) * 128..][..128];
+                let differs = one ^ other;
+                for (bit, count) in counts.iter_mut().enumerate() {
+                    *count += (differs >> bit) as u32 & 1;
+                }
+            }
+        }
+    }
+    let pairs = (0..words).flat_map(|a| (a + 1..words).map(move |b| (a * words + b) * 128));
+    let tested: Vec<u32> = pairs.flat_map(|start| counts[start..start + 128].to_vec()).collect();
+    deviation(&tested, views.len())
+}
+
+/// How often each bit is the same in one query and the next.
+fn successive(views: &[View]) -> f64 {
+    let pairs = views.array_windows::<2>();
+    let pairs = pairs.map(|[one, next]| one.bits().zip(next.bits()).map(|(a, b)| a ^ b));
+    deviation(&count(pairs), views.len() - 1)
+}
+
+/// Words of a key that an earlier one contained already.
+fn repeated_words(views: &[View]) -> usize {
+    let mut seen = HashSet::new();
+    views.iter().flat_map(|view| &view.key).filter(|word| !seen.insert(**word)).count()
+}
+
+/// How differently often each bit is set in views of two indices.
+fn difference(ones: &[View], others: &[View]) -> f64 {
+    let set = [ones, others].map(|views| count(views.iter().map(View::bits)));
+    // Counting the zeros of the others makes it one sum of fair coins.
+    let sums = set[0].iter().zip(&set[1]).map(|(one, other)| one + others.len() as u32 - other);
+    deviation(&sums.collect::<Vec<_>>(), ones.len() + others.len())
+}
+
+/// How often the roots of the two servers differ in each bit but the lowest. No server sees that; but a server that can guess the other's root knows the index.
+fn roots_apart(views: &[Vec<View>; 2]) -> f64 {
+    let roots = views[0].iter().zip(&views[1]);
+    let differ = roots.map(|(one, other)| {
+        let differs = one.key[0] ^ other.key[0];
+        (1..128).map(move |bit| differs >> bit & 1 == 1)
+    });
+    deviation(&count(differ), views[0].len())
+}
+
+#[test]
+fn one_server_sees_coins_whatever_the_index() {
+    let world = world();
+    let mut first: Option<[Vec<View>; 2]> = None;
+    for index in INDICES {
+        let both = honest(&world, index);
+        assert!(roots_apart(&both) < THRESHOLD, "{index}: {}", roots_apart(&both));
+        for views in &both {
+            for (name, detector) in DETECTORS {
+                let found = detector(views);
+                assert!(found < THRESHOLD, "{name} of record {index}: {found}");
+            }
+            assert_eq!(repeated_words(views), 0);
+        }
+        match &first {
+            None => first = Some(both),
+            Some(first) => {
+                for (server, views) in both.iter().enumerate() {
+                    let found = difference(&first[server], views);
+                    assert!(found < THRESHOLD, "record {index} against record 0: {found}");
+                }
+            }
+        }
+    }
+}
+
+type Detector = fn(&[View]) -> f64;
+
+const DETECTORS: [(&str, Detector); 4] = [
+    ("frequencies", frequencies),
+    ("adjacent bits", adjacent),
+    ("words of one key", words_apart),
+    ("successive queries", successive),
+];
+
+#[test]
+fn the_generator_in_which_leaks_are_planted_is_otherwise_right() {
+    let world = world();
+    for index in (0..RECORDS).step_by(7) {
+        let planted = encoded_pair(&world, Nothing, index, &mut rng_for(index));
+        assert!(planted == world.queries(index, &mut rng_for(index)), "record {index}");
+    }
+}
+
+#[test]
+fn every_planted_leak_is_caught_at_both_servers() {
+    let world = world();
+    let planted: [(Leak, Detector); 9] = [
+        (FixedRoots, frequencies),
+        (OneRootForBoth, frequencies),
+        (ParityInTheRoot, adjacent),
+        (PathInTheControls, frequencies),
+        (PathInTheRightControls, frequencies),
+        (WrongChildCorrected, frequencies),
+        (SeedOfTheFirstLevel, words_apart),
+        (PointUnmasked, frequencies),
+        (PointBitSet, frequencies),
+    ];
+    for (leak, detector) in planted {
+        for index in [0, 501, 999] {
+            for views in leaky(&world, leak, index) {
+                let found = detector(&views);
+                assert!(found > CLEARLY * THRESHOLD, "{leak:?} at record {index}: {found}");
+            }
+        }
+    }
+    // Levels that are all computed from the roots have equal seeds where the path goes the same way twice: in leaf 0, always.
+    for views in leaky(&world, RootsAtEveryLevel, 0) {
+        assert!(words_apart(&views) > CLEARLY * THRESHOLD);
+    }
+    assert!(roots_apart(&leaky(&world, RootFromTheOther, 500)) > CLEARLY * THRESHOLD);
+    for leak in [FixedRoots, FewRoots] {
+        for views in leaky(&world, leak, 500) {
+            assert!(repeated_words(&views) > QUERIES, "{leak:?}");
+        }
+    }
+}
+
+#[test]
+fn leaks_tell_indices_apart() {
+    let world = world();
+    // What a server is after: neighbours in one leaf, and records in leaves to which the path goes another way.
+    for (leak, one, other) in [(PointBitSet, 500, 501), (PathInTheControls, 127, 128)] {
+        let (ones, others) = (leaky(&world, leak, one), leaky(&world, leak, other));
+        for (ones, others) in ones.iter().zip(&others) {
+            let found = difference(ones, others);
+            assert!(found > 2.0 * THRESHOLD, "{leak:?} between {one} and {other}: {found}");
+        }
+    }
+    // Queries that start where the last one did are alike.
+    for views in leaky(&world, FixedRoots, 500) {
+        assert!(successive(&views) > CLEARLY * THRESHOLD);
+    }
+}

@@ -1,0 +1,153 @@
+//! The long part of a start: what a scheme's server computes from its table, or reads back from the cache.
+//!
+//! Two things come of it: the hint, which clients download, and what the server itself keeps. A scheme may have both, either or neither. Read back, neither is held in
+//! memory: the hint is served from the mapped file, and what is kept is lent to the server for as long as it takes to make something of it.
+
+use super::Part;
+use crate::hint_cache::{CacheKey, CachedEntry, HintCache, PartLengths};
+use privet_core::{Error, Result, TableIdentity};
+use privet_schemes::offline::{OfflinePhase, Precomputed};
+use privet_schemes::registry::{ErasedServer, ErasedSetup};
+
+/// Where what a server needs beside its table came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HintOrigin {
+    /// There is none to compute: clients of the scheme receive nothing first, or the table itself.
+    None,
+    /// From the cache directory.
+    Cached,
+    /// Computed, because there was no entry in the cache, or no cache.
+    Computed,
+    /// Computed, because the entry in the cache was damaged or of another release.
+    Rebuilt,
+}
+
+impl HintOrigin {
+    /// A name for people and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            HintOrigin::None => "none",
+            HintOrigin::Cached => "cached",
+            HintOrigin::Computed => "computed",
+            HintOrigin::Rebuilt => "rebuilt",
+        }
+    }
+}
+
+/// A server that can answer.
+pub(super) struct Finished {
+    pub(super) server: Box<dyn ErasedServer>,
+    /// What its clients download, if they do.
+    pub(super) hint: Option<ReadyHint>,
+    pub(super) origin: HintOrigin,
+}
+
+/// A hint that is ready to be fetched.
+pub(super) struct ReadyHint {
+    pub(super) part: Part,
+    pub(super) digest: [u8; 32],
+}
+
+/// Finishes `setup` with what the cache has for it, or else with what it computes. `progress` hears of the computing, and of nothing if there is none.
+///
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. A cache that cannot be used costs time and memory, never the start.
+pub(super) fn finish(
+    name: &str,
+    setup: Box<dyn ErasedSetup>,
+    identity: &TableIdentity,
+    cache: Option<&HintCache>,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Finished> {
+    let Some(lengths) = lengths(&*setup) else {
+        return Ok(Finished { server: setup.finish(&[])?, hint: None, origin: HintOrigin::None });
+    };
+    let key = CacheKey::new(setup.plan(), identity);
+    let mut origin = HintOrigin::Computed;
+    match cache.map(|cache| cache.load(&key, lengths)) {
+        Some(Ok(Some(entry))) => return from_cache(setup, entry, HintOrigin::Cached),
+        Some(Err(error)) => {
+            tracing::warn!(table = name, ?error, "the hint is computed again");
+            origin = HintOrigin::Rebuilt;
+        }
+        Some(Ok(None)) | None => {}
+    }
+    let computed = checked(setup.precompute(progress)?, lengths, &*setup)?;
+    if let Some(cache) = cache {
+        let stored = cache.store(&key, &computed.hint.as_bytes(), &computed.kept.as_bytes());
+        match stored.and_then(|()| cache.load(&key, lengths)) {
+            Ok(Some(entry)) => {
+                // The memory it was computed in is free again before the server takes more.
+                drop(computed);
+                return from_cache(setup, entry, origin);
+            }
+            Ok(None) => {
+                tracing::warn!(table = name, "the hint just cached is gone; it is kept in memory")
+            }
+            Err(error) => tracing::warn!(table = name, ?error, "the hint is kept in memory"),
+        }
+    }
+    from_memory(setup, computed, origin)
+}
+
+/// What has to be computed or read back, if anything has.
+fn lengths(setup: &dyn ErasedSetup) -> Option<PartLengths> {
+    let hint = match setup.plan().offline {
+        OfflinePhase::Download { len } => len,
+        _ => 0,
+    };
+    let kept = setup.kept_len();
+    (hint > 0 || kept > 0).then_some(PartLengths { hint, kept })
+}
+
+/// What is stored under a key, and announced, has the lengths that follow from the plan.
+fn checked(
+    computed: Precomputed,
+    lengths: PartLengths,
+    setup: &dyn ErasedSetup,
+) -> Result<Precomputed> {
+    let hint = computed.hint.as_bytes().len() as u64;
+    let kept = computed.kept.as_bytes().len() as u64;
+    if (PartLengths { hint, kept }) == lengths {
+        return Ok(computed);
+    }
+    Err(Error::api_misuse(format!(
+        "{} did not compute what its plan prescribes; this is a bug",
+        setup.plan().scheme
+    )))
+}
+
+fn from_cache(
+    setup: Box<dyn ErasedSetup>,
+    entry: CachedEntry,
+    origin: HintOrigin,
+) -> Result<Finished> {
+    let server = setup.finish(entry.kept())?;
+    entry.release_kept();
+    let digest = entry.hint_digest();
+    let hint = downloads(&*server).then(|| ReadyHint { part: Part::Cached(entry), digest });
+    Ok(Finished { server, hint, origin })
+}
+
+fn from_memory(
+    setup: Box<dyn ErasedSetup>,
+    computed: Precomputed,
+    origin: HintOrigin,
+) -> Result<Finished> {
+    let Precomputed { hint, kept } = computed;
+    let server = setup.finish(&kept.as_bytes())?;
+    drop(kept);
+    let hint = downloads(&*server).then(|| {
+        let digest = *blake3::hash(&hint.as_bytes()).as_bytes();
+        ReadyHint { part: Part::computed(hint), digest }
+    });
+    Ok(Finished { server, hint, origin })
+}
+
+fn downloads(server: &dyn ErasedServer) -> bool {
+    matches!(server.plan().offline, OfflinePhase::Download { .. })
+}
+
+#[cfg(test)]
+mod tests;
