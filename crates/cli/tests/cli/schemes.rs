@@ -24,7 +24,7 @@ fn a_download_is_kept_and_nobody_is_asked_again() {
     [stderr]
     privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme download; server privet [VERSION]
     privet: not found: nobody
-    privet: ready after [TIME] (228 B fetched); 3 lookups, 0 B sent and 0 B received, query [TIME] and recover [TIME] each
+    privet: ready after [TIME] (208 B fetched); 3 lookups, 0 B sent and 0 B received, query [TIME] and recover [TIME] each
     "#);
     let again = get("-k bob -v");
     assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
@@ -32,7 +32,15 @@ fn a_download_is_kept_and_nobody_is_asked_again() {
         again.stderr().contains(" (0 B fetched); 1 lookups, 0 B sent and 0 B received"),
         "{again}"
     );
-    assert_snapshot!(place.run("state show"), @r#""#);
+    assert_snapshot!(place.run("state show"), @r#"
+    [exit 0]
+    [stdout]
+    [DIRECTORY]/.local/state/privet
+      pins                   1 table from 1 server, 204 B
+    table [ID]
+      layout                 200 B, complete
+      table                  234 B, complete
+    "#);
 }
 
 #[test]
@@ -45,13 +53,34 @@ fn two_servers_answer_together_and_only_together() {
     listening at http://127.0.0.1:[PORT]
     "#);
     let both = format!("get {} {}", first.url, second.url);
-    assert_snapshot!(place.run(&format!("{both} -k ada -k nobody -v")), @r#""#);
+    assert_snapshot!(place.run(&format!("{both} -k ada -k nobody -v")), @r#"
+    [exit 1]
+    [stdout]
+    {"phone":"555-1","floor":"3"}
+    [stderr]
+    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme dpf; servers that must not collude, the first privet [VERSION]
+    privet: not found: nobody
+    privet: ready after [TIME] (87 B fetched); 2 lookups, 368 B sent and 388 B received, query [TIME] and recover [TIME] each
+    "#);
     let swapped = place.run(&format!("get {} {} -k ada", second.url, first.url));
     assert_eq!((swapped.code(), swapped.stdout()), (0, FOUND), "{swapped}");
 
-    assert_snapshot!(place.run(&format!("get {} -k ada", first.url)), @r#""#);
-    assert_snapshot!(place.run(&format!("get {} {}/ -k ada", first.url, first.url)), @r#""#);
-    assert_snapshot!(place.run(&format!("{both} {} -k ada", first.address())).refusal(), @r#""#);
+    assert_snapshot!(place.run(&format!("get {} -k ada", first.url)), @r#"
+    [exit 2]
+    [stderr]
+    privet: table phones is served by dpf, which takes two servers, run by parties that do not collude, and one was named: name the addresses of both
+    "#);
+    assert_snapshot!(place.run(&format!("get {} {}/ -k ada", first.url, first.url)), @r#"
+    [exit 2]
+    [stderr]
+    privet: http://127.0.0.1:[PORT] is named twice: one server would see both queries of each lookup, and could tell from them what is looked up; name servers that are run by parties that do not collude
+    "#);
+    let third = serve();
+    assert_snapshot!(place.run(&format!("{both} {} -k ada", third.url)), @r#"
+    [exit 2]
+    [stderr]
+    privet: table phones is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both
+    "#);
 }
 
 #[test]
@@ -61,10 +90,18 @@ fn two_servers_that_differ_are_not_asked() {
     place.write("other.csv", PHONES.replace("555-2", "555-3"));
     place.build("other.csv --key name -o other.privet");
     let second = Served::start(&place, "phones=other.privet --no-cache --scheme dpf");
-    assert_snapshot!(place.run(&format!("get {} {} -k ada", first.url, second.url)), @r#""#);
+    assert_snapshot!(place.run(&format!("get {} {} -k ada", first.url, second.url)), @r#"
+    [exit 4]
+    [stderr]
+    privet: the second server has another table under the name phones than the first server (id [ID], not [ID]); nothing was asked. They have to serve the same table
+    "#);
     // Two servers are too many for a scheme of one.
     let single = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
-    assert_snapshot!(place.run(&format!("get {} {} -k ada", single.url, first.url)), @r#""#);
+    assert_snapshot!(place.run(&format!("get {} {} -k ada", single.url, first.url)), @r#"
+    [exit 2]
+    [stderr]
+    privet: table phones is served by simplepir, which takes one server, and two were named: name one address
+    "#);
 }
 
 #[test]
@@ -92,5 +129,8 @@ fn doublepir_serves_short_records_and_refuses_long_ones_with_numbers() {
     place.write("long.csv", format!("text\n{}\n", "x".repeat(65)));
     place.build("long.csv --raw-value text -o long.privet");
     let arguments = "serve long.privet --no-cache --listen 127.0.0.1:0 --scheme doublepir";
-    assert_snapshot!(place.run(arguments).refusal(), @r#""#);
+    assert_snapshot!(place.run(arguments).refusal(), @r#"
+    [exit 2]
+    privet: table long: DoublePIR's hint has 16 MiB for each byte of a record, 1040 MiB for records of 65 bytes; the limit is 1024 MiB, records of 64 bytes; SimplePIR's hint for this table has 1 MiB
+    "#);
 }

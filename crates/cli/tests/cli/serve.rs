@@ -109,6 +109,7 @@ fn health_and_metrics_are_on_the_second_port() {
     privet_response_bytes counter
     privet_table gauge
     privet_table_epoch gauge
+    privet_table_extra_bytes gauge
     privet_table_record_len gauge
     privet_table_records gauge
     "#);
