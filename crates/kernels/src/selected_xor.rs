@@ -24,7 +24,8 @@
 //! *By eight* (`by_eight`): over the field of two elements, the sums of eight selections over eight records
 //! are a product of matrices, 8 × 8 selection bits times 8 × 8 bits of one byte of each record, and recent
 //! processors have an instruction for eight such products. The table's bits must be transposed first, which
-//! costs a few instructions for each vector, but once for all selections: from three on this is faster.
+//! costs a few instructions for each vector, but once for all selections: from three or five on this is
+//! faster.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -69,23 +70,25 @@ impl Kernels {
         sums: &mut [&mut [u8]],
         threads: usize,
     ) {
-        let way = if by_eight::pays(self, sums.len()) { Way::ByEight } else { Way::OneByOne };
+        let by_eight = by_eight::pays(self, record_len, sums.len());
+        let way = if by_eight { Way::ByEight } else { Way::OneByOne };
         self.xor_selected_in(way, records, record_len, chunk_records, select, sums, threads);
     }
 
     /// How many records of `record_len` bytes [`xor_selected`](Kernels::xor_selected) should take at a time:
     /// a power of two times 128, such that a chunk is between 256 and 512 KiB where record lengths allow
-    /// that, at most 2¹⁷ records, and at least 128.
+    /// that, at most 2¹⁶ records, and at least 128.
     pub fn selected_xor_chunk_records(record_len: usize) -> usize {
         const CHUNK_BYTES: usize = 512 << 10;
-        const MOST_RECORDS: usize = 1 << 17;
+        // Of shorter records, the selections take more memory than the chunk.
+        const MOST_RECORDS: usize = 1 << 16;
         let fitting = (CHUNK_BYTES / record_len.max(1)).clamp(WORD_RECORDS, MOST_RECORDS);
         1 << fitting.ilog2()
     }
 
     /// [`xor_selected`](Kernels::xor_selected) in a given way.
     #[allow(clippy::too_many_arguments)]
-    pub fn xor_selected_in(
+    pub(crate) fn xor_selected_in(
         self,
         way: Way,
         records: &[u8],
@@ -122,7 +125,7 @@ impl Kernels {
 
 /// How a piece is worked on; see the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     OneByOne,
     ByEight,
 }

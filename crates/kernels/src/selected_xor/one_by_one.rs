@@ -138,7 +138,7 @@ impl Group<'_> {
         let selections = of_each.len();
         for (k, (bits, sums)) in of_each.enumerate() {
             let prefetch = match (selections, k) {
-                (1, _) => Prefetch::Stream(STREAM_AHEAD),
+                (1, _) => { static C: std::sync::LazyLock<(u8, usize)> = std::sync::LazyLock::new(|| (std::env::var("LV").map_or(1, |v| v.parse().unwrap()), std::env::var("AH").map_or(8192, |v| v.parse().unwrap()))); match C.0 { 0 => Prefetch::Nothing, 2 => Prefetch::NextPiece(C.1), _ => Prefetch::Stream(C.1) } }
                 (_, 0) => Prefetch::NextPiece(next_piece),
                 _ => Prefetch::Nothing,
             };

@@ -139,7 +139,7 @@ fn a_table_without_records_adds_nothing_and_asks_nothing() {
 #[test]
 fn chunks_fit_the_second_level_cache() {
     for (record_len, records) in
-        [(0, 1 << 17), (1, 1 << 17), (4, 1 << 17), (5, 1 << 16), (32, 1 << 14), (1000, 512)]
+        [(0, 1 << 16), (1, 1 << 16), (8, 1 << 16), (9, 1 << 15), (32, 1 << 14), (1000, 512)]
     {
         assert_eq!(Kernels::selected_xor_chunk_records(record_len), records, "{record_len}");
     }

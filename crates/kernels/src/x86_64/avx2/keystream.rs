@@ -34,16 +34,17 @@ pub(super) fn encrypt<const BLOCKS: usize>(
     keys: [&[__m128i; 11]; 2],
     blocks: &mut [__m128i; BLOCKS],
 ) {
-    for (i, block) in blocks.iter_mut().enumerate() {
-        *block = _mm_xor_si128(*block, keys[i % 2][0]);
+    for i in 0..BLOCKS {
+        blocks[i] = _mm_xor_si128(blocks[i], keys[i % 2][0]);
     }
-    for round in 1..10 {
-        for (i, block) in blocks.iter_mut().enumerate() {
-            *block = _mm_aesenc_si128(*block, keys[i % 2][round]);
+    for (even, odd) in keys[0][1..10].iter().zip(&keys[1][1..10]) {
+        let round = [*even, *odd];
+        for i in 0..BLOCKS {
+            blocks[i] = _mm_aesenc_si128(blocks[i], round[i % 2]);
         }
     }
-    for (i, block) in blocks.iter_mut().enumerate() {
-        *block = _mm_aesenclast_si128(*block, keys[i % 2][10]);
+    for i in 0..BLOCKS {
+        blocks[i] = _mm_aesenclast_si128(blocks[i], keys[i % 2][10]);
     }
 }
 

@@ -55,8 +55,8 @@ fn narrow_ahead<const LEVEL: usize>(
     let half_sums = &mut sums.as_flattened_mut().as_chunks_mut::<VECTOR>().0[..vectors];
     for (records, &word) in batches.zip(words) {
         let mut bits = [_mm256_setzero_si256(); HALVES];
-        for h in 0..HALVES {
-            bits[h] = _mm256_set1_epi32((word >> (h * HALF_RECORDS)) as i32);
+        for (h, bits) in bits.iter_mut().enumerate() {
+            *bits = _mm256_set1_epi32((word >> (h * HALF_RECORDS)) as i32);
         }
         let records = records.as_chunks::<VECTOR>().0;
         let (first, records) = records.split_at(vectors);
@@ -153,8 +153,8 @@ fn add_rows<const ROWS: usize, const LEVEL: usize>(
     distance: usize,
 ) {
     let mut masks = [_mm256_setzero_si256(); ROWS];
-    for r in 0..ROWS {
-        masks[r] = _mm256_set1_epi64x(((bits >> r) as i64 & 1).wrapping_neg());
+    for (r, mask) in masks.iter_mut().enumerate() {
+        *mask = _mm256_set1_epi64x(((bits >> r) as i64 & 1).wrapping_neg());
     }
     let (first, whole) = (columns.start / LINE, columns.len() / LINE);
     let mut lines: [&[[u8; LINE]]; ROWS] = [&[]; ROWS];

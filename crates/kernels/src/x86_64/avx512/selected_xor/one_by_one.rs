@@ -46,7 +46,8 @@ fn narrow_ahead<const LEVEL: usize>(
         2 => few_lines::<2, LEVEL>(records, pattern, bits, sums, distance),
         3 => few_lines::<3, LEVEL>(records, pattern, bits, sums, distance),
         4 => few_lines::<4, LEVEL>(records, pattern, bits, sums, distance),
-        _ => many_lines::<LEVEL>(records, pattern, bits, sums, distance),
+        _ if LEVEL == 0 => many_lines::<1, LEVEL>(records, pattern, bits, sums, distance),
+        _ => many_lines::<2, LEVEL>(records, pattern, bits, sums, distance),
     }
 }
 
@@ -67,11 +68,11 @@ fn few_lines<const LINES: usize, const LEVEL: usize>(
     let groups = records.as_chunks::<LINE>().0.as_chunks::<LINES>().0;
     let mut pairs = groups.chunks_exact(2);
     for (pair, &word) in (&mut pairs).zip(bits) {
-        for g in 0..2 {
+        for (g, lines) in pair.iter().enumerate() {
             let mask = mask_of(word >> (g * GROUP_RECORDS));
             for j in 0..LINES {
-                prefetch_ahead::<LEVEL, _>(&pair[g][j], distance);
-                sum[j] = add_line(sum[j], patterns[j], mask, load(&pair[g][j]));
+                prefetch_ahead::<LEVEL, _>(&lines[j], distance);
+                sum[j] = add_line(sum[j], patterns[j], mask, load(&lines[j]));
             }
         }
     }
@@ -81,12 +82,12 @@ fn few_lines<const LINES: usize, const LEVEL: usize>(
     }
     let pairs = groups.len() / 2;
     let rest = &records[2 * pairs * LINES * LINE..];
-    many_lines::<0>(rest, pattern, &bits[pairs..], sums, 0);
+    many_lines::<1, 0>(rest, pattern, &bits[pairs..], sums, 0);
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-fn many_lines<const LEVEL: usize>(
+fn many_lines<const GROUPS: usize, const LEVEL: usize>(
     records: &[u8],
     pattern: &[[u8; LINE]],
     bits: &[u128],
@@ -95,23 +96,30 @@ fn many_lines<const LEVEL: usize>(
 ) {
     let lines = pattern.len();
     let sums = &mut sums[..lines];
-    let pairs = records.chunks_exact(2 * GROUP_RECORDS * lines);
-    let rest = pairs.remainder();
-    let (words, words_of_rest) = bits.split_at(pairs.len());
-    for (records, &word) in pairs.zip(words) {
-        let masks = [mask_of(word), mask_of(word >> GROUP_RECORDS)];
-        let (first, second) = records.as_chunks::<LINE>().0.split_at(lines);
-        let second = &second[..lines];
+    let batches = records.chunks_exact(GROUPS * GROUP_RECORDS * lines);
+    let rest = batches.remainder();
+    let first_group_of_rest = batches.len() * GROUPS;
+    for (i, records) in batches.enumerate() {
+        let mut masks = [_mm512_setzero_si512(); GROUPS];
+        let mut groups: [&[[u8; LINE]]; GROUPS] = [&[]; GROUPS];
+        for g in 0..GROUPS {
+            let group = i * GROUPS + g;
+            masks[g] = mask_of(bits[group / 2] >> (group % 2 * GROUP_RECORDS));
+            groups[g] = &records.as_chunks().0[g * lines..(g + 1) * lines];
+        }
         for j in 0..lines {
-            prefetch_ahead::<LEVEL, _>(&first[j], distance);
-            prefetch_ahead::<LEVEL, _>(&second[j], distance);
             let pattern = load(&pattern[j]);
-            let sum = add_line(load(&sums[j]), pattern, masks[0], load(&first[j]));
-            store(&mut sums[j], add_line(sum, pattern, masks[1], load(&second[j])));
+            let mut sum = load(&sums[j]);
+            for g in 0..GROUPS {
+                prefetch_ahead::<LEVEL, _>(&groups[g][j], distance);
+                sum = add_line(sum, pattern, masks[g], load(&groups[g][j]));
+            }
+            store(&mut sums[j], sum);
         }
     }
     for (g, records) in rest.chunks(GROUP_RECORDS * lines).enumerate() {
-        let mask = mask_of(words_of_rest[0] >> (g * GROUP_RECORDS));
+        let group = first_group_of_rest + g;
+        let mask = mask_of(bits[group / 2] >> (group % 2 * GROUP_RECORDS));
         for ((line, pattern), sum) in records.chunks(LINE).zip(pattern).zip(sums.iter_mut()) {
             // Bits of records that do not exist meet zeros.
             let line = load_up_to(line);
@@ -156,6 +164,7 @@ pub(crate) fn wide(
         Prefetch::NextPiece(distance) => {
             wide_ahead::<ROWS, 2>(records, record_len, columns, bits, sums, distance);
         }
+        Prefetch::Nothing if std::env::var("ROWS").is_ok() => wide_ahead::<1, 0>(records, record_len, columns, bits, sums, 0),
         Prefetch::Nothing => wide_ahead::<ROWS, 0>(records, record_len, columns, bits, sums, 0),
     }
 }
@@ -197,8 +206,8 @@ fn add_rows<const ROWS: usize, const LEVEL: usize>(
     distance: usize,
 ) {
     let mut masks = [_mm512_setzero_si512(); ROWS];
-    for r in 0..ROWS {
-        masks[r] = _mm512_set1_epi64(((bits >> r) as i64 & 1).wrapping_neg());
+    for (r, mask) in masks.iter_mut().enumerate() {
+        *mask = _mm512_set1_epi64(((bits >> r) as i64 & 1).wrapping_neg());
     }
     let (first, whole) = (columns.start / LINE, columns.len() / LINE);
     let mut lines: [&[[u8; LINE]]; ROWS] = [&[]; ROWS];
