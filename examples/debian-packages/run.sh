@@ -17,6 +17,7 @@ trap cleanup EXIT
 # Serves a table under a scheme: serve TABLE SCHEME [NAME]. Leaves the address in $url.
 serve() {
     local name=${3:-$2}
+    : >"$work/$name.out"
     "$privet" serve "$work/$1.privet" --scheme "$2" --listen 127.0.0.1:0 --cache "$work/cache" >"$work/$name.out" 2>"$work/$name.log" &
     servers+=($!)
     url=
@@ -26,6 +27,7 @@ serve() {
         kill -0 "${servers[-1]}" 2>/dev/null || { cat "$work/$name.log" >&2; exit 1; }
         sleep 0.1
     done
+    if [ -z "$url" ]; then echo "the server does not get ready" >&2; cat "$work/$name.log" >&2; exit 1; fi
     cat "$work/$name.out"
 }
 
@@ -68,10 +70,9 @@ done
 echo
 echo "== doublepir"
 echo "-- its hint has 16 MiB for each byte of a record, so this table is refused"
-if "$privet" serve "$work/packages.privet" --scheme doublepir --listen 127.0.0.1:0 --no-cache >/dev/null 2>"$work/refusal"; then
-    echo "it was served" >&2
-    exit 1
-fi
+status=0
+timeout 60 "$privet" serve "$work/packages.privet" --scheme doublepir --listen 127.0.0.1:0 --no-cache >/dev/null 2>"$work/refusal" || status=$?
+if [ "$status" != 2 ]; then echo "a refusal must end with exit code 2, not $status" >&2; exit 1; fi
 grep "16 MiB for each byte of a record" "$work/refusal"
 
 echo "-- one byte for each package: the first letter of its section, by the package's number"

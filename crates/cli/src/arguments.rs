@@ -165,9 +165,16 @@ pub(crate) struct Get {
     /// The table to look in, if the server has several
     #[arg(long, value_name = "NAME")]
     pub(crate) table: Option<String>,
-    /// Where hints are kept between calls; default: the user's state directory
+    /// Where hints, tables and pins are kept between calls; default: the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
+    /// Refuse to download a hint or table of more than this many bytes, such as 100000000 or 2^32
+    #[arg(long, value_name = "BYTES", default_value = "2^32", value_parser = parse_number)]
+    pub(crate) max_download: u64,
+    /// Allow plaintext to several servers that are not on this machine: whoever listens nearby then sees
+    /// the queries to all of them, and can tell what is looked up
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// Certificates to trust for https besides the system's, in PEM
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
@@ -299,7 +306,7 @@ const PLAIN: &str = "plain";
 /// The rule of [`choose`](privet_schemes::registry::choose) in one line.
 fn served_schemes() -> String {
     format!(
-        "The scheme to answer with: {}; or `auto`, which takes download for tables up to 16 MiB and simplepir for all others. docs/schemes.md compares them",
+        "The scheme to answer with: {}; or `auto`, which takes download where simplepir's hint would be no smaller than the table (up to 16 MiB) and simplepir otherwise. docs/schemes.md compares them",
         scheme_names()
     )
 }

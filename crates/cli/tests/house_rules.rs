@@ -139,3 +139,30 @@ fn licences_are_allowed() {
         assert!(fine, "{} is under {licence:?}, which deny.toml does not allow", package["name"]);
     }
 }
+
+/// What a kernel or a scheme does follows from its arguments: nothing in the environment of a process may steer it.
+#[test]
+fn no_kernel_and_no_scheme_reads_the_environment() {
+    let packages = packages();
+    for name in ["privet-kernels", "privet-core", "privet-schemes"] {
+        let mut directories = vec![packages[name].manifest.with_file_name("src")];
+        let mut files = 0;
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    directories.push(path);
+                } else {
+                    let source = std::fs::read_to_string(&path).unwrap();
+                    assert!(
+                        !source.contains("env::var"),
+                        "{} reads the environment",
+                        path.display()
+                    );
+                    files += 1;
+                }
+            }
+        }
+        assert!(files > 0, "{name} has no sources");
+    }
+}

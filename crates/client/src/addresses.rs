@@ -1,7 +1,8 @@
 //! Servers' addresses: one spelling for each, and whether two of them are two servers.
 //!
-//! A scheme of two servers hides nothing from somebody who sees both queries of a lookup. So one address cannot be named twice, and two addresses of one host are worth a
-//! word. That two names lead to one machine, or two machines to one operator, nobody can see from here.
+//! A scheme of two servers hides nothing from somebody who sees both queries of a lookup. So one server cannot be named twice, and two addresses of one host are worth a
+//! word. Nor can two servers be asked over a line that is not encrypted: whoever listens near the client sees both queries. That two names lead to one machine, or two machines to
+//! one operator, nobody can see from here.
 
 use privet_core::{Error, Result};
 use std::net::IpAddr;
@@ -13,6 +14,9 @@ pub(crate) struct Address {
     url: String,
     /// In lower case, or an IP address in its usual form, so that equal hosts compare equal.
     host: String,
+    port: u16,
+    /// Whether what is sent there is encrypted.
+    secure: bool,
 }
 
 impl Address {
@@ -48,6 +52,7 @@ impl Address {
         }
         let host = one_spelling(written);
         let (scheme, default_port) = if secure { ("https", 443) } else { ("http", 80) };
+        let number = port.unwrap_or(default_port);
         let port = port.filter(|port| *port != default_port);
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
         let brackets = host.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6());
@@ -55,7 +60,7 @@ impl Address {
             true => format!("{scheme}://[{host}]{port}"),
             false => format!("{scheme}://{host}{port}"),
         };
-        Some(Self { url, host })
+        Some(Self { url, host, port: number, secure })
     }
 
     /// The address in the one spelling that it has here: scheme and host in lower case, the usual port left out, no slash at the end.
@@ -64,11 +69,19 @@ impl Address {
     }
 
     /// Whether it leads back to this very machine, as in a trial.
-    fn is_loopback(&self) -> bool {
+    fn is_this_machine(&self) -> bool {
         match self.host.parse::<IpAddr>() {
-            Ok(address) => address.is_loopback(),
+            // A connection to the unspecified address is one to this machine.
+            Ok(address) => address.is_loopback() || address.is_unspecified(),
             Err(_) => self.host == "localhost" || self.host.ends_with(".localhost"),
         }
+    }
+
+    /// Whether both lead to one server, as far as can be seen: one port of one host, whatever is spoken there. This machine has many names.
+    fn is_same_server(&self, other: &Self) -> bool {
+        let one_host =
+            self.host == other.host || (self.is_this_machine() && other.is_this_machine());
+        one_host && self.port == other.port
     }
 }
 
@@ -87,14 +100,31 @@ fn one_spelling(host: &str) -> String {
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one is.
 pub(crate) fn check_distinct(addresses: &[Address]) -> Result<()> {
     for (place, address) in addresses.iter().enumerate() {
-        if addresses[..place].contains(address) {
-            return Err(Error::api_misuse(format!(
-                "{} is named twice: one server would see both queries of each lookup, and could tell from them what is looked up; name servers that are run by parties that do not collude",
-                address.url
-            )));
-        }
+        let same = addresses[..place].iter().find(|other| other.is_same_server(address));
+        let Some(other) = same else { continue };
+        let what = match other.url == address.url {
+            true => format!("{} is named twice", address.url),
+            false => format!("{} and {} are one server, named twice", other.url, address.url),
+        };
+        return Err(Error::api_misuse(format!(
+            "{what}: it would see both queries of each lookup, and could tell from them what is looked up; name servers that are run by parties that do not collude"
+        )));
     }
     Ok(())
+}
+
+/// Checks that nobody who listens on the client's line sees the queries to two servers.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if more than one of them is asked without encryption, this machine apart.
+pub(crate) fn check_encrypted(addresses: &[Address]) -> Result<()> {
+    let mut plain =
+        addresses.iter().filter(|address| !address.secure && !address.is_this_machine());
+    let (Some(one), Some(other)) = (plain.next(), plain.next()) else { return Ok(()) };
+    Err(Error::api_misuse(format!(
+        "what is sent to {} and to {} is not encrypted: whoever listens on the line sees both queries of each lookup, and could tell from them what is looked up; use https:// for at least one of them, better for both, or allow it on a line that nobody else can listen on (--insecure)",
+        one.url, other.url
+    )))
 }
 
 /// What a person should hear who named several servers on one host, unless that is this machine.
@@ -102,7 +132,8 @@ pub(crate) fn one_host_notice(addresses: &[Address]) -> Option<String> {
     let pairs = addresses.iter().enumerate();
     let mut pairs =
         pairs.flat_map(|(place, one)| addresses[..place].iter().map(move |other| (other, one)));
-    let (one, other) = pairs.find(|(one, other)| one.host == other.host && !one.is_loopback())?;
+    let (one, other) =
+        pairs.find(|(one, other)| one.host == other.host && !one.is_this_machine())?;
     Some(format!(
         "{} and {} are on one host: whoever runs it may see both queries of each lookup, and could tell from them what is looked up; better name servers that are run by parties that do not collude",
         one.url, other.url
@@ -163,17 +194,65 @@ mod tests {
             ("http://a", "http://a:80"),
             ("https://a:443/", "https://A."),
             ("http://[::1]:1", "http://[0:0:0:0:0:0:0:1]:1"),
+            ("http://a:7700", "https://a:7700"),
+            ("http://localhost:7700", "http://127.0.0.1:7700"),
+            ("http://127.0.0.1:7700", "http://127.3.2.1:7700"),
+            ("http://[::1]:7700", "http://0.0.0.0:7700"),
+            ("http://[::]:7700", "http://[::ffff:127.0.0.1]:7700"),
+            ("http://localhost", "http://LOCALHOST.:80"),
+            ("https://localhost:7700", "http://[::1]:7700"),
         ] {
             let error = twice(one, other).unwrap_err();
             assert_eq!(error.blame(), Blame::ApiMisuse, "{one} {other}");
-            assert!(error.message().contains("is named twice"), "{error}");
+            let (one, other) = (address(one), address(other));
+            let said = match one.url() == other.url() {
+                true => format!("{} is named twice: ", one.url()),
+                false => format!("{} and {} are one server, named twice: ", one.url(), other.url()),
+            };
+            assert!(error.message().starts_with(&said), "{error}");
         }
         for (one, other) in [
             ("http://a:7700", "http://b:7700"),
             ("http://a:7700", "http://a:7701"),
             ("http://a", "https://a"),
+            ("http://localhost:7700", "http://127.0.0.1:7701"),
+            ("http://localhost:7700", "http://10.0.0.1:7700"),
+            ("http://0.0.0.0", "https://[::]"),
         ] {
             twice(one, other).unwrap();
+        }
+        let thrice = ["http://a:1", "http://localhost:1", "http://127.0.0.1:1"].map(address);
+        assert!(check_distinct(&thrice).is_err(), "any two");
+    }
+
+    #[test]
+    fn two_servers_are_not_asked_in_plain_text_unless_they_are_on_this_machine() {
+        let check = |urls: &[&str]| {
+            check_encrypted(&urls.iter().map(|url| address(url)).collect::<Vec<_>>())
+        };
+        for urls in [
+            &["http://a", "http://b"][..],
+            &["http://10.0.0.1:7700", "http://[2001:db8::1]:7700"],
+            &["http://a", "https://b", "http://c"],
+            &["http://localhost.example.org", "http://b"],
+        ] {
+            let error = check(urls).unwrap_err();
+            assert_eq!(error.blame(), Blame::ApiMisuse, "{urls:?}");
+            let said = format!("what is sent to {} and to {} ", urls[0], urls[urls.len() - 1]);
+            assert!(error.message().starts_with(&said), "{error}");
+            for advice in ["https://", "--insecure"] {
+                assert!(error.message().contains(advice), "{error}");
+            }
+        }
+        for urls in [
+            &["http://a"][..],
+            &["http://a", "https://b"],
+            &["https://a", "https://b"],
+            &["http://localhost:1", "http://127.0.0.1:2"],
+            &["http://0.0.0.0:1", "http://[::1]:2"],
+            &["http://a", "http://localhost:7700"],
+        ] {
+            check(urls).unwrap();
         }
     }
 
@@ -197,6 +276,7 @@ mod tests {
             &["http://127.0.0.2:1", "http://127.0.0.2:2"],
             &["http://[::1]:1", "http://[::1]:2"],
             &["http://localhost:1", "http://LOCALHOST:2"],
+            &["http://0.0.0.0:1", "http://0.0.0.0:2"],
         ] {
             assert_eq!(notice(urls), None);
         }

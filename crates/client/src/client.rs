@@ -49,6 +49,11 @@ pub struct ClientOptions {
     pub ca_file: Option<PathBuf>,
     /// Believe a server that shows another table or version than last time.
     pub accept_new_table: bool,
+    /// Ask several servers even if what is sent to two or more of them is not encrypted (`http://`, to other machines than this one). Whoever listens on the line then sees
+    /// both queries of each lookup, and can tell from them what is looked up. One server can always be asked: its queries hide that from everybody.
+    pub insecure: bool,
+    /// The most bytes of hint or table that are fetched to be kept: how many there are is for a server to say.
+    pub max_download: u64,
     /// The instruction set to compute with.
     pub kernels: Kernels,
     /// How long to wait for what.
@@ -60,7 +65,8 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// Defaults for the servers at `urls`: the only table, the first fitting scheme, state in memory, the fastest kernels of this machine.
+    /// Defaults for the servers at `urls`: the only table, the first fitting scheme, state in memory, at most 4 GiB of hint or table, the fastest
+    /// kernels of this machine.
     pub fn new<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
         let session = SessionOptions::new(0, Kernels::detect());
         Self {
@@ -70,6 +76,8 @@ impl ClientOptions {
             state_dir: None,
             ca_file: None,
             accept_new_table: false,
+            insecure: false,
+            max_download: session.max_download,
             kernels: session.kernels,
             patience: session.patience,
             in_flight: session.in_flight,
@@ -176,7 +184,8 @@ impl Client {
     ///
     /// # Errors
     /// Of every [`Blame`](privet_core::Blame); [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is not the one seen before, or the servers do not agree
-    /// on it; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one server is named twice.
+    /// on it; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one server is named twice, two are to be asked without encryption, or what is to be kept is larger than
+    /// [`max_download`](ClientOptions::max_download).
     pub async fn connect(
         options: ClientOptions,
         progress: impl FnMut(Progress) + Send + 'static,
@@ -386,12 +395,20 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     let addresses: Vec<Address> =
         options.urls.iter().map(|url| Address::parse(url)).collect::<Result<_>>()?;
     addresses::check_distinct(&addresses)?;
+    if !options.insecure {
+        addresses::check_encrypted(&addresses)?;
+    }
     if let Some(notice) = addresses::one_host_notice(&addresses) {
         progress(Progress::Notice(notice));
     }
     let mut state: Box<dyn State> = match &options.state_dir {
         Some(directory) => {
-            Box::new(Store::open(directory)?.replacing_damaged_pins(options.accept_new_table))
+            let store = Store::open(directory)?.replacing_damaged_pins(options.accept_new_table);
+            // Former versions kept pins under the address as it was given, but for slashes at its end.
+            for (given, address) in options.urls.iter().zip(&addresses) {
+                store.adopt_pins(given.trim_end_matches('/'), address.url())?;
+            }
+            Box::new(store)
         }
         None => Box::new(MemoryState::default()),
     };
@@ -405,6 +422,7 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     session.table = options.table.clone();
     session.scheme = options.scheme;
     session.accept_new_table = options.accept_new_table;
+    session.max_download = options.max_download;
     session.in_flight = options.in_flight;
     session.patience = options.patience;
     let started = Instant::now();

@@ -88,6 +88,7 @@ pub use interface::{
 };
 
 use crate::state::{PartKey, PartState, SavedHints};
+use agreement::server_name;
 use calls::{Calls, Ended, Purpose};
 use hints::Hints;
 use lookups::Lookups;
@@ -263,6 +264,7 @@ impl Session {
     /// A response, or a piece of one, came. Late and repeated ones are ignored.
     pub fn handle_message(&mut self, exchange: ExchangeId, response: Response, now: Duration) {
         let Some(call) = self.calls.waiting_for(exchange) else { return };
+        let server = call.server;
         match (call.purpose, response) {
             (Purpose::Describe, Response::Described(description)) => {
                 self.described(exchange, description, now)
@@ -278,8 +280,10 @@ impl Session {
                 self.answered(exchange, response)
             }
             _ => {
-                let error =
-                    Error::peer_misbehaved("the server's response does not belong to the request");
+                let name = server_name(server, self.options.servers);
+                let error = Error::peer_misbehaved(format!(
+                    "the response of {name} does not belong to the request"
+                ));
                 self.handle_failure(exchange, error, now);
             }
         }

@@ -201,8 +201,8 @@ pub trait State: Send {
     /// What is there of `part`; if it is incomplete, makes it ready to be appended to.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used. Damage is no error: parts are public and are
-    /// fetched again.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the part is longer than
+    /// it ever takes. Damage is no error: parts are public and are fetched again. Whether a table ([`PartKind::Table`]) is complete must not depend on where it was read before.
     fn open(&mut self, part: &PartKey) -> Result<Opened>;
 
     /// Keeps the bytes at `offset`, which is where the last call ended. They may be lost in a crash, but are never kept damaged.
@@ -268,7 +268,7 @@ impl State for MemoryState {
             });
         }
         if part.len > MEMORY_LIMIT {
-            return Err(Error::unavailable(format!(
+            return Err(Error::api_misuse(format!(
                 "the {} of this table has {} bytes, more than the {} that are kept in memory at most; name a state directory to keep it in files",
                 part.kind, part.len, MEMORY_LIMIT
             )));

@@ -23,9 +23,13 @@
 //! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`] says so. Pins are not rebuilt: a damaged
 //! pin file is refused by name.
 //!
-//! A damaged chunk is found by the lookup that reads it. That lookup fails, the file is set aside, and only a *later* session fetches it again: within a session
-//! a server sees no difference. That the later one fetches at all tells the server that this client's disk lost something; an attacker who could damage chosen
-//! chunks of the file could learn from it whether one of them was read, but such an attacker sits on the client's own machine.
+//! A table that the client keeps is checked whole whenever it is opened: that it is fetched again tells the server that this client's disk lost some of it, and nothing about what
+//! was looked up. What is damaged while it is open fails the lookups that read it, and the next session finds it, whatever was looked up in this one.
+//!
+//! A hint is checked where it is read. The lookup that meets damage fails, the file is set aside, and only a *later* session fetches it again: within a session a server sees no
+//! difference. That the later one fetches at all tells the server that this client's disk lost something where a lookup read, if the scheme reads only some of its hint for each (as
+//! SimplePIR does; DoublePIR reads all of it). Where that was, the server does not learn; but an attacker who can damage chosen chunks of the file learns from it whether one of
+//! them was read. Such an attacker sits on the client's own machine.
 
 mod files;
 mod hints;
@@ -109,6 +113,13 @@ impl Store {
         self
     }
 
+    /// Has parts stored in chunks of another length: for tests with small tables.
+    #[cfg(test)]
+    pub(crate) fn with_chunk_len(mut self, chunk_len: u32) -> Self {
+        self.chunk_len = chunk_len;
+        self
+    }
+
     fn table_directory(&self, table: TableId) -> PathBuf {
         self.root.join("tables").join(table.to_string())
     }
@@ -129,12 +140,52 @@ impl Store {
         found.ok_or_else(|| Error::api_misuse("a part must be opened before it is written"))
     }
 
-    /// The complete part, if it is there and whole as far as its header and size say; otherwise what was wrong with it.
+    /// The complete part, if it is there and whole: as far as its header and size say, or to the last byte if it is a table. Otherwise what was wrong with it.
     fn open_complete(&self, part: &PartKey) -> Result<Result<Option<CompletePart>>> {
         match CompletePart::open(&self.part_path(part, "part"), part) {
             Err(error) if error.blame() == Blame::Corrupted => Ok(Err(error)),
             other => other.map(Ok),
         }
+    }
+
+    /// Waits for whoever rewrites pins.
+    fn lock_pins(&self) -> Result<Lock> {
+        let lock = self.root.join("pins/lock");
+        let started = Instant::now();
+        loop {
+            match Lock::try_take(&lock)? {
+                Some(lock) => return Ok(lock),
+                None if started.elapsed() < PIN_LOCK_PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
+                None => {
+                    return Err(Error::unavailable(format!(
+                        "another process has held {} for {} s; end it and try again",
+                        lock.display(),
+                        PIN_LOCK_PATIENCE.as_secs()
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Takes the pins that were kept for a server under an earlier spelling of its address over to `server`, unless there are any under that already.
+    ///
+    /// # Errors
+    /// As [`State::pins`] and [`State::pin`].
+    pub(crate) fn adopt_pins(&self, earlier: &str, server: &str) -> Result<()> {
+        let (from, to) = (self.pin_path(earlier), self.pin_path(server));
+        if from == to || to.exists() || !from.exists() {
+            return Ok(());
+        }
+        let _lock = self.lock_pins()?;
+        // Another process may have done it in between.
+        if let (false, Some(pins)) = (to.exists(), self.read_pins(&from)?) {
+            // Either step alone leaves pins that are found by the next attempt.
+            files::replace(&from, &pin_file::encode(server, &pins))?;
+            files::rename(&from, &to)?;
+        }
+        Ok(())
     }
 
     fn read_pins(&self, path: &Path) -> Result<Option<Pins>> {
@@ -157,31 +208,62 @@ impl Store {
         }
     }
 
-    /// Drops everything kept for `table`, unless some pin still names it.
-    fn drop_unpinned(&self, table: TableId) -> Result<()> {
-        let pins = self.root.join("pins");
-        let entries =
-            std::fs::read_dir(&pins).map_err(|error| files::failed(&pins, "list", error))?;
-        for entry in entries {
-            let path = entry.map_err(|error| files::failed(&pins, "list", error))?.path();
+    /// The pins of `table` at all servers; `None` if a file of pins cannot be read, which may name it too.
+    fn pins_of(&self, table: TableId) -> Result<Option<Vec<Pin>>> {
+        let directory = self.root.join("pins");
+        let failed = |error| files::failed(&directory, "list", error);
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&directory).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
             if path.extension().is_none_or(|extension| extension != "pins") {
                 continue;
             }
-            // A file that cannot be read may name the table: keep it then.
-            let Ok(Some(pins)) = self.read_pins(&path) else { return Ok(()) };
-            if pins.iter().any(|(_, pin)| pin.table == table) {
-                return Ok(());
-            }
+            let Ok(Some(pins)) = self.read_pins(&path) else { return Ok(None) };
+            found.extend(pins.into_iter().map(|(_, pin)| pin).filter(|pin| pin.table == table));
+        }
+        Ok(Some(found))
+    }
+
+    /// Drops everything kept for `table`, unless some pin still names it.
+    fn drop_unpinned(&self, table: TableId) -> Result<()> {
+        if self.pins_of(table)?.is_none_or(|pins| !pins.is_empty()) {
+            return Ok(());
         }
         self.drop_files(table)?;
+        self.erase_hints(table, |folder| hints::erase_folder(folder))
+    }
+
+    /// Drops what was kept for `table` under a pin that was replaced by another of the same table. Its downloaded parts have other digests now, or can be had again. Its single-use
+    /// hints hold the journal of what was looked up with them: those that no pin calls for any more are erased, of whichever scheme.
+    fn drop_superseded(&self, table: TableId) -> Result<()> {
+        self.drop_files(table)?;
+        match self.pins_of(table)? {
+            Some(pins) => self.erase_hints(table, |folder| {
+                hints::erase_folder_if(folder, |parameter_digest| {
+                    pins.iter().all(|pin| pin.parameter_digest != *parameter_digest)
+                })
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Has `erase` go through the directories of the single-use hints of `table`, and removes those that it says it has erased.
+    fn erase_hints(
+        &self,
+        table: TableId,
+        erase: impl Fn(&Directory) -> Result<bool>,
+    ) -> Result<()> {
         for (_, path) in private_directories(&self.table_directory(table))? {
             // Somebody who uses them still is not disturbed.
-            let _in_use = !hints::erase_folder(&Directory::existing(&path))?;
+            if erase(&Directory::existing(&path))? {
+                // Somebody else's file in it stays, and the directory with it.
+                let _ = std::fs::remove_dir(&path);
+            }
         }
         Ok(())
     }
 
-    /// Removes a table's parts, if nobody is writing there. Its single-use hints know themselves whether they are still of use.
+    /// Removes a table's parts, if nobody is writing there.
     fn drop_files(&self, table: TableId) -> Result<()> {
         let directory = self.table_directory(table);
         if !directory.is_dir() {
@@ -299,23 +381,7 @@ impl State for Store {
     }
 
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
-        let lock = self.root.join("pins/lock");
-        let started = Instant::now();
-        let _lock = loop {
-            match Lock::try_take(&lock)? {
-                Some(lock) => break lock,
-                None if started.elapsed() < PIN_LOCK_PATIENCE => {
-                    std::thread::sleep(Duration::from_millis(5))
-                }
-                None => {
-                    return Err(Error::unavailable(format!(
-                        "another process has held {} for {} s; end it and try again",
-                        lock.display(),
-                        PIN_LOCK_PATIENCE.as_secs()
-                    )));
-                }
-            }
-        };
+        let _lock = self.lock_pins()?;
         let mut pins = self.pins(server)?;
         let known = pins.iter().position(|(known, _)| known == name);
         let replaced = known.map(|at| pins.remove(at).1);
@@ -323,8 +389,7 @@ impl State for Store {
         files::replace(&self.pin_path(server), &pin_file::encode(server, &pins))?;
         match replaced {
             Some(old) if old.table != pin.table => self.drop_unpinned(old.table),
-            // The same table in another version: its parts have other digests, and nothing old is of use.
-            Some(old) if old != *pin => self.drop_files(pin.table),
+            Some(old) if old != *pin => self.drop_superseded(pin.table),
             _ => Ok(()),
         }
     }

@@ -117,7 +117,9 @@ impl Transport {
                 let answered =
                     response.map_err(|status| self.failure(&status)).and_then(|response| {
                         let (message, len) = measured(response.into_inner());
-                        Ok((Response::Answered(AnswerResponse::try_from(message)?), len))
+                        let answer = AnswerResponse::try_from(message)
+                            .map_err(|error| error.within(&self.url))?;
+                        Ok((Response::Answered(answer), len))
                     });
                 deliver(answered).await;
             }
@@ -134,7 +136,9 @@ impl Transport {
                     let delivery = match stream.message().await {
                         Ok(Some(message)) => {
                             let (message, len) = measured(message);
-                            FetchChunk::try_from(message).map(|chunk| (Response::Chunk(chunk), len))
+                            FetchChunk::try_from(message)
+                                .map(|chunk| (Response::Chunk(chunk), len))
+                                .map_err(|error| error.within(&self.url))
                         }
                         Ok(None) => Ok((Response::End, 0)),
                         Err(status) => Err(self.failure(&status)),

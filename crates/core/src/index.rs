@@ -28,6 +28,24 @@ impl RecordIndex {
     pub fn expose(&self) -> u64 {
         self.0
     }
+
+    /// Quotient and remainder of the index by a public number. Both secret. Takes the same time for every index, which the processor's division does not.
+    ///
+    /// # Panics
+    /// If `divisor` is zero.
+    pub fn divide(&self, divisor: u64) -> (u64, u64) {
+        assert!(divisor > 0, "nothing can be divided by zero");
+        let (mut quotient, mut remainder) = (0u64, 0u128);
+        // Long division, a bit at a time; the remainder stays below twice the divisor, for which 64 bits might not do.
+        for bit in (0..64).rev() {
+            remainder = remainder << 1 | u128::from(self.0 >> bit & 1);
+            let (less, borrowed) = remainder.overflowing_sub(u128::from(divisor));
+            let keeps = u128::from(borrowed).wrapping_neg();
+            remainder = (remainder & keeps) | (less & !keeps);
+            quotient = quotient << 1 | u64::from(!borrowed);
+        }
+        (quotient, remainder as u64)
+    }
 }
 
 impl fmt::Debug for RecordIndex {
@@ -39,5 +57,21 @@ impl fmt::Debug for RecordIndex {
 impl Drop for RecordIndex {
     fn drop(&mut self) {
         self.0.zeroize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn division_is_division(index in any::<u64>(), divisor in 1u64.., small in 1u64..100) {
+            for divisor in [divisor, small, 1, u64::MAX] {
+                let expected = (index / divisor, index % divisor);
+                prop_assert_eq!(RecordIndex(index).divide(divisor), expected);
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::byte_matrix::WideGroup;
 use crate::ggm_tree::TreeKeys;
 use crate::keystream::GROUP_ROWS;
 use crate::portable;
-use crate::selected_xor::{EIGHT, LINE, Prefetch};
+use crate::selected_xor::{Ahead, Bits, EIGHT, LINE};
 use crate::subset_hints::PartitionGroup;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{avx2, avx512};
@@ -301,11 +301,10 @@ impl Kernels {
         self,
         records: &[u8],
         pattern: &[[u8; LINE]],
-        bits: &[u128],
+        bits: Bits,
         sums: &mut [[u8; LINE]],
-        prefetch: Prefetch,
     ) {
-        on_arm!(self, selected_xor::one_by_one::narrow(records, pattern, bits, sums, prefetch));
+        on_arm!(self, selected_xor::one_by_one::narrow(records, pattern, bits, sums));
     }
 
     pub(crate) fn xor_wide(
@@ -313,14 +312,10 @@ impl Kernels {
         records: &[u8],
         record_len: usize,
         columns: Range<usize>,
-        bits: u128,
+        bits: Bits,
         sums: &mut [[u8; LINE]],
-        prefetch: Prefetch,
     ) {
-        on_arm!(
-            self,
-            selected_xor::one_by_one::wide(records, record_len, columns, bits, sums, prefetch)
-        );
+        on_arm!(self, selected_xor::one_by_one::wide(records, record_len, columns, bits, sums));
     }
 
     pub(crate) fn interleave_selections(self, bits: &[u128], transposed: bool, out: &mut [u64]) {
@@ -333,7 +328,7 @@ impl Kernels {
         tile_bytes: usize,
         order: &[u8; LINE],
         out: &mut [[u8; LINE]],
-        ahead: usize,
+        ahead: Ahead,
     ) {
         on_avx512!(
             self,
@@ -348,7 +343,7 @@ impl Kernels {
         groups: usize,
         order: &[u8; LINE],
         out: &mut [[u8; LINE]],
-        ahead: usize,
+        ahead: Ahead,
     ) {
         on_avx512!(
             self,
@@ -362,7 +357,7 @@ impl Kernels {
         record_len: usize,
         column: usize,
         out: &mut [[u8; LINE]],
-        ahead: usize,
+        ahead: Ahead,
     ) {
         on_avx512!(
             self,

@@ -9,7 +9,7 @@
 //!
 //! Nodes are secret at the client that makes keys: no branch and no address depends on them. (The portable
 //! arm is whatever the `aes` crate chooses, which is free of tables too.) The buffers belong to the
-//! caller, who erases them.
+//! caller, who erases them; registers, and what the compiler spilled from them, are not erased.
 
 use crate::dispatch::Kernels;
 

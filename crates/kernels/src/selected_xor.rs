@@ -9,7 +9,7 @@
 //! ```text
 //! table = chunks   as many records as the caller produces selection bits for at a time; a chunk should
 //!                  stay in the second-level cache while one group of selections after another goes over it
-//! chunk = pieces   about 16 KiB, which stay in the first-level cache while the selections of a group go
+//! chunk = pieces   at most 16 KiB, which stay in the first-level cache while the selections of a group go
 //!                  over them
 //! ```
 //!
@@ -19,14 +19,15 @@
 //!
 //! *One by one* (`one_by_one`): the bits of one selection become masks of bytes, and every record is XORed
 //! into the selection's sum under its mask. Two or three vector instructions for each vector of the table
-//! and each selection.
+//! and each selection; with a few selections, memory is the limit.
 //!
 //! *By eight* (`by_eight`): over the field of two elements, the sums of eight selections over eight records
 //! are a product of matrices, 8 × 8 selection bits times 8 × 8 bits of one byte of each record, and recent
 //! processors have an instruction for eight such products. The table's bits must be transposed first, which
-//! costs a few instructions for each vector, but once for all selections: from three or five on this is
-//! faster.
+//! costs a few instructions for each vector, but once for all selections: measured on Zen 4, eight
+//! selections cost 1.5 readings of memory, and 64 three.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -36,8 +37,8 @@ use crate::threads;
 mod by_eight;
 mod one_by_one;
 
-pub(crate) use by_eight::{BLOCK_RECORDS, EIGHT, byte_of};
-pub(crate) use one_by_one::{GROUP_RECORDS, Prefetch};
+pub(crate) use by_eight::{Ahead, BLOCK_RECORDS, EIGHT, byte_of};
+pub(crate) use one_by_one::{Bits, GROUP_RECORDS};
 
 /// Bytes of one line of sums.
 pub(crate) const LINE: usize = 64;
@@ -77,11 +78,11 @@ impl Kernels {
 
     /// How many records of `record_len` bytes [`xor_selected`](Kernels::xor_selected) should take at a time:
     /// a power of two times 128, such that a chunk is between 256 and 512 KiB where record lengths allow
-    /// that, at most 2¹⁶ records, and at least 128.
+    /// that, at most 2¹⁴ records, and at least 128.
     pub fn selected_xor_chunk_records(record_len: usize) -> usize {
         const CHUNK_BYTES: usize = 512 << 10;
-        // Of shorter records, the selections take more memory than the chunk.
-        const MOST_RECORDS: usize = 1 << 16;
+        // With short records, it is the selections that should stay in the first-level cache.
+        const MOST_RECORDS: usize = 1 << 14;
         let fitting = (CHUNK_BYTES / record_len.max(1)).clamp(WORD_RECORDS, MOST_RECORDS);
         1 << fitting.ilog2()
     }
@@ -182,6 +183,34 @@ impl Walk<'_> {
             // A panic of another thread becomes one of the caller, who then never sees the sums.
             own.add_to(&mut sums.lock().unwrap_or_else(PoisonError::into_inner));
         });
+    }
+}
+
+/// Lines of zeros at first, each of which is one cache line: stores that cross them are slow.
+struct Lines {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Lines {
+    fn zeroed(lines: usize) -> Lines {
+        let bytes = vec![0; lines * LINE + LINE - 1];
+        let start = bytes.as_ptr().addr().wrapping_neg() % LINE;
+        Lines { bytes, start }
+    }
+}
+
+impl Deref for Lines {
+    type Target = [[u8; LINE]];
+
+    fn deref(&self) -> &[[u8; LINE]] {
+        self.bytes[self.start..].as_chunks().0
+    }
+}
+
+impl DerefMut for Lines {
+    fn deref_mut(&mut self) -> &mut [[u8; LINE]] {
+        self.bytes[self.start..].as_chunks_mut().0
     }
 }
 

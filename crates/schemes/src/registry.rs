@@ -38,13 +38,30 @@ pub struct ServerOptions {
 /// The scheme that suits a table when the user says `auto`.
 ///
 /// A download, if the whole table is no more than the hint that SimplePIR's clients would receive before their first query: then they may as well have the table, and
-/// ask nothing ever after. That is so for tables up to 16 MiB. Otherwise SimplePIR, whose clients never receive the table and keep nothing secret. What needs two servers
-/// is never chosen: whether there is a second one that does not collude, only the user knows.
+/// ask nothing ever after. That is so for tables up to 16 MiB, and for somewhat larger ones of records that are longer than 4096·√N for N bytes. Otherwise SimplePIR, whose
+/// clients never receive the table and keep nothing secret. What needs two servers is never chosen: whether there is a second one that does not collude, only the user knows.
 pub fn choose(identity: &TableIdentity) -> SchemeId {
     match SimplePirParameters::new(identity) {
-        Ok(parameters) if parameters.hint_bytes() < identity.shape.bytes() => SchemeId::SimplePir,
-        _ => SchemeId::Download,
+        Ok(parameters) if parameters.hint_bytes() >= identity.shape.bytes() => SchemeId::Download,
+        // If it is too large for SimplePIR, that has to be said, and not by offering it whole.
+        _ => SchemeId::SimplePir,
     }
+}
+
+/// What a scheme comes to on a table with its default parameters, before anything is computed.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the scheme does not suit the table's shape.
+pub fn plan(scheme: SchemeId, identity: &TableIdentity) -> Result<SchemePlan> {
+    Ok(match scheme {
+        SchemeId::SimplePir => SchemePlan::of::<SimplePir>(&SimplePirParameters::new(identity)?),
+        SchemeId::DoublePir => SchemePlan::of::<DoublePir>(&DoublePirParameters::new(identity)?),
+        SchemeId::Dpf => SchemePlan::of::<Dpf>(&DpfParameters::new(identity)),
+        SchemeId::DummySubsets => {
+            SchemePlan::of::<DummySubsets>(&DummySubsetsParameters::new(identity.shape)?)
+        }
+        SchemeId::Download => SchemePlan::of::<Download>(&DownloadParameters::new(identity)),
+    })
 }
 
 /// Starts a server for `table` with the scheme's default parameters. The table's bytes are copied; `table` is not needed afterwards.
@@ -57,35 +74,29 @@ pub fn setup(
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedSetup>> {
     let ServerOptions { kernels, threads } = options;
+    let identity = table.identity();
+    let plan = plan(scheme, &identity)?;
     Ok(match scheme {
         SchemeId::SimplePir => {
-            let parameters = SimplePirParameters::new(&table.identity())?;
-            let plan = SchemePlan::of::<SimplePir>(&parameters);
+            let parameters = SimplePirParameters::new(&identity)?;
             let setup = SimplePirServer::new(parameters, table, kernels, threads)?;
             Box::new(SetupHost { plan, setup })
         }
         SchemeId::DoublePir => {
-            let parameters = DoublePirParameters::new(&table.identity())?;
-            let plan = SchemePlan::of::<DoublePir>(&parameters);
+            let parameters = DoublePirParameters::new(&identity)?;
             let setup = DoublePirSetup::new(parameters, table, kernels, threads)?;
             Box::new(SetupHost { plan, setup })
         }
         SchemeId::Dpf => {
-            let parameters = DpfParameters::new(&table.identity());
-            let plan = SchemePlan::of::<Dpf>(&parameters);
-            let server = DpfServer::new(parameters, table, kernels, threads)?;
+            let server = DpfServer::new(DpfParameters::new(&identity), table, kernels, threads)?;
             Box::new(Ready(ServerHost { plan, server }))
         }
         SchemeId::DummySubsets => {
             let parameters = DummySubsetsParameters::new(table.shape())?;
-            let plan = SchemePlan::of::<DummySubsets>(&parameters);
             let server = DummySubsetsServer::new(parameters, table, kernels)?;
             Box::new(Ready(ServerHost { plan, server }))
         }
-        SchemeId::Download => {
-            let parameters = DownloadParameters::new(&table.identity());
-            Box::new(Ready(FetchedHost { plan: SchemePlan::of::<Download>(&parameters) }))
-        }
+        SchemeId::Download => Box::new(Ready(FetchedHost { plan })),
     })
 }
 

@@ -56,13 +56,13 @@ impl Pending {
 }
 
 /// Queries that may go over the wire, one for each server, already encoded. Sending one again must send the same bytes, so there is no way to
-/// change them.
-pub struct Sendable(Vec<Vec<u8>>);
+/// change them. Erased when dropped: of a scheme with several servers, all of them together say what is wanted.
+pub struct Sendable(Zeroizing<Vec<Vec<u8>>>);
 
 impl Sendable {
     /// For stateless schemes, whose queries are safe to send, lose and forget.
     pub(crate) fn stateless(queries: Vec<Vec<u8>>) -> Self {
-        Self(queries)
+        Self(Zeroizing::new(queries))
     }
 
     /// The query for each server, in order.
@@ -147,7 +147,10 @@ impl Reservation {
                 "a reservation can only be committed with the receipt for its own record",
             ));
         }
-        Ok(Lookup { sendable: Sendable(self.queries), pending: Pending::new(self.id) })
+        Ok(Lookup {
+            sendable: Sendable(Zeroizing::new(self.queries)),
+            pending: Pending::new(self.id),
+        })
     }
 }
 
@@ -178,7 +181,7 @@ fn decode_record(record: &[u8]) -> Result<(Zeroizing<Vec<u8>>, Sendable)> {
         queries.push(reader.bytes(len)?.to_vec());
     }
     reader.finish()?;
-    Ok((change, Sendable(queries)))
+    Ok((change, Sendable(Zeroizing::new(queries))))
 }
 
 #[cfg(test)]

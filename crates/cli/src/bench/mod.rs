@@ -46,6 +46,12 @@ fn measure(arguments: &Bench) -> Result<Report> {
     let kernels = kernels(arguments)?;
     let threads = arguments.threads.map_or_else(display_threads, usize::from);
     let shape = TableShape::new(arguments.records, arguments.record_len)?;
+    if arguments.batch > MOST_IN_A_BATCH {
+        return Err(Error::api_misuse(format!(
+            "a batch has at most {MOST_IN_A_BATCH} queries, not {}",
+            arguments.batch
+        )));
+    }
     let table = BenchTable::new(arguments.seed, shape);
     let measured = match arguments.scheme {
         Subject::Scheme(scheme) => {
@@ -72,6 +78,9 @@ fn measure(arguments: &Bench) -> Result<Report> {
         work: measured.work,
     })
 }
+
+/// No server collects more for one pass.
+const MOST_IN_A_BATCH: u64 = 1024;
 
 /// What one run came to. The yardsticks are taken after it, when its memory is free again.
 struct Run {

@@ -6,9 +6,9 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::scheme;
 use privet_client::{Client, ClientOptions, Target};
-use privet_core::{Blame, Error, Result};
-use privet_schemes::SchemeId;
+use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::offline::OfflinePhase;
+use privet_schemes::{SchemeId, registry};
 use privet_server::{RunningServer, Server, ServerConfig};
 use privet_table::build::{BuildOptions, build_table};
 use privet_table::import::{Format, Source};
@@ -38,25 +38,37 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
         .build()
         .map_err(unavailable("the system gives no threads to serve with"))?;
     for (number, scheme) in (2..).zip(SchemeId::ALL) {
-        match runtime.block_on(start(&path, *scheme)) {
-            Ok(servers) => {
-                show(number, &servers, arguments.entries)?;
-                for server in servers {
-                    server.running.shutdown();
-                    runtime.block_on(server.running.wait())?;
-                }
-            }
-            // A scheme that does not suit the table says so with numbers, and that is worth showing too.
-            Err(error) if error.blame() == Blame::ApiMisuse => {
-                let mut page = Page::default();
-                page.line(format!("\n{number}. Not with {scheme}: {error}."));
-                page.print()?;
-            }
-            Err(error) => return Err(error),
+        if let Some(why) = unsuitable(*scheme, &Snapshot::open(&path)?.identity()) {
+            let mut page = Page::default();
+            page.line(format!("\n{number}. Not with {scheme}: {why}."));
+            page.print()?;
+            continue;
+        }
+        let servers = runtime.block_on(start(&path, *scheme))?;
+        show(number, &servers, arguments.entries)?;
+        for server in servers {
+            server.running.shutdown();
+            runtime.block_on(server.running.wait())?;
         }
     }
     Ok(Outcome::Done)
 }
+
+/// Why a scheme is not shown on the table, with numbers: that is worth knowing too.
+fn unsuitable(scheme: SchemeId, identity: &TableIdentity) -> Option<String> {
+    match registry::plan(scheme, identity) {
+        Err(error) => Some(error.to_string()),
+        Ok(plan) if plan.offline.len() > MOST_RECEIVED => Some(format!(
+            "clients would receive {} before their first lookup, for a table of {}",
+            display::bytes(plan.offline.len()),
+            display::bytes(identity.shape.bytes())
+        )),
+        Ok(_) => None,
+    }
+}
+
+/// Receiving, or computing, more than this would take longer than a demonstration should.
+const MOST_RECEIVED: u64 = 1 << 28;
 
 /// A client of the servers, its lookups, and the servers' side of them.
 fn show(number: u32, servers: &[Started], entries: u64) -> Result<()> {

@@ -188,16 +188,19 @@ fn summary(table: &ReadyTable) -> String {
         display::count(shape.records()),
         display::bytes(shape.record_len()),
         schemes.join(", "),
-        hint_words(table.hint_origin),
+        hint_words(table),
         table.seconds,
         description.identity.digest
     )
 }
 
-fn hint_words(origin: HintOrigin) -> String {
-    match origin {
-        HintOrigin::None => "no hint to compute".to_owned(),
-        _ => format!("hint {}", origin.name()),
+fn hint_words(table: &ReadyTable) -> String {
+    let plan = table.description.schemes.first().map(|scheme| &scheme.plan);
+    match (table.hint_origin, plan.map(|plan| plan.offline)) {
+        (HintOrigin::None, _) | (_, None) => "no hint to compute".to_owned(),
+        (origin, Some(offline)) => {
+            format!("hint of {} {}", display::bytes(offline.len()), origin.name())
+        }
     }
 }
 
@@ -236,5 +239,7 @@ mod tests {
         assert_eq!(chosen(1 << 30, 1), SimplePir);
         // A few very long records: a column holds at least one, so the hint would be larger than the table.
         assert_eq!(chosen(3, 1 << 24), Download);
+        // What SimplePIR refuses is not offered whole instead.
+        assert_eq!(chosen(1 << 40, 256), SimplePir);
     }
 }

@@ -270,6 +270,10 @@ fn shapes_and_names_that_do_not_exist_are_refused() {
 
     For more information, try '--help'.
     "#);
+    assert_snapshot!(place.run("bench --records 1 --record-len 1 --batch 1025").refusal(), @r#"
+    [exit 2]
+    privet: a batch has at most 1024 queries, not 1025
+    "#);
     assert_snapshot!(place.run("bench --scheme doublepir --records 10 --record-len 65").refusal(), @r#"
     [exit 2]
     privet: DoublePIR's hint has 16 MiB for each byte of a record, 1040 MiB for records of 65 bytes; the limit is 1024 MiB, records of 64 bytes; SimplePIR's hint for this table has 1 MiB

@@ -293,7 +293,7 @@ fn a_certificate_may_be_trusted_by_file() {
         "phones.privet --scheme simplepir --no-cache --tls-cert cert.pem --tls-key key.pem",
     );
     assert_snapshot!(served.announcement, @r#"
-    table phones: 3 records of 38 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
+    table phones: 3 records of 38 B, simplepir, hint of 152.00 KiB computed, ready in [TIME], digest [DIGEST]
     listening at https://127.0.0.1:[PORT]
     "#);
     assert_snapshot!(get(&place, &served, "-k ada --ca-file cert.pem"), @r#"

@@ -117,7 +117,7 @@ fn doublepir_serves_short_records_and_refuses_long_ones_with_numbers() {
     // Computed at first, then taken from the cache: also what the server itself needs.
     for origin in ["computed", "cached"] {
         let served = Served::start(&place, "letters.privet --scheme doublepir --cache cache");
-        let announced = format!("5,000 records of 1 B, doublepir, hint {origin}, ");
+        let announced = format!("5,000 records of 1 B, doublepir, hint of 16.00 MiB {origin}, ");
         assert!(served.announcement.contains(&announced), "{}", served.announcement);
         let run = place.run(&format!("get {} {wanted} -v", served.url));
         assert_eq!((run.code(), run.stdout()), (0, expected.as_str()), "{run}");

@@ -13,8 +13,8 @@ fn a_server_announces_its_tables_and_stops_when_asked_to() {
         "phones.privet second=numbered.privet --scheme simplepir --no-cache --threads 1",
     );
     assert_snapshot!(served.announcement, @r#"
-    table phones: 3 records of 38 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
-    table second: 3 records of 43 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
+    table phones: 3 records of 38 B, simplepir, hint of 152.00 KiB computed, ready in [TIME], digest [DIGEST]
+    table second: 3 records of 43 B, simplepir, hint of 172.00 KiB computed, ready in [TIME], digest [DIGEST]
     listening at http://127.0.0.1:[PORT]
     "#);
     assert_eq!(served.terminate(), Some(0));
@@ -56,7 +56,7 @@ fn a_restart_takes_the_hint_from_the_cache_and_a_damaged_entry_is_made_again() {
     let origin = || {
         let served = Served::start(&place, "phones.privet --scheme simplepir --cache cache");
         let (_, rest) = served.announcement.split_once(", hint ").unwrap();
-        let origin = rest.split_once(',').unwrap().0.to_owned();
+        let origin = rest.split_once(',').unwrap().0.rsplit_once(' ').unwrap().1.to_owned();
         assert_eq!(served.terminate(), Some(0));
         origin
     };
@@ -82,7 +82,7 @@ fn health_and_metrics_are_on_the_second_port() {
         "phones.privet --scheme simplepir --no-cache --metrics-listen 127.0.0.1:0",
     );
     assert_snapshot!(served.announcement, @r#"
-    table phones: 3 records of 38 B, simplepir, hint computed, ready in [TIME], digest [DIGEST]
+    table phones: 3 records of 38 B, simplepir, hint of 152.00 KiB computed, ready in [TIME], digest [DIGEST]
     metrics at http://127.0.0.1:[PORT]/metrics, health at http://127.0.0.1:[PORT]/healthz
     listening at http://127.0.0.1:[PORT]
     "#);

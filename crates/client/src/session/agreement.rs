@@ -68,7 +68,8 @@ pub(super) fn difference(
     }
 }
 
-/// The error for server number `server` of `servers`, which does not say of the chosen table what the first one says.
+/// The error for server number `server` of `servers`, which does not say of the chosen table what the first one says. That they serve something else, or by something else, is a
+/// mistake of whoever named them or started them; that they differ on what the same table is may be a lie.
 pub(super) fn disagreement(
     chosen: &ChosenTable,
     server: usize,
@@ -79,7 +80,7 @@ pub(super) fn disagreement(
     let (other, first) = (server_name(server, servers), server_name(0, servers));
     let one_lies =
         "One of them has another file or does not tell the truth: ask those who run them";
-    let (what, advice) = match difference {
+    let (what, advice) = match &difference {
         Difference::Missing(names) => {
             let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             (
@@ -125,7 +126,13 @@ pub(super) fn disagreement(
             "They have to be started with the same parameters",
         ),
     };
-    Error::integrity(format!("{what}; nothing was asked. {advice}"))
+    let message = format!("{what}; nothing was asked. {advice}");
+    match difference {
+        Difference::Missing(_) | Difference::Scheme | Difference::Parameters => {
+            Error::api_misuse(message)
+        }
+        _ => Error::integrity(message),
+    }
 }
 
 /// The error for server number `server` of `servers`, which no longer says what it said, in the middle of a session.

@@ -4,6 +4,7 @@ use super::agreement::server_name;
 use super::calls::Purpose;
 use super::hints::{Turn, Waiting, ended_before};
 use super::interface::{Event, ExchangeId, LookupId, Output, Persist, Request, Target};
+use super::lookups::Answer;
 use super::{Phase, Session, repeat};
 use privet_core::{Error, Result};
 use privet_schemes::contract::{Record, ReservationId, Role};
@@ -119,7 +120,7 @@ impl Session {
                     "an answer has {due} bytes here, the server sent {len}"
                 )));
             }
-            Ok(response.answer.to_vec())
+            Ok(Zeroizing::new(response.answer.to_vec()))
         });
         let answer = answer.map_err(|error| match self.options.servers {
             1 => error,
@@ -153,7 +154,7 @@ impl Session {
             return true;
         };
         let recovered = answers.and_then(|answers| {
-            let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+            let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
             client.recover(pending, &answers)
         });
         self.hints.given_up(lookup);
@@ -170,9 +171,9 @@ impl Session {
     }
 
     /// An answer to a query of an earlier process. If it is none, the reservation stays as it is, for the next session.
-    fn settle_resent(&mut self, id: ReservationId, answers: Vec<Result<Vec<u8>>>) {
+    fn settle_resent(&mut self, id: ReservationId, answers: Vec<Result<Answer>>) {
         let Ok(answers) = answers.into_iter().collect::<Result<Vec<_>>>() else { return };
-        let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+        let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
         let Some(hints) = self.hinted() else { return };
         if let Ok(Recovered::Settled { id, change, .. }) = hints.settle(id, &answers) {
             self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));

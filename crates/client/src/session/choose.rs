@@ -11,8 +11,8 @@ use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 /// Chooses table and scheme from what each server described, in order. All must agree.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options do not single out a table and scheme that are served,
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if the servers differ.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options do not single out a table and scheme that all servers serve,
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ on what the table is.
 pub(super) fn choose(
     options: &SessionOptions,
     descriptions: &[ServerDescription],
@@ -64,29 +64,30 @@ fn choose_scheme<'d>(
 ) -> Result<&'d SchemeDescription> {
     let given = options.servers;
     let fits = |scheme: &&SchemeDescription| scheme.plan.servers == given;
+    // The choice is made from what the first server says. Whether others say the same is looked at later.
+    let name = match given {
+        1 => format!("table {}", table.name),
+        _ => format!("at {}, table {}", server_name(0, given), table.name),
+    };
     if let Some(wanted) = options.scheme {
         let offered = table.scheme(wanted).ok_or_else(|| {
-            Error::api_misuse(format!(
-                "table {} is not served by {wanted}; it is by: {}",
-                table.name,
-                schemes(table)
-            ))
+            let schemes = schemes(table);
+            Error::api_misuse(format!("{name} is not served by {wanted}; it is by: {schemes}"))
         })?;
         return Some(offered).filter(fits).ok_or_else(|| {
             Error::api_misuse(format!("{wanted} {}", takes_other(offered.plan.servers, given)))
         });
     }
     table.schemes.iter().find(fits).ok_or_else(|| {
-        let name = &table.name;
         Error::api_misuse(match table.schemes.as_slice() {
-            [] => format!("table {name} is served by {}", schemes(table)),
+            [] => format!("{name} is served by {}", schemes(table)),
             [SchemeDescription { plan, .. }] => format!(
-                "table {name} is served by {}, which {}",
+                "{name} is served by {}, which {}",
                 plan.scheme,
                 takes_other(plan.servers, given)
             ),
             _ => format!(
-                "table {name} is served by {}, and {}; name as many as one of them takes",
+                "{name} is served by {}, and {}; name as many as one of them takes",
                 schemes(table),
                 were_named(given)
             ),
@@ -156,6 +157,26 @@ pub(super) fn check_table_digest(chosen: &ChosenTable) -> Result<()> {
     Err(Error::integrity(format!(
         "the server announces digests of the layout and of the records of table {} that do not come to the table's digest: they belong to different tables, or the server is at fault; nothing was asked",
         chosen.name
+    )))
+}
+
+/// Checks that what is fetched to be kept, which is for the servers to say, is no more than `limit` bytes. What is streamed is not kept, and has bounds of its own.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is more.
+pub(super) fn check_download(chosen: &ChosenTable, limit: u64) -> Result<()> {
+    let what = match chosen.scheme.plan.offline {
+        OfflinePhase::Download { .. } => "the hint for",
+        OfflinePhase::KeepTable { .. } => "all of",
+        _ => return Ok(()),
+    };
+    let len = chosen.scheme.hint.map_or(0, |part| part.len);
+    if len <= limit {
+        return Ok(());
+    }
+    let (scheme, name) = (chosen.scheme.plan.scheme, &chosen.name);
+    Err(Error::api_misuse(format!(
+        "{scheme} keeps {what} table {name} on this side: {len} bytes, more than the {limit} that are allowed; nothing was fetched. If you want to keep that much, allow it (--max-download)"
     )))
 }
 

@@ -1,5 +1,6 @@
 //! Single-use hints: opening what is kept of them, handing the table to the worker, and changing over to the next generation.
 
+use super::agreement::server_name;
 use super::calls::Purpose;
 use super::interface::{
     ChosenTable, Event, ExchangeId, LookupId, Output, Persist, PreparationEvent, Prepare, Target,
@@ -305,8 +306,10 @@ impl Session {
             return;
         }
         if chunk.offset != due || chunk_end > end {
+            let server = self.calls.waiting_for(exchange).map_or(0, |call| call.server);
+            let name = server_name(server, self.options.servers);
             return self.fail(Error::peer_misbehaved(format!(
-                "the server sent bytes {} to {chunk_end} of the table when bytes {due} to {end} were due",
+                "{name} sent bytes {} to {chunk_end} of the table when bytes {due} to {end} were due",
                 chunk.offset
             )));
         }

@@ -12,6 +12,9 @@ use privet_wire::{
 use std::time::Duration;
 use zeroize::Zeroizing;
 
+/// What is fetched to be kept unless more is allowed: 4 GiB.
+const DEFAULT_MAX_DOWNLOAD: u64 = 4 << 30;
+
 /// What a session is to do, and how patiently.
 pub struct SessionOptions {
     /// The name of the table to use. `None`: the only one that is served.
@@ -24,6 +27,8 @@ pub struct SessionOptions {
     pub pins: Vec<KnownPin>,
     /// Whether to believe a server that shows another table or version than the pinned one, and to pin that instead.
     pub accept_new_table: bool,
+    /// The most bytes of hint or table that are fetched to be kept. The layout, which the wire's limits bound, comes on top.
+    pub max_download: u64,
     /// The instruction set to compute with.
     pub kernels: Kernels,
     /// How many lookups may be under way at once, at least 1. Others wait their turn. (What needs no query is never under way.)
@@ -33,7 +38,7 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// Options for `servers` servers, with everything else at its default: the only table, any scheme, nothing pinned, 8 lookups at once.
+    /// Options for `servers` servers, with everything else at its default: the only table, any scheme, nothing pinned, at most 4 GiB to keep, 8 lookups at once.
     pub fn new(servers: usize, kernels: Kernels) -> Self {
         Self {
             table: None,
@@ -41,6 +46,7 @@ impl SessionOptions {
             servers,
             pins: Vec::new(),
             accept_new_table: false,
+            max_download: DEFAULT_MAX_DOWNLOAD,
             kernels,
             in_flight: 8,
             patience: Patience::default(),

@@ -8,6 +8,10 @@ use super::interface::{LookupId, Target};
 use privet_core::{Error, Result};
 use privet_schemes::reservation::{Pending, Reservation};
 use std::collections::{BTreeMap, VecDeque};
+use zeroize::Zeroizing;
+
+/// What one server answered. Those to one lookup hold its record together: of DPF-PIR, it is their sum. So they are erased when they are dropped.
+pub(super) type Answer = Zeroizing<Vec<u8>>;
 
 /// How far a lookup is.
 pub(super) enum Stage {
@@ -22,7 +26,7 @@ pub(super) enum Stage {
 pub(super) struct Asked {
     pub(super) pending: Pending,
     /// What became of each server's query. `None`: still open.
-    pub(super) answers: Vec<Option<Result<Vec<u8>>>>,
+    pub(super) answers: Vec<Option<Result<Answer>>>,
 }
 
 /// A lookup that has all it will ever get.
@@ -30,7 +34,7 @@ pub(super) struct Answered {
     pub(super) id: LookupId,
     pub(super) target: Target,
     pub(super) pending: Pending,
-    pub(super) answers: Vec<Result<Vec<u8>>>,
+    pub(super) answers: Vec<Result<Answer>>,
 }
 
 #[derive(Default)]
@@ -105,7 +109,7 @@ impl Lookups {
 
     /// Notes what became of one server's query. A lookup is over only when all of its queries are: whatever one of them came to, the others
     /// take their course.
-    pub(super) fn settled(&mut self, id: LookupId, server: usize, answer: Result<Vec<u8>>) {
+    pub(super) fn settled(&mut self, id: LookupId, server: usize, answer: Result<Answer>) {
         let Some((_, Stage::Asking(asked))) = self.open.get_mut(&id) else { return };
         asked.answers[server].get_or_insert(answer);
         if asked.answers.iter().any(Option::is_none) {
@@ -135,7 +139,7 @@ impl Lookups {
 
 impl Answered {
     /// The answers in order, or the first error among them.
-    pub(super) fn into_answers(self) -> (LookupId, Target, Pending, Result<Vec<Vec<u8>>, Error>) {
+    pub(super) fn into_answers(self) -> (LookupId, Target, Pending, Result<Vec<Answer>, Error>) {
         (self.id, self.target, self.pending, self.answers.into_iter().collect())
     }
 }

@@ -1,8 +1,8 @@
 //! Before the first lookup: descriptions, the layout, and what is downloaded: a hint, or the table.
 
-use super::agreement::{changed_midway, difference};
+use super::agreement::{changed_midway, difference, server_name};
 use super::calls::Purpose;
-use super::choose::{check_pins, check_table_digest, choose, pin_of};
+use super::choose::{check_download, check_pins, check_table_digest, choose, pin_of};
 use super::interface::{ChosenTable, Event, ExchangeId, KnownPin, Output, Persist, Request};
 use super::records::Records;
 use super::{Phase, Session, part_key};
@@ -49,6 +49,7 @@ impl Session {
             check_pins(&chosen, &self.options)?;
         }
         check_table_digest(&chosen)?;
+        check_download(&chosen, self.options.max_download)?;
         let pin = pin_of(&chosen);
         for server in 0..self.options.servers {
             let name = chosen.name.clone();
@@ -116,7 +117,9 @@ impl Session {
         if self.everything_arrived(exchange) {
             return self.finish_fetch(exchange, now);
         }
-        let error = Error::unavailable("the server ended a download before its end");
+        let server = self.calls.waiting_for(exchange).map_or(0, |call| call.server);
+        let name = server_name(server, self.options.servers);
+        let error = Error::unavailable(format!("{name} ended a download before its end"));
         self.handle_failure(exchange, error, now);
     }
 

@@ -3,6 +3,7 @@
 //! Their bytes come from the journal and go out as they are: to a server, a repeat of the same message. Nobody waits for the records; but their answers
 //! complete the hints that later queries use.
 
+use super::lookups::Answer;
 use privet_core::Result;
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::Sendable;
@@ -12,13 +13,13 @@ use std::collections::{BTreeMap, VecDeque};
 const UNDER_WAY: usize = 16;
 
 /// One answer of each server, or why there is none. `None`: still open.
-type Answers = Vec<Option<Result<Vec<u8>>>>;
+type Answers = Vec<Option<Result<Answer>>>;
 
 #[derive(Default)]
 pub(super) struct Resends {
     waiting: VecDeque<(ReservationId, Sendable)>,
     asking: BTreeMap<ReservationId, Answers>,
-    answered: VecDeque<(ReservationId, Vec<Result<Vec<u8>>>)>,
+    answered: VecDeque<(ReservationId, Vec<Result<Answer>>)>,
 }
 
 impl Resends {
@@ -38,7 +39,7 @@ impl Resends {
     }
 
     /// Notes what became of one server's query.
-    pub(super) fn settled(&mut self, id: ReservationId, server: usize, answer: Result<Vec<u8>>) {
+    pub(super) fn settled(&mut self, id: ReservationId, server: usize, answer: Result<Answer>) {
         let Some(answers) = self.asking.get_mut(&id) else { return };
         if let Some(open) = answers.get_mut(server) {
             open.get_or_insert(answer);
@@ -50,7 +51,7 @@ impl Resends {
         }
     }
 
-    pub(super) fn next_answered(&mut self) -> Option<(ReservationId, Vec<Result<Vec<u8>>>)> {
+    pub(super) fn next_answered(&mut self) -> Option<(ReservationId, Vec<Result<Answer>>)> {
         self.answered.pop_front()
     }
 

@@ -222,7 +222,7 @@ pub(crate) fn half(hash: blake3::Hash) -> [u8; 16] {
     half
 }
 
-/// Whether the open file is the one that its path leads to. Where the system does not say, files that are locked are not removed by anybody else either.
+/// Whether the open file is the one that its path leads to. Where the system does not say, files that are open or locked are not removed by anybody else either.
 pub(crate) fn is_still_at(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {

@@ -35,7 +35,7 @@ mod sealed;
 mod tests;
 
 pub(crate) use folder::Directory;
-pub(crate) use report::{Condition, Private, erase_folder, inspect};
+pub(crate) use report::{Condition, Private, erase_folder, erase_folder_if, inspect};
 
 use crate::state::{HintStore, HintsKey, PreparationStore, SavedHints};
 use crate::store::files;

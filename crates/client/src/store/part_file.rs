@@ -16,14 +16,19 @@
 //!
 //! **Complete** is a matter of the name: once the digest over all bytes was right, the file is synced and renamed. A reader checks the header and the file's
 //! size, and then each chunk when it reads it: 32 rows of a hint cost the checksums of three chunks.
+//!
+//! **A table** that is kept whole is checked whole when it is opened, too. Its chunks are the records themselves: if damage were found only by the lookup that reads it, whether
+//! the table is fetched again would tell the server where that lookup read.
 
 use super::files::{self, half};
 use crate::state::{PartKey, incomplete, out_of_order};
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableId};
 use privet_schemes::offline::{Download, HintSource, StreamConsumer};
+use privet_wire::PartKind;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const MAGIC: &[u8; 8] = b"privetpt";
 const VERSION: u32 = 1;
@@ -49,10 +54,13 @@ struct Header {
 
 impl Header {
     fn of(part: &PartKey, chunk_len: u32) -> Self {
-        let mut kind = [0; 8];
-        part.kind.name().bytes().zip(&mut kind).for_each(|(byte, slot)| *slot = byte);
         let PartKey { table, len, digest, .. } = *part;
+        let kind = padded(part.kind);
         Self { kind, chunk_len, len, table: table.id, epoch: table.epoch, digest }
+    }
+
+    fn is_table(&self) -> bool {
+        self.kind == padded(PartKind::Table)
     }
 
     fn encode(&self) -> [u8; HEADER_LEN] {
@@ -150,6 +158,13 @@ impl Header {
     }
 }
 
+/// A kind's name as it stands in a header.
+fn padded(kind: PartKind) -> [u8; 8] {
+    let mut padded = [0; 8];
+    kind.name().bytes().zip(&mut padded).for_each(|(byte, slot)| *slot = byte);
+    padded
+}
+
 fn chunk_checksum(key: &[u8; 32], chunk: u64, data: &[u8]) -> [u8; CHECKSUM_LEN] {
     let mut hasher = blake3::Hasher::new_keyed(key);
     hasher.update(&chunk.to_le_bytes());
@@ -163,10 +178,18 @@ pub(crate) struct CompletePart {
     path: PathBuf,
     header: Header,
     key: [u8; 32],
+    /// Whether the file was moved out of the way, or was to be.
+    set_aside: AtomicBool,
 }
 
 impl CompletePart {
-    /// Opens the complete file at `path` without reading more than its header; `None` if there is none.
+    fn new(file: File, path: &Path, header: Header) -> Self {
+        let (path, key) = (path.to_owned(), header.chunk_key());
+        Self { file, path, header, key, set_aside: AtomicBool::new(false) }
+    }
+
+    /// Opens the complete file at `path`; `None` if there is none. Reads no more than its header, unless it is a table: that is read whole, and every chunk of it checked, so that
+    /// what is found does not depend on what will be looked up.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not the file of `part`.
@@ -180,8 +203,11 @@ impl CompletePart {
             ));
             return Err(files::blame(path, error));
         }
-        let key = header.chunk_key();
-        Ok(Some(Self { file, path: path.to_owned(), header, key }))
+        let opened = Self::new(file, path, header);
+        if opened.header.is_table() {
+            opened.check_chunks(|_| ())?;
+        }
+        Ok(Some(opened))
     }
 
     /// Reads the complete file at `path`, whichever part it is, and checks every byte of it and the digest over all, without setting it aside.
@@ -197,14 +223,23 @@ impl CompletePart {
         if Some(size) != header.file_len() {
             return Err(blamed(Error::corrupted("its size is not that of a complete file")));
         }
-        let part = Self { file, path: path.to_owned(), key: header.chunk_key(), header };
-        let (mut buffer, mut hasher) = (Vec::new(), blake3::Hasher::new());
-        for chunk in 0..part.header.chunks() {
-            let data = part.checked_chunk(chunk, &mut buffer)?;
-            hasher.update(data.ok_or_else(|| blamed(Error::corrupted("it is damaged")))?);
-        }
+        let (part, mut hasher) = (Self::new(file, path, header), blake3::Hasher::new());
+        part.check_chunks(|data| {
+            hasher.update(data);
+        })?;
         if *hasher.finalize().as_bytes() != part.header.digest {
             return Err(blamed(Error::corrupted("the digest over all of it does not match")));
+        }
+        Ok(())
+    }
+
+    /// Reads and checks every chunk, and hands it to `take`.
+    fn check_chunks(&self, mut take: impl FnMut(&[u8])) -> Result<()> {
+        let mut buffer = Vec::new();
+        for chunk in 0..self.header.chunks() {
+            let data = self.checked_chunk(chunk, &mut buffer)?;
+            let damaged = || files::blame(&self.path, Error::corrupted("it is damaged"));
+            take(data.ok_or_else(damaged)?);
         }
         Ok(())
     }
@@ -223,12 +258,24 @@ impl CompletePart {
         if let Some(data) = self.checked_chunk(chunk, buffer)? {
             return Ok(data);
         }
-        // Out of the way, so that the next session fetches it again. If that fails, the next session finds the same damage: nothing worse.
-        let _ = std::fs::rename(&self.path, self.path.with_extension("damaged"));
-        let error = Error::corrupted(
-            "it was damaged after it was written; it is set aside and will be fetched again next time",
-        );
-        Err(files::blame(&self.path, error))
+        let what = match self.header.is_table() {
+            // Found by the next session when it opens the table, whichever chunk this one read. Until then the name stays, so that nothing follows from this lookup.
+            true => "it was damaged after it was opened; it will be fetched again next time",
+            false => {
+                self.set_aside();
+                "it was damaged after it was written; it is set aside and will be fetched again next time"
+            }
+        };
+        Err(files::blame(&self.path, Error::corrupted(what)))
+    }
+
+    /// Moves the file out of the way, so that the next session fetches it again. Once: whatever has that name later is a fresh file, of another process perhaps, and so is
+    /// what has it now unless it is the very file that is open. If it cannot be moved, the next session finds the same damage: nothing worse.
+    fn set_aside(&self) {
+        let first = !self.set_aside.swap(true, Ordering::Relaxed);
+        if first && files::is_still_at(&self.file, &self.path) {
+            let _ = std::fs::rename(&self.path, self.path.with_extension("damaged"));
+        }
     }
 }
 
@@ -377,7 +424,6 @@ impl GrowingPart {
         }
         files::sync(&self.file, &self.path)?;
         files::rename(&self.path, target)?;
-        let Self { file, header, key, .. } = self;
-        Ok(CompletePart { file, path: target.to_owned(), header, key })
+        Ok(CompletePart::new(self.file, target, self.header))
     }
 }

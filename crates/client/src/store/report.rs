@@ -55,7 +55,7 @@ pub enum PartForm {
     Complete,
     /// The rest is still to be fetched.
     Partial,
-    /// A lookup found it damaged; it will be fetched again.
+    /// It was found damaged by a lookup; it will be fetched again.
     Damaged,
 }
 

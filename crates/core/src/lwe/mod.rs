@@ -35,7 +35,7 @@ pub const ERROR_DEVIATION: f64 = 6.4;
 /// log2 of Δ = q / 256.
 const DELTA_BITS: u32 = 24;
 
-/// LWE samples that may share one public matrix and one secret: the published proof of 128-bit security reaches this far.
+/// LWE samples that may share one public matrix and one secret: the published estimate of 128-bit security reaches this far.
 pub const MAX_COLUMNS: u64 = 1 << 20;
 
 /// log2 of an upper bound for the probability that one byte decrypts wrongly, for any table of `columns` columns.
@@ -51,7 +51,7 @@ fn failure_bound_log2_at(columns: u64, deviation: f64, largest_entry: f64) -> f6
     1.0 - margin * margin / (2.0 * variance) * std::f64::consts::LOG2_E
 }
 
-/// Checks that `columns` LWE samples stay within the published proof.
+/// Checks that `columns` LWE samples stay within the published estimate of security.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), with the numbers.
@@ -61,7 +61,7 @@ pub fn check_columns(columns: u64) -> Result<()> {
     }
     Err(Error::api_misuse(format!(
         "{columns} columns need as many LWE samples under one secret; the parameters (dimension {SECRET_DIMENSION}, q = 2^32, \
-         deviation {ERROR_DEVIATION}) are proven for 1 to {MAX_COLUMNS}"
+         deviation {ERROR_DEVIATION}) are estimated at 128 bits of security for 1 to {MAX_COLUMNS}"
     )))
 }
 

@@ -30,7 +30,7 @@
 //! Records of more than 64 bytes have several *segments* of 64 columns, the last of which is moved back until
 //! it ends with the record.
 
-use super::{LINE, Shape, ThreadSums, WORD_RECORDS, xor};
+use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
 use crate::dispatch::{Arm, Kernels};
 
 /// Selections that are worked on together, and records of a row group.
@@ -39,22 +39,34 @@ pub(crate) const EIGHT: usize = 8;
 /// Records of a block, whose row groups may be transposed.
 pub(crate) const BLOCK_RECORDS: usize = EIGHT * EIGHT;
 
-/// Lines of the matrices of one piece: 16 KiB, half of a first-level cache.
-const PIECE_LINES: usize = 256;
+/// Lines of the matrices of one piece: few, so that staging, which waits for memory, and multiplying, which does
+/// not, run into each other.
+const PIECE_LINES: usize = 64;
 
 /// A piece has at least so many tiles, and rather fewer segments of wide records than all, so that sums are
-/// loaded and stored seldom.
+/// loaded and stored seldom; but of very long records fewer tiles.
 const PIECE_TILES: usize = 8;
+
+/// How far ahead of staging is prefetched, in bytes, at least ...
+const AHEAD_BYTES: usize = 16 << 10;
+/// ... and at most, lest it be gone again: a quarter of a second-level cache.
+const MOST_AHEAD_BYTES: usize = 256 << 10;
 
 /// The interleaved selections of a chunk should have no more than this many bytes, or be one eight.
 const INTERLEAVED_BYTES: usize = 256 << 10;
 
-/// Whether this is faster than one by one. Without the instruction it never is. The shorter the records, the
-/// more work the selections themselves are: measured on Zen 4, it evens out at two selections for 32 bytes,
-/// at four for 4 bytes, and at six for one byte.
+/// Whether this is faster than one by one. Without the instruction it never is.
 pub(super) fn pays(kernels: Kernels, record_len: usize, selections: usize) -> bool {
-    let enough = if record_len <= 4 { 5 } else { 3 };
-    kernels.arm() == Arm::Avx512 && selections >= enough
+    // One by one, the AVX-512 arm takes up to four selections of narrow records together, and of long records
+    // the first selection reads memory in pieces too short for the processor to read ahead.
+    let one_by_one = if record_len <= LINE {
+        4
+    } else if record_len <= 2048 {
+        2
+    } else {
+        1
+    };
+    kernels.arm() == Arm::Avx512 && selections > one_by_one
 }
 
 /// How matrices are made; see the [module](self).
@@ -159,6 +171,25 @@ impl Tiles {
         LINE.saturating_sub(together * self.record_len)
     }
 
+    /// What to prefetch while one segment of some tiles is staged: its share of later tiles, from front to back,
+    /// which is how memory is fastest; but if the cache has no room for all segments of the next tiles, only the
+    /// next segments of these.
+    fn ahead(&self, tiles: usize, segment: usize, segments: usize) -> Ahead {
+        let bytes = (tiles * self.tile_records() * self.record_len).max(AHEAD_BYTES);
+        match self.staging {
+            Staging::Short => Ahead { start: bytes, step: self.tile_records() * self.record_len },
+            Staging::Blocks => Ahead { start: bytes, step: self.groups * self.record_len },
+            Staging::Rows if bytes > MOST_AHEAD_BYTES => {
+                let columns = (segments * LINE).max(AHEAD_BYTES / (tiles * EIGHT));
+                Ahead { start: self.segments[segment] + columns, step: self.record_len }
+            }
+            Staging::Rows => {
+                let step = self.record_len.div_ceil(self.segments.len());
+                Ahead { start: bytes + segment * tiles * EIGHT * step, step }
+            }
+        }
+    }
+
     /// The sums of selection `k` in the lines of one segment, before bytes were transposed.
     fn slot(&self, lines: &[[u8; LINE]], k: usize) -> [u8; LINE] {
         let mut slot = [0; LINE];
@@ -199,14 +230,15 @@ pub(super) struct Sums {
     tiles: Tiles,
     /// The lines of each eight selections, by segment and line: byte `8 w + k` of a line is the sum of selection
     /// `k` in word `w`.
-    sums: Vec<[u8; LINE]>,
+    sums: Lines,
     /// Bits of one chunk, for eight selections.
     bits: Vec<u128>,
-    /// Words of one chunk, for as many eights as are worked on at a time; behind each eight there is room for
-    /// reading a whole vector.
+    /// Words of one chunk, for as many eights as are worked on at a time.
     interleaved: Vec<u64>,
+    /// Words of one eight, behind which there is room for reading a whole vector.
+    words_of_eight: usize,
     /// The matrices of one piece, by segment, tile and line.
-    matrices: Vec<[u8; LINE]>,
+    matrices: Lines,
     /// The last records of a chunk, and behind them zeros.
     last_records: Vec<u8>,
 }
@@ -221,10 +253,11 @@ impl Sums {
         Sums {
             kernels,
             shape,
-            sums: vec![[0; LINE]; tiles.segments.len() * tiles.lines * eights],
+            sums: Lines::zeroed(tiles.segments.len() * tiles.lines * eights),
             bits: vec![0; words * EIGHT],
             interleaved: vec![0; words_of_eight * at_a_time],
-            matrices: vec![[0; LINE]; PIECE_LINES],
+            words_of_eight,
+            matrices: Lines::zeroed(PIECE_LINES),
             last_records: Vec::new(),
             tiles,
         }
@@ -248,7 +281,7 @@ impl Sums {
 impl ThreadSums for Sums {
     fn take_chunk(&mut self, records: &[u8], select: impl Fn(usize, &mut [u128])) {
         let words = (records.len() / self.shape.record_len).div_ceil(WORD_RECORDS);
-        let words_of_eight = self.bits.len() / EIGHT * WORD_RECORDS / EIGHT + EIGHT;
+        let words_of_eight = self.words_of_eight;
         let at_a_time = self.interleaved.len() / words_of_eight;
         let lines_of_eight = self.tiles.segments.len() * self.tiles.lines;
         let (whole_tiles, last_tiles) = self.set_apart_last_records(records);
@@ -310,10 +343,11 @@ impl Pass<'_> {
     /// Takes the first `count` tiles of `records`, which are tiles `first_tile..` of the chunk.
     fn take(&mut self, records: &[u8], first_tile: usize, count: usize) {
         let tiles = self.tiles;
-        let most = PIECE_LINES / tiles.lines;
-        let piece_tiles = (most / tiles.segments.len()).max(PIECE_TILES);
-        let piece_segments = tiles.segments.len().min(most / piece_tiles);
         let tile_bytes = tiles.tile_records() * tiles.record_len;
+        let most = PIECE_LINES / tiles.lines;
+        let least = (MOST_AHEAD_BYTES / tile_bytes).clamp(1, PIECE_TILES);
+        let piece_tiles = (most / tiles.segments.len()).max(least);
+        let piece_segments = tiles.segments.len().min(most / piece_tiles);
         for start in (0..count).step_by(piece_tiles) {
             let piece_tiles = piece_tiles.min(count - start);
             for segments in (0..tiles.segments.len()).step_by(piece_segments) {
@@ -324,12 +358,6 @@ impl Pass<'_> {
                     tiles: piece_tiles,
                     first_segment: segments,
                     segments: end - segments,
-                    // The next columns of these records, or the same ones, which are all, of the next.
-                    next: if piece_segments < tiles.segments.len() {
-                        piece_segments * LINE
-                    } else {
-                        piece_tiles * tile_bytes
-                    },
                 };
                 self.take_piece(piece);
             }
@@ -341,18 +369,20 @@ impl Pass<'_> {
         let lines_of_segment = piece.tiles * tiles.lines;
         let matrices = &mut self.matrices[..piece.segments * lines_of_segment];
         let columns = &tiles.segments[piece.first_segment..];
-        for (out, &column) in matrices.chunks_exact_mut(lines_of_segment).zip(columns) {
+        let of_segments = matrices.chunks_exact_mut(lines_of_segment).zip(columns);
+        for (segment, (out, &column)) in (piece.first_segment..).zip(of_segments) {
             let (records, record_len, order) = (piece.records, tiles.record_len, &tiles.order);
-            let (kernels, groups, next) = (self.kernels, tiles.groups, piece.next);
+            let (kernels, groups) = (self.kernels, tiles.groups);
+            let ahead = tiles.ahead(piece.tiles, segment, piece.segments);
             match tiles.staging {
                 Staging::Short => {
                     let tile_bytes = tiles.tile_records() * record_len;
-                    kernels.stage_short(records, tile_bytes, order, out, next);
+                    kernels.stage_short(records, tile_bytes, order, out, ahead);
                 }
                 Staging::Blocks => {
-                    kernels.stage_blocks(records, record_len, groups, order, out, next);
+                    kernels.stage_blocks(records, record_len, groups, order, out, ahead);
                 }
-                Staging::Rows => kernels.stage_rows(records, record_len, column, out, next),
+                Staging::Rows => kernels.stage_rows(records, record_len, column, out, ahead),
             }
         }
         let of_eights = self.sums.chunks_exact_mut(tiles.segments.len() * tiles.lines);
@@ -376,6 +406,14 @@ struct Piece<'a> {
     tiles: usize,
     first_segment: usize,
     segments: usize,
-    /// How many bytes ahead the next piece is.
-    next: usize,
+}
+
+/// What to prefetch on the way: when the `n`-th line of a segment is staged, the one `start + n · step` bytes after
+/// the first record.
+// Only the vector arms prefetch.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ahead {
+    pub(crate) start: usize,
+    pub(crate) step: usize,
 }

@@ -74,14 +74,14 @@ fn check_way(
     }
 }
 
-/// All narrow lengths, some of which share more with 64 than others, and wide ones around whole lines, the
-/// 2 KiB that are taken at a time, and twice that. Numbers of records around the words of selections, the
-/// groups of 32 (AVX2) and 64, and the pieces of 8 and of 256 records.
+/// All narrow lengths, some of which share more with 64 than others, and wide ones around whole lines and
+/// around the 2, 16 and 32 KiB from which on records are taken in another way. Numbers of records around
+/// the words of selections, the groups of 32 (AVX2) and 64, and the pieces of 8 and of 256 records.
 #[test]
 fn sums_are_exact_for_any_record_length_and_number() {
     let mut numbers = Numbers(1);
     let wide = [65, 66, 95, 96, 97, 127, 128, 129, 191, 200, 1000];
-    let wider = [2047, 2048, 2049, 2100, 4095, 4096, 4097, 6200];
+    let wider = [2047, 2048, 2049, 2100, 4096, 4097, 6200, 16_383, 16_500, 33_000];
     for record_len in (1..=64).chain(wide).chain(wider) {
         for records in [1, 7, 8, 9, 31, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 400, 1025] {
             if records * record_len > 1 << 20 {
@@ -139,7 +139,7 @@ fn a_table_without_records_adds_nothing_and_asks_nothing() {
 #[test]
 fn chunks_fit_the_second_level_cache() {
     for (record_len, records) in
-        [(0, 1 << 16), (1, 1 << 16), (8, 1 << 16), (9, 1 << 15), (32, 1 << 14), (1000, 512)]
+        [(0, 1 << 14), (1, 1 << 14), (32, 1 << 14), (33, 1 << 13), (64, 1 << 13), (1000, 512)]
     {
         assert_eq!(Kernels::selected_xor_chunk_records(record_len), records, "{record_len}");
     }

@@ -24,14 +24,3 @@ fn prefetch_second_level<T>(from: *const T, distance: usize) {
     // SAFETY: as in `prefetch`.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast::<i8>().wrapping_add(distance)) }
 }
-
-/// What is asked for ahead of a loop, fixed when it is compiled: nothing (`LEVEL` 0), or the cache line
-/// `distance` bytes after `from`, into the cache of the first or the second level.
-#[inline(always)]
-fn prefetch_ahead<const LEVEL: usize, T>(from: *const T, distance: usize) {
-    match LEVEL {
-        0 => (),
-        1 => prefetch(from, distance),
-        _ => prefetch_second_level(from, distance),
-    }
-}

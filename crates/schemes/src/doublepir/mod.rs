@@ -15,9 +15,9 @@
 //! | offline, server, once per table | – | 1024 · (rows · columns + 4096 · rows) multiply-adds of 32 bits |
 //! | offline, client, once per table | 16 MiB · record_len down (the hint) | its digest |
 //! | query, client | 4 · (columns + R) up | 1024 · (columns + R) multiply-adds, a quarter as many AES blocks |
-//! | answer, server | 16 KiB · record_len, and the first product: min(4 · rows, 16.4 KB · record_len) down | one pass over table and second matrix, shared by a batch; when folding 4096 · rows multiply-adds |
+//! | answer, server | 16 KiB · record_len, and the first product: min(4 · rows, 16.4 KB · record_len) down | one pass over table and second matrix, shared by a batch; when folding 4096 · rows multiply-adds, and 256 · R AES blocks for the batch |
 //! | recover, client | – | reads the hint: 2^22 · record_len multiply-adds |
-//! | state | the hint (public) on the client; table, second matrix (4096 · rows bytes) and hint on the server | – |
+//! | state | the hint (public) on the client; table, second matrix (4096 · rows bytes, up to a sixteenth of the table or 16 MiB) and hint on the server | – |
 //!
 //! Its place is large tables of short records: the hint is smaller than SimplePIR's as soon as record_len < √(table bytes) / 4096, one byte at 16 MiB, eight bytes at 1 GiB. Records of more than 64 bytes are
 //! refused ([`params`](DoublePirParameters::with_records_per_column)): their hint would exceed 1 GiB.

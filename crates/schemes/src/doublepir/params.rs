@@ -1,4 +1,4 @@
-//! The layout of a table as a byte matrix over a second byte matrix, checked against the proof and against a limit for the hint.
+//! The layout of a table as a byte matrix over a second byte matrix, checked against the limits of LWE and against one for the hint.
 
 use crate::contract::{Parameters, table_seed};
 use crate::simplepir::SimplePirParameters;
@@ -41,7 +41,7 @@ impl DoublePirParameters {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the hint would be larger than [`MAX_HINT_BYTES`], or either matrix has more columns than the
-    /// parameters' proof allows.
+    /// LWE parameters allow.
     pub fn with_records_per_column(
         identity: &TableIdentity,
         records_per_column: u64,
@@ -123,8 +123,11 @@ impl DoublePirParameters {
     pub fn failure_bound_log2(&self) -> f64 {
         let record_len = self.shape.record_len() as f64;
         let second = record_len * (HINT_ROW_BYTES + 4) as f64;
-        let bound = |columns, bytes: f64| bytes * lwe::failure_bound_log2(columns).exp2();
-        (bound(self.columns, record_len) + bound(self.records_per_column, second)).log2()
+        // As logarithms: the probabilities themselves are too small for a double.
+        let bound = |columns, bytes: f64| bytes.log2() + lwe::failure_bound_log2(columns);
+        let (first, second) =
+            (bound(self.columns, record_len), bound(self.records_per_column, second));
+        first.max(second) + (1.0 + (-(first - second).abs()).exp2()).log2()
     }
 
     /// The public matrix of the first level, one row for each column of the table.
@@ -139,8 +142,7 @@ impl DoublePirParameters {
 
     /// Where a record lies: its column, and its number within the column. Both secret.
     pub(super) fn place(&self, index: &RecordIndex) -> (u64, u64) {
-        let index = index.expose();
-        (index / self.records_per_column, index % self.records_per_column)
+        index.divide(self.records_per_column)
     }
 }
 
@@ -184,7 +186,7 @@ fn first_words(shape: TableShape, records_per_column: u64) -> u64 {
 fn default_records_per_column(shape: TableShape) -> u64 {
     let records = shape.records();
     let second_matrix = (shape.bytes() / 16).max(SMALL_SECOND_MATRIX);
-    // Both matrices have at most as many columns as the proof allows.
+    // Both matrices have at most as many columns as the LWE parameters allow.
     let least = records.div_ceil(lwe::MAX_COLUMNS);
     let most = (second_matrix / HINT_ROW_BYTES / shape.record_len())
         .min(lwe::MAX_COLUMNS)

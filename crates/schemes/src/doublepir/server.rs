@@ -29,7 +29,7 @@ pub struct DoublePirServer {
     threads: usize,
 }
 
-/// Shares of the work of [`Setup::precompute`]: the second matrix has at most a sixteenth of the table's bytes.
+/// The first level's share of the work of [`Setup::precompute`], about: the second matrix of a large table has a sixteenth of the table's bytes.
 const FIRST_SHARE: f64 = 0.94;
 
 impl DoublePirSetup {
@@ -47,19 +47,19 @@ impl DoublePirSetup {
         if parameters.shape() != table.shape() {
             return Err(Error::api_misuse("the parameters belong to a table of another shape"));
         }
-        let table = tiled(table.bytes(), parameters.rows(), threads)?;
+        let table = tiled("the table", table.bytes(), parameters.rows(), threads)?;
         Ok(Self { parameters, table, kernels, threads })
     }
 
     /// The second matrix. The first hint's words, row by row in little-endian order, are its columns in their natural order.
     fn second(&self, first_hint: &[u8]) -> Result<TiledBytes> {
-        tiled(first_hint, self.parameters.second_rows(), self.threads)
+        tiled("the second matrix", first_hint, self.parameters.second_rows(), self.threads)
     }
 }
 
-fn tiled(bytes: &[u8], rows: u64, threads: usize) -> Result<TiledBytes> {
+fn tiled(what: &str, bytes: &[u8], rows: u64, threads: usize) -> Result<TiledBytes> {
     TiledBytes::from_columns(bytes, rows as usize, threads)
-        .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))
+        .map_err(|error| Error::unavailable(format!("no memory for {what}")).caused_by(error))
 }
 
 impl Setup for DoublePirSetup {

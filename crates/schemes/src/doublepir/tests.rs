@@ -133,8 +133,11 @@ proptest! {
         };
         let (columns, per_column) = (parameters.columns(), parameters.records_per_column());
         prop_assert!(columns * per_column >= records && (columns - 1) * per_column < records);
-        prop_assert!(parameters.kept_bytes() <= (records * record_len / 16).max(1 << 24) || columns > (1 << 19));
-        prop_assert!(parameters.failure_bound_log2() < -40.0);
+        // Unless the proof's limit for columns asks for more records in each.
+        let least = records.div_ceil(1 << 20);
+        prop_assert!(parameters.kept_bytes() <= (records * record_len / 16).max(1 << 24) || per_column == least);
+        let failure = parameters.failure_bound_log2();
+        prop_assert!(failure.is_finite() && failure < -40.0, "2^{}", failure);
         // No layout within the rule has shorter messages: neither neighbours nor halves and doubles.
         let len = |parameters: &DoublePirParameters| DoublePirQuery::encoded_len(parameters) + DoublePirAnswer::encoded_len(parameters);
         for other in [per_column / 2, per_column - per_column / 16, per_column + per_column / 16 + 1, per_column * 2, 4_100] {
@@ -308,6 +311,9 @@ fn the_shapes_that_are_published_get_the_layout_that_is_documented() {
         )
     };
     assert_eq!(layout(1 << 30, 1), (1 << 16, 1 << 14, true, 16));
+    // The first level's 65,536 columns: 1 − (2^23)² / (2 · 128² · 6.4² · 65,536) · log2(e).
+    let failure = DoublePirParameters::new(&identity(1 << 30, 1)).unwrap().failure_bound_log2();
+    assert!((failure + 1153.0).abs() < 1.0, "2^{failure}");
     assert_eq!(layout(1 << 25, 32), (1 << 16, 1 << 9, false, 512));
 }
 
@@ -359,13 +365,21 @@ fn the_noise_of_the_second_level_has_the_predicted_size_and_fails_at_the_predict
     assert!((0.035..0.056).contains(&share), "{share} of the noise lies beyond two deviations");
 }
 
-/// Pearson's statistic of the highest bytes of all words, over 255 degrees of freedom in units of its standard deviation: beyond 6 for uniform bytes less than once in 10^7 times.
+/// Pearson's statistic of each of the four bytes of all words, over 255 degrees of freedom in units of its standard deviation; the largest. Beyond 6 for uniform bytes less than
+/// once in 10^6 times.
 fn far_from_uniform(words: impl Iterator<Item = u32>) -> f64 {
-    let mut counts = [0f64; 256];
-    words.for_each(|word| counts[(word >> 24) as usize] += 1.0);
-    let expected = counts.iter().sum::<f64>() / 256.0;
-    let statistic: f64 = counts.iter().map(|n| (n - expected).powi(2) / expected).sum();
-    (statistic - 255.0) / (2.0 * 255.0f64).sqrt()
+    let mut counts = [[0f64; 256]; 4];
+    words.for_each(|word| {
+        for (counts, byte) in counts.iter_mut().zip(word.to_le_bytes()) {
+            counts[usize::from(byte)] += 1.0;
+        }
+    });
+    let statistic = |counts: &[f64; 256]| {
+        let expected = counts.iter().sum::<f64>() / 256.0;
+        let sum: f64 = counts.iter().map(|n| (n - expected).powi(2) / expected).sum();
+        (sum - 255.0) / (2.0 * 255.0f64).sqrt()
+    };
+    counts.iter().map(statistic).fold(f64::MIN, f64::max)
 }
 
 /// What a server may look at: the words of queries for one record, and their differences from one query to the next, at each level, all together and at the wanted places alone.
@@ -431,6 +445,22 @@ fn queries_look_uniform_and_planted_leaks_do_not() {
         assert!(suspicion(&leaky.collect::<Vec<_>>(), 3, 2) > 6.0, "level {level} without mask");
     }
 
+    // A secret with a single byte of entropy in each word: the lowest bytes of the mask are zero.
+    let shallow =
+        honest(3).into_iter().map(|(mut query, pending): (DoublePirQuery, DoublePirPending)| {
+            let (first, _) = pending.keys();
+            unmask(&mut query.column, parameters.first_matrix(), first);
+            let secret: Vec<u32> = first.secret().iter().map(|word| word << 24).collect();
+            let mut rows = vec![0; query.column.len() * SECRET_DIMENSION];
+            parameters.first_matrix().rows(Kernels::detect(), 0, &mut rows);
+            let mut masks = vec![0; query.column.len()];
+            Kernels::detect().words_times_vector(&rows, &secret, &mut masks);
+            let words = query.column.iter_mut().zip(masks);
+            words.for_each(|(word, mask)| *word = word.wrapping_add(mask));
+            query
+        });
+    assert!(suspicion(&shallow.collect::<Vec<_>>(), 3, 2) > 6.0, "a shallow secret");
+
     // A secret that serves twice: the same coins for every pair of queries.
     let reused = (0..QUERIES).map(|number| {
         let mut rng = SecretRng::from_fixed_seed([(number / 2 % 251) as u8; 32]);
@@ -446,8 +476,11 @@ fn two_queries_share_no_words_and_lengths_never_depend_on_the_index() {
     for of in (0..300).flat_map(|of| [of, of]) {
         let mut rng = SecretRng::from_os().unwrap();
         let (queries, _) = pair.client.query(&pair.index(of), &mut rng).unwrap();
-        let bytes = queries[0].encode();
-        assert_eq!(bytes.len(), DoublePirQuery::encoded_len(Answerer::parameters(&pair.server)));
-        assert!(sent.insert(bytes), "a query for record {of} was sent before");
+        let [query] = &queries[..] else { panic!("one server, one query") };
+        let len = query.encode().len();
+        assert_eq!(len, DoublePirQuery::encoded_len(Answerer::parameters(&pair.server)));
+        for level in [&query.column, &query.record] {
+            assert!(sent.insert(level.clone()), "half a query for record {of} was sent before");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Download: the trivial scheme. The client fetches the whole table once, keeps it, and looks records up on its own.
 //!
-//! **Who learns what.** The server learns that the client fetched the table, and nothing ever after: not which record, not when, not whether. There is no assumption to
-//! break and no query to attack. A table that is not the announced one is refused by its digest, so a server cannot answer wrongly either; it can only show different
+//! **Who learns what.** The server learns that the client fetched the table, and, since a session begins with the question whether the table is still the same, when the client
+//! runs. Of lookups it learns nothing: not which, not how many, not whether there are any. There is no assumption to break and no query to attack. A table that is not the announced one is refused by its digest, so a server cannot answer wrongly either; it can only show different
 //! clients different tables.
 //!
 //! **What it costs**, for a table of N bytes:

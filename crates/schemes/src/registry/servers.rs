@@ -83,7 +83,10 @@ impl<S: ErasedServer + 'static> ErasedSetup for Ready<S> {
         Ok(Precomputed::default())
     }
 
-    fn finish(self: Box<Self>, _kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
+    fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
+        if !kept.is_empty() {
+            return Err(Error::corrupted("this scheme's server keeps nothing beside the table"));
+        }
         Ok(Box::new(self.0))
     }
 }
@@ -168,10 +171,11 @@ fn answer_encoded<A: Answerer>(server: &A, role: Role, queries: &[&[u8]]) -> Vec
             Vec::new()
         }));
     }
-    let mut answers =
-        if valid.is_empty() { Vec::new() } else { server.answer(role, &valid) }.into_iter();
-    for answer in results.iter_mut().flatten() {
-        *answer = answers.next().map(|answer: AnswerOf<A>| answer.encode()).unwrap_or_default();
+    let answers = if valid.is_empty() { Vec::new() } else { server.answer(role, &valid) };
+    // A scheme that answers fewer would give some client another's answer.
+    assert_eq!(answers.len(), valid.len(), "one answer for each query");
+    for (result, answer) in results.iter_mut().flatten().zip(answers) {
+        *result = AnswerOf::<A>::encode(&answer);
     }
     results
 }

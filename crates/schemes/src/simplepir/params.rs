@@ -1,4 +1,4 @@
-//! The layout of a table as a byte matrix, checked against the proof.
+//! The layout of a table as a byte matrix, checked against the limits of LWE.
 
 use crate::contract::{Parameters, table_seed};
 use privet_core::codec::Reader;
@@ -27,7 +27,7 @@ impl SimplePirParameters {
         let shape = identity.shape;
         let square = (shape.bytes() as f64).sqrt();
         let wanted = (square / shape.record_len() as f64).round().max(1.0) as u64;
-        // Very large tables must be taller than wide: the proof limits the columns.
+        // Very large tables must be taller than wide: the LWE parameters limit the columns.
         let needed = shape.records().div_ceil(lwe::MAX_COLUMNS);
         Self::with_records_per_column(identity, wanted.max(needed).min(shape.records()))
     }
@@ -35,7 +35,7 @@ impl SimplePirParameters {
     /// A layout with the given number of records in a column. More of them: a longer hint and answer, a shorter query.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the layout has more columns than the parameters' proof allows, or a hint beyond 64 GiB.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the layout has more columns than the LWE parameters allow, or a hint beyond 64 GiB.
     pub fn with_records_per_column(
         identity: &TableIdentity,
         records_per_column: u64,
@@ -101,8 +101,8 @@ impl SimplePirParameters {
     /// Where a record lies: its column, and the row at which it begins. Both secret.
     pub(crate) fn place(&self, index: &RecordIndex) -> (u64, u64) {
         let per_column = self.rows / self.shape.record_len();
-        let index = index.expose();
-        (index / per_column, index % per_column * self.shape.record_len())
+        let (column, place) = index.divide(per_column);
+        (column, place * self.shape.record_len())
     }
 }
 

@@ -159,7 +159,33 @@ fn check(
 pub(crate) fn erase_folder(folder: &dyn Folder) -> Result<bool> {
     let path = folder.path(ANCHOR);
     let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
-    let Some(_lock) = locked else { return Ok(false) };
+    match locked {
+        Some(lock) => erase_locked(folder, lock),
+        None => Ok(false),
+    }
+}
+
+/// The same for hints of whose parameter digest `superfluous` is true; `false` for others. Hints whose anchor is missing or damaged do not say which they are: they
+/// stay, to be reported.
+pub(crate) fn erase_folder_if(
+    folder: &dyn Folder,
+    superfluous: impl Fn(&[u8; 32]) -> bool,
+) -> Result<bool> {
+    // Taking the lock would make an anchor where there is none.
+    let names = folder.names().map_err(|error| files::failed(&folder.path(""), "list", error))?;
+    if !names.iter().any(|name| name == ANCHOR) {
+        return Ok(false);
+    }
+    let path = folder.path(ANCHOR);
+    let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
+    let Some(lock) = locked else { return Ok(false) };
+    match AnchorFile::read(Arc::clone(&lock), &path) {
+        Ok(file) if superfluous(&file.anchor().parameter_digest) => erase_locked(folder, lock),
+        _ => Ok(false),
+    }
+}
+
+fn erase_locked(folder: &dyn Folder, _lock: Arc<dyn Medium>) -> Result<bool> {
     erase_all(folder, &our_names(folder)?)?;
     // Last: without other files, a missing anchor means that there is nothing.
     sealed::erase(folder, ANCHOR)?;

@@ -1,7 +1,7 @@
 //! Products of bit matrices in plain Rust, bit by bit. No arm but AVX-512 works in this way, and others only
 //! take it in the tests.
 
-use crate::selected_xor::{BLOCK_RECORDS, EIGHT, LINE, byte_of};
+use crate::selected_xor::{Ahead, BLOCK_RECORDS, EIGHT, LINE, byte_of};
 
 /// The bits of eight selections, which lie one after the other in `bits`: byte `k` of `out[r]` is for row group `r`
 /// in selection `k`.
@@ -29,7 +29,7 @@ pub(crate) fn stage_short(
     tile_bytes: usize,
     order: &[u8; LINE],
     out: &mut [[u8; LINE]],
-    _ahead: usize,
+    _ahead: Ahead,
 ) {
     for (tile, line) in out.iter_mut().enumerate() {
         let bytes = order.map(|place| records[tile * tile_bytes + usize::from(place)]);
@@ -47,7 +47,7 @@ pub(crate) fn stage_blocks(
     groups: usize,
     order: &[u8; LINE],
     out: &mut [[u8; LINE]],
-    _ahead: usize,
+    _ahead: Ahead,
 ) {
     let tiles = out.as_chunks_mut::<EIGHT>().0;
     for (block, tiles) in tiles.chunks_exact_mut(EIGHT / groups).enumerate() {
@@ -67,7 +67,7 @@ pub(crate) fn stage_rows(
     record_len: usize,
     column: usize,
     out: &mut [[u8; LINE]],
-    _ahead: usize,
+    _ahead: Ahead,
 ) {
     for (tile, lines) in out.as_chunks_mut::<EIGHT>().0.iter_mut().enumerate() {
         stage_slots(lines, |s, p| {

@@ -1,24 +1,30 @@
-//! Sums of selected records in plain Rust.
+//! Masked sums in plain Rust.
 
 use std::ops::Range;
 
-use crate::selected_xor::{GROUP_RECORDS, LINE, Prefetch};
+use crate::selected_xor::{Bits, GROUP_RECORDS, LINE};
 
-/// Adds the selected ones among `records`, of `pattern.len() <= 64` bytes each, up in `sums`, which has one
-/// line for each byte of a record: seen as bytes, place `r % 64` of 64 takes record `r`, whose bit is bit
-/// `r % 128` of `bits[r / 128]`.
+/// Adds the selected ones among `records`, of `pattern.len() <= 64` bytes each, up in `sums`. The first record
+/// begins a word of bits.
 ///
-/// Byte `n` of `pattern` is `n / pattern.len()`.
-pub(crate) fn narrow(
+/// Byte `n` of `pattern` is `n / pattern.len()`. Each selection has as many lines of sums: seen as bytes, place
+/// `r % 64` of 64 takes record `r`.
+pub(crate) fn narrow(records: &[u8], pattern: &[[u8; LINE]], bits: Bits, sums: &mut [[u8; LINE]]) {
+    for (k, sums) in sums.chunks_exact_mut(pattern.len()).enumerate() {
+        narrow_one(records, pattern.len(), bits.words(k), sums);
+    }
+}
+
+/// The same for one selection.
+pub(crate) fn narrow_one(
     records: &[u8],
-    pattern: &[[u8; LINE]],
+    record_len: usize,
     bits: &[u128],
     sums: &mut [[u8; LINE]],
-    _prefetch: Prefetch,
 ) {
     let sums = sums.as_flattened_mut();
     // Lengths that the compiler knows become a few instructions.
-    match pattern.len() {
+    match record_len {
         1 => records_of::<1>(records, bits, sums),
         2 => records_of::<2>(records, bits, sums),
         4 => records_of::<4>(records, bits, sums),
@@ -26,7 +32,7 @@ pub(crate) fn narrow(
         16 => records_of::<16>(records, bits, sums),
         32 => records_of::<32>(records, bits, sums),
         64 => records_of::<64>(records, bits, sums),
-        record_len => {
+        _ => {
             for (r, record) in records.chunks_exact(record_len).enumerate() {
                 let mask = mask(bits[r / 128] >> (r % 128));
                 let start = r % GROUP_RECORDS * record_len;
@@ -48,25 +54,27 @@ fn records_of<const LEN: usize>(records: &[u8], bits: &[u128], sums: &mut [u8]) 
 }
 
 /// Adds columns (bytes) `columns` of the selected ones among `records`, at most 128 of `record_len > 64`
-/// bytes each, up in `sums`. Bit `r` of `bits` is for record `r`. `columns.start` is a multiple of 64, and
-/// `columns.end` is one or is `record_len`.
+/// bytes each, whose bits are in one word, up in `sums`. `columns.start` is a multiple of 64, and `columns.end` is
+/// one or is `record_len`.
 ///
-/// Line `i` of `sums` is for columns `64 i..64 (i + 1)`, but the last one is for the last 64 columns. Where it
-/// overlaps the one before, both take what they cover.
+/// Each selection has as many lines of sums as it takes to cover a record: line `i` is for columns
+/// `64 i..64 (i + 1)`, but the last one is for the last 64 columns. Where it overlaps the one before, both take
+/// what they cover.
 pub(crate) fn wide(
     records: &[u8],
     record_len: usize,
     columns: Range<usize>,
-    bits: u128,
+    bits: Bits,
     sums: &mut [[u8; LINE]],
-    _prefetch: Prefetch,
 ) {
-    for (r, record) in records.chunks_exact(record_len).enumerate() {
-        let mask = mask(bits >> r);
-        for start in columns.clone().step_by(LINE) {
-            let line = &mut sums[start / LINE];
-            let start = start.min(record_len - LINE);
-            xor(line, &record[start..start + LINE], mask);
+    for (k, sums) in sums.chunks_exact_mut(record_len.div_ceil(LINE)).enumerate() {
+        for (r, record) in records.chunks_exact(record_len).enumerate() {
+            let mask = mask(bits.word(k) >> r);
+            for start in columns.clone().step_by(LINE) {
+                let line = &mut sums[start / LINE];
+                let start = start.min(record_len - LINE);
+                xor(line, &record[start..start + LINE], mask);
+            }
         }
     }
 }

@@ -66,6 +66,8 @@ pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves:
 }
 
 /// Grows a child of each node.
+///
+/// Whatever is XORed with the cipher's output may as well be part of its last round key.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn grow<const VECTORS: usize>(
@@ -73,22 +75,29 @@ fn grow<const VECTORS: usize>(
     nodes: [__m512i; VECTORS],
     corrections: __m512i,
 ) -> [__m512i; VECTORS] {
+    // `(a & !b) ^ c` as the truth table of a ternary operation: a seed, XORed with a round key.
+    const SEED_XOR: i32 = 0b1001_1010;
     let control_bit = pairs([1; 2]);
-    let mut seeds = nodes;
-    let mut feed_forward = nodes;
+    let mut blocks = nodes;
+    let mut last_keys = nodes;
     for i in 0..VECTORS {
-        seeds[i] = _mm512_andnot_si512(control_bit, nodes[i]);
+        let node = nodes[i];
+        blocks[i] = _mm512_ternarylogic_epi64::<SEED_XOR>(node, control_bit, cipher.keys[0]);
+        let last_key = _mm512_ternarylogic_epi64::<SEED_XOR>(node, control_bit, cipher.keys[10]);
         // The control bit in both halves of a node's place, in a mask.
-        let both = _mm512_shuffle_epi32::<0b01_00_01_00>(nodes[i]);
+        let both = _mm512_shuffle_epi32::<0b01_00_01_00>(node);
         let control = _mm512_test_epi64_mask(both, _mm512_set1_epi64(1));
-        feed_forward[i] = _mm512_mask_xor_epi64(seeds[i], control, seeds[i], corrections);
+        last_keys[i] = _mm512_mask_xor_epi64(last_key, control, last_key, corrections);
     }
-    let mut children = seeds;
-    cipher.encrypt(&mut children);
+    for key in &cipher.keys[1..10] {
+        for block in &mut blocks {
+            *block = _mm512_aesenc_epi128(*block, *key);
+        }
+    }
     for i in 0..VECTORS {
-        children[i] = _mm512_xor_si512(children[i], feed_forward[i]);
+        blocks[i] = _mm512_aesenclast_epi128(blocks[i], last_keys[i]);
     }
-    children
+    blocks
 }
 
 /// A cipher whose key is the one, the other, the one and the other for the four blocks of a vector.

@@ -1,41 +1,47 @@
-//! Sums of selected records: a mask of 32 bytes comes from 32 selection bits, of which each byte of it looks
-//! up its own (narrow records), or is the same for all of a record (wide ones).
+//! Masked sums: a mask of 32 bytes comes from 32 selection bits, of which each byte of it looks up its own
+//! (narrow records), or is the same for all of a record (wide ones).
 
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use crate::portable::selected_xor::one_by_one;
-use crate::selected_xor::{GROUP_RECORDS, LINE, Prefetch};
+use crate::portable::selected_xor::one_by_one::narrow_one;
+use crate::selected_xor::{Bits, GROUP_RECORDS, LINE};
 use crate::x86_64::avx2::{load, store};
-use crate::x86_64::prefetch_ahead;
+use crate::x86_64::{prefetch, prefetch_second_level};
 
 /// Records whose bits make a mask: half a group.
 const HALF_RECORDS: usize = GROUP_RECORDS / 2;
 /// Bytes of a vector.
 const VECTOR: usize = LINE / 2;
-/// Halves of groups of narrow records that are added to a sum between loading and storing it.
+/// Halves of groups of narrow records that are added to a sum between loading and storing it: the records of
+/// one word of bits.
 const HALVES: usize = 4;
-/// Wide records likewise.
+/// Wide records likewise ...
 const ROWS: usize = 8;
+/// ... if they are no longer than this, or there are several selections: otherwise they would not be read from
+/// front to back, more or less.
+const ROWS_LEN: usize = 128;
+/// How far ahead of its loads a single selection of narrow records prefetches, in bytes.
+const STREAM_AHEAD: usize = 8192;
 
 /// See [`crate::portable::selected_xor::one_by_one::narrow`].
 ///
 /// Of the sums only those of the first 32 places are used, but for a rest.
 #[target_feature(enable = "avx2,aes")]
-pub(crate) fn narrow(
-    records: &[u8],
-    pattern: &[[u8; LINE]],
-    bits: &[u128],
-    sums: &mut [[u8; LINE]],
-    prefetch: Prefetch,
-) {
-    match prefetch {
-        Prefetch::Stream(distance) => narrow_ahead::<1>(records, pattern, bits, sums, distance),
-        Prefetch::NextPiece(distance) => narrow_ahead::<2>(records, pattern, bits, sums, distance),
-        Prefetch::Nothing => narrow_ahead::<0>(records, pattern, bits, sums, 0),
+pub(crate) fn narrow(records: &[u8], pattern: &[[u8; LINE]], bits: Bits, sums: &mut [[u8; LINE]]) {
+    let selections = bits.selections();
+    for (k, sums) in sums.chunks_exact_mut(pattern.len()).enumerate() {
+        let words = bits.words(k);
+        match (selections, k) {
+            (1, _) => narrow_ahead::<1>(records, pattern, words, sums, STREAM_AHEAD),
+            // The next piece, while the others find everything in the caches.
+            (_, 0) => narrow_ahead::<2>(records, pattern, words, sums, records.len()),
+            _ => narrow_ahead::<0>(records, pattern, words, sums, 0),
+        }
     }
 }
 
+/// For one selection, prefetching `distance` bytes ahead into the cache of this level.
 #[inline]
 #[target_feature(enable = "avx2,aes")]
 fn narrow_ahead<const LEVEL: usize>(
@@ -45,31 +51,31 @@ fn narrow_ahead<const LEVEL: usize>(
     sums: &mut [[u8; LINE]],
     distance: usize,
 ) {
-    let vectors = pattern.len();
-    let batches = records.chunks_exact(HALVES * HALF_RECORDS * vectors);
+    let record_len = pattern.len();
+    let batches = records.chunks_exact(HALVES * HALF_RECORDS * record_len);
     let rest = batches.remainder();
-    let (words, words_of_rest) = bits.split_at(batches.len());
+    let whole_words = batches.len();
     // The first half of the pattern is that of 32 records.
-    let whole_pattern = pattern;
-    let pattern = &pattern.as_flattened().as_chunks::<VECTOR>().0[..vectors];
-    let half_sums = &mut sums.as_flattened_mut().as_chunks_mut::<VECTOR>().0[..vectors];
-    for (records, &word) in batches.zip(words) {
+    let pattern = &pattern.as_flattened().as_chunks::<VECTOR>().0[..record_len];
+    let half_sums = &mut sums.as_flattened_mut().as_chunks_mut::<VECTOR>().0[..record_len];
+    for (batch, &word) in batches.zip(bits) {
         let mut bits = [_mm256_setzero_si256(); HALVES];
         for (h, bits) in bits.iter_mut().enumerate() {
             *bits = _mm256_set1_epi32((word >> (h * HALF_RECORDS)) as i32);
         }
-        let records = records.as_chunks::<VECTOR>().0;
-        let (first, records) = records.split_at(vectors);
-        let (second, records) = records.split_at(vectors);
-        let (third, fourth) = records.split_at(vectors);
-        let halves = [first, second, third, &fourth[..vectors]];
-        for j in 0..vectors {
+        let vectors = batch.as_chunks::<VECTOR>().0;
+        let (first, vectors) = vectors.split_at(record_len);
+        let (second, vectors) = vectors.split_at(record_len);
+        let (third, fourth) = vectors.split_at(record_len);
+        let halves = [first, second, third, &fourth[..record_len]];
+        for j in 0..record_len {
+            // From front to back, unlike the loads.
+            for line in 2 * j..2 * j + 2 {
+                prefetch_ahead::<LEVEL, _>(batch.as_ptr(), distance + line * LINE);
+            }
             let (byte, bit) = byte_and_bit(&pattern[j]);
             let mut sum = load(&half_sums[j]);
             for h in 0..HALVES {
-                if j % 2 == 0 {
-                    prefetch_ahead::<LEVEL, _>(&halves[h][j], distance);
-                }
                 let own = _mm256_and_si256(_mm256_shuffle_epi8(bits[h], byte), bit);
                 let mask = _mm256_cmpeq_epi8(own, bit);
                 sum = _mm256_xor_si256(sum, _mm256_and_si256(mask, load(&halves[h][j])));
@@ -77,7 +83,7 @@ fn narrow_ahead<const LEVEL: usize>(
             store(&mut half_sums[j], sum);
         }
     }
-    one_by_one::narrow(rest, whole_pattern, words_of_rest, sums, Prefetch::Nothing);
+    narrow_one(rest, record_len, &bits[whole_words..], sums);
 }
 
 /// For each byte of a vector the byte of a mask of 32 bits that its own one is in, and that bit.
@@ -97,25 +103,28 @@ pub(crate) fn wide(
     records: &[u8],
     record_len: usize,
     columns: Range<usize>,
-    bits: u128,
+    bits: Bits,
     sums: &mut [[u8; LINE]],
-    prefetch: Prefetch,
 ) {
-    match prefetch {
-        // A batch is not read from front to back, so its prefetches should be for later ones.
-        Prefetch::Stream(distance) if distance < ROWS * record_len => {
-            wide_ahead::<1, 1>(records, record_len, columns, bits, sums, distance);
+    let selections = bits.selections();
+    for (k, sums) in sums.chunks_exact_mut(record_len.div_ceil(LINE)).enumerate() {
+        let bits = bits.word(k);
+        let columns = columns.clone();
+        match (selections, k) {
+            (1, _) if record_len > ROWS_LEN => {
+                wide_ahead::<1, 0>(records, record_len, columns, bits, sums, 0);
+            }
+            (2.., 0) => {
+                // The next columns of these records, or of the next records the same ones, which are all.
+                let next = if columns.len() < record_len { columns.len() } else { records.len() };
+                wide_ahead::<ROWS, 2>(records, record_len, columns, bits, sums, next);
+            }
+            _ => wide_ahead::<ROWS, 0>(records, record_len, columns, bits, sums, 0),
         }
-        Prefetch::Stream(distance) => {
-            wide_ahead::<ROWS, 1>(records, record_len, columns, bits, sums, distance);
-        }
-        Prefetch::NextPiece(distance) => {
-            wide_ahead::<ROWS, 2>(records, record_len, columns, bits, sums, distance);
-        }
-        Prefetch::Nothing => wide_ahead::<ROWS, 0>(records, record_len, columns, bits, sums, 0),
     }
 }
 
+/// For one selection, prefetching `distance` bytes ahead into the cache of this level.
 #[inline]
 #[target_feature(enable = "avx2,aes")]
 fn wide_ahead<const ROWS: usize, const LEVEL: usize>(
@@ -194,5 +203,16 @@ fn add_lines<const ROWS: usize>(
             vector = _mm256_xor_si256(vector, _mm256_and_si256(masks[r], record));
         }
         store(sum, vector);
+    }
+}
+
+/// Asks for the cache line `distance` bytes after `from`, into the cache of the level, 1 or 2; of level 0
+/// nothing is asked.
+#[inline(always)]
+fn prefetch_ahead<const LEVEL: usize, T>(from: *const T, distance: usize) {
+    match LEVEL {
+        0 => (),
+        1 => prefetch(from, distance),
+        _ => prefetch_second_level(from, distance),
     }
 }

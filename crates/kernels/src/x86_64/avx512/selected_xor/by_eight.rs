@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::selected_xor::{BLOCK_RECORDS, EIGHT, LINE};
+use crate::selected_xor::{Ahead, BLOCK_RECORDS, EIGHT, LINE};
 use crate::x86_64::avx512::{load, store};
 use crate::x86_64::prefetch_second_level;
 
@@ -97,6 +97,12 @@ fn transpose_bytes(v: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
     ]
 }
 
+/// While the `n`-th line is staged.
+#[inline(always)]
+fn prefetch_line(records: &[u8], ahead: Ahead, n: usize) {
+    prefetch_second_level(records.as_ptr(), ahead.start.wrapping_add(n.wrapping_mul(ahead.step)));
+}
+
 /// See [`crate::portable::selected_xor::by_eight::stage_short`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
 pub(crate) fn stage_short(
@@ -104,14 +110,13 @@ pub(crate) fn stage_short(
     tile_bytes: usize,
     order: &[u8; LINE],
     out: &mut [[u8; LINE]],
-    ahead: usize,
+    ahead: Ahead,
 ) {
     let order = load(order);
-    let mode = mode();
     let transposing = _mm512_set1_epi64(TRANSPOSING);
     for (tile, line) in out.iter_mut().enumerate() {
         let bytes = records[tile * tile_bytes..].first_chunk().expect("the caller left room");
-        match mode { (2, _) => prefetch_second_level(bytes, ahead), (3, d) => prefetch_second_level(bytes, d), _ => () }
+        prefetch_line(records, ahead, tile);
         let matrices = _mm512_permutexvar_epi8(order, load(bytes));
         store(line, _mm512_gf2p8affine_epi64_epi8::<0>(transposing, matrices));
     }
@@ -125,30 +130,23 @@ pub(crate) fn stage_blocks(
     groups: usize,
     order: &[u8; LINE],
     out: &mut [[u8; LINE]],
-    ahead: usize,
+    ahead: Ahead,
 ) {
     let order = load(order);
-    let mode = mode();
-    let mut touched = 0;
-    let stride = BLOCK_RECORDS * record_len / (EIGHT * (EIGHT / groups));
     let tiles = out.as_chunks_mut::<EIGHT>().0;
     for (block, tiles) in tiles.chunks_exact_mut(EIGHT / groups).enumerate() {
         for (j, lines) in tiles.iter_mut().enumerate() {
             let first = block * BLOCK_RECORDS + groups * j;
-            let records_all = records;
             let mut slots = [_mm512_setzero_si512(); EIGHT];
             for s in 0..EIGHT {
+                prefetch_line(records, ahead, (block * EIGHT / groups + j) * EIGHT + s);
                 let records = &records[(first + EIGHT * s) * record_len..];
                 let bytes = records.first_chunk().expect("the caller left room");
-                if mode.0 == 2 { prefetch_second_level(bytes, ahead); }
-                if mode.0 == 1 { touched |= records_all.get(block * BLOCK_RECORDS * record_len + (EIGHT * j + s) * stride + mode.1).copied().unwrap_or(0); }
-                if mode.0 == 3 { prefetch_second_level(records_all.as_ptr(), block * BLOCK_RECORDS * record_len + (EIGHT * j + s) * stride + mode.1); }
                 slots[s] = _mm512_permutexvar_epi8(order, load(bytes));
             }
             store_matrices(lines, slots);
         }
     }
-    std::hint::black_box(touched);
 }
 
 /// See [`crate::portable::selected_xor::by_eight::stage_rows`].
@@ -158,32 +156,19 @@ pub(crate) fn stage_rows(
     record_len: usize,
     column: usize,
     out: &mut [[u8; LINE]],
-    ahead: usize,
+    ahead: Ahead,
 ) {
-    let mode = mode();
-    let mut touched = 0;
-    let tiles = out.len() / EIGHT;
     for (tile, lines) in out.as_chunks_mut::<EIGHT>().0.iter_mut().enumerate() {
-        let records_all = records;
         let mut slots = [_mm512_setzero_si512(); EIGHT];
         for s in 0..EIGHT {
+            prefetch_line(records, ahead, tile * EIGHT + s);
             let records = &records[(EIGHT * tile + s) * record_len + column..];
             let bytes = records.first_chunk().expect("the caller left room");
-            if mode.0 == 2 { prefetch_second_level(bytes, ahead); }
-            // column is the position of the segment among those of the record
-            let q = (column.div_ceil(LINE) * tiles + tile) * EIGHT + s;
-            if record_len > 64 {
-                let base = tiles * EIGHT * record_len;
-                if mode.0 == 1 { touched |= records_all.get(base + q * LINE).copied().unwrap_or(0); }
-                if mode.0 == 3 { prefetch_second_level(records_all.as_ptr(), base + q * LINE); }
-            } else if mode.0 == 3 { prefetch_second_level(bytes, mode.1); }
             slots[EIGHT - 1 - s] = load(bytes);
         }
         store_matrices(lines, slots);
     }
-    std::hint::black_box(touched);
 }
-fn mode() -> (u8, usize) { static C: std::sync::LazyLock<(u8, usize)> = std::sync::LazyLock::new(|| (std::env::var("MODE").map_or(2, |v| v.parse().unwrap()), std::env::var("TA").map_or(4096, |v| v.parse().unwrap()))); *C }
 
 /// The matrices of eight slots.
 #[inline]

@@ -1,146 +1,164 @@
-//! Sums of selected records: the mask of 64 bytes comes from 64 selection bits by one permutation of bytes
-//! (narrow records), or is the same for all of a record (wide ones). One ternary operation then adds
-//! masked bytes to a sum.
+//! Masked sums: the mask of 64 bytes comes from 64 selection bits by one permutation of bytes (narrow
+//! records), or is the same for all of a record (wide ones). One ternary operation then adds masked bytes to a
+//! sum.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use crate::selected_xor::{GROUP_RECORDS, LINE, Prefetch};
-use crate::x86_64::avx512::yardstick::load_up_to;
+use crate::selected_xor::{Bits, GROUP_RECORDS, LINE};
+use crate::x86_64::avx512::yardstick::{load_up_to, mask_of};
 use crate::x86_64::avx512::{load, store};
-use crate::x86_64::prefetch_ahead;
 
-/// Wide records that are added to a sum between loading and storing it.
+/// Selections of narrow records whose masks and sums are in registers at a time.
+const SELECTIONS: usize = 4;
+/// Wide records that are added to a sum between loading and storing it ...
 const ROWS: usize = 8;
+/// ... except by the first selection, if they are of such a length: the processor then reads ahead of it only from
+/// front to back. Shorter ones are near enough to each other, longer ones so far apart that it follows all of them.
+const ONE_ROW: Range<usize> = 129..16 << 10;
 /// `a ^ (b & c)` as the truth table of a ternary operation.
 const XOR_AND: i32 = 0b0111_1000;
 
 /// See [`crate::portable::selected_xor::one_by_one::narrow`].
+///
+/// A vector takes as many whole records as it has room for. There is one sum for all vectors, in the first of
+/// each selection's lines.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-pub(crate) fn narrow(
-    records: &[u8],
-    pattern: &[[u8; LINE]],
-    bits: &[u128],
-    sums: &mut [[u8; LINE]],
-    prefetch: Prefetch,
-) {
-    match prefetch {
-        Prefetch::Stream(distance) => narrow_ahead::<1>(records, pattern, bits, sums, distance),
-        Prefetch::NextPiece(distance) => narrow_ahead::<2>(records, pattern, bits, sums, distance),
-        Prefetch::Nothing => narrow_ahead::<0>(records, pattern, bits, sums, 0),
+pub(crate) fn narrow(records: &[u8], pattern: &[[u8; LINE]], bits: Bits, sums: &mut [[u8; LINE]]) {
+    for (i, sums) in sums.chunks_mut(SELECTIONS * pattern.len()).enumerate() {
+        let first = i * SELECTIONS;
+        match sums.len() / pattern.len() {
+            4 => several::<4>(records, pattern, bits, first, sums),
+            3 => several::<3>(records, pattern, bits, first, sums),
+            2 => several::<2>(records, pattern, bits, first, sums),
+            _ => several::<1>(records, pattern, bits, first, sums),
+        }
     }
 }
 
+/// Selections `first..first + SELECTIONS`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-fn narrow_ahead<const LEVEL: usize>(
+fn several<const SELECTIONS: usize>(
     records: &[u8],
     pattern: &[[u8; LINE]],
-    bits: &[u128],
+    bits: Bits,
+    first: usize,
     sums: &mut [[u8; LINE]],
-    distance: usize,
 ) {
-    match pattern.len() {
-        // Patterns and sums stay in registers.
-        1 => few_lines::<1, LEVEL>(records, pattern, bits, sums, distance),
-        2 => few_lines::<2, LEVEL>(records, pattern, bits, sums, distance),
-        3 => few_lines::<3, LEVEL>(records, pattern, bits, sums, distance),
-        4 => few_lines::<4, LEVEL>(records, pattern, bits, sums, distance),
-        _ if LEVEL == 0 => many_lines::<1, LEVEL>(records, pattern, bits, sums, distance),
-        _ => many_lines::<2, LEVEL>(records, pattern, bits, sums, distance),
+    let record_len = pattern.len();
+    if record_len == 1 {
+        return bytes::<SELECTIONS>(records, bits, first, sums);
     }
-}
+    let vector_records = LINE / record_len;
+    let vector_bytes = vector_records * record_len;
+    let vectors = GROUP_RECORDS / vector_records;
+    let record_of = load(&pattern[0]);
+    let next_records = _mm512_set1_epi8(vector_records as i8);
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-fn few_lines<const LINES: usize, const LEVEL: usize>(
-    records: &[u8],
-    pattern: &[[u8; LINE]],
-    bits: &[u128],
-    sums: &mut [[u8; LINE]],
-    distance: usize,
-) {
-    let mut patterns = [_mm512_setzero_si512(); LINES];
-    let mut sum = [_mm512_setzero_si512(); LINES];
-    for j in 0..LINES {
-        patterns[j] = load(&pattern[j]);
+    let mut words: [&[u128]; SELECTIONS] = [&[]; SELECTIONS];
+    for (k, words) in words.iter_mut().enumerate() {
+        *words = bits.words(first + k);
     }
-    let groups = records.as_chunks::<LINE>().0.as_chunks::<LINES>().0;
-    let mut pairs = groups.chunks_exact(2);
-    for (pair, &word) in (&mut pairs).zip(bits) {
-        for (g, lines) in pair.iter().enumerate() {
-            let mask = mask_of(word >> (g * GROUP_RECORDS));
-            for j in 0..LINES {
-                prefetch_ahead::<LEVEL, _>(&lines[j], distance);
-                sum[j] = add_line(sum[j], patterns[j], mask, load(&lines[j]));
+    let mut sum = [_mm512_setzero_si512(); SELECTIONS];
+    // Whole vectors are read even where records end before: of the last groups, only what there is.
+    let groups = records.len().saturating_sub(LINE) / (GROUP_RECORDS * record_len);
+    let last = &records[groups * GROUP_RECORDS * record_len..];
+    let rest_mask = mask_of(GROUP_RECORDS % vector_records * record_len);
+    for g in 0..groups {
+        let group = &records[g * GROUP_RECORDS * record_len..];
+        let mut masks = [_mm512_setzero_si512(); SELECTIONS];
+        for k in 0..SELECTIONS {
+            masks[k] = masks_of(words[k][g / 2] >> (g % 2 * GROUP_RECORDS));
+        }
+        let mut record = record_of;
+        for v in 0..vectors {
+            let bytes = load(group[v * vector_bytes..].first_chunk().expect("not the last group"));
+            for k in 0..SELECTIONS {
+                sum[k] = add(sum[k], record, masks[k], bytes);
+            }
+            record = _mm512_add_epi8(record, next_records);
+        }
+        if rest_mask != 0 {
+            let bytes = load(group[vectors * vector_bytes..].first_chunk().expect("as before"));
+            let bytes = _mm512_maskz_mov_epi8(rest_mask, bytes);
+            for k in 0..SELECTIONS {
+                sum[k] = add(sum[k], record, masks[k], bytes);
             }
         }
     }
-    for j in 0..LINES {
-        let before = load(&sums[j]);
-        store(&mut sums[j], _mm512_xor_si512(before, sum[j]));
-    }
-    let pairs = groups.len() / 2;
-    let rest = &records[2 * pairs * LINES * LINE..];
-    many_lines::<1, 0>(rest, pattern, &bits[pairs..], sums, 0);
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-fn many_lines<const GROUPS: usize, const LEVEL: usize>(
-    records: &[u8],
-    pattern: &[[u8; LINE]],
-    bits: &[u128],
-    sums: &mut [[u8; LINE]],
-    distance: usize,
-) {
-    let lines = pattern.len();
-    let sums = &mut sums[..lines];
-    let batches = records.chunks_exact(GROUPS * GROUP_RECORDS * lines);
-    let rest = batches.remainder();
-    let first_group_of_rest = batches.len() * GROUPS;
-    for (i, records) in batches.enumerate() {
-        let mut masks = [_mm512_setzero_si512(); GROUPS];
-        let mut groups: [&[[u8; LINE]]; GROUPS] = [&[]; GROUPS];
-        for g in 0..GROUPS {
-            let group = i * GROUPS + g;
-            masks[g] = mask_of(bits[group / 2] >> (group % 2 * GROUP_RECORDS));
-            groups[g] = &records.as_chunks().0[g * lines..(g + 1) * lines];
-        }
-        for j in 0..lines {
-            let pattern = load(&pattern[j]);
-            let mut sum = load(&sums[j]);
-            for g in 0..GROUPS {
-                prefetch_ahead::<LEVEL, _>(&groups[g][j], distance);
-                sum = add_line(sum, pattern, masks[g], load(&groups[g][j]));
-            }
-            store(&mut sums[j], sum);
-        }
-    }
-    for (g, records) in rest.chunks(GROUP_RECORDS * lines).enumerate() {
-        let group = first_group_of_rest + g;
-        let mask = mask_of(bits[group / 2] >> (group % 2 * GROUP_RECORDS));
-        for ((line, pattern), sum) in records.chunks(LINE).zip(pattern).zip(sums.iter_mut()) {
+    for (g, group) in last.chunks(GROUP_RECORDS * record_len).enumerate() {
+        let g = groups + g;
+        let mut record = record_of;
+        for bytes in group.chunks(vector_bytes) {
             // Bits of records that do not exist meet zeros.
-            let line = load_up_to(line);
-            store(sum, add_line(load(sum), load(pattern), mask, line));
+            let bytes = load_up_to(bytes);
+            for k in 0..SELECTIONS {
+                let masks = masks_of(words[k][g / 2] >> (g % 2 * GROUP_RECORDS));
+                sum[k] = add(sum[k], record, masks, bytes);
+            }
+            record = _mm512_add_epi8(record, next_records);
         }
+    }
+    for (sums, sum) in sums.chunks_exact_mut(record_len).zip(sum) {
+        // Behind the whole records of a vector were the beginnings of others.
+        let sum = _mm512_maskz_mov_epi8(mask_of(vector_bytes), sum);
+        let before = load(&sums[0]);
+        store(&mut sums[0], _mm512_xor_si512(before, sum));
     }
 }
 
-/// Adds those bytes of a line whose record's mask is set.
+/// The same for records of one byte, where the selections' bits are the masks.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-fn add_line(sum: __m512i, pattern: __m512i, mask: __m512i, line: __m512i) -> __m512i {
-    let mask = _mm512_permutexvar_epi8(pattern, mask);
-    _mm512_ternarylogic_epi64::<XOR_AND>(sum, mask, line)
+fn bytes<const SELECTIONS: usize>(
+    records: &[u8],
+    bits: Bits,
+    first: usize,
+    sums: &mut [[u8; LINE]],
+) {
+    let (pairs, rest) = records.as_chunks::<{ 2 * LINE }>();
+    let mut sum = [_mm512_setzero_si512(); SELECTIONS];
+    let mut words = [bits.words(first); SELECTIONS];
+    for (k, words) in words.iter_mut().enumerate() {
+        *words = &bits.words(first + k)[..records.len().div_ceil(2 * LINE)];
+    }
+    for (i, pair) in pairs.iter().enumerate() {
+        let lines = pair.as_chunks::<LINE>().0;
+        let (low, high) = (load(&lines[0]), load(&lines[1]));
+        for k in 0..SELECTIONS {
+            let word = words[k][i];
+            sum[k] = _mm512_xor_si512(sum[k], _mm512_maskz_mov_epi8(word as u64, low));
+            let high = _mm512_maskz_mov_epi8((word >> LINE) as u64, high);
+            sum[k] = _mm512_xor_si512(sum[k], high);
+        }
+    }
+    for (half, line) in rest.chunks(LINE).enumerate() {
+        let line = load_up_to(line);
+        for k in 0..SELECTIONS {
+            let word = (words[k][pairs.len()] >> (half * LINE)) as u64;
+            sum[k] = _mm512_xor_si512(sum[k], _mm512_maskz_mov_epi8(word, line));
+        }
+    }
+    for (sums, sum) in sums.iter_mut().zip(sum) {
+        let before = load(sums);
+        store(sums, _mm512_xor_si512(before, sum));
+    }
 }
 
 /// The lowest 64 bits, each in all bits of a byte.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-fn mask_of(bits: u128) -> __m512i {
+fn masks_of(bits: u128) -> __m512i {
     _mm512_movm_epi8(bits as u64)
+}
+
+/// Adds those bytes whose record's mask is set.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
+fn add(sum: __m512i, record_of: __m512i, masks: __m512i, bytes: __m512i) -> __m512i {
+    let mask = _mm512_permutexvar_epi8(record_of, masks);
+    _mm512_ternarylogic_epi64::<XOR_AND>(sum, mask, bytes)
 }
 
 /// See [`crate::portable::selected_xor::one_by_one::wide`].
@@ -149,35 +167,28 @@ pub(crate) fn wide(
     records: &[u8],
     record_len: usize,
     columns: Range<usize>,
-    bits: u128,
+    bits: Bits,
     sums: &mut [[u8; LINE]],
-    prefetch: Prefetch,
 ) {
-    match prefetch {
-        // A batch is not read from front to back, so its prefetches should be for later ones.
-        Prefetch::Stream(distance) if distance < ROWS * record_len => {
-            wide_ahead::<1, 1>(records, record_len, columns, bits, sums, distance);
+    for (k, sums) in sums.chunks_exact_mut(record_len.div_ceil(LINE)).enumerate() {
+        let (columns, bits) = (columns.clone(), bits.word(k));
+        if k == 0 && ONE_ROW.contains(&record_len) {
+            wide_one::<1>(records, record_len, columns, bits, sums);
+        } else {
+            wide_one::<ROWS>(records, record_len, columns, bits, sums);
         }
-        Prefetch::Stream(distance) => {
-            wide_ahead::<ROWS, 1>(records, record_len, columns, bits, sums, distance);
-        }
-        Prefetch::NextPiece(distance) => {
-            wide_ahead::<ROWS, 2>(records, record_len, columns, bits, sums, distance);
-        }
-        Prefetch::Nothing if std::env::var("ROWS").is_ok() => wide_ahead::<1, 0>(records, record_len, columns, bits, sums, 0),
-        Prefetch::Nothing => wide_ahead::<ROWS, 0>(records, record_len, columns, bits, sums, 0),
     }
 }
 
+/// For one selection, `ROWS` records at a time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-fn wide_ahead<const ROWS: usize, const LEVEL: usize>(
+fn wide_one<const ROWS: usize>(
     records: &[u8],
     record_len: usize,
     columns: Range<usize>,
     mut bits: u128,
     sums: &mut [[u8; LINE]],
-    distance: usize,
 ) {
     let batches = records.chunks_exact(ROWS * record_len);
     let rest = batches.remainder();
@@ -186,11 +197,11 @@ fn wide_ahead<const ROWS: usize, const LEVEL: usize>(
         for r in 0..ROWS {
             rows[r] = &records[r * record_len..(r + 1) * record_len];
         }
-        add_rows::<ROWS, LEVEL>(rows, columns.clone(), bits, sums, distance);
+        add_rows(rows, columns.clone(), bits, sums);
         bits >>= ROWS;
     }
     for record in rest.chunks_exact(record_len) {
-        add_rows::<1, LEVEL>([record], columns.clone(), bits, sums, distance);
+        add_rows([record], columns.clone(), bits, sums);
         bits >>= 1;
     }
 }
@@ -198,12 +209,11 @@ fn wide_ahead<const ROWS: usize, const LEVEL: usize>(
 /// Adds those of `rows`, all of the same length, up whose bit is set.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-fn add_rows<const ROWS: usize, const LEVEL: usize>(
+fn add_rows<const ROWS: usize>(
     rows: [&[u8]; ROWS],
     columns: Range<usize>,
     bits: u128,
     sums: &mut [[u8; LINE]],
-    distance: usize,
 ) {
     let mut masks = [_mm512_setzero_si512(); ROWS];
     for (r, mask) in masks.iter_mut().enumerate() {
@@ -218,7 +228,6 @@ fn add_rows<const ROWS: usize, const LEVEL: usize>(
     for (i, line) in sums.iter_mut().enumerate() {
         let mut sum = load(line);
         for r in 0..ROWS {
-            prefetch_ahead::<LEVEL, _>(&lines[r][i], distance);
             sum = _mm512_ternarylogic_epi64::<XOR_AND>(sum, masks[r], load(&lines[r][i]));
         }
         store(line, sum);
