@@ -6,13 +6,13 @@ Needs: pip install blake3 pycryptodome
 Queries, answers and records are given whole, in hex; everything can be recomputed from the fields of a case:
   table     BLAKE3's output stream of the text "a table"
   table id  sixteen bytes 07
-  AES keys  first halves of BLAKE3 derive_key("privet 2026-11 dpf left", table id) and of the same with "right"
+  AES keys  left and right: the two halves of BLAKE3 derive_key("privet 2026-11 dpf tree", table id ‖ nonce)
   G(seed)   AES_left(seed) ^ seed, AES_right(seed) ^ seed: of each, the lowest bit of the first byte is the control bit, the rest is the child's seed
   Convert   AES_left(seed) ^ seed, all 128 bits
-  coins     ChaCha20 (64-bit counter from 0, nonce 0) under a key of 32 bytes `rng_seed`: 16 bytes for the root of party 0, 16 for that of
-            party 1; the lowest bit of the first byte of each is replaced by the party's number
+  coins     ChaCha20 (64-bit counter from 0, nonce 0) under a key of 32 bytes `rng_seed`: 16 bytes for the nonce, 16 for the root of party 0,
+            16 for that of party 1; the lowest bit of the first byte of each root is replaced by the party's number
   bits      bit r % 128 of leaf r / 128, counted from the lowest bit of the first byte, selects record r
-  query     root; for every level the correction seed with the left control correction as lowest bit; the right control corrections, one bit for
+  query     nonce; root; for every level the correction seed with the left control correction as lowest bit; the right control corrections, one bit for
             every level, lowest first, in whole bytes; the final word
 """
 import json, pathlib, struct
@@ -20,9 +20,11 @@ from blake3 import blake3
 from Crypto.Cipher import AES
 
 TABLE_ID = b"\7" * 16
-LEFT, RIGHT = (
-    AES.new(blake3(TABLE_ID, derive_key_context=f"privet 2026-11 dpf {side}").digest()[:16], AES.MODE_ECB)
-    for side in ("left", "right"))
+
+def ciphers(nonce):
+    """AES under the left and the right key of one lookup."""
+    seed = blake3(TABLE_ID + nonce, derive_key_context="privet 2026-11 dpf tree").digest()
+    return [AES.new(key, AES.MODE_ECB) for key in (seed[:16], seed[16:])]
 
 def chacha20(key, count):
     def quarter(s, a, b, c, d):
@@ -53,17 +55,19 @@ def split(block):
 def mmo(cipher, seed):
     return xor(cipher.encrypt(seed), seed)
 
-def grow(seed):
+def grow(both, seed):
     """G: the left child's seed and control bit, and the right child's."""
-    return [split(mmo(cipher, seed)) for cipher in (LEFT, RIGHT)]
+    return [split(mmo(cipher, seed)) for cipher in both]
 
 def generate(depth, index, coins):
+    nonce, coins = coins[:16], coins[16:]
+    both = ciphers(nonce)
     leaf, place = divmod(index, 128)
     path = [leaf >> (depth - 1 - level) & 1 for level in range(depth)]
     roots = [split(coins[:16])[0], split(coins[16:])[0]]
     seeds, controls, corrections = list(roots), [0, 1], []
     for turn in path:
-        grown = [grow(seeds[party]) for party in (0, 1)]
+        grown = [grow(both, seeds[party]) for party in (0, 1)]
         keep, lose = (1, 0) if turn else (0, 1)
         seed_correction = xor(grown[0][lose][0], grown[1][lose][0])
         control_corrections = [grown[0][0][1] ^ grown[1][0][1] ^ turn ^ 1, grown[0][1][1] ^ grown[1][1][1] ^ turn]
@@ -74,26 +78,27 @@ def generate(depth, index, coins):
             seeds[party], controls[party] = seed, control
         corrections.append((seed_correction, control_corrections))
     unit = (1 << place).to_bytes(16, "little")
-    final = xor(mmo(LEFT, seeds[0]), mmo(LEFT, seeds[1]), unit)
-    return [(roots[party], party, corrections, final) for party in (0, 1)]
+    final = xor(mmo(both[0], seeds[0]), mmo(both[0], seeds[1]), unit)
+    return [(nonce, roots[party], party, corrections, final) for party in (0, 1)]
 
 def leaves(key, depth, count):
-    seed, control, corrections, final = key
+    nonce, seed, control, corrections, final = key
+    both = ciphers(nonce)
     level = [(seed, control)]
     for seed_correction, control_corrections in corrections:
         below = []
         for seed, control in level:
-            for side, (child, child_control) in enumerate(grow(seed)):
+            for side, (child, child_control) in enumerate(grow(both, seed)):
                 if control:
                     child, child_control = xor(child, seed_correction), child_control ^ control_corrections[side]
                 below.append((child, child_control))
         level = below
     assert len(level) == 1 << depth
-    return [xor(mmo(LEFT, seed), final) if control else mmo(LEFT, seed) for seed, control in level][:count]
+    return [xor(mmo(both[0], seed), final) if control else mmo(both[0], seed) for seed, control in level][:count]
 
 def encode(key):
-    root, party, corrections, final = key
-    out = bytes([root[0] | party]) + root[1:]
+    nonce, root, party, corrections, final = key
+    out = nonce + bytes([root[0] | party]) + root[1:]
     rights = 0
     for level, (seed, (left, right)) in enumerate(corrections):
         out += bytes([seed[0] | left]) + seed[1:]
@@ -111,7 +116,7 @@ def case(records, record_len, index, rng_seed):
     table = blake3(b"a table").digest(length=records * record_len)
     count = -(-records // 128)
     depth = (count - 1).bit_length()
-    keys = generate(depth, index, chacha20(bytes([rng_seed] * 32), 32))
+    keys = generate(depth, index, chacha20(bytes([rng_seed] * 32), 48))
     expanded = [leaves(key, depth, count) for key in keys]
     difference = [xor(a, b) for a, b in zip(*expanded)]
     assert int.from_bytes(b"".join(difference), "little") == 1 << index

@@ -67,6 +67,26 @@ fn table_file(state: &Path, client: &Client) -> PathBuf {
     files.into_iter().find(is_table).unwrap()
 }
 
+/// Flips a byte in the third of the stored table's chunks, where records 4096 to 6143 lie. Whoever has the file open sees it.
+fn damage(path: &Path) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[104 + 2 * (65_536 + 16) + 1000] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// A client of what is stored, and what it says to a person.
+async fn noting(url: &str, state: &Path) -> (Client, Vec<String>) {
+    let notices: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noting = Arc::clone(&notices);
+    let client = Client::connect(stored(url, state), move |progress| {
+        if let Progress::Notice(notice) = progress {
+            noting.lock().unwrap().push(notice);
+        }
+    });
+    let client = client.await.unwrap();
+    (client, std::mem::take(&mut *notices.lock().unwrap()))
+}
+
 #[tokio::test]
 async fn a_stored_table_is_not_fetched_again_unless_it_is_damaged() {
     let (_server, url) = serve(vec![records_by(SchemeId::Download, RECORDS)]).await;
@@ -79,13 +99,22 @@ async fn a_stored_table_is_not_fetched_again_unless_it_is_damaged() {
     for index in [0, 1, 5000, RECORDS - 1] {
         assert_eq!(second.get_index(index).await.unwrap().to_vec(), record(index));
     }
-
-    // A byte in the third of its chunks, where records 4096 to 6143 lie.
     let path = table_file(state.path(), &second);
-    let mut bytes = std::fs::read(&path).unwrap();
-    bytes[104 + 2 * (65_536 + 16) + 1000] ^= 1;
-    std::fs::write(&path, bytes).unwrap();
-    let third = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    drop(second);
+
+    // Damaged before it is opened: nothing has to be looked up for that to be found.
+    damage(&path);
+    let (third, notices) = noting(&url, state.path()).await;
+    assert!(third.stats().prepare.down > RECORDS * 32);
+    assert_eq!(
+        notices,
+        [format!("{}: it is damaged; the table will be fetched again", path.display())]
+    );
+    assert_eq!(third.get_index(5000).await.unwrap().to_vec(), record(5000));
+
+    // Damaged while it is open.
+    let before = third.stats();
+    damage(&path);
     for index in [0, 4095, 4096, 5000, 6143, 6144, RECORDS - 1] {
         match third.get_index(index).await {
             Ok(value) => {
@@ -100,23 +129,49 @@ async fn a_stored_table_is_not_fetched_again_unless_it_is_damaged() {
         }
     }
     let stats = third.stats();
-    assert_eq!((stats.prepare, stats.lookup), (Traffic::default(), Traffic::default()));
+    assert_eq!((stats.prepare, stats.lookup), (before.prepare, Traffic::default()));
+    assert!(path.exists(), "no lookup moves it");
     drop(third);
-
-    let notices: Arc<Mutex<Vec<String>>> = Arc::default();
-    let noting = Arc::clone(&notices);
-    let fourth = Client::connect(stored(&url, state.path()), move |progress| {
-        if let Progress::Notice(notice) = progress {
-            noting.lock().unwrap().push(notice);
-        }
-    });
-    let fourth = fourth.await.unwrap();
+    let (fourth, notices) = noting(&url, state.path()).await;
     assert!(fourth.stats().prepare.down > RECORDS * 32);
-    assert_eq!(
-        *notices.lock().unwrap(),
-        ["a stored table was found damaged; it will be fetched again"]
-    );
+    assert_eq!(notices.len(), 1);
     assert_eq!(fourth.get_index(5000).await.unwrap().to_vec(), record(5000));
+}
+
+/// What is asked of the server in the session after one that looked `index` up, and in the one after that.
+async fn traffic_after(url: &str, index: u64, damaged_while_open: bool) -> [[Traffic; 4]; 3] {
+    let state = tempfile::tempdir().unwrap();
+    let first = Client::connect(stored(url, state.path()), |_| {}).await.unwrap();
+    let path = table_file(state.path(), &first);
+    if !damaged_while_open {
+        drop(first);
+        damage(&path);
+    } else {
+        damage(&path);
+        let met = first.get_index(index).await.is_err();
+        assert_eq!(met, (4096..6144).contains(&index), "the damage is where it was meant to be");
+    }
+    let mut traffic = [[Traffic::default(); 4]; 3];
+    for session in &mut traffic {
+        let client = Client::connect(stored(url, state.path()), |_| {}).await.unwrap();
+        assert_eq!(client.get_index(index).await.unwrap().to_vec(), record(index));
+        client.finish().await.unwrap();
+        let stats = client.stats();
+        *session = [stats.describe, stats.prepare, stats.background, stats.lookup];
+    }
+    traffic
+}
+
+#[tokio::test]
+async fn whether_a_damaged_table_is_fetched_again_does_not_depend_on_what_was_looked_up() {
+    let (_server, url) = serve(vec![records_by(SchemeId::Download, RECORDS)]).await;
+    for damaged_while_open in [false, true] {
+        let in_the_damaged_chunk = traffic_after(&url, 5000, damaged_while_open).await;
+        let elsewhere = traffic_after(&url, 7, damaged_while_open).await;
+        assert_eq!(in_the_damaged_chunk, elsewhere);
+        let [again, stored, _] = elsewhere.map(|[_, prepare, ..]| prepare);
+        assert!(again.down > RECORDS * 32 && stored == Traffic::default(), "{elsewhere:?}");
+    }
 }
 
 #[tokio::test]

@@ -4,11 +4,13 @@
 
 mod common;
 
-use common::{options, serve};
+use common::{config, options, serve};
+use privet_client::state::{Pin, State};
+use privet_client::store::Store;
 use privet_client::{Client, ClientOptions, Progress, Target};
 use privet_core::{Blame, Epoch, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_server::{RunningServer, ServedTable};
+use privet_server::{RunningServer, ServedTable, Server};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::{IndexLayout, RecordLayout};
 use std::path::Path;
@@ -25,6 +27,10 @@ fn record(index: u64) -> Vec<u8> {
 }
 
 async fn served() -> (RunningServer, String) {
+    serve(vec![table_by(SchemeId::DummySubsets)]).await
+}
+
+fn table_by(scheme: SchemeId) -> ServedTable {
     let shape = TableShape::new(RECORDS, RECORD_LEN).unwrap();
     let records: Vec<u8> = (0..RECORDS).flat_map(record).collect();
     let layout = RecordLayout::Index(IndexLayout::for_lengths(RECORD_LEN, RECORD_LEN)).encode();
@@ -36,8 +42,8 @@ async fn served() -> (RunningServer, String) {
         digest: parts.combine(shape),
         shape,
     };
-    let (name, layout, scheme) = ("records".to_owned(), layout.into(), SchemeId::DummySubsets);
-    serve(vec![ServedTable { name, identity, layout, records: Box::new(records), scheme }]).await
+    let (name, layout) = ("records".to_owned(), layout.into());
+    ServedTable { name, identity, layout, records: Box::new(records), scheme }
 }
 
 fn stored(url: &str, state: &Path) -> ClientOptions {
@@ -133,4 +139,77 @@ fn programs_without_a_runtime_finish_too() {
     let found = client.get_target_blocking(Target::index(3)).unwrap();
     assert_eq!(found.unwrap().to_vec(), record(3));
     client.finish_blocking().unwrap();
+}
+
+/// The same server, at the same address, with the same table by another scheme.
+async fn restarted(server: RunningServer, scheme: SchemeId) -> RunningServer {
+    let address = server.local_addr();
+    server.shutdown();
+    server.wait().await.unwrap();
+    Server::start(config(address, None), vec![table_by(scheme)]).await.unwrap()
+}
+
+/// The hints of a scheme hold the journal of what was looked up by it.
+#[tokio::test]
+async fn hints_are_erased_once_no_server_that_is_known_serves_the_table_by_their_scheme() {
+    let ((one, one_url), (other, other_url)) = (served().await, served().await);
+    let state = tempfile::tempdir().unwrap();
+    let mut journals = Vec::new();
+    for url in [&one_url, &other_url] {
+        let client = Client::connect(stored(url, state.path()), |_| {}).await.unwrap();
+        get_all(&client, 0..5).await;
+        client.finish().await.unwrap();
+        let directory = state.path().join("tables").join(client.table().identity.id.to_string());
+        journals.push(directory.join("private-dummy-subsets"));
+    }
+    let hints = &journals[0];
+    assert_eq!(*hints, journals[1], "one table, one set of hints");
+
+    let accepting = |url: &str| {
+        let mut options = stored(url, state.path());
+        options.accept_new_table = true;
+        options
+    };
+    let _one = restarted(one, SchemeId::Download).await;
+    let client = Client::connect(accepting(&one_url), |_| {}).await.unwrap();
+    get_all(&client, 0..5).await;
+    assert!(hints.join("anchor").exists(), "the other server's pin calls for them");
+    let client = Client::connect(stored(&other_url, state.path()), |_| {}).await.unwrap();
+    assert_eq!(client.stats().hint_was_stored, Some(true));
+    drop(client);
+
+    let _other = restarted(other, SchemeId::Download).await;
+    let refused = Client::connect(stored(&other_url, state.path()), |_| {}).await;
+    assert_eq!(refused.err().unwrap().blame(), Blame::Integrity);
+    assert!(hints.join("anchor").exists(), "nobody has accepted anything");
+    let client = Client::connect(accepting(&other_url), |_| {}).await.unwrap();
+    get_all(&client, 0..5).await;
+    assert!(!hints.exists());
+}
+
+#[tokio::test]
+async fn a_pin_kept_under_an_earlier_spelling_of_the_address_counts() {
+    let (_server, url) = served().await;
+    let state = tempfile::tempdir().unwrap();
+    let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    let table = client.table().identity.id;
+    drop(client);
+    let mut store = Store::open(state.path()).unwrap();
+    let pins = store.pins(&url).unwrap();
+    let [(name, pin)] = &pins[..] else { panic!("one table") };
+    assert_eq!(pin.table, table);
+
+    // As a former version would have left it, of a table in another version.
+    let (spelt, newer) = (url.replace("http", "HTTP"), Pin { epoch: Epoch(9), ..*pin });
+    let state = tempfile::tempdir().unwrap();
+    let mut store = Store::open(state.path()).unwrap();
+    store.pin(&spelt, name, &newer).unwrap();
+    for written in [format!("{spelt}/"), url.clone()] {
+        let refused = Client::connect(stored(&written, state.path()), |_| {}).await;
+        let error = refused.err().expect("another version was pinned");
+        assert_eq!(error.blame(), Blame::Integrity);
+        assert!(error.message().contains("went back from version 9"), "{error}");
+    }
+    assert_eq!(store.pins(&url).unwrap(), [(name.clone(), newer)]);
+    assert_eq!(store.pins(&spelt).unwrap(), []);
 }

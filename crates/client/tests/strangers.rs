@@ -5,9 +5,12 @@
 mod common;
 
 use common::{any_port, config, options, pair, serve, table};
-use privet_client::{Client, ClientOptions, Patience};
-use privet_core::{Blame, Error};
+use privet_client::transport::Transport;
+use privet_client::{Client, ClientOptions, Patience, session};
+use privet_core::{Blame, Epoch, Error, TableId};
+use privet_schemes::contract::Role;
 use privet_server::Server;
+use privet_wire::PartKind;
 use privet_wire::proto::privet_server::{Privet, PrivetServer};
 use privet_wire::proto::{
     AnswerRequest, AnswerResponse, DescribeRequest, DescribeResponse, FetchChunk, FetchRequest,
@@ -119,14 +122,80 @@ impl Privet for Liar {
     }
 }
 
-async fn liar(description: DescribeResponse) -> String {
+async fn speaking(service: impl Privet) -> String {
     let listener = TcpListener::bind(any_port()).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let incoming = tonic::transport::server::TcpIncoming::from(listener);
-    let server =
-        tonic::transport::Server::builder().add_service(PrivetServer::new(Liar(description)));
+    let server = tonic::transport::Server::builder().add_service(PrivetServer::new(service));
     tokio::spawn(server.serve_with_incoming(incoming));
     url
+}
+
+async fn liar(description: DescribeResponse) -> String {
+    speaking(Liar(description)).await
+}
+
+/// Says things that cannot be meant.
+struct Nonsense;
+
+#[tonic::async_trait]
+impl Privet for Nonsense {
+    async fn describe(
+        &self,
+        _: Request<DescribeRequest>,
+    ) -> Result<Response<DescribeResponse>, Status> {
+        Ok(Response::new(DescribeResponse::default()))
+    }
+
+    type FetchStream = tonic::codegen::BoxStream<FetchChunk>;
+
+    async fn fetch(&self, _: Request<FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
+        let empty = tonic::codegen::tokio_stream::iter([Ok(FetchChunk::default())]);
+        Ok(Response::new(Box::pin(empty)))
+    }
+
+    async fn answer(&self, _: Request<AnswerRequest>) -> Result<Response<AnswerResponse>, Status> {
+        Ok(Response::new(AnswerResponse::default()))
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_valid_is_told_with_the_address_that_it_came_from() {
+    let url = speaking(Nonsense).await;
+    let mut transport = Transport::new(&url, None).unwrap();
+    transport.expect_answers(100);
+    let (table, epoch, parameter_digest) = (TableId([1; 16]), Epoch(0), [2; 32]);
+    let (query, role) = (vec![3; 10].into(), Role(0));
+    let part = PartKind::Layout;
+    for request in [
+        session::Request::Describe(privet_wire::DescribeRequest::default()),
+        session::Request::Fetch(privet_wire::FetchRequest {
+            table,
+            epoch,
+            parameter_digest,
+            part,
+            offset: 0,
+            len: 0,
+        }),
+        session::Request::Answer(privet_wire::AnswerRequest {
+            table,
+            epoch,
+            parameter_digest,
+            role,
+            query,
+        }),
+    ] {
+        let mut refused = None;
+        transport
+            .exchange(request.clone(), Duration::from_secs(10), |delivery| {
+                refused = delivery.err();
+                std::future::ready(false)
+            })
+            .await;
+        let error = refused.unwrap_or_else(|| panic!("{request:?}"));
+        assert!(matches!(error.blame(), Blame::InvalidMessage | Blame::PeerMisbehaved));
+        assert!(error.message().starts_with(&format!("{url}: ")), "{request:?}: {error}");
+    }
 }
 
 #[tokio::test]

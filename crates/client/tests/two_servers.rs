@@ -12,6 +12,9 @@ use privet_server::{RunningServer, ServedTable, Server};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 
 fn packages(version: u8) -> ServedTable {
     table_by(SchemeId::Dpf, "packages", 1, version)
@@ -79,7 +82,8 @@ async fn either_server_may_be_restarted_under_load() {
         .collect();
     let some_more = async || {
         let due = done.load(Ordering::Relaxed) + 40;
-        while done.load(Ordering::Relaxed) < due {
+        // A client that has ended has failed: that shows when it is waited for.
+        while done.load(Ordering::Relaxed) < due && !clients.iter().any(JoinHandle::is_finished) {
             tokio::task::yield_now().await;
         }
     };
@@ -130,13 +134,24 @@ async fn a_table_that_is_updated_at_one_server_first_is_not_used_until_it_is_at_
     let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
     assert_eq!(client.get(&pair(1, 7).0).await.unwrap().unwrap().to_vec(), pair(1, 7).1);
 
-    // Each is held to its own pin, in whichever order they are named.
     stored.accept_new_table = false;
     stored.urls.reverse();
     Client::connect(stored.clone(), |_| {}).await.unwrap();
-    let (_one, _other) = (restarted(one, 0).await, restarted(other, 0).await);
-    let error = refusal(stored).await;
-    assert!(error.message().contains("went back from version 7 to version 0"), "{error}");
+
+    // Each is held to its own pin, at whichever place it is named: beside a server that was never seen, it alone can tell.
+    let (one, other) = (restarted(one, 0).await, restarted(other, 0).await);
+    let stranger = at(any_port(), 0).await;
+    for known in [&one, &other] {
+        for (urls, place) in [([known, &stranger], "first"), ([&stranger, known], "second")] {
+            stored.urls = urls.map(url).to_vec();
+            let error = refusal(stored.clone()).await;
+            assert_eq!(error.blame(), Blame::Integrity);
+            let said = format!(
+                "table packages of the {place} server went back from version 7 to version 0"
+            );
+            assert!(error.message().starts_with(&said), "{error}");
+        }
+    }
 }
 
 async fn refusal(options: privet_client::ClientOptions) -> Error {
@@ -156,13 +171,48 @@ async fn the_wrong_number_of_servers_is_explained() {
     assert!(error.message().contains("takes one server, and two were named"), "{error}");
 }
 
+/// Whether `server` has had any request, as its metrics say.
+async fn was_asked(server: &RunningServer) -> bool {
+    let mut stream = TcpStream::connect(server.metrics_addr().unwrap()).await.unwrap();
+    let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("privet_connections "), "{page}");
+    page.lines().any(|line| line.starts_with("privet_requests_total{"))
+}
+
 #[tokio::test]
 async fn one_server_named_twice_is_refused_before_anything_is_sent() {
-    let address = at(any_port(), 0).await.local_addr();
+    let mut config = config(any_port(), None);
+    config.metrics_listen = Some(any_port());
+    let server = Server::start(config, vec![packages(0)]).await.unwrap();
+    let (address, port) = (server.local_addr(), server.local_addr().port());
     let (one, again) = (format!("http://{address}"), format!("HTTP://{address}/"));
     let error = refusal(options_of(&[&one, &again])).await;
     assert_eq!(error.blame(), Blame::ApiMisuse);
     assert!(error.message().starts_with(&format!("{one} is named twice")), "{error}");
+    let elsewhere = format!("http://localhost:{port}");
+    let error = refusal(options_of(&[&one, &elsewhere])).await;
+    assert_eq!(error.blame(), Blame::ApiMisuse);
+    assert!(error.message().starts_with(&format!("{one} and {elsewhere} are one server")));
+    assert!(!was_asked(&server).await);
+
+    let error = refusal(options(&one)).await;
+    assert!(error.message().contains("takes two servers"), "{error}");
+    assert!(was_asked(&server).await, "what is sent can be seen");
+}
+
+#[tokio::test]
+async fn two_servers_elsewhere_are_not_asked_in_plain_text_unless_that_is_allowed() {
+    let mut plain = options_of(&["http://one.invalid:7700", "http://another.invalid:7700"]);
+    let error = refusal(plain.clone()).await;
+    assert_eq!(error.blame(), Blame::ApiMisuse);
+    assert!(error.message().contains("is not encrypted"), "{error}");
+    assert!(error.message().contains("--insecure"), "{error}");
+    plain.insecure = true;
+    let error = refusal(plain).await;
+    assert_ne!(error.blame(), Blame::ApiMisuse, "asked, but there is no such host: {error}");
 }
 
 #[tokio::test]

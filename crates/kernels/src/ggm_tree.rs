@@ -3,28 +3,44 @@
 //! Goldreich, Goldwasser and Micali).
 //!
 //! A node is a `u128`, as bytes little-endian: a seed whose lowest bit is always 0, with the node's
-//! control bit in that place. Growing is AES-128 under two fixed public keys, one for each side, in the
-//! form of Matyas, Meyer and Oseas, `MMO_k(s) = AES_k(s) ^ s`: since the keys never change, they are
-//! expanded once for many nodes, and every node is one block of a cipher that processors have built in.
+//! control bit in that place. Growing is AES-128 under two public keys, one for each side, in the form of
+//! Matyas, Meyer and Oseas, `MMO_k(s) = AES_k(s) ^ s`: the same keys serve a whole tree, so they are
+//! expanded once ([`TreeKeys`]), and every node is one block of a cipher that processors have built in.
 //!
 //! Nodes are secret at the client that makes keys: no branch and no address depends on them. (The portable
 //! arm is whatever the `aes` crate chooses, which is free of tables too.) The buffers belong to the
-//! caller, who erases them; registers, and what the compiler spilled from them, are not erased.
+//! caller, who erases them.
+
+use aes::Aes128Enc;
+use aes::cipher::{Array, KeyInit};
 
 use crate::dispatch::Kernels;
 
-/// The two fixed keys of a tree, one for each side. They are public, and all parties have the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg(target_arch = "x86_64")]
+mod round_keys;
+
+/// The two keys of a tree, one for each side, expanded for every arm. They are public, and all parties have
+/// the same.
+#[derive(Clone, Debug)]
 pub struct TreeKeys {
-    pub(crate) left: [u8; 16],
-    pub(crate) right: [u8; 16],
+    /// For the portable arm: left, right.
+    pub(crate) ciphers: [Aes128Enc; 2],
+    /// For the vector arms: of each round, the left and the right key side by side, as they are used.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) round_keys: [[[u8; 16]; 2]; 11],
 }
 
 impl TreeKeys {
     /// The keys under which left (side 0) and right (side 1) children grow. They should differ, or every
     /// node's children would be the same but for their corrections.
     pub fn new(left: [u8; 16], right: [u8; 16]) -> TreeKeys {
-        TreeKeys { left, right }
+        #[cfg(target_arch = "x86_64")]
+        let (lefts, rights) = (round_keys::expand(left), round_keys::expand(right));
+        TreeKeys {
+            ciphers: [left, right].map(|key| Aes128Enc::new(&Array(key))),
+            #[cfg(target_arch = "x86_64")]
+            round_keys: std::array::from_fn(|round| [lefts[round], rights[round]]),
+        }
     }
 }
 

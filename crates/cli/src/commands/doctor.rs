@@ -71,12 +71,12 @@ fn kernels() -> Finding {
         Arm::Portable => Finding::wanting(
             "kernels",
             found,
-            "answers are several times slower than on a processor with AVX2 or, better, AVX-512 with VNNI and VAES",
+            "answers are several times slower than on a processor with AVX2 or, better, AVX-512 with VBMI, VNNI, GFNI and VAES",
         ),
         Arm::Avx2 => Finding::wanting(
             "kernels",
             found,
-            "batches are about twice as fast on a processor with AVX-512, VNNI and VAES",
+            "batches are about twice as fast on a processor with AVX-512, VBMI, VNNI, GFNI and VAES",
         ),
         _ => Finding::good("kernels", found),
     }

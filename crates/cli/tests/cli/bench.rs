@@ -127,11 +127,11 @@ fn the_report_on_a_scheme_of_two_servers_has_both() {
         assert_eq!(roles, [0, 1]);
         assert!(servers.iter().all(|server| server["answer_us"].as_f64().unwrap() > 0.0));
         assert!(report["ratios"]["answer_to_read"].as_f64().unwrap() > 0.0);
-        // Nothing flows before the first query and nothing is kept. A key of 81 bytes and a record of 5, with each server; around each some 60 bytes of envelope.
+        // Nothing flows before the first query and nothing is kept. A key of 97 bytes and a record of 5, with each server; around each some 60 bytes of envelope.
         let number = |part: &str, field: &str| report[part][field].as_u64().unwrap();
         assert_eq!((number("offline", "up_bytes"), number("offline", "down_bytes")), (0, 0));
         assert_eq!(report["client_state_bytes"], 0);
-        assert!((2 * 81..2 * 181).contains(&number("online", "up_bytes")), "{report}");
+        assert!((2 * 97..2 * 197).contains(&number("online", "up_bytes")), "{report}");
         assert!((2 * 5..2 * 105).contains(&number("online", "down_bytes")), "{report}");
     }
 }

@@ -127,9 +127,9 @@ fn serve_explains_itself() {
 
     Options:
           --scheme <SCHEME>        The scheme to answer with: simplepir, doublepir, dpf, dummy-subsets,
-                                   download; or `auto`, which takes download where simplepir's hint would
-                                   be no smaller than the table (up to 16 MiB) and simplepir otherwise.
-                                   docs/schemes.md compares them [default: auto]
+                                   download; or `auto`, which takes download where simplepir's hint
+                                   would be no smaller than the table (up to 16 MiB) and simplepir
+                                   otherwise. docs/schemes.md compares them [default: auto]
           --listen <ADDR>          Address to listen on [default: 127.0.0.1:7700]
           --metrics-listen <ADDR>  Second address, for /metrics (Prometheus) and /healthz
           --tls-cert <FILE>        Certificate chain in PEM; with --tls-key
@@ -165,16 +165,22 @@ fn get_explains_itself() {
                 servers, those of all
 
     Options:
-      -k, --key <KEY>         A key to look up; may be repeated
-      -i, --index <N>         A record to look up by its number, from 0; may be repeated
-          --keys-from <FILE>  Look up every line of this file; `-` for standard input
-          --table <NAME>      The table to look in, if the server has several
-GETSTATE
-          --ca-file <FILE>    Certificates to trust for https besides the system's, in PEM
-          --accept-new-table  Accept that the table at this address is another one than at first use
-          --json              Print one JSON object for each lookup
-      -v, --verbose           Say on standard error what was sent and received, and how long it took
-      -h, --help              Print help
+      -k, --key <KEY>             A key to look up; may be repeated
+      -i, --index <N>             A record to look up by its number, from 0; may be repeated
+          --keys-from <FILE>      Look up every line of this file; `-` for standard input
+          --table <NAME>          The table to look in, if the server has several
+          --state <DIR>           Where hints, tables and pins are kept between calls; default: the
+                                  user's state directory
+          --max-download <BYTES>  Refuse to download a hint or table of more than this many bytes, such
+                                  as 100000000 or 2^32 [default: 2^32]
+          --insecure              Allow plaintext to several servers that are not on this machine:
+                                  whoever listens nearby then sees the queries to all of them, and can
+                                  tell what is looked up
+          --ca-file <FILE>        Certificates to trust for https besides the system's, in PEM
+          --accept-new-table      Accept that the table at this address is another one than at first use
+          --json                  Print one JSON object for each lookup
+      -v, --verbose               Say on standard error what was sent and received, and how long it took
+      -h, --help                  Print help
     "#);
 }
 

@@ -73,13 +73,13 @@ fn two_servers_answer_together_and_only_together() {
     assert_snapshot!(place.run(&format!("get {} {}/ -k ada", first.url, first.url)), @r#"
     [exit 2]
     [stderr]
-    privet: http://127.0.0.1:[PORT] is named twice: one server would see both queries of each lookup, and could tell from them what is looked up; name servers that are run by parties that do not collude
+    privet: http://127.0.0.1:[PORT] is named twice: it would see both queries of each lookup, and could tell from them what is looked up; name servers that are run by parties that do not collude
     "#);
     let third = serve();
     assert_snapshot!(place.run(&format!("{both} {} -k ada", third.url)), @r#"
     [exit 2]
     [stderr]
-    privet: table phones is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both
+    privet: at the first server, table phones is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both
     "#);
 }
 
@@ -100,7 +100,7 @@ fn two_servers_that_differ_are_not_asked() {
     assert_snapshot!(place.run(&format!("get {} {} -k ada", single.url, first.url)), @r#"
     [exit 2]
     [stderr]
-    privet: table phones is served by simplepir, which takes one server, and two were named: name one address
+    privet: at the first server, table phones is served by simplepir, which takes one server, and two were named: name one address
     "#);
 }
 

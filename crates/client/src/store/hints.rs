@@ -34,13 +34,13 @@ mod sealed;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use folder::Directory;
+pub(crate) use folder::{Directory, Folder};
 pub(crate) use report::{Condition, Private, erase_folder, erase_folder_if, inspect};
 
 use crate::state::{HintStore, HintsKey, PreparationStore, SavedHints};
 use crate::store::files;
 use anchor::{Anchor, AnchorFile, Lineage};
-use folder::{Folder, Medium};
+use folder::Medium;
 use journal::Journal;
 use preparation::{Bench, CHECKPOINTS, UNDER_WAY, Workshop};
 use privet_core::{Blame, Error, Result, SecretRng};

@@ -2,6 +2,8 @@
 
 use super::*;
 use privet_core::{Epoch, TableDigest, TableIdentity, TableShape};
+use privet_schemes::SchemeId;
+use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::{Download, StreamConsumer};
 use privet_wire::PartKind;
 
@@ -212,6 +214,87 @@ fn a_complete_file_damaged_anywhere_is_noticed_and_fetched_again() {
     }
 }
 
+/// A complete part of kind `kind`, damaged nowhere, and the file it is in.
+fn stored(store: &mut Store, bytes: &[u8], kind: PartKind) -> (PartKey, PathBuf) {
+    let part = part_of(bytes, kind);
+    let download = partial(store.open(&part).unwrap());
+    finish(store, &part, download, bytes, 30);
+    let path = store.part_path(&part, "part");
+    (part, path)
+}
+
+/// Flips a bit of byte `at` where it lies, so that whoever has the file open sees it.
+fn flip(path: &Path, at: usize) {
+    let mut file = std::fs::read(path).unwrap();
+    file[at] ^= 1;
+    std::fs::write(path, file).unwrap();
+}
+
+/// Unlike a hint's, a table's damage is found whatever is read of it, and before.
+#[test]
+fn a_table_that_is_damaged_anywhere_is_noticed_when_it_is_opened() {
+    let (directory, bytes) = (tempfile::tempdir().unwrap(), bytes(70));
+    let mut store = store(directory.path());
+    let (part, path) = stored(&mut store, &bytes, PartKind::Table);
+    for at in 0..std::fs::metadata(&path).unwrap().len() as usize {
+        flip(&path, at);
+        let opened = store.open(&part).unwrap();
+        let notice = notice(&opened).unwrap();
+        assert!(notice.starts_with(path.to_str().unwrap()), "{notice}");
+        assert!(notice.ends_with("; the table will be fetched again"), "{notice}");
+        let download = partial(opened);
+        assert_eq!(download.next_offset(), 0, "flipped at {at}");
+        let source = finish(&mut store, &part, download, &bytes, 9);
+        assert_eq!(contents(&*source).unwrap(), bytes);
+        assert_eq!(contents(&*complete(store.open(&part).unwrap())).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_table_damaged_while_it_is_open_fails_what_reads_it_and_keeps_its_name() {
+    let (directory, bytes) = (tempfile::tempdir().unwrap(), bytes(160));
+    let mut store = store(directory.path());
+    let (part, path) = stored(&mut store, &bytes, PartKind::Table);
+    let source = complete(store.open(&part).unwrap());
+    flip(&path, 104 + 5 * 32);
+    let mut out = [0; 16];
+    source.read_at(4 * 16, &mut out).unwrap();
+    for _ in 0..2 {
+        assert_eq!(source.read_at(5 * 16, &mut out).unwrap_err().blame(), Blame::Corrupted);
+    }
+    source.read_at(6 * 16, &mut out).unwrap();
+    assert!(path.exists() && !path.with_extension("damaged").exists());
+    partial(super::tests::store(directory.path()).open(&part).unwrap());
+}
+
+#[test]
+fn a_hint_is_set_aside_once_and_a_fresh_file_in_its_place_never() {
+    let (directory, bytes) = (tempfile::tempdir().unwrap(), bytes(160));
+    let mut store = store(directory.path());
+    let (part, path) = stored(&mut store, &bytes, PartKind::Hint);
+    let set_aside = path.with_extension("damaged");
+    let long_lived = complete(store.open(&part).unwrap());
+    let idle = complete(store.open(&part).unwrap());
+    flip(&path, 104 + 5 * 32);
+    let fails = |source: &dyn HintSource| {
+        assert_eq!(source.read_at(5 * 16, &mut [0; 16]).unwrap_err().blame(), Blame::Corrupted);
+    };
+    fails(&*long_lived);
+    assert!(!path.exists() && set_aside.exists());
+
+    // Another process fetches it again; those that have the damaged one open still read there.
+    let mut other = super::tests::store(directory.path());
+    let download = partial(other.open(&part).unwrap());
+    finish(&mut other, &part, download, &bytes, 160);
+    fails(&*long_lived);
+    // Where the system does not tell files apart, one that has not met the damage before is free to move the file.
+    #[cfg(unix)]
+    fails(&*idle);
+    drop(idle);
+    assert!(path.exists() && !set_aside.exists());
+    assert_eq!(contents(&*complete(other.open(&part).unwrap())).unwrap(), bytes);
+}
+
 #[test]
 fn chunks_out_of_place_or_from_another_file_do_not_pass() {
     let directory = tempfile::tempdir().unwrap();
@@ -334,6 +417,102 @@ fn a_replaced_table_is_forgotten_unless_pinned_elsewhere() {
     store.pin("http://b", "t", &pin(2, 0)).unwrap();
     assert!(!store.part_path(&part, "part").exists(), "nobody pins the old table any more");
     partial(store.open(&part).unwrap());
+}
+
+/// Hints that served one query whose answer did not come, under the parameters of `pin`.
+fn used_hints(store: &mut Store, pin: &Pin, scheme: SchemeId) -> PathBuf {
+    let Pin { table, epoch, digest, parameter_digest, .. } = *pin;
+    let shape = TableShape::new(3, 5).unwrap();
+    let table = TableIdentity { id: table, epoch, digest, shape };
+    let key = HintsKey { table, scheme, parameter_digest };
+    let HintsOpened::Have { mut hints, .. } = store.open_hints(&key).unwrap() else {
+        panic!("nobody else has them")
+    };
+    hints.preparation().unwrap().save_generation(b"secret").unwrap();
+    hints.switch().unwrap();
+    // A change of one byte and one query of two.
+    let record = [1, 0, 0, 0, 7, 1, 0, 0, 0, 2, 0, 0, 0, 8, 9];
+    hints.reserve(ReservationId(0), &record).unwrap();
+    store.table_directory(table.id).join(format!("{PRIVATE}{}", scheme.name()))
+}
+
+fn with_parameters(parameters: u8, epoch: u64) -> Pin {
+    Pin { parameter_digest: [parameters; 32], ..pin(1, epoch) }
+}
+
+#[test]
+fn hints_of_a_scheme_that_no_pin_calls_for_any_more_are_erased() {
+    let (old, new) = (with_parameters(4, 0), with_parameters(8, 0));
+    let subsets = SchemeId::DummySubsets;
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    for server in ["http://a", "http://b"] {
+        store.pin(server, "t", &old).unwrap();
+    }
+    let hints = used_hints(&mut store, &old, subsets);
+    store.pin("http://a", "t", &new).unwrap();
+    assert!(hints.join("anchor").exists(), "another server's pin calls for them");
+    store.pin("http://b", "t", &new).unwrap();
+    assert!(!hints.exists());
+
+    // The same by an update, and nothing that the new pin calls for.
+    let updated = with_parameters(9, 1);
+    let hints = used_hints(&mut store, &updated, subsets);
+    store.pin("http://a", "t", &updated).unwrap();
+    store.pin("http://b", "t", &updated).unwrap();
+    assert!(hints.join("anchor").exists());
+    store.pin("http://a", "t", &updated).unwrap();
+    assert!(hints.join("anchor").exists(), "nothing changed");
+}
+
+#[test]
+fn hints_in_use_or_of_nobody_knows_what_are_not_erased_by_a_pin() {
+    let (old, new) = (with_parameters(4, 0), with_parameters(8, 0));
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    store.pin("http://a", "t", &old).unwrap();
+    let hints = used_hints(&mut store, &old, SchemeId::DummySubsets);
+    {
+        let folder = Directory::existing(&hints);
+        let _in_use = hints::Folder::lock(&folder, "anchor").unwrap().unwrap();
+        store.pin("http://a", "t", &new).unwrap();
+        assert!(hints.join("anchor").exists());
+    }
+    store.pin("http://a", "t", &old).unwrap();
+    std::fs::write(hints.join("anchor"), [7; 8192]).unwrap();
+    store.pin("http://a", "t", &new).unwrap();
+    let report = report(directory.path()).unwrap();
+    assert!(
+        matches!(report.tables[0].hints[0].condition, HintsCondition::Damaged(_)),
+        "it is still there to be told of: {report:?}"
+    );
+}
+
+#[test]
+fn pins_under_an_earlier_spelling_of_an_address_are_taken_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    store.pin("HTTPS://A:443", "t", &pin(1, 3)).unwrap();
+    store.adopt_pins("https://b", "https://b").unwrap();
+    store.adopt_pins("https://c/", "https://c").unwrap();
+    assert_eq!(store.pins("https://b").unwrap(), []);
+    store.adopt_pins("HTTPS://A:443", "https://a").unwrap();
+    assert_eq!(store.pins("https://a").unwrap(), [("t".to_owned(), pin(1, 3))]);
+    assert_eq!(store.pins("HTTPS://A:443").unwrap(), [], "they are in one place");
+    let file = std::fs::read(store.pin_path("https://a")).unwrap();
+    assert_eq!(pin_file::decode_with_server(&file).unwrap().0, "https://a");
+    assert_eq!(report(directory.path()).unwrap().pins, 1);
+
+    // What is kept under the present spelling counts.
+    store.pin("HTTPS://A:443", "t", &pin(2, 9)).unwrap();
+    store.adopt_pins("HTTPS://A:443", "https://a").unwrap();
+    assert_eq!(store.pins("https://a").unwrap(), [("t".to_owned(), pin(1, 3))]);
+
+    let damaged = store.pin_path("HTTP://D");
+    std::fs::write(&damaged, b"privetpn").unwrap();
+    let error = store.adopt_pins("HTTP://D", "http://d").unwrap_err();
+    assert_eq!(error.blame(), Blame::Corrupted, "not quietly forgotten");
+    assert!(error.message().contains(damaged.to_str().unwrap()), "{error}");
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //!
 //! A whole expansion has one bit for each record: too much to lie in memory, and it is needed just once, in order. So a server goes down to the roots of small subtrees
 //! ([`Evaluation::nodes`]), and expands those that belong to a piece of the table right before it reads that piece ([`Evaluation::leaves`]), in buffers that stay in the processor's
-//! first-level cache. Trees are grown breadth-first, level by level, so that many AES blocks are under way at once, wherever possible from several neighbouring roots; and only as
-//! far to the right as the table reaches: what a prefix of the leaves needs is a prefix of every level.
+//! first-level cache. Trees are grown breadth-first, level by level, so that many AES blocks are under way at once; and only as far to the right as the table reaches: what a prefix of
+//! the leaves needs is a prefix of every level.
 //!
 //! A key's holder may know all of it, so nothing here is secret from whoever runs it: positions are public, and the work depends on them alone.
 
 use super::Key;
+use crate::TableId;
 use privet_kernels::{Kernels, TreeKeys};
 
 /// Nodes that are grown together: 16 KiB of them, and as much in the buffer that they are grown into.
@@ -17,17 +18,47 @@ const TOGETHER: usize = 1024;
 const FEW: usize = 128;
 
 /// One party's key, ready to be expanded.
-#[derive(Clone, Copy)]
 pub struct Evaluation<'a> {
     kernels: Kernels,
-    keys: &'a TreeKeys,
+    tree_keys: TreeKeys,
     key: &'a Key,
 }
 
+/// A node of one party's tree, which knows its level: the root is on level 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    level: u32,
+    value: u128,
+}
+
+/// Neighbours on one level.
+#[derive(Clone, Debug)]
+pub struct Nodes {
+    level: u32,
+    values: Vec<u128>,
+}
+
+impl Node {
+    /// The seed, with the control bit in place of its lowest bit.
+    pub fn value(self) -> u128 {
+        self.value
+    }
+}
+
+impl Nodes {
+    /// The node at `place`, counted from the first of them.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn node(&self, place: usize) -> Node {
+        Node { level: self.level, value: self.values[place] }
+    }
+}
+
 impl<'a> Evaluation<'a> {
-    /// Expands `key` under the AES keys with which it was made.
-    pub fn new(kernels: Kernels, keys: &'a TreeKeys, key: &'a Key) -> Self {
-        Self { kernels, keys, key }
+    /// Expands `key` for the table `table`. A key that was made for another one expands to bits, too, which mean nothing.
+    pub fn new(kernels: Kernels, table: &TableId, key: &'a Key) -> Self {
+        Self { kernels, tree_keys: key.nonce.tree_keys(table), key }
     }
 
     /// Levels below the root.
@@ -35,109 +66,104 @@ impl<'a> Evaluation<'a> {
         self.key.corrections.len() as u32
     }
 
-    /// The node at `position`, counted from the left, of level `level`. The root is level 0.
-    ///
-    /// # Panics
-    /// If the tree is not that deep.
-    pub fn node(&self, level: u32, position: u64) -> u128 {
-        assert!(level <= self.depth(), "a tree of depth {} has no level {level}", self.depth());
-        (0..level).fold(self.key.root, |node, above| {
-            let side = position >> (level - 1 - above) & 1;
-            self.children(above, node)[side as usize]
-        })
+    /// Where everything begins.
+    pub fn root(&self) -> Node {
+        Node { level: 0, value: self.key.root }
     }
 
-    /// The first `out.len()` nodes of level `level` below `tops`, neighbours on level `top_level`.
+    /// The node at `position`, counted from the left, among those of level `level` below `top`.
     ///
     /// # Panics
-    /// If there are no such levels, or not as many nodes.
-    pub fn nodes(&self, top_level: u32, tops: &[u128], level: u32, out: &mut [u128]) {
-        self.grow(top_level, tops, level, out, &|nodes, out| out.copy_from_slice(nodes));
+    /// If there is no such node.
+    pub fn descend(&self, top: Node, level: u32, position: u64) -> Node {
+        self.check(top, level, position.saturating_add(1));
+        (0..level - top.level)
+            .rev()
+            .fold(top, |node, below| self.children(node)[(position >> below & 1) as usize])
     }
 
-    /// The first `out.len()` leaves below `tops`, neighbours on level `top_level`: the bit of record `r` is bit `r % 128` of leaf `r / 128`.
+    /// The first `count` nodes of level `level` below `top`.
     ///
     /// # Panics
-    /// If there is no such level, or there are not as many leaves.
-    pub fn leaves(&self, top_level: u32, tops: &[u128], out: &mut [u128]) {
-        self.grow(top_level, tops, self.depth(), out, &|nodes, out| {
-            self.kernels.ggm_convert(self.keys, nodes, self.key.final_word, out);
+    /// If there are not as many.
+    pub fn nodes(&self, top: Node, level: u32, count: usize) -> Nodes {
+        let mut values = vec![0; count];
+        self.grow(top, level, &mut values, &|nodes, out| out.copy_from_slice(nodes));
+        Nodes { level, values }
+    }
+
+    /// The first `out.len()` leaves below `top`: the bit of record `r` is bit `r % 128` of leaf `r / 128`.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn leaves(&self, top: Node, out: &mut [u128]) {
+        self.grow(top, self.depth(), out, &|nodes, out| {
+            self.kernels.ggm_convert(&self.tree_keys, nodes, self.key.final_word, out);
         });
     }
 
-    /// Grows the first nodes of `level` below `tops`, and makes the words of `out` from as many of them by `finish`, at most [`TOGETHER`] at a time.
+    fn check(&self, top: Node, level: u32, count: u64) {
+        let depth = self.depth();
+        assert!(
+            top.level <= level && level <= depth && count <= room(level - top.level),
+            "a tree of depth {depth} has no {count} nodes of level {level} below one of level {}",
+            top.level
+        );
+    }
+
+    /// Grows the first nodes of `level` below `top`, and makes the words of `out` from as many of them by `finish`, at most [`TOGETHER`] at a time.
     fn grow(
         &self,
-        top_level: u32,
-        tops: &[u128],
+        top: Node,
         level: u32,
         out: &mut [u128],
         finish: &impl Fn(&[u128], &mut [u128]),
     ) {
-        assert!(
-            top_level <= level
-                && level <= self.depth()
-                && tops.len().saturating_mul(room(level - top_level)) >= out.len(),
-            "a tree of depth {} has no {} nodes of level {level} below {} of level {top_level}",
-            self.depth(),
-            out.len(),
-            tops.len()
-        );
-        let below = room(level - top_level);
-        if below > TOGETHER && out.len() > TOGETHER {
-            for (top, out) in tops.iter().zip(out.chunks_mut(below)) {
-                self.grow(top_level + 1, &self.children(top_level, *top), level, out, finish);
+        self.check(top, level, out.len() as u64);
+        if out.len() > TOGETHER {
+            let below_each = usize::try_from(room(level - top.level - 1)).unwrap_or(usize::MAX);
+            for (top, out) in self.children(top).into_iter().zip(out.chunks_mut(below_each)) {
+                self.grow(top, level, out, finish);
             }
             return;
         }
-        let trees = (TOGETHER / below).max(1);
-        for (tops, out) in tops.chunks(trees).zip(out.chunks_mut(trees.saturating_mul(below))) {
-            let (mut few, mut many);
-            let nodes: &mut [u128] = if out.len() <= FEW {
-                few = [0; FEW];
-                &mut few
-            } else {
-                many = [0; TOGETHER];
-                &mut many
-            };
-            let nodes = &mut nodes[..out.len()];
-            self.grow_breadth_first(top_level, tops, level, nodes, out);
-            finish(nodes, out);
-        }
+        let (mut few, mut many);
+        let nodes: &mut [u128] = if out.len() <= FEW {
+            few = [0; FEW];
+            &mut few
+        } else {
+            many = [0; TOGETHER];
+            &mut many
+        };
+        let nodes = &mut nodes[..out.len()];
+        self.grow_breadth_first(top, level, nodes, out);
+        finish(nodes, out);
     }
 
-    /// Fills `nodes` with the first nodes of `level` below `tops`. `other`, as long as `nodes`, holds every other level on the way.
-    fn grow_breadth_first(
-        &self,
-        top_level: u32,
-        tops: &[u128],
-        level: u32,
-        nodes: &mut [u128],
-        other: &mut [u128],
-    ) {
+    /// Fills `nodes` with the first nodes of `level` below `top`. `other`, as long as `nodes`, holds every other level on the way.
+    fn grow_breadth_first(&self, top: Node, level: u32, nodes: &mut [u128], other: &mut [u128]) {
         let wanted = nodes.len() as u64;
-        let width = |of: u32| wanted.div_ceil(1 << (level - of)) as usize;
+        let width = |of: u32| wanted.div_ceil(room(level - of)) as usize;
         let (mut parents, mut children) =
-            if (level - top_level).is_multiple_of(2) { (nodes, other) } else { (other, nodes) };
-        parents[..width(top_level)].copy_from_slice(&tops[..width(top_level)]);
-        for above in top_level..level {
+            if (level - top.level).is_multiple_of(2) { (nodes, other) } else { (other, nodes) };
+        parents[..width(top.level)].fill(top.value);
+        for above in top.level..level {
             let corrections = self.key.corrections[above as usize];
             let grown = &mut children[..width(above + 1)];
-            self.kernels.ggm_expand(self.keys, &parents[..width(above)], corrections, grown);
+            self.kernels.ggm_expand(&self.tree_keys, &parents[..width(above)], corrections, grown);
             std::mem::swap(&mut parents, &mut children);
         }
     }
 
-    /// Both children of a node of level `level`.
-    fn children(&self, level: u32, node: u128) -> [u128; 2] {
+    fn children(&self, node: Node) -> [Node; 2] {
         let mut children = [0; 2];
-        let corrections = self.key.corrections[level as usize];
-        self.kernels.ggm_expand(self.keys, &[node], corrections, &mut children);
-        children
+        let corrections = self.key.corrections[node.level as usize];
+        self.kernels.ggm_expand(&self.tree_keys, &[node.value], corrections, &mut children);
+        children.map(|value| Node { level: node.level + 1, value })
     }
 }
 
 /// How many nodes there can be `levels` below one.
-fn room(levels: u32) -> usize {
-    1usize.checked_shl(levels).unwrap_or(usize::MAX)
+fn room(levels: u32) -> u64 {
+    1u64.checked_shl(levels).unwrap_or(u64::MAX)
 }

@@ -22,9 +22,12 @@ pub struct TreePair {
 }
 
 impl TreePair {
-    /// Two fresh trees over `domain` that differ on the path to `leaf`, which must lie in it.
+    /// Two fresh trees over `domain` that differ on the path to `leaf`. `keys` must not have served for another pair: see [`Nonce`](super::Nonce).
     ///
     /// Draws 32 bytes from `rng`: the root of party 0 and that of party 1, 16 bytes each, little-endian, of which the lowest bit is not used.
+    ///
+    /// # Panics
+    /// If `domain` has no such leaf.
     pub fn generate(
         kernels: Kernels,
         keys: &TreeKeys,
@@ -32,6 +35,8 @@ impl TreePair {
         leaf: u64,
         rng: &mut SecretRng,
     ) -> Self {
+        // A branch that goes the same way for every leaf of the domain.
+        assert!(leaf < domain.leaves(), "no such leaf among {} of the domain", domain.leaves());
         let roots = Zeroizing::new(draw_roots(rng));
         let mut nodes = roots.clone();
         let mut children = Zeroizing::new([0; 4]);

@@ -1,10 +1,10 @@
 //! A key: what one party receives.
 
 use super::generate::{TreePair, final_word};
-use super::{CONTROL, Domain, LEAF_BITS};
+use super::{CONTROL, Domain, LEAF_BITS, Nonce};
 use crate::codec::Reader;
-use crate::{Error, RecordIndex, Result, SecretRng};
-use privet_kernels::{Kernels, TreeKeys};
+use crate::{Error, RecordIndex, Result, SecretRng, TableId};
+use privet_kernels::Kernels;
 use zeroize::ZeroizeOnDrop;
 
 /// One party's share of a point function with one bit for each record.
@@ -13,6 +13,7 @@ use zeroize::ZeroizeOnDrop;
 /// The size follows from the domain's depth alone; all numbers little-endian:
 ///
 /// ```text
+/// 16 bytes           the nonce
 /// 16 bytes           the root; its lowest bit is its control bit: 0 for party 0, 1 for party 1
 /// depth × 16 bytes   for each level from the top, the correction of left children
 /// ⌈depth / 8⌉ bytes  the lowest bit of the correction of right children, whose other bits are those of the left: that of level i is bit i % 8 of byte i / 8
@@ -22,36 +23,57 @@ use zeroize::ZeroizeOnDrop;
 /// Unused bits of the last of the `⌈depth / 8⌉` bytes are zero. Every other string of the right length is a valid key: it expands to some bits, as any key does.
 #[derive(ZeroizeOnDrop)]
 pub struct Key {
+    #[zeroize(skip)]
+    pub(super) nonce: Nonce,
     pub(super) root: u128,
     pub(super) corrections: Vec<[u128; 2]>,
     pub(super) final_word: u128,
 }
 
 impl Key {
-    /// The keys of party 0 and party 1 for the function that is 1 at `index` and 0 at every other record, with fresh coins: see [`TreePair::generate`] for what is drawn from
-    /// `rng`. `index` must belong to a table of the shape that `domain` was made for. Takes the same time, and touches the same memory, for every index.
+    /// The keys of party 0 and party 1 for the function that is 1 at `index` and 0 at every other record of the table `table`, with fresh coins: draws 16 bytes from `rng` for the
+    /// nonce, then what [`TreePair::generate`] draws. Takes the same time, and touches the same memory, for every index.
+    ///
+    /// # Panics
+    /// If `index` was made for a larger table, and `domain` has no such record.
     pub fn pair(
         kernels: Kernels,
-        keys: &TreeKeys,
+        table: &TableId,
         domain: Domain,
         index: &RecordIndex,
         rng: &mut SecretRng,
     ) -> [Key; 2] {
-        let trees = TreePair::generate(kernels, keys, domain, index.expose() / LEAF_BITS, rng);
-        let final_word = final_word(kernels, keys, &trees.ends, index);
-        trees.roots.map(|root| Key { root, corrections: trees.corrections.clone(), final_word })
+        // A branch that goes the same way for every index of the table. Without it, the index of another table would be taken for some record of this one.
+        assert!(
+            index.expose() < domain.records(),
+            "the index belongs to another table: the point function is defined on {} records",
+            domain.records()
+        );
+        let nonce = Nonce::draw(rng);
+        let tree_keys = nonce.tree_keys(table);
+        let leaf = index.expose() / LEAF_BITS;
+        let trees = TreePair::generate(kernels, &tree_keys, domain, leaf, rng);
+        let final_word = final_word(kernels, &tree_keys, &trees.ends, index);
+        let corrections = &trees.corrections;
+        trees.roots.map(|root| Key { nonce, root, corrections: corrections.clone(), final_word })
+    }
+
+    /// What both keys of a lookup have in common with no other lookup.
+    pub fn nonce(&self) -> Nonce {
+        self.nonce
     }
 
     /// Size of every encoding of a key for `domain`, in bytes.
     pub fn encoded_len(domain: Domain) -> usize {
         let depth = domain.depth() as usize;
-        16 * (depth + 2) + depth.div_ceil(8)
+        16 * (depth + 3) + depth.div_ceil(8)
     }
 
     /// The encoding.
     pub fn encode(&self) -> Vec<u8> {
         let depth = self.corrections.len();
-        let mut bytes = Vec::with_capacity(16 * (depth + 2) + depth.div_ceil(8));
+        let mut bytes = Vec::with_capacity(16 * (depth + 3) + depth.div_ceil(8));
+        bytes.extend(self.nonce.as_bytes());
         bytes.extend(self.root.to_le_bytes());
         bytes.extend(self.corrections.iter().flat_map(|[left, _]| left.to_le_bytes()));
         let controls = |levels: &[[u128; 2]]| {
@@ -70,6 +92,7 @@ impl Key {
     pub fn decode(domain: Domain, bytes: &[u8]) -> Result<Self> {
         let depth = domain.depth() as usize;
         let mut reader = Reader::new("a DPF key", bytes);
+        let nonce = Nonce::from_bytes(reader.array()?);
         let root = u128::from_le_bytes(reader.array()?);
         let (lefts, _) = reader.bytes(16 * depth)?.as_chunks::<16>();
         let controls = reader.bytes(depth.div_ceil(8))?;
@@ -88,6 +111,6 @@ impl Key {
             [left, left & !CONTROL | control]
         };
         let corrections = lefts.iter().enumerate().map(correction).collect();
-        Ok(Self { root, corrections, final_word })
+        Ok(Self { nonce, root, corrections, final_word })
     }
 }

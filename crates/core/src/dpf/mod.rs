@@ -21,33 +21,43 @@
 //! Where a path leaves the secret one, one of the parties applies the correction and the other does not: the correction is just the difference of the two nodes there, and makes
 //! them equal ([`TreePair`]). The final word makes the two secret leaves differ in the one bit that is wanted.
 //!
-//! `MMO_k(s) = AES_k(s) ⊕ s` (Matyas, Meyer, Oseas) under two fixed keys, one for each side, is as fast as the processor's AES instructions: keys are scheduled once for
-//! all nodes. See [`privet_kernels::ggm_tree`].
+//! `MMO_k(s) = AES_k(s) ⊕ s` (Matyas, Meyer, Oseas) under two public keys, one for each side, is as fast as the processor's AES instructions: keys are expanded once for
+//! all nodes of a lookup. See [`privet_kernels::ggm_tree`].
 //!
 //! # Why one key says nothing
-//! A key is a root, a correction for each level and a final word. To its holder they look like as many uniform bits (but for the lowest bit of the root, which says whose key it
-//! is): going down the levels, the other party's seed on the path is unknown and uniform, so both children that grow from it are pseudorandom; the child off the path masks the level's
-//! correction seed, the control bit of the child on the path masks the correction of that control bit, that of the child off the path the other, and the seed on the path is
-//! as unknown as the one before. At the end it masks the final word. That is the paper's proof, level by level, with MMO as
+//! A key is a nonce, a root, a correction for each level and a final word. To its holder they look like as many uniform bits (but for the lowest bit of the root, which says whose key
+//! it is). The nonce is drawn apart from everything else. Going down the levels, the other party's seed on the path is unknown and uniform, so both children that grow from it are
+//! pseudorandom; the child off the path masks the level's correction seed, the control bit of the child on the path masks the correction of that control bit, that of the child off
+//! the path the other, and the seed on the path is as unknown as the one before. At the end it masks the final word. That is the paper's proof, level by level, with MMO as
 //! pseudorandom generator.
 //!
-//! How good is that generator? With AES under a public key as an ideal permutation, to tell the children of an unknown seed from uniform bits means to try the seed: whoever computes
-//! AES `T` times under the two keys, and holds keys with `K` levels altogether, succeeds with probability at most about T·K/2^126. (That fixed-key constructions pay such a price
-//! for every seed that is attacked together: Guo, Katz, Wang and Yu, *Efficient and Secure Multiparty Computation from Fixed-Key Block Ciphers*, IEEE S&P 2020.) **The AES keys
-//! are therefore derived for each table** rather than constants of the program: `T` and `K` then count for one table only, nobody can compute for all tables of the world at
-//! once, and nothing can be computed before the table exists. Nobody chooses the keys, either: they come out of a hash function.
+//! # How good that generator is
+//! With AES as an ideal cipher, whose permutations under known keys are random and unrelated, to tell the children of an unknown seed from uniform bits means to try the seed. A lookup
+//! has `K = depth + 1` such seeds, 127 bits each, all of which grow under the same two AES keys, so one computation of AES tries all of them: whoever computes AES `T` times under those keys
+//! succeeds with probability at most about T·K/2^126. (That fixed-key constructions pay such a price for every seed that is attacked together: Guo, Katz, Wang and Yu, *Efficient and
+//! Secure Multiparty Computation from Fixed-Key Block Ciphers*, IEEE S&P 2020.)
+//!
+//! **The AES keys are therefore derived anew for each lookup**, by a hash function, from the table's id and a [`Nonce`] that stands in both keys. What is computed against one lookup
+//! says nothing about another, of the same client or of a million others; nothing can be computed before a lookup is made; and nobody chooses the AES keys, whoever chose the table's id.
+//! So the price is paid for the nodes of one lookup alone: `T` computations, all together and however they are divided among however many lookups, break any of them with probability at
+//! most about T·K/2^126. With 2^25 records that is 2^126/19, **121 bits**; with 2^48, the most there can be, `K` is 42 and it is 120.
+//!
+//! Nonces are 128 bits at random, so two of 2^32 lookups of one table have the same with probability 2^-65. Nothing is revealed then: only, the seeds of those two are attacked
+//! together, `K` counts both, and one bit of the 121 is lost for them. Everything secret is drawn apart from the nonce.
 //!
 //! Both keys together say everything. A client makes both, so it must send each to its server alone; they are erased from memory when dropped.
 
 mod evaluate;
 mod generate;
 mod key;
+mod nonce;
 #[cfg(test)]
 mod tests;
 
-pub use evaluate::Evaluation;
+pub use evaluate::{Evaluation, Node, Nodes};
 pub use generate::TreePair;
 pub use key::Key;
+pub use nonce::Nonce;
 
 use crate::TableShape;
 
@@ -61,22 +71,27 @@ const CONTROL: u128 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {
     // At least 1.
-    leaves: u64,
+    records: u64,
 }
 
 impl Domain {
     /// One bit for each record: record `r` is bit `r % 128` of leaf `r / 128`.
     pub fn of_records(shape: TableShape) -> Self {
-        Self { leaves: shape.records().div_ceil(LEAF_BITS) }
+        Self { records: shape.records() }
+    }
+
+    /// The number of points, at least 1.
+    pub fn records(self) -> u64 {
+        self.records
     }
 
     /// The number of leaves, at least 1. The tree may have room for more; those are never computed.
     pub fn leaves(self) -> u64 {
-        self.leaves
+        self.records.div_ceil(LEAF_BITS)
     }
 
     /// Levels below the root: the least `depth` with `leaves ≤ 2^depth`. A domain of one leaf has depth 0.
     pub fn depth(self) -> u32 {
-        u64::BITS - (self.leaves - 1).leading_zeros()
+        u64::BITS - (self.leaves() - 1).leading_zeros()
     }
 }

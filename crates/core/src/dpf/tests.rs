@@ -1,40 +1,42 @@
 //! Two expansions are equal but for one bit; pieces of an expansion are the expansion; keys are what their encoding says.
 
 use super::*;
-use crate::{Blame, RecordIndex, SecretRng};
+use crate::{Blame, RecordIndex, SecretRng, TableId};
+use privet_kernels::Kernels;
 use privet_kernels::dispatch::Arm;
-use privet_kernels::{Kernels, TreeKeys};
 use proptest::prelude::*;
 
 fn shape(records: u64) -> TableShape {
     TableShape::new(records, 1).unwrap()
 }
 
-fn keys() -> TreeKeys {
-    TreeKeys::new(*b"left of the tree", *b"other side of it")
-}
+const TABLE: TableId = TableId(*b"id of some table");
 
 fn pair(records: u64, index: u64) -> [Key; 2] {
     let shape = shape(records);
     let index = RecordIndex::new(index, shape).unwrap();
     let mut rng = SecretRng::from_os().unwrap();
-    Key::pair(Kernels::detect(), &keys(), Domain::of_records(shape), &index, &mut rng)
+    Key::pair(Kernels::detect(), &TABLE, Domain::of_records(shape), &index, &mut rng)
 }
 
 /// All leaves that the table needs, in one go.
 fn expand(records: u64, key: &Key) -> Vec<u128> {
+    expand_on(Kernels::detect(), records, key)
+}
+
+fn expand_on(kernels: Kernels, records: u64, key: &Key) -> Vec<u128> {
     let mut leaves = vec![0; Domain::of_records(shape(records)).leaves() as usize];
-    Evaluation::new(Kernels::detect(), &keys(), key).leaves(0, &[key.root], &mut leaves);
+    let evaluation = Evaluation::new(kernels, &TABLE, key);
+    evaluation.leaves(evaluation.root(), &mut leaves);
     leaves
 }
 
 /// One leaf on its own.
 fn leaf(key: &Key, position: u64) -> u128 {
-    let keys = keys();
-    let evaluation = Evaluation::new(Kernels::detect(), &keys, key);
+    let evaluation = Evaluation::new(Kernels::detect(), &TABLE, key);
     let mut leaf = [0];
-    let node = evaluation.node(evaluation.depth(), position);
-    evaluation.leaves(evaluation.depth(), &[node], &mut leaf);
+    let node = evaluation.descend(evaluation.root(), evaluation.depth(), position);
+    evaluation.leaves(node, &mut leaf);
     leaf[0]
 }
 
@@ -101,32 +103,28 @@ proptest! {
         len in any::<usize>(),
     ) {
         let [key, _] = pair(records, 0);
-        let keys = keys();
-        let evaluation = Evaluation::new(Kernels::detect(), &keys, &key);
+        let evaluation = Evaluation::new(Kernels::detect(), &TABLE, &key);
         let whole = expand(records, &key);
         let depth = evaluation.depth();
         let level = level % (depth + 1);
         let below = 1 << (depth - level);
         let position = position % whole.len().div_ceil(below) as u64;
-        let top = evaluation.node(level, position);
+        let top = evaluation.descend(evaluation.root(), level, position);
         let rest = &whole[position as usize * below..];
         let len = 1 + len % rest.len().min(below);
 
         let mut leaves = vec![0; len];
-        evaluation.leaves(level, &[top], &mut leaves);
+        evaluation.leaves(top, &mut leaves);
         prop_assert_eq!(&leaves, &rest[..len]);
 
         // The same by way of the nodes of another level.
         let middle = (level + depth) / 2;
         let step = 1 << (depth - middle);
-        let mut nodes = vec![0; len.div_ceil(step)];
-        evaluation.nodes(level, &[top], middle, &mut nodes);
-        let mut at_once = vec![0; len];
-        evaluation.leaves(middle, &nodes, &mut at_once);
-        prop_assert_eq!(&at_once, &leaves);
-        for (node, expected) in nodes.iter().zip(leaves.chunks(step)) {
+        let nodes = evaluation.nodes(top, middle, len.div_ceil(step));
+        for (place, expected) in leaves.chunks(step).enumerate() {
+            prop_assert_eq!(nodes.node(place), evaluation.descend(top, middle, place as u64));
             let mut leaves = vec![0; expected.len()];
-            evaluation.leaves(middle, &[*node], &mut leaves);
+            evaluation.leaves(nodes.node(place), &mut leaves);
             prop_assert_eq!(&leaves, expected);
         }
     }
@@ -134,7 +132,7 @@ proptest! {
     #[test]
     fn whatever_is_accepted_is_what_would_be_encoded(
         records in 1u64..=1 << 20,
-        bytes in prop::collection::vec(any::<u8>(), 250),
+        bytes in prop::collection::vec(any::<u8>(), 266),
     ) {
         let domain = Domain::of_records(shape(records));
         let bytes = &bytes[..Key::encoded_len(domain)];
@@ -152,21 +150,27 @@ proptest! {
 #[test]
 fn the_expansion_is_the_same_from_the_nodes_of_every_level() {
     // More leaves than are grown together, and some missing at the end.
-    let records = 128 * 5_000 - 1;
-    let [key, _] = pair(records, 77);
-    let keys = keys();
-    let evaluation = Evaluation::new(Kernels::detect(), &keys, &key);
-    let leaf_by_leaf: Vec<u128> = (0..5_000).map(|position| leaf(&key, position)).collect();
-    for level in 0..=evaluation.depth() {
-        let mut nodes = vec![0; 5_000usize.div_ceil(1 << (evaluation.depth() - level))];
-        evaluation.nodes(0, &[key.root], level, &mut nodes);
-        let one_by_one = (0..nodes.len()).map(|position| evaluation.node(level, position as u64));
-        assert!(one_by_one.eq(nodes.iter().copied()), "nodes of level {level}");
-        for len in [1, 1_024, 1_025, 4_097, 5_000] {
-            let mut leaves = vec![0; len];
-            evaluation.leaves(level, &nodes, &mut leaves);
-            assert!(leaves == leaf_by_leaf[..len], "{len} leaves from level {level}");
+    const LEAVES: usize = 5_000;
+    let [key, _] = pair(128 * LEAVES as u64 - 1, 77);
+    let evaluation = Evaluation::new(Kernels::detect(), &TABLE, &key);
+    let (root, depth) = (evaluation.root(), evaluation.depth());
+    let leaf_by_leaf: Vec<u128> = (0..LEAVES as u64).map(|position| leaf(&key, position)).collect();
+    for level in 0..=depth {
+        let below = 1 << (depth - level);
+        let count = LEAVES.div_ceil(below);
+        let nodes = evaluation.nodes(root, level, count);
+        for (place, expected) in leaf_by_leaf.chunks(below).enumerate() {
+            let node = nodes.node(place);
+            assert_eq!(node, evaluation.descend(root, level, place as u64), "of level {level}");
+            let mut leaves = vec![0; expected.len()];
+            evaluation.leaves(node, &mut leaves);
+            assert!(leaves == expected, "below node {place} of level {level}");
         }
+    }
+    for len in [0, 1, 127, 128, 129, 1_024, 1_025, 2_048, 4_097, LEAVES] {
+        let mut leaves = vec![0; len];
+        evaluation.leaves(root, &mut leaves);
+        assert!(leaves == leaf_by_leaf[..len], "{len} leaves");
     }
 }
 
@@ -174,67 +178,116 @@ fn the_expansion_is_the_same_from_the_nodes_of_every_level() {
 fn off_the_path_the_trees_are_equal_and_on_it_they_are_not() {
     let shape = shape(128 * 29);
     let domain = Domain::of_records(shape);
-    let (kernels, keys) = (Kernels::detect(), keys());
+    let kernels = Kernels::detect();
     let mut rng = SecretRng::from_os().unwrap();
     for leaf in 0..domain.leaves() {
-        let trees = TreePair::generate(kernels, &keys, domain, leaf, &mut rng);
-        let key = |party: usize| Key {
-            root: trees.roots[party],
-            corrections: trees.corrections.clone(),
+        let nonce = Nonce::draw(&mut rng);
+        let trees = TreePair::generate(kernels, &nonce.tree_keys(&TABLE), domain, leaf, &mut rng);
+        let corrections = &trees.corrections;
+        let keys = trees.roots.map(|root| Key {
+            nonce,
+            root,
+            corrections: corrections.clone(),
             final_word: 0,
-        };
-        let (one, other) = (key(0), key(1));
-        let [one, other] = [&one, &other].map(|key| Evaluation::new(kernels, &keys, key));
+        });
+        let both = keys.each_ref().map(|key| Evaluation::new(kernels, &TABLE, key));
         for level in 0..=domain.depth() {
             let on_path = leaf >> (domain.depth() - level);
             for position in 0..1 << level {
-                let nodes = [one.node(level, position), other.node(level, position)];
+                let nodes =
+                    both.each_ref().map(|tree| tree.descend(tree.root(), level, position).value());
                 if position == on_path {
                     assert_ne!(nodes[0] & CONTROL, nodes[1] & CONTROL, "exactly one is corrected");
                     assert_ne!(nodes[0] >> 1, nodes[1] >> 1, "the seeds are unrelated");
                 } else {
                     assert_eq!(nodes[0], nodes[1], "level {level}, position {position}");
                 }
+                if level == domain.depth() && position == on_path {
+                    assert_eq!(nodes, trees.ends);
+                }
             }
         }
-        assert_eq!(trees.ends, [one, other].map(|tree| tree.node(domain.depth(), leaf)));
     }
 }
 
 #[test]
 fn every_arm_makes_and_expands_the_same_keys() {
-    let shape = shape(128 * 2100 + 5);
-    let domain = Domain::of_records(shape);
-    let index = RecordIndex::new(128 * 1500 + 77, shape).unwrap();
-    let keys = keys();
+    let records = 128 * 2100 + 5;
+    let domain = Domain::of_records(shape(records));
+    let index = RecordIndex::new(128 * 1500 + 77, shape(records)).unwrap();
+    let on = |arm: Arm| Kernels::with_arm(arm).unwrap();
     let mut rng = SecretRng::from_os().unwrap();
     for maker in Arm::available() {
-        let kernels = Kernels::with_arm(maker).unwrap();
-        let pair = Key::pair(kernels, &keys, domain, &index, &mut rng);
-        for (reader, key) in Arm::available().into_iter().zip(pair.iter().cycle()) {
-            let mut leaves = vec![0; domain.leaves() as usize];
-            Evaluation::new(Kernels::with_arm(reader).unwrap(), &keys, key).leaves(
-                0,
-                &[key.root],
-                &mut leaves,
-            );
-            let mut oracle = vec![0; domain.leaves() as usize];
-            Evaluation::new(Kernels::with_arm(Arm::Portable).unwrap(), &keys, key).leaves(
-                0,
-                &[key.root],
-                &mut oracle,
-            );
-            assert!(leaves == oracle, "{reader} differs from portable");
+        let pair = Key::pair(on(maker), &TABLE, domain, &index, &mut rng);
+        for key in &pair {
+            let oracle = expand_on(on(Arm::Portable), records, key);
+            for reader in Arm::available() {
+                assert!(
+                    expand_on(on(reader), records, key) == oracle,
+                    "{reader} differs from portable"
+                );
+            }
         }
-        let [one, other] = [&pair[0], &pair[1]].map(|key| leaf(key, 1500));
-        assert_eq!(one ^ other, 1 << 77, "made by {maker}");
+        let [one, other] = pair.map(|key| expand(records, &key));
+        let difference: Vec<u128> = one.iter().zip(&other).map(|(a, b)| a ^ b).collect();
+        assert_eq!(difference, unit(records, index.expose()), "made by {maker}");
     }
+}
+
+#[test]
+fn the_aes_keys_of_a_lookup_follow_from_table_and_nonce() {
+    let records = 1_000;
+    let [one, other] = pair(records, 3);
+    assert_eq!(one.nonce(), other.nonce());
+    let leaves = expand(records, &one);
+
+    // The same key for another table, and with another nonce, are all different bits.
+    let far_apart = |others: &[u128]| {
+        leaves.iter().zip(others).all(|(one, other)| (one ^ other).count_ones() > 16)
+    };
+    let mut of_another_table = vec![0; leaves.len()];
+    let evaluation = Evaluation::new(Kernels::detect(), &TableId([1; 16]), &one);
+    evaluation.leaves(evaluation.root(), &mut of_another_table);
+    assert!(far_apart(&of_another_table));
+    for bit in 0..128 {
+        let mut bytes = one.encode();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let changed = Key::decode(Domain::of_records(shape(records)), &bytes).unwrap();
+        assert!(far_apart(&expand(records, &changed)), "bit {bit} of the nonce");
+    }
+}
+
+#[test]
+fn the_index_of_a_larger_table_is_a_bug() {
+    let domain = Domain::of_records(shape(1_000));
+    let make = |index: u64| {
+        let index = RecordIndex::new(index, shape(2_000)).unwrap();
+        let mut rng = SecretRng::from_os().unwrap();
+        Key::pair(Kernels::detect(), &TABLE, domain, &index, &mut rng)
+    };
+    make(999);
+    // In the last leaf, but beyond the last record; in a leaf that only the tree has room for; beyond the tree.
+    for index in [1_000, 1_023, 1_024, 1_999] {
+        let panic = std::panic::catch_unwind(|| make(index)).err().unwrap();
+        let said = panic.downcast_ref::<String>().unwrap();
+        assert!(said.contains("defined on 1000 records"), "{said}");
+        assert!(index == 1_000 || !said.contains(&index.to_string()), "{said}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "no such leaf among 29")]
+fn a_leaf_beyond_the_domain_is_a_bug() {
+    let domain = Domain::of_records(shape(128 * 29));
+    let mut rng = SecretRng::from_os().unwrap();
+    let keys = Nonce::draw(&mut rng).tree_keys(&TABLE);
+    TreePair::generate(Kernels::detect(), &keys, domain, 29, &mut rng);
 }
 
 #[test]
 fn sizes_follow_from_the_depth_alone() {
     for (records, len) in
-        [(1, 32), (128, 32), (129, 49), (1 << 15, 32 + 8 * 16 + 1), (1 << 25, 323)]
+        [(1, 48), (128, 48), (129, 65), (1 << 15, 48 + 8 * 16 + 1), (1 << 25, 339)]
     {
         let domain = Domain::of_records(shape(records));
         assert_eq!(Key::encoded_len(domain), len);
@@ -244,7 +297,7 @@ fn sizes_follow_from_the_depth_alone() {
         }
     }
     // The largest table there can be: 2^48 records.
-    assert_eq!(Key::encoded_len(Domain::of_records(shape(1 << 48))), 694);
+    assert_eq!(Key::encoded_len(Domain::of_records(shape(1 << 48))), 710);
 }
 
 #[test]
@@ -265,7 +318,7 @@ fn bits_for_levels_that_are_not_there_are_refused() {
     for depth in 1..=17u32 {
         let domain = Domain::of_records(shape(128 << depth));
         assert_eq!(domain.depth(), depth);
-        let controls = 16 + 16 * depth as usize;
+        let controls = 32 + 16 * depth as usize;
         for bit in 0..depth.next_multiple_of(8) {
             let mut bytes = vec![0; Key::encoded_len(domain)];
             bytes[controls + bit as usize / 8] |= 1 << (bit % 8);
@@ -288,5 +341,15 @@ fn bits_for_levels_that_are_not_there_are_refused() {
 #[should_panic(expected = "no 3 nodes of level 1")]
 fn more_nodes_than_there_are_is_a_bug() {
     let [key, _] = pair(1000, 0);
-    Evaluation::new(Kernels::detect(), &keys(), &key).nodes(0, &[key.root], 1, &mut [0; 3]);
+    let evaluation = Evaluation::new(Kernels::detect(), &TABLE, &key);
+    evaluation.nodes(evaluation.root(), 1, 3);
+}
+
+#[test]
+#[should_panic(expected = "no 1 nodes of level 1 below one of level 2")]
+fn nodes_above_a_node_are_a_bug() {
+    let [key, _] = pair(1000, 0);
+    let evaluation = Evaluation::new(Kernels::detect(), &TABLE, &key);
+    let low = evaluation.descend(evaluation.root(), 2, 3);
+    evaluation.descend(low, 1, 0);
 }

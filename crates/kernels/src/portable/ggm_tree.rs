@@ -1,7 +1,7 @@
 //! Tree growing through the `aes` crate, which uses the processor's AES instructions where it finds them.
 
-use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-use aes::{Aes128, Block};
+use aes::cipher::{Array, BlockCipherEncrypt};
+use aes::{Aes128Enc, Block};
 use zeroize::Zeroize;
 
 use crate::ggm_tree::TreeKeys;
@@ -16,25 +16,24 @@ pub(crate) fn expand(
     corrections: [u128; 2],
     children: &mut [u128],
 ) {
-    for (side, key) in [keys.left, keys.right].into_iter().enumerate() {
+    for (side, cipher) in keys.ciphers.iter().enumerate() {
         let children = children.iter_mut().skip(side).step_by(2);
-        grow(&key, parents, corrections[side], children);
+        grow(cipher, parents, corrections[side], children);
     }
 }
 
 /// See [`Kernels::ggm_convert`](crate::Kernels::ggm_convert).
 pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves: &mut [u128]) {
-    grow(&keys.left, nodes, correction, leaves.iter_mut());
+    grow(&keys.ciphers[0], nodes, correction, leaves.iter_mut());
 }
 
 /// Grows one child of each node, as many as `children` takes.
 fn grow<'a>(
-    key: &[u8; 16],
+    cipher: &Aes128Enc,
     nodes: &[u128],
     correction: u128,
     mut children: impl Iterator<Item = &'a mut u128>,
 ) {
-    let cipher = Aes128::new(&Array(*key));
     let mut batch = [Array([0; 16]); BATCH];
     for nodes in nodes.chunks(BATCH) {
         let blocks = &mut batch[..nodes.len()];
@@ -47,8 +46,8 @@ fn grow<'a>(
             *child = u128::from_le_bytes(block.0) ^ seed(node) ^ (control & correction);
         }
     }
-    let batch: &mut [Block] = &mut batch;
-    batch.iter_mut().for_each(|block| block.0.zeroize());
+    let used: &mut [Block] = &mut batch[..nodes.len().min(BATCH)];
+    used.iter_mut().for_each(|block| block.0.zeroize());
 }
 
 fn seed(node: u128) -> u128 {

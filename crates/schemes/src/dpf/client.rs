@@ -26,13 +26,15 @@ impl DpfClient {
 impl StatelessClient for DpfClient {
     type Pending = DpfPending;
 
+    /// # Panics
+    /// If `index` was made for a larger table than this.
     fn query(
         &self,
         index: &RecordIndex,
         rng: &mut SecretRng,
     ) -> Result<(Vec<DpfQuery>, DpfPending)> {
-        let (domain, tree_keys) = (self.parameters.domain(), self.parameters.tree_keys());
-        let keys = Key::pair(self.kernels, tree_keys, domain, index, rng);
+        let (table, domain) = (self.parameters.table(), self.parameters.domain());
+        let keys = Key::pair(self.kernels, table, domain, index, rng);
         Ok((keys.map(|key| DpfQuery { key }).into(), DpfPending))
     }
 

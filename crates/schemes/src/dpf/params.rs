@@ -1,29 +1,28 @@
 //! There is nothing to choose: everything follows from the table.
 
-use crate::contract::{Parameters, table_seed};
+use crate::contract::Parameters;
 use privet_core::codec::Reader;
 use privet_core::dpf::Domain;
-use privet_core::{Result, TableIdentity, TableShape};
-use privet_kernels::TreeKeys;
+use privet_core::{Result, TableId, TableIdentity, TableShape};
 
-/// The domain of the point functions, one bit for each record, and the AES keys of their trees.
+/// The domain of the point functions, one bit for each record, and the table whose lookups they are for.
 #[derive(Clone, Debug)]
 pub struct DpfParameters {
+    table: TableId,
     shape: TableShape,
     domain: Domain,
-    tree_keys: TreeKeys,
 }
 
 impl DpfParameters {
     /// The parameters for a table. They stay the same through its epochs while the number of records does.
     pub fn new(identity: &TableIdentity) -> Self {
-        let left = table_seed("privet 2026-11 dpf left", identity);
-        let right = table_seed("privet 2026-11 dpf right", identity);
-        Self {
-            shape: identity.shape,
-            domain: Domain::of_records(identity.shape),
-            tree_keys: TreeKeys::new(left.aes_key(), right.aes_key()),
-        }
+        let domain = Domain::of_records(identity.shape);
+        Self { table: identity.id, shape: identity.shape, domain }
+    }
+
+    /// The table's id, from which a lookup's AES keys are derived, together with the lookup's nonce: [`privet_core::dpf`] says why.
+    pub fn table(&self) -> &TableId {
+        &self.table
     }
 
     /// The table's shape.
@@ -34,11 +33,6 @@ impl DpfParameters {
     /// What the point functions are defined on.
     pub fn domain(&self) -> Domain {
         self.domain
-    }
-
-    /// The AES keys under which left and right children grow: public, but of this table alone. [`privet_core::dpf`] says why.
-    pub(crate) fn tree_keys(&self) -> &TreeKeys {
-        &self.tree_keys
     }
 }
 

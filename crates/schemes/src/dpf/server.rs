@@ -2,17 +2,16 @@
 
 use super::{Dpf, DpfAnswer, DpfParameters, DpfQuery};
 use crate::contract::{Answerer, Role, SchemeOf};
-use privet_core::dpf::{Evaluation, LEAF_BITS};
+use privet_core::dpf::{Evaluation, LEAF_BITS, Nodes};
 use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
+use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// log2 of the roots from which the selection bits of a chunk are grown: enough that AES blocks fill the processor's pipeline from the first level on.
-const CHUNK_ROOT_LEVELS: u32 = 4;
-
-/// log2 of the most chunks in a section: 256 KiB of roots for each query, and pieces of the table so large that starting threads for each does not count.
-const SECTION_LEVELS: u32 = 10;
+/// log2 of the most chunks in a group: so many that what it takes to go down to a group is not felt in one chunk's share of it, and so few that no thread waits noticeably for another
+/// that does it.
+const GROUP_LEVELS: u32 = 6;
 
 /// A table laid out for answering: its records in their natural order, in huge pages.
 pub struct DpfServer {
@@ -23,31 +22,40 @@ pub struct DpfServer {
     threads: usize,
 }
 
-/// How the table is cut, along the nodes of the tree: the records of one *chunk* are read while their selection bits are in the processor's first-level cache. Those bits grow
-/// from some neighbouring nodes of `root_level`, which are computed together for all chunks of one *section*; each section lies below one node of `section_level`.
+/// How the table is cut, along the nodes of the tree: the records of one *chunk* are read while their selection bits are in the processor's first-level cache, and those bits grow from
+/// one node of `chunk_level`. These nodes are computed for one *group* of chunks at a time, all that lie below a node of `group_level`.
 struct Cut {
-    section_level: u32,
-    root_level: u32,
+    group_level: u32,
+    chunk_level: u32,
     chunk_records: usize,
-    chunk_roots: usize,
-    section_chunks: usize,
+    chunks: usize,
 }
 
 impl Cut {
-    /// Chunks of `chunk_records`, a power of two of leaves, and sections of 2^`section_levels` chunks.
-    fn new(parameters: &DpfParameters, chunk_records: usize, section_levels: u32) -> Self {
-        let depth = parameters.domain().depth();
+    /// Chunks of `chunk_records`, a power of two of leaves, and groups of 2^`group_levels` chunks.
+    fn new(parameters: &DpfParameters, chunk_records: usize, group_levels: u32) -> Self {
+        let domain = parameters.domain();
         let below_chunk = (chunk_records as u64 / LEAF_BITS).ilog2();
-        let chunk_level = depth.saturating_sub(below_chunk);
-        let root_level = depth.min(chunk_level + CHUNK_ROOT_LEVELS);
-        let section_level = chunk_level.saturating_sub(section_levels);
-        Self {
-            section_level,
-            root_level,
-            chunk_records,
-            chunk_roots: 1 << (root_level - chunk_level),
-            section_chunks: 1 << (chunk_level - section_level),
-        }
+        let chunk_level = domain.depth().saturating_sub(below_chunk);
+        let group_level = chunk_level.saturating_sub(group_levels);
+        let chunks = domain.records().div_ceil(chunk_records as u64) as usize;
+        Self { group_level, chunk_level, chunk_records, chunks }
+    }
+
+    /// Chunks in every group but the last.
+    fn group_chunks(&self) -> usize {
+        1 << (self.chunk_level - self.group_level)
+    }
+
+    fn groups(&self) -> usize {
+        self.chunks.div_ceil(self.group_chunks())
+    }
+
+    /// The nodes from which the bits of a group's chunks grow.
+    fn nodes(&self, evaluation: &Evaluation<'_>, group: usize) -> Nodes {
+        let top = evaluation.descend(evaluation.root(), self.group_level, group as u64);
+        let chunks = self.group_chunks().min(self.chunks - group * self.group_chunks());
+        evaluation.nodes(top, self.chunk_level, chunks)
     }
 }
 
@@ -71,14 +79,14 @@ impl DpfServer {
         records.copy_from_slice(table.bytes());
         let chunk_records =
             Kernels::selected_xor_chunk_records(parameters.shape().record_len() as usize);
-        let cut = Cut::new(&parameters, chunk_records, SECTION_LEVELS);
+        let cut = Cut::new(&parameters, chunk_records, GROUP_LEVELS);
         Ok(Self { parameters, records, cut, kernels, threads })
     }
 
-    /// The same server with a table cut otherwise, so that small tables have many chunks and sections.
+    /// The same server with a table cut otherwise, so that small tables have many chunks and groups.
     #[cfg(test)]
-    pub(super) fn cut_into(mut self, chunk_records: usize, section_levels: u32) -> Self {
-        self.cut = Cut::new(&self.parameters, chunk_records, section_levels);
+    pub(super) fn cut_into(mut self, chunk_records: usize, group_levels: u32) -> Self {
+        self.cut = Cut::new(&self.parameters, chunk_records, group_levels);
         self
     }
 }
@@ -91,39 +99,36 @@ impl Answerer for DpfServer {
     }
 
     /// Both servers do the same: which of the two shares this is, the key says.
+    ///
+    /// Whichever thread comes first to a group grows its nodes, for one query after another. They are kept until the end of the pass, in some 17 bytes for each chunk and query: for each
+    /// query, a thousandth of a table of single bytes, and a thirty-thousandth if records have 32 bytes or more.
     fn answer(&self, _role: Role, queries: &[DpfQuery]) -> Vec<DpfAnswer> {
-        let Cut { section_level, root_level, chunk_records, chunk_roots, section_chunks } =
-            self.cut;
-        let depth = self.parameters.domain().depth();
-        let record_len = self.parameters.shape().record_len() as usize;
-        let section_bytes = record_len.saturating_mul(chunk_records).saturating_mul(section_chunks);
-        let keys = self.parameters.tree_keys();
-        let evaluations: Vec<Evaluation<'_>> =
-            queries.iter().map(|query| Evaluation::new(self.kernels, keys, &query.key)).collect();
+        let (cut, parameters) = (&self.cut, &self.parameters);
+        let record_len = parameters.shape().record_len() as usize;
+        let evaluations: Vec<_> = queries
+            .iter()
+            .map(|query| Evaluation::new(self.kernels, parameters.table(), &query.key))
+            .collect();
+        let mut nodes = Vec::new();
+        nodes.resize_with(cut.groups() * queries.len(), OnceLock::new);
+        let select = |chunk: usize, query: usize, bits: &mut [u128]| {
+            let (group, place) = (chunk / cut.group_chunks(), chunk % cut.group_chunks());
+            let evaluation = &evaluations[query];
+            let nodes =
+                nodes[group * queries.len() + query].get_or_init(|| cut.nodes(evaluation, group));
+            evaluation.leaves(nodes.node(place), bits);
+        };
 
         let mut sums = vec![Zeroizing::new(vec![0; record_len]); queries.len()];
         let mut out: Vec<&mut [u8]> = sums.iter_mut().map(|sum| sum.as_mut_slice()).collect();
-        for (section, records) in self.records.chunks(section_bytes).enumerate() {
-            let leaves = (records.len() / record_len).div_ceil(LEAF_BITS as usize);
-            let count = leaves.div_ceil(1 << (depth - root_level));
-            let mut roots = vec![0; count * queries.len()];
-            for (evaluation, roots) in evaluations.iter().zip(roots.chunks_exact_mut(count)) {
-                let top = evaluation.node(section_level, section as u64);
-                evaluation.nodes(section_level, &[top], root_level, roots);
-            }
-            let select = |chunk: usize, query: usize, bits: &mut [u128]| {
-                let roots = &roots[query * count..][..count];
-                evaluations[query].leaves(root_level, &roots[chunk * chunk_roots..], bits);
-            };
-            self.kernels.xor_selected(
-                records,
-                record_len,
-                chunk_records,
-                select,
-                &mut out,
-                self.threads,
-            );
-        }
+        self.kernels.xor_selected(
+            &self.records,
+            record_len,
+            cut.chunk_records,
+            select,
+            &mut out,
+            self.threads,
+        );
         sums.into_iter().map(|sum| DpfAnswer { sum }).collect()
     }
 

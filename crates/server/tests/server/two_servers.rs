@@ -88,13 +88,13 @@ async fn many_clients_share_passes_with_each_other_and_with_queries_that_are_ref
     let (servers, mut stubs) = pair(&config, || vec![dpf("t", RECORDS, 7, 1)]).await;
     let mut client = TableClient::new(&mut stubs[0], "t").await;
     let len = client.description.schemes[0].plan.query_len;
-    // Three levels: a root, three corrections, a byte of which five bits are unused, the final word.
-    assert_eq!(len, 16 + 3 * 16 + 1 + 16);
+    // Three levels: a nonce, a root, three corrections, a byte of which five bits are unused, the final word.
+    assert_eq!(len, 16 + 16 + 3 * 16 + 1 + 16);
     let spoiled = |good: &AnswerRequest, number: u64| {
         let mut query = good.query.to_vec();
         match number % 3 {
             // Refused by the scheme, in the middle of a batch.
-            0 => query[64] |= 1 << (3 + number % 5),
+            0 => query[80] |= 1 << (3 + number % 5),
             // Refused before it is queued.
             1 => query.truncate(len - 1),
             _ => return AnswerRequest { role: Role(2), ..good.clone() },
@@ -120,7 +120,7 @@ async fn many_clients_share_passes_with_each_other_and_with_queries_that_are_ref
     for (number, index, pending, task) in tasks {
         let (first, good, second) = task.await.unwrap();
         let sentence =
-            ["has bits for levels that are not there", "has 81 bytes, not 80", "no role 2"]
+            ["has bits for levels that are not there", "has 97 bytes, not 96", "no role 2"]
                 [number as usize % 3];
         for refused in [first, second] {
             let status = refused.unwrap_err();

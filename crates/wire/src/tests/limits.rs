@@ -113,8 +113,8 @@ fn a_table_that_is_fetched_whole_has_no_queries_and_no_answers() {
 #[test]
 fn keys_of_two_servers_set_the_limit_of_their_messages() {
     let plan = described_as(SchemeId::Dpf, &identity(1 << 25, 32), 0).plan;
-    assert_eq!((plan.servers, plan.query_len, plan.answer_len), (2, 323, 32));
-    assert_eq!(request_limit([&plan]), answer_request_limit(323));
+    assert_eq!((plan.servers, plan.query_len, plan.answer_len), (2, 339, 32));
+    assert_eq!(request_limit([&plan]), answer_request_limit(339));
 }
 
 #[test]

@@ -236,6 +236,37 @@ fn what_is_too_long_for_memory_is_not_taken_into_it() {
     let announced = PartDescription::new((1 << 30) + 1, [0; 32]);
     let part = part_key(&chosen, PartKind::Table, announced);
     let error = MemoryState::default().open(&part).err().unwrap();
-    assert_eq!(error.blame(), Blame::Unavailable);
+    assert_eq!(error.blame(), Blame::ApiMisuse, "trying again would not help");
     assert!(error.message().contains("state directory"), "{error}");
+}
+
+#[test]
+fn what_is_kept_is_no_more_than_is_allowed() {
+    assert_eq!(options(1).max_download, 4 << 30);
+    let simple = Peer::keyed(KEYS);
+    for (peer, len) in [(peer(), peer().records.len()), (simple.clone(), simple.hint.len())] {
+        let limited = |max_download| {
+            let limited = SessionOptions { max_download, ..options(1) };
+            let mut world = World::with_options(vec![peer.clone()], limited);
+            world.run();
+            world
+        };
+        let mut allowed = limited(len as u64);
+        assert_eq!(allowed.found(Target::key(pair(5).0)), pair(5).1);
+        let mut refused = limited(len as u64 - 1);
+        assert_eq!(kinds(&refused), ["describe"], "nothing was fetched");
+        assert_eq!(refused.failed_with(), Blame::ApiMisuse);
+        assert!(refused.state.pins("server 0").unwrap().is_empty());
+        let message = refused.failure.as_ref().unwrap().message();
+        let numbers = format!("{len} bytes, more than the {} that are allowed", len - 1);
+        assert!(message.contains(&numbers) && message.contains("(--max-download)"), "{message}");
+    }
+    // Nothing is kept of what is only streamed, or only asked.
+    for scheme in [SchemeId::DummySubsets, SchemeId::Dpf] {
+        let peer = Peer::indexed_by(scheme, 24, 20, 1);
+        let servers = peer.scheme().plan.servers;
+        let limited = SessionOptions { max_download: 0, ..options(servers) };
+        let mut world = World::with_options(vec![peer; servers], limited);
+        world.found(Target::index(3));
+    }
 }

@@ -274,7 +274,7 @@ fn the_choice_of_table_and_scheme_is_explained() {
     assert_eq!(failure(&none, None, 1), "the server serves no table");
     assert_eq!(
         failure(&one, None, 2),
-        "table table is served by simplepir, which takes one server, and two were named: name one address"
+        "at the first server, table table is served by simplepir, which takes one server, and two were named: name one address"
     );
 
     let mut choice = options(1);

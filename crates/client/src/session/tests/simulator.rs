@@ -8,7 +8,8 @@
 //! hint is used for two different queries; what is sent again is the same, byte for byte; every lookup has exactly one outcome, unless its process was cut
 //! off; and nothing of what is sent, when or how long, differs between two runs that differ in nothing but in what is looked up.
 //!
-//! The same world has servers of other schemes: dummy subsets; two servers of DPF-PIR, one of which may lie; and one that is only fetched from.
+//! The same world has servers of other schemes: dummy subsets; two servers of DPF-PIR, one of which may lie; and one that is only fetched from, whose table may be kept in files
+//! that are damaged now and then.
 //!
 //! That the checks can fail is shown by clients and disks that are flawed on purpose. A failure names the seed:
 //! `PRIVET_SIMULATOR_SEEDS=17..18 cargo test -p privet-client simulator` repeats it, and a longer range looks further.
@@ -98,10 +99,9 @@ fn everything_holds_for_two_servers_of_which_one_may_lie() {
 
 #[test]
 fn everything_holds_for_a_table_that_is_fetched_whole() {
-    let scenario = Scenario { scheme: Scheme::Download, ..Scenario::default() };
     let mut found = 0;
     for seed in few_seeds() {
-        found += run(seed, scenario.clone()).values().0;
+        found += run(seed, DOWNLOAD).values().0;
     }
     assert!(found > 10 * few_seeds().count() as u64, "{found} lookups were told a value");
 }
@@ -113,7 +113,10 @@ const DPF: Scenario = Scenario {
     disk: DiskFlaw::None,
     targets: None,
     lies: false,
+    damages: false,
 };
+
+const DOWNLOAD: Scenario = Scenario { scheme: Scheme::Download, ..DPF };
 
 /// That nothing of what is sent differs from `reference`, not even when it is sent.
 fn assert_same_traffic(seed: u64, report: &Report, reference: &Report) {
@@ -144,6 +147,29 @@ fn traffic_to_two_servers_does_not_depend_on_what_is_looked_up_or_answered() {
             assert_same_traffic(seed, &report, &reference);
         }
         assert_same_traffic(seed, &run(seed, Scenario { lies: true, ..DPF }), &reference);
+    }
+}
+
+/// Neither does whether a stored table that was damaged is fetched again, nor when.
+#[test]
+fn traffic_for_a_table_that_is_fetched_whole_does_not_depend_on_what_is_looked_up() {
+    let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
+    let cases: &[bool] = if cfg!(feature = "native") { &[false, true] } else { &[false] };
+    for damages in cases.iter().copied() {
+        let mut all = Report::default();
+        // Files are synced, which takes its time.
+        let seeds = if damages && seeds() == SEEDS { 0..SEEDS.end / 15 } else { few_seeds() };
+        for seed in seeds {
+            let reference = run(seed, Scenario { damages, ..DOWNLOAD });
+            for targets in sequences {
+                let report = run(seed, Scenario { damages, targets: Some(targets), ..DOWNLOAD });
+                assert_same_traffic(seed, &report, &reference);
+                all.add(&report);
+            }
+        }
+        if damages && self::seeds() == SEEDS {
+            assert!(all.damaged > 200 && all.met_damage > 50, "{} {}", all.damaged, all.met_damage);
+        }
     }
 }
 

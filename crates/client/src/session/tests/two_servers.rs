@@ -311,19 +311,18 @@ fn a_refusal_of_one_server_costs_one_lookup() {
     }
 }
 
-/// How a session ends whose second server is `other`.
-fn refusal(one: &Peer, other: &Peer) -> String {
+/// How a session ends whose second server is `other`: who is to blame, and what is said.
+fn refusal(one: &Peer, other: &Peer) -> (Blame, String) {
     for accept_new_table in [true, false] {
         let mut world = World::with_options(
             vec![one.clone(), other.clone()],
             SessionOptions { accept_new_table, ..options(2) },
         );
         world.run();
-        assert_eq!(world.failed_with(), Blame::Integrity);
         assert_eq!(world.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"; 2]);
         assert!(world.state.pins("server 0").unwrap().is_empty(), "nothing is pinned");
         if !accept_new_table {
-            return world.failure.unwrap().message().to_owned();
+            return (world.failed_with(), world.failure.unwrap().message().to_owned());
         }
     }
     unreachable!("the second round returns")
@@ -400,7 +399,13 @@ fn servers_that_do_not_agree_are_refused_and_it_is_said_on_what() {
         ),
     ];
     for (one, other, message) in cases {
-        assert_eq!(refusal(one, &other), message);
+        let (blame, said) = refusal(one, &other);
+        assert_eq!(said, message);
+        // What was named or started wrongly, and what may be a lie.
+        let mistaken = ["has no table", "does not serve", "other parameters"];
+        let mistaken = mistaken.iter().any(|what| said.contains(what));
+        let due = if mistaken { Blame::ApiMisuse } else { Blame::Integrity };
+        assert_eq!(blame, due, "{said}");
     }
 }
 
@@ -516,14 +521,18 @@ fn the_wrong_number_of_servers_is_explained() {
     );
     assert_eq!(
         refused(&dpf, 3, None),
-        "table table is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both"
+        "at the first server, table table is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both"
     );
     assert_eq!(
         refused(&download, 2, None),
-        "table table is served by download, which takes one server, and two were named: name one address"
+        "at the first server, table table is served by download, which takes one server, and two were named: name one address"
     );
     assert_eq!(
         refused(&download, 2, Some(SchemeId::Dpf)),
+        "at the first server, table table is not served by dpf; it is by: download (one server)"
+    );
+    assert_eq!(
+        refused(&download, 1, Some(SchemeId::Dpf)),
         "table table is not served by dpf; it is by: download (one server)"
     );
     let mut both = download.clone();
@@ -533,11 +542,64 @@ fn the_wrong_number_of_servers_is_explained() {
     both.description = ServerDescription::new("both", vec![table]).unwrap();
     assert_eq!(
         refused(&both, 3, None),
-        "table table is served by dpf (two servers), download (one server), and 3 were named; name as many as one of them takes"
+        "at the first server, table table is served by dpf (two servers), download (one server), and 3 were named; name as many as one of them takes"
     );
     for (servers, scheme) in [(1, SchemeId::Download), (2, SchemeId::Dpf)] {
         let mut world = World::with_options(vec![both.clone(); servers], options(servers));
         world.run();
         assert_eq!(world.session.table().unwrap().scheme.plan.scheme, scheme);
     }
+}
+
+#[test]
+fn what_is_no_response_is_told_with_the_servers_name() {
+    for (wrong, name) in [(0, "the first server"), (1, "the second server")] {
+        let mut world = world();
+        world.falsify = Box::new(move |request, responses| match request {
+            Request::Answer(request) if request.role.0 == wrong => vec![Ok(Response::End)],
+            _ => responses,
+        });
+        let error = world.get(Target::key(pair(1).0)).unwrap_err();
+        assert_eq!(error.blame(), Blame::PeerMisbehaved);
+        let said = format!("the response of {name} does not belong to the request");
+        assert_eq!(error.message(), said);
+    }
+    let mut world = world();
+    world.falsify = Box::new(|request, responses| match request {
+        Request::Fetch(_) => vec![Ok(Response::End)],
+        _ => responses,
+    });
+    world.run();
+    assert_eq!(
+        world.failure.unwrap().message(),
+        "the first server ended a download before its end"
+    );
+}
+
+/// Of DPF-PIR, the sum of the two answers is the record.
+#[test]
+fn answers_that_are_kept_are_erased_when_they_are_dropped() {
+    fn is_erased<T: zeroize::ZeroizeOnDrop>(_: &T) {}
+    let mut lookups = Lookups::default();
+    let lookup = lookups.add(Target::index(0));
+    let mut rng = SecretRng::from_os().unwrap();
+    let mut client = {
+        let peer = peer();
+        let plan = peer.scheme().plan.clone();
+        registry::client(plan, &peer.identity(), Arc::new(Vec::new()), Kernels::detect()).unwrap()
+    };
+    let index = privet_core::RecordIndex::new(0, peer().identity().shape).unwrap();
+    let privet_schemes::reservation::Prepared::Ready(prepared) =
+        client.prepare(&index, &mut rng).unwrap()
+    else {
+        panic!("DPF-PIR asks at once")
+    };
+    lookups.asks(lookup, prepared.pending, 2);
+    for server in [0, 1] {
+        lookups.settled(lookup, server, Ok(vec![server as u8].into()));
+    }
+    let (.., answers) = lookups.next_answered().unwrap().into_answers();
+    let answers = answers.unwrap();
+    assert_eq!(answers.iter().map(|answer| answer[0]).collect::<Vec<_>>(), [0, 1]);
+    answers.iter().for_each(is_erased);
 }

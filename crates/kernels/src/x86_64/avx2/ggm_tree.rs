@@ -4,7 +4,6 @@ use std::arch::x86_64::*;
 
 use super::keystream::{LANES, encrypt};
 use crate::ggm_tree::TreeKeys;
-use crate::x86_64::aes_key::round_keys;
 
 /// What grows children of both sides: the round keys and the correction of each.
 struct Sides {
@@ -21,7 +20,7 @@ pub(crate) fn expand(
     children: &mut [u128],
 ) {
     let sides = Sides {
-        keys: [round_keys(&keys.left), round_keys(&keys.right)],
+        keys: [round_keys(keys, 0), round_keys(keys, 1)],
         corrections: [load(&corrections[0]), load(&corrections[1])],
     };
     let (batches, rest) = children.as_chunks_mut::<LANES>();
@@ -44,7 +43,7 @@ pub(crate) fn expand(
 /// See [`Kernels::ggm_convert`](crate::Kernels::ggm_convert).
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves: &mut [u128]) {
-    let sides = Sides { keys: [round_keys(&keys.left); 2], corrections: [load(&correction); 2] };
+    let sides = Sides { keys: [round_keys(keys, 0); 2], corrections: [load(&correction); 2] };
     let (batches, rest) = leaves.as_chunks_mut::<LANES>();
     let (nodes, nodes_of_rest) = nodes.as_chunks::<LANES>();
     for (leaves, nodes) in batches.iter_mut().zip(nodes) {
@@ -83,6 +82,17 @@ impl Sides {
             *node = _mm_xor_si128(*node, feed_forward);
         }
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,aes")]
+fn round_keys(keys: &TreeKeys, side: usize) -> [__m128i; 11] {
+    let mut round_keys = [_mm_setzero_si128(); 11];
+    for (round_key, sides) in round_keys.iter_mut().zip(&keys.round_keys) {
+        // SAFETY: the array has 16 bytes, and the load needs no alignment.
+        *round_key = unsafe { _mm_loadu_si128(sides[side].as_ptr().cast()) };
+    }
+    round_keys
 }
 
 #[inline]

@@ -5,7 +5,6 @@ use std::arch::x86_64::*;
 
 use super::keystream::{Cipher, LANES};
 use crate::ggm_tree::TreeKeys;
-use crate::x86_64::aes_key::round_keys;
 
 /// Nodes of one vector.
 const VECTOR_NODES: usize = 4;
@@ -20,7 +19,7 @@ pub(crate) fn expand(
     corrections: [u128; 2],
     children: &mut [u128],
 ) {
-    let cipher = in_turn(&keys.left, &keys.right);
+    let cipher = both_sides(keys);
     let corrections = pairs(corrections);
     let (batches, rest) = children.as_chunks_mut::<BATCH>();
     let (parents, parents_of_rest) = parents.split_at(batches.len() * BATCH / 2);
@@ -45,7 +44,7 @@ pub(crate) fn expand(
 /// See [`Kernels::ggm_convert`](crate::Kernels::ggm_convert).
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves: &mut [u128]) {
-    let cipher = Cipher::new(&keys.left);
+    let cipher = left_side(keys);
     let correction = pairs([correction; 2]);
     let (batches, rest) = leaves.as_chunks_mut::<BATCH>();
     let (nodes, nodes_of_rest) = nodes.as_chunks::<BATCH>();
@@ -100,16 +99,30 @@ fn grow<const VECTORS: usize>(
     blocks
 }
 
-/// A cipher whose key is the one, the other, the one and the other for the four blocks of a vector.
+/// A cipher for left, right, left and right children in the four blocks of a vector.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn in_turn(even: &[u8; 16], odd: &[u8; 16]) -> Cipher {
-    let mut keys = [_mm512_setzero_si512(); 11];
-    for (key, (even, odd)) in keys.iter_mut().zip(round_keys(even).into_iter().zip(round_keys(odd)))
-    {
-        *key = _mm512_broadcast_i64x4(_mm256_set_m128i(odd, even));
+fn both_sides(keys: &TreeKeys) -> Cipher {
+    let mut round_keys = [_mm512_setzero_si512(); 11];
+    for (round_key, sides) in round_keys.iter_mut().zip(&keys.round_keys) {
+        // SAFETY: the array has 32 bytes, and the load needs no alignment.
+        let sides = unsafe { _mm256_loadu_si256(sides.as_ptr().cast()) };
+        *round_key = _mm512_broadcast_i64x4(sides);
     }
-    Cipher { keys }
+    Cipher { keys: round_keys }
+}
+
+/// A cipher for left children alone.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
+fn left_side(keys: &TreeKeys) -> Cipher {
+    let mut round_keys = [_mm512_setzero_si512(); 11];
+    for (round_key, [left, _]) in round_keys.iter_mut().zip(&keys.round_keys) {
+        // SAFETY: the array has 16 bytes, and the load needs no alignment.
+        let left = unsafe { _mm_loadu_si128(left.as_ptr().cast()) };
+        *round_key = _mm512_broadcast_i32x4(left);
+    }
+    Cipher { keys: round_keys }
 }
 
 /// The two numbers in turn.

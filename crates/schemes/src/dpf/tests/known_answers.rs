@@ -28,9 +28,9 @@ fn known_answers() {
             let text = |name: &str| case[name][server].as_str().unwrap();
             assert_eq!(hex(bytes), text("queries"));
             let query = world.query(bytes);
-            let evaluation = Evaluation::new(Kernels::detect(), parameters.tree_keys(), &query.key);
+            let evaluation = Evaluation::new(Kernels::detect(), parameters.table(), &query.key);
             let mut leaves = vec![0; parameters.domain().leaves() as usize];
-            evaluation.leaves(0, &[evaluation.node(0, 0)], &mut leaves);
+            evaluation.leaves(evaluation.root(), &mut leaves);
             let leaves: Vec<u8> = leaves.iter().flat_map(|leaf| leaf.to_le_bytes()).collect();
             assert_eq!(blake3::hash(&leaves).to_hex().as_str(), text("leaves_blake3"));
             answers.extend(world.answer(server, &[query]));

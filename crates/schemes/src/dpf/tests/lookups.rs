@@ -25,12 +25,12 @@ proptest! {
         records in 1u64..=20_000,
         record_len in 1u64..=20,
         chunk_leaves_log2 in 0u32..=8,
-        section_levels in 0u32..=4,
+        group_levels in 0u32..=4,
         pick in any::<u64>(),
     ) {
         let mut world = World::new(records, record_len);
         let chunk_records = 128 << chunk_leaves_log2;
-        world.servers = world.servers.map(|server| server.cut_into(chunk_records, section_levels));
+        world.servers = world.servers.map(|server| server.cut_into(chunk_records, group_levels));
         world.check(&[pick % records, 0, records - 1]);
     }
 }
@@ -146,22 +146,30 @@ fn a_record_takes_one_answer_of_each_server() {
 }
 
 #[test]
-fn the_trees_aes_keys_belong_to_the_table_and_outlive_its_epochs() {
-    let one = DpfParameters::new(&identity(1_000, 10));
+fn the_trees_belong_to_the_table_and_outlive_its_epochs() {
+    let world = World::new(1_000, 10);
+    let mut rng = SecretRng::from_os().unwrap();
+    let mut looked_up_as = |identity: TableIdentity| {
+        let client = DpfClient::new(DpfParameters::new(&identity), Kernels::detect());
+        let (queries, pending) = client.query(&world.index(3), &mut rng).unwrap();
+        let mut queries = queries.into_iter();
+        let answers =
+            [0, 1].map(|server| world.answer(server, &[queries.next().unwrap()]).remove(0));
+        client.recover(pending, &answers).unwrap()
+    };
     let mut updated = identity(1_000, 10);
     updated.epoch = Epoch(5);
     updated.digest = TableDigest([1; 32]);
-    assert_eq!(one.tree_keys(), DpfParameters::new(&updated).tree_keys());
+    assert_eq!(*looked_up_as(updated), world.record(3));
+    // A key made for one table is noise for another.
     let mut other = identity(1_000, 10);
     other.id = TableId([8; 16]);
-    assert_ne!(one.tree_keys(), DpfParameters::new(&other).tree_keys());
-    // A key made for one table is noise for another.
-    let mut rng = SecretRng::from_os().unwrap();
-    let stranger = DpfClient::new(DpfParameters::new(&other), Kernels::detect());
-    let world = World::new(1_000, 10);
-    let (queries, _) = stranger.query(&world.index(3), &mut rng).unwrap();
-    let mut queries = queries.into_iter();
-    let [one, other] =
-        [0, 1].map(|server| world.answer(server, &[queries.next().unwrap()]).remove(0));
-    assert_ne!(*world.client.recover(DpfPending, &[one, other]).unwrap(), world.record(3));
+    assert_ne!(*looked_up_as(other), world.record(3));
+}
+
+#[test]
+#[should_panic(expected = "the index belongs to another table")]
+fn the_index_of_a_larger_table_is_a_bug() {
+    let index = World::new(2_000, 1).index(1_500);
+    let _ = World::new(1_000, 1).client.query(&index, &mut SecretRng::from_os().unwrap());
 }

@@ -11,8 +11,8 @@ fn there_is_nothing_to_announce() {
     let parameters = DpfParameters::new(&identity);
     assert!(parameters.encode().is_empty());
     let again = DpfParameters::decode(&identity, &[]).unwrap();
-    assert_eq!(again.tree_keys(), parameters.tree_keys());
-    assert_eq!((again.shape(), again.domain()), (parameters.shape(), parameters.domain()));
+    assert_eq!((again.table(), again.shape()), (parameters.table(), parameters.shape()));
+    assert_eq!(again.domain(), parameters.domain());
     let refusal = DpfParameters::decode(&identity, &[0]).err().unwrap();
     assert_eq!(refusal.blame(), Blame::InvalidMessage);
     assert!(Dpf::offline_phase(&parameters).is_empty());
@@ -21,10 +21,10 @@ fn there_is_nothing_to_announce() {
 #[test]
 fn sizes_are_as_promised() {
     let parameters = DpfParameters::new(&identity(1 << 25, 32));
-    assert_eq!(DpfQuery::encoded_len(&parameters), 323);
+    assert_eq!(DpfQuery::encoded_len(&parameters), 339);
     assert_eq!(DpfAnswer::encoded_len(&parameters), 32);
     let one_record = DpfParameters::new(&identity(1, 1));
-    assert_eq!(DpfQuery::encoded_len(&one_record), 32);
+    assert_eq!(DpfQuery::encoded_len(&one_record), 48);
 }
 
 #[test]
@@ -102,15 +102,45 @@ fn no_two_queries_have_anything_in_common_and_lengths_never_depend_on_the_index(
             let mut rng = SecretRng::from_os().unwrap();
             let [one, other] = world.queries(of, &mut rng);
             assert_eq!((one.len(), other.len()), (len, len));
-            // The two keys of one pair share all but the root, and each goes to its own server.
-            assert_eq!(one[16..], other[16..]);
+            // The two keys of one pair share all but the root, nonce included, and each goes to its own server.
+            assert_eq!((&one[..16], &one[32..]), (&other[..16], &other[32..]));
             let (words, _) = one[..len - 17].as_chunks::<16>();
-            let last = [&one[len - 16..], &other[..16]].map(|word| word.try_into().unwrap());
+            let last = [&one[len - 16..], &other[16..32]].map(|word| word.try_into().unwrap());
             for word in words.iter().chain(&last) {
                 assert!(seen.insert(*word), "a word of a query for record {of} was sent before");
             }
         }
     }
+}
+
+#[test]
+fn two_lookups_of_one_record_differ_in_everything_that_both_servers_see() {
+    use privet_core::dpf::Evaluation;
+    let world = World::new(5_000, 5);
+    let mut rng = SecretRng::from_os().unwrap();
+    let (lookup, again) = (world.queries(77, &mut rng), world.queries(77, &mut rng));
+    for (one, other) in lookup.iter().zip(&again) {
+        assert_ne!(one[..16], other[..16], "the nonces");
+        // Nonce, root, corrections and final word have bytes in common by chance alone, one of 256: 14 of these 145 with probability below 10^-14.
+        let same = one.iter().zip(other).filter(|(one, other)| one == other).count();
+        assert!(same < 14, "{same} bytes of {} are the same", one.len());
+        let leaves = |bytes: &[u8]| {
+            let query = world.query(bytes);
+            let tree = Evaluation::new(Kernels::detect(), world.parameters().table(), &query.key);
+            let mut leaves = vec![0u128; 40];
+            tree.leaves(tree.root(), &mut leaves);
+            leaves
+        };
+        // Nor do the expansions have anything in common: 5 120 coins stray from the half by 400 with probability below 10^-27.
+        let pairs = leaves(one).into_iter().zip(leaves(other));
+        let differ: u32 = pairs.map(|(one, other)| (one ^ other).count_ones()).sum();
+        assert!((2_160..=2_960).contains(&differ), "{differ} of 5120 bits differ");
+    }
+    // The nonce alone makes two trees differ: the rest of one lookup's key under the nonce of the other selects other records.
+    let [mut mixed, _] = lookup.clone();
+    mixed[..16].copy_from_slice(&again[0][..16]);
+    let answers = world.answer(0, &[world.query(&lookup[0]), world.query(&mixed)]);
+    assert_ne!(answers[0].encode(), answers[1].encode());
 }
 
 #[test]
@@ -123,7 +153,7 @@ fn making_a_query_draws_as_much_for_every_index() {
         rng.next_u64()
     };
     let mut untouched = SecretRng::from_fixed_seed([3; 32]);
-    untouched.fill(&mut [0; 32]);
+    untouched.fill(&mut [0; 48]);
     let expected = untouched.next_u64();
     assert!((0..5_000).all(|of| next(of) == expected));
 }

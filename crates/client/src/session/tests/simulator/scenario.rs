@@ -34,6 +34,8 @@ pub(super) struct Scenario {
     pub(super) targets: Targets,
     /// One of the servers gives wrong answers, now and then.
     pub(super) lies: bool,
+    /// Parts are kept in files, and a byte of the table's is flipped now and then: before a process begins, or while it has the file open.
+    pub(super) damages: bool,
 }
 
 /// What happened in a run.
@@ -51,6 +53,9 @@ pub(super) struct Report {
     /// Values that were not the table's, of a server that lies.
     pub(super) wrong: u64,
     pub(super) repeated: u64,
+    /// How often a stored table was damaged, and how many lookups met that.
+    pub(super) damaged: u64,
+    pub(super) met_damage: u64,
 }
 
 impl Report {
@@ -64,6 +69,8 @@ impl Report {
         self.streamed_in_background += other.streamed_in_background;
         self.wrong += other.wrong;
         self.repeated += other.repeated;
+        self.damaged += other.damaged;
+        self.met_damage += other.met_damage;
     }
 
     /// What can happen by a scheme without hints.

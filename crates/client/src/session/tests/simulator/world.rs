@@ -13,6 +13,7 @@ use privet_schemes::SchemeId;
 use privet_wire::prost::Message;
 use privet_wire::proto;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use tempfile::TempDir;
 
 const RECORDS: u64 = 24;
 const RECORD_LEN: u64 = 20;
@@ -42,7 +43,9 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         liar: scenario.lies.then_some(seed as usize % servers),
         lie_dice: Dice(seed ^ 0x11e5),
         disk: Disk::new(seed, scenario.disk),
-        state: MemoryState::default(),
+        state: Box::new(MemoryState::default()),
+        files: scenario.damages.then(|| tempfile::tempdir().unwrap()),
+        damage_dice: Dice(seed ^ 0xda3a),
         targets: scenario.targets,
         target_dice: Dice(seed ^ 0x7a26),
         asked: 0,
@@ -88,7 +91,11 @@ struct World {
     /// Chooses lies: apart from everything else, so that nothing else is otherwise when there are some.
     lie_dice: Dice,
     disk: Disk,
-    state: MemoryState,
+    state: Box<dyn State>,
+    /// Where parts are kept if they can be damaged.
+    files: Option<TempDir>,
+    /// Chooses what is damaged and when: apart from everything else that is left to chance.
+    damage_dice: Dice,
     targets: Targets,
     /// Chooses targets if nothing else does: apart from everything else that is left to chance.
     target_dice: Dice,
@@ -117,6 +124,8 @@ enum Coming {
     Work,
     /// The user wants something.
     Lookup,
+    /// A byte of the stored table is flipped.
+    Damage,
 }
 
 struct Process {
@@ -140,6 +149,18 @@ impl Process {
     }
 }
 
+/// A state directory whose chunks are so short that a small table has several.
+#[cfg(feature = "native")]
+fn kept_in(directory: &TempDir) -> Box<dyn State> {
+    let store = crate::store::Store::open(directory.path()).unwrap();
+    Box::new(store.with_chunk_len(2 * RECORD_LEN as u32))
+}
+
+#[cfg(not(feature = "native"))]
+fn kept_in(_: &TempDir) -> Box<dyn State> {
+    panic!("files need the feature `native`")
+}
+
 fn milliseconds(count: u64) -> Duration {
     Duration::from_millis(count)
 }
@@ -149,6 +170,15 @@ impl World {
     fn live(&mut self, lookups: u64) -> Check {
         let steps_left = (self.faults && self.dice.roll(3) > 0).then(|| self.dice.roll(60));
         self.disk.restart(steps_left);
+        let damage = self.files.is_some().then(|| self.damage_dice.roll(3));
+        if let Some(directory) = &self.files {
+            // The locks of the process before end with it.
+            self.state = Box::new(MemoryState::default());
+            self.state = kept_in(directory);
+        }
+        if damage == Some(0) {
+            self.damage();
+        }
         let mut options = options(self.servers);
         options.in_flight = 1 + self.dice.roll(4) as usize;
         options.patience.describe = milliseconds(300);
@@ -175,6 +205,10 @@ impl World {
             unflushed: false,
             is_ready: false,
         };
+        if damage == Some(1) {
+            let later = milliseconds(self.damage_dice.roll(800));
+            process.will(self.now + later, Coming::Damage);
+        }
         for k in 0..lookups {
             // Without faults one after another, so that none is asked for before the next hints are ready.
             let later = if self.faults { self.dice.roll(800) } else { 5000 * (k + 1) };
@@ -245,6 +279,7 @@ impl World {
                     return Ok(false);
                 }
             }
+            Coming::Damage => self.damage(),
             Coming::Lookup => {
                 let index = match self.targets {
                     Some(targets) => targets(self.asked) % RECORDS,
@@ -258,6 +293,25 @@ impl World {
             }
         }
         Ok(true)
+    }
+
+    /// Flips a byte of the stored table, if there is one, behind everybody's back.
+    fn damage(&mut self) {
+        let Some(directory) = &self.files else { return };
+        let tables = directory.path().join("tables");
+        let folder = tables.join(self.peer.identity().id.to_string());
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        let path = entries.map(|entry| entry.unwrap().path()).find(|path| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with("table-") && name.ends_with(".part")
+        });
+        let Some(path) = path else { return };
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = self.damage_dice.roll(bytes.len() as u64) as usize;
+        bytes[at] ^= 0x10;
+        std::fs::write(path, bytes).unwrap();
+        self.complete.remove(&PartKind::Table);
+        self.report.damaged += 1;
     }
 
     fn work(&mut self, process: &mut Process) {
@@ -395,6 +449,9 @@ impl World {
                     && matches!(error.blame(), Blame::InvalidMessage | Blame::PeerMisbehaved) =>
             {
                 self.report.failed += 1;
+            }
+            Err(error) if self.files.is_some() && error.blame() == Blame::Corrupted => {
+                self.report.met_damage += 1;
             }
             Err(error) => return Err(format!("a lookup failed: {error}")),
         }
