@@ -60,7 +60,7 @@ fn two_servers_answer_together_and_only_together() {
     [stderr]
     privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme dpf; servers that must not collude, the first privet [VERSION]
     privet: not found: nobody
-    privet: ready after [TIME] (87 B fetched); 2 lookups, 368 B sent and 388 B received, query [TIME] and recover [TIME] each
+    privet: ready after [TIME] (87 B fetched); 2 lookups, 432 B sent and 388 B received, query [TIME] and recover [TIME] each
     "#);
     let swapped = place.run(&format!("get {} {} -k ada", second.url, first.url));
     assert_eq!((swapped.code(), swapped.stdout()), (0, FOUND), "{swapped}");
