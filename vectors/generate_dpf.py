@@ -2,7 +2,7 @@
 """Writes vectors/dpf.json: DPF-PIR computed a second time, from the paper, sharing no code with the Rust crates.
 
 Boyle, Gilboa, Ishai: Function Secret Sharing: Improvements and Extensions, CCS 2016, Figure 1, with early termination.
-Needs: pip install blake3 pycryptodome
+Needs: pip install blake3 pycryptodome numpy mpmath
 Queries, answers and records are given whole, in hex; everything can be recomputed from the fields of a case:
   table     BLAKE3's output stream of the text "a table"
   table id  sixteen bytes 07
@@ -18,6 +18,7 @@ Queries, answers and records are given whole, in hex; everything can be recomput
 import json, pathlib, struct
 from blake3 import blake3
 from Crypto.Cipher import AES
+from generate_simplepir import chacha20_words
 
 TABLE_ID = b"\7" * 16
 
@@ -27,23 +28,7 @@ def ciphers(nonce):
     return [AES.new(key, AES.MODE_ECB) for key in (seed[:16], seed[16:])]
 
 def chacha20(key, count):
-    def quarter(s, a, b, c, d):
-        for x, y, z, r in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-            s[x] = (s[x] + s[y]) & 0xFFFFFFFF
-            v = s[z] ^ s[x]
-            s[z] = ((v << r) | (v >> (32 - r))) & 0xFFFFFFFF
-    out, counter = b"", 0
-    while len(out) < count:
-        start = list(struct.unpack("<4I", b"expand 32-byte k")) + list(struct.unpack("<8I", key))
-        start += [counter & 0xFFFFFFFF, counter >> 32, 0, 0]
-        s = start[:]
-        for _ in range(10):
-            for q in ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
-                      (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14)):
-                quarter(s, *q)
-        out += struct.pack("<16I", *((x + y) & 0xFFFFFFFF for x, y in zip(s, start)))
-        counter += 1
-    return out[:count]
+    return struct.pack(f"<{-(-count // 4)}I", *chacha20_words(key, -(-count // 4)))[:count]
 
 def xor(*strings):
     return bytes(a ^ b for a, b in zip(*strings)) if len(strings) == 2 else xor(strings[0], xor(*strings[1:]))

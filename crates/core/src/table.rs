@@ -132,6 +132,17 @@ impl<'a> TableView<'a> {
         self.identity
     }
 
+    /// All records, for a server whose parameters were made for tables of shape `shape`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if the table has another shape.
+    pub fn bytes_for(&self, shape: TableShape) -> Result<&'a [u8]> {
+        if shape != self.identity.shape {
+            return Err(Error::api_misuse("the parameters belong to a table of another shape"));
+        }
+        Ok(self.records)
+    }
+
     /// Number and width of the records.
     pub fn shape(&self) -> TableShape {
         self.identity.shape

@@ -25,5 +25,7 @@ pub mod reservation;
 mod scheme_id;
 pub mod simplepir;
 mod stream_digest;
+#[cfg(test)]
+mod test_tables;
 
 pub use scheme_id::SchemeId;

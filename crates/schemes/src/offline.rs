@@ -147,6 +147,19 @@ impl PublicWords {
     }
 }
 
+/// Checks that something that was kept is as long as the parameters say.
+///
+/// # Errors
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with both lengths, if it is not.
+pub(crate) fn check_len(what: &str, found: u64, prescribed: u64) -> Result<()> {
+    if found == prescribed {
+        return Ok(());
+    }
+    Err(Error::corrupted(format!(
+        "{what} has {found} bytes, its parameters prescribe {prescribed}"
+    )))
+}
+
 /// Where a downloaded hint lies: in memory, in a file, in a browser's storage. Read in pieces, because a query needs few of its rows.
 pub trait HintSource: Send + Sync {
     /// Size in bytes.

@@ -3,7 +3,7 @@
 use super::params::HINT_ROW_BYTES;
 use super::{DoublePir, DoublePirAnswer, DoublePirParameters, DoublePirQuery};
 use crate::contract::{Record, SchemeOf, StatelessClient};
-use crate::offline::HintSource;
+use crate::offline::{HintSource, check_len};
 use privet_core::codec::words_from_bytes;
 use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, encrypt_unit_vector};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
@@ -46,13 +46,7 @@ impl DoublePirClient {
         hint: Arc<dyn HintSource>,
         kernels: Kernels,
     ) -> Result<Self> {
-        if hint.len() != parameters.hint_bytes() {
-            return Err(Error::corrupted(format!(
-                "the hint has {} bytes, its parameters prescribe {}",
-                hint.len(),
-                parameters.hint_bytes()
-            )));
-        }
+        check_len("the hint", hint.len(), parameters.hint_bytes())?;
         Ok(Self { parameters, hint, kernels })
     }
 }

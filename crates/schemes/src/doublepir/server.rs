@@ -3,7 +3,7 @@
 use super::params::HINT_ROW_BYTES;
 use super::{DoublePir, DoublePirAnswer, DoublePirParameters, DoublePirQuery};
 use crate::contract::{Answerer, Role, SchemeOf, Setup};
-use crate::offline::{Precomputed, PublicWords};
+use crate::offline::{Precomputed, PublicWords, check_len};
 use privet_core::lwe::SECRET_DIMENSION;
 use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
@@ -44,10 +44,8 @@ impl DoublePirSetup {
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        if parameters.shape() != table.shape() {
-            return Err(Error::api_misuse("the parameters belong to a table of another shape"));
-        }
-        let table = tiled("the table", table.bytes(), parameters.rows(), threads)?;
+        let bytes = table.bytes_for(parameters.shape())?;
+        let table = tiled("the table", bytes, parameters.rows(), threads)?;
         Ok(Self { parameters, table, kernels, threads })
     }
 
@@ -88,13 +86,7 @@ impl Setup for DoublePirSetup {
     }
 
     fn finish(self, kept: &[u8]) -> Result<DoublePirServer> {
-        if kept.len() as u64 != self.kept_len() {
-            return Err(Error::corrupted(format!(
-                "the first hint has {} bytes, the parameters prescribe {}",
-                kept.len(),
-                self.kept_len()
-            )));
-        }
+        check_len("the first hint", kept.len() as u64, self.kept_len())?;
         let second = self.second(kept)?;
         let Self { parameters, table, kernels, threads } = self;
         Ok(DoublePirServer { parameters, table, second, kernels, threads })

@@ -2,8 +2,8 @@
 
 use super::{Download, DownloadParameters};
 use crate::contract::{LocalClient, Record, SchemeOf};
-use crate::offline::HintSource;
-use privet_core::{Error, RecordIndex, Result};
+use crate::offline::{HintSource, check_len};
+use privet_core::{RecordIndex, Result};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -19,13 +19,7 @@ impl DownloadClient {
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if that is not as large as the table.
     pub fn new(parameters: DownloadParameters, table: Arc<dyn HintSource>) -> Result<Self> {
-        if table.len() != parameters.shape().bytes() {
-            return Err(Error::corrupted(format!(
-                "the table that was kept has {} bytes, its shape prescribes {}",
-                table.len(),
-                parameters.shape().bytes()
-            )));
-        }
+        check_len("the table", table.len(), parameters.shape().bytes())?;
         Ok(Self { parameters, table })
     }
 }

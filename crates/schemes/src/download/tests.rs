@@ -2,14 +2,10 @@
 
 use super::*;
 use crate::contract::{LocalClient, Parameters};
-use privet_core::{Blame, Epoch, RecordIndex, TableDigest, TableId, TableIdentity, TableShape};
+use crate::test_tables::identity;
+use privet_core::{Blame, RecordIndex};
 use proptest::prelude::*;
 use std::sync::Arc;
-
-fn identity(records: u64, record_len: u64) -> TableIdentity {
-    let shape = TableShape::new(records, record_len).unwrap();
-    TableIdentity { id: TableId([7; 16]), epoch: Epoch(0), digest: TableDigest([9; 32]), shape }
-}
 
 proptest! {
     #[test]

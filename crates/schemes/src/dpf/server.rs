@@ -71,12 +71,10 @@ impl DpfServer {
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        if parameters.shape() != table.shape() {
-            return Err(Error::api_misuse("the parameters belong to a table of another shape"));
-        }
-        let mut records = HugeBuffer::new_zeroed(table.bytes().len())
+        let bytes = table.bytes_for(parameters.shape())?;
+        let mut records = HugeBuffer::new_zeroed(bytes.len())
             .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
-        records.copy_from_slice(table.bytes());
+        records.copy_from_slice(bytes);
         let chunk_records =
             Kernels::selected_xor_chunk_records(parameters.shape().record_len() as usize);
         let cut = Cut::new(&parameters, chunk_records, GROUP_LEVELS);

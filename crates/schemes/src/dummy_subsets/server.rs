@@ -24,16 +24,14 @@ impl DummySubsetsServer {
         table: TableView<'_>,
         kernels: Kernels,
     ) -> Result<Self> {
-        if parameters.shape() != table.shape() {
-            return Err(Error::api_misuse("the parameters belong to a table of another shape"));
-        }
+        let bytes = table.bytes_for(parameters.shape())?;
         let records =
             u64::from(parameters.partitions()) * u64::from(parameters.partition_records());
         let no_memory = || Error::unavailable("no memory for the table");
         let len = usize::try_from(records * table.shape().record_len()).map_err(|_| no_memory())?;
         let mut records =
             HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))?;
-        records[..table.bytes().len()].copy_from_slice(table.bytes());
+        records[..bytes.len()].copy_from_slice(bytes);
         Ok(Self { parameters, records, kernels })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{SimplePir, SimplePirAnswer, SimplePirParameters, SimplePirQuery};
 use crate::contract::{Record, SchemeOf, StatelessClient};
-use crate::offline::HintSource;
+use crate::offline::{HintSource, check_len};
 use privet_core::codec::words_from_bytes;
 use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, encrypt_unit_vector};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
@@ -33,13 +33,7 @@ impl SimplePirClient {
         hint: Arc<dyn HintSource>,
         kernels: Kernels,
     ) -> Result<Self> {
-        if hint.len() != parameters.hint_bytes() {
-            return Err(Error::corrupted(format!(
-                "the hint has {} bytes, its parameters prescribe {}",
-                hint.len(),
-                parameters.hint_bytes()
-            )));
-        }
+        check_len("the hint", hint.len(), parameters.hint_bytes())?;
         Ok(Self { parameters, hint, kernels })
     }
 }

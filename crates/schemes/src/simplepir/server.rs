@@ -27,10 +27,8 @@ impl SimplePirServer {
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        if parameters.shape() != table.shape() {
-            return Err(Error::api_misuse("the parameters belong to a table of another shape"));
-        }
-        let tiled = TiledBytes::from_columns(table.bytes(), parameters.rows() as usize, threads)
+        let bytes = table.bytes_for(parameters.shape())?;
+        let tiled = TiledBytes::from_columns(bytes, parameters.rows() as usize, threads)
             .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
         Ok(Self { parameters, table: tiled, kernels, threads })
     }

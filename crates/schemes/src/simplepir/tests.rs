@@ -2,26 +2,15 @@
 
 use super::*;
 use crate::contract::{Answerer, Message, Parameters, Role, StatelessClient};
+use crate::test_tables::{identity, look_up, public_bytes};
 use privet_core::{
     Blame, Epoch, PublicSeed, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity,
-    TableShape, TableView,
+    TableView,
 };
 use privet_kernels::Kernels;
 use privet_kernels::dispatch::Arm;
 use proptest::prelude::*;
 use std::sync::Arc;
-
-fn identity(records: u64, record_len: u64) -> TableIdentity {
-    let shape = TableShape::new(records, record_len).unwrap();
-    TableIdentity { id: TableId([7; 16]), epoch: Epoch(0), digest: TableDigest([9; 32]), shape }
-}
-
-/// Bytes that anyone can compute: BLAKE3's output stream of a name.
-fn public_bytes(name: &str, len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    blake3::Hasher::new().update(name.as_bytes()).finalize_xof().fill(&mut bytes);
-    bytes
-}
 
 struct Pair {
     identity: TableIdentity,
@@ -49,33 +38,9 @@ impl Pair {
         RecordIndex::new(of, self.identity.shape).unwrap()
     }
 
-    /// Looks several records up in one batch, every message through its encoding, and compares each with the table.
     fn check(&self, wanted: &[u64]) {
-        let parameters = self.server.parameters();
-        let mut rng = SecretRng::from_os().unwrap();
-        let (queries, pendings): (Vec<_>, Vec<_>) = wanted
-            .iter()
-            .map(|of| {
-                let (mut queries, pending) = self.client.query(&self.index(*of), &mut rng).unwrap();
-                let bytes = queries.remove(0).encode();
-                assert_eq!(bytes.len(), SimplePirQuery::encoded_len(parameters));
-                (SimplePirQuery::decode(parameters, &bytes).unwrap(), pending)
-            })
-            .unzip();
-        let answers = self.server.answer(Role(0), &queries);
-        for ((of, pending), answer) in wanted.iter().zip(pendings).zip(answers) {
-            let bytes = answer.encode();
-            assert_eq!(bytes.len(), SimplePirAnswer::encoded_len(parameters));
-            let answer = SimplePirAnswer::decode(parameters, &bytes).unwrap();
-            let record = self.client.recover(pending, &[answer]).unwrap();
-            let len = self.identity.shape.record_len() as usize;
-            assert_eq!(
-                *record,
-                &self.table[*of as usize * len..][..len],
-                "record {of} of {:?}",
-                self.identity.shape
-            );
-        }
+        let table = TableView::new(self.identity, &self.table).unwrap();
+        look_up(&self.client, &[&self.server], table, wanted);
     }
 }
 

@@ -7,22 +7,9 @@ mod statistics;
 
 use super::*;
 use crate::contract::{Answerer, Message, Parameters, Role, StatelessClient};
-use privet_core::{
-    Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape, TableView,
-};
+use crate::test_tables::{identity, look_up, public_bytes};
+use privet_core::{Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableView};
 use privet_kernels::Kernels;
-
-fn identity(records: u64, record_len: u64) -> TableIdentity {
-    let shape = TableShape::new(records, record_len).unwrap();
-    TableIdentity { id: TableId([7; 16]), epoch: Epoch(0), digest: TableDigest([9; 32]), shape }
-}
-
-/// Bytes that anyone can compute: BLAKE3's output stream of a name.
-fn public_bytes(name: &str, len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    blake3::Hasher::new().update(name.as_bytes()).finalize_xof().fill(&mut bytes);
-    bytes
-}
 
 /// A table, two servers that hold it, and a client.
 struct World {
@@ -83,18 +70,8 @@ impl World {
         answers.into_iter().map(through_the_wire).collect()
     }
 
-    /// Looks several records up in one batch, every message through its encoding, and compares each with the table.
     fn check(&self, wanted: &[u64]) {
-        let mut rng = SecretRng::from_os().unwrap();
-        let sent: Vec<_> = wanted.iter().map(|of| self.queries(*of, &mut rng)).collect();
-        let [ones, others] = [0, 1].map(|server: usize| {
-            let queries: Vec<_> = sent.iter().map(|both| self.query(&both[server])).collect();
-            self.answer(server, &queries)
-        });
-        assert_eq!((ones.len(), others.len()), (wanted.len(), wanted.len()));
-        for ((of, one), other) in wanted.iter().zip(ones).zip(others) {
-            let record = self.client.recover(DpfPending, &[one, other]).unwrap();
-            assert_eq!(*record, self.record(*of), "record {of} of {:?}", self.identity.shape);
-        }
+        let table = TableView::new(self.identity, &self.table).unwrap();
+        look_up(&self.client, &self.servers.each_ref(), table, wanted);
     }
 }

@@ -1,0 +1,65 @@
+//! Tables for tests, and the one test that every scheme without state has to pass.
+
+use crate::contract::{Answerer, Message, Role, StatelessClient};
+use privet_core::{
+    Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape, TableView,
+};
+
+/// The identity of a table of that shape: always the same id, so that public parameters are known.
+pub(crate) fn identity(records: u64, record_len: u64) -> TableIdentity {
+    let shape = TableShape::new(records, record_len).unwrap();
+    TableIdentity { id: TableId([7; 16]), epoch: Epoch(0), digest: TableDigest([9; 32]), shape }
+}
+
+/// Bytes that anyone can compute: BLAKE3's output stream of a name.
+pub(crate) fn public_bytes(name: &str, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    blake3::Hasher::new().update(name.as_bytes()).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+/// Looks several records up in one batch, every message through its encoding, and compares each with the table.
+pub(crate) fn look_up<C, A>(client: &C, servers: &[&A], table: TableView<'_>, wanted: &[u64])
+where
+    C: StatelessClient,
+    A: Answerer<Scheme = C::Scheme>,
+{
+    let parameters = servers[0].parameters();
+    let mut rng = SecretRng::from_os().unwrap();
+    let mut queries: Vec<Vec<_>> = servers.iter().map(|_| Vec::new()).collect();
+    let mut pendings = Vec::new();
+    for of in wanted {
+        let index = RecordIndex::new(*of, table.shape()).unwrap();
+        let (of_each, pending) = client.query(&index, &mut rng).unwrap();
+        assert_eq!(of_each.len(), servers.len());
+        for (queries, query) in queries.iter_mut().zip(of_each) {
+            queries.push(through_its_encoding(parameters, query));
+        }
+        pendings.push(pending);
+    }
+    let mut answers: Vec<_> = (0..)
+        .zip(servers)
+        .zip(&queries)
+        .map(|((role, server), queries)| server.answer(Role(role), queries).into_iter())
+        .collect();
+    let record_len = table.shape().record_len() as usize;
+    for (of, pending) in wanted.iter().zip(pendings) {
+        let answers: Vec<_> = answers
+            .iter_mut()
+            .map(|answers| through_its_encoding(parameters, answers.next().unwrap()))
+            .collect();
+        let record = client.recover(pending, &answers).unwrap();
+        let expected = &table.bytes()[*of as usize * record_len..][..record_len];
+        assert_eq!(*record, expected, "record {of} of {:?}", table.shape());
+    }
+    assert!(
+        answers.iter_mut().all(|answers| answers.next().is_none()),
+        "more answers than queries"
+    );
+}
+
+fn through_its_encoding<P, M: Message<P>>(parameters: &P, message: M) -> M {
+    let bytes = message.encode();
+    assert_eq!(bytes.len(), M::encoded_len(parameters));
+    M::decode(parameters, &bytes).unwrap()
+}
