@@ -1,5 +1,6 @@
 //! Whole sessions against servers in memory, under a clock that the tests advance: see [`world`].
 
+mod agreement;
 mod faults;
 mod generations;
 mod invariants;

@@ -1,0 +1,249 @@
+//! Servers of one scheme must say the same, each what the other says and what it said before; otherwise nothing is asked, and it is said what differs.
+
+use super::toy::{self, Flaw};
+use super::two_servers::{KEYS, peer, world};
+use super::world::*;
+use crate::session::*;
+use crate::state::State;
+use privet_schemes::SchemeId;
+use privet_wire::{PartDescription, SchemeDescription, TableDescription};
+
+/// How a session ends whose second server is `other`: who is to blame, and what is said.
+fn refusal(one: &Peer, other: &Peer) -> (Blame, String) {
+    for accept_new_table in [true, false] {
+        let mut world = World::with_options(
+            vec![one.clone(), other.clone()],
+            SessionOptions { accept_new_table, ..options(2) },
+        );
+        world.run();
+        assert_eq!(world.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"; 2]);
+        assert!(world.state.pins("server 0").unwrap().is_empty(), "nothing is pinned");
+        if !accept_new_table {
+            return (world.failed_with(), world.failure.unwrap().message().to_owned());
+        }
+    }
+    unreachable!("the second round returns")
+}
+
+fn under_name(peer: &Peer, name: &str) -> Peer {
+    let mut peer = peer.clone();
+    let [TableDescription { identity, layout, schemes, .. }] = &peer.description.tables[..] else {
+        panic!("one table")
+    };
+    peer.description = describe(&[(name, *identity, *layout, schemes[0].clone())]);
+    peer
+}
+
+#[test]
+fn servers_that_do_not_agree_are_refused_and_it_is_said_on_what() {
+    let one = peer();
+    let toys = |total| toy::peer(24, 20, 2, total, Flaw::None);
+    let (toy, mut other_hint) = (toys(5), toys(5));
+    let hint = PartDescription::new(24 * 20, [9; 32]);
+    let scheme =
+        SchemeDescription::new(toy.scheme().plan.clone(), &toy.identity(), Some(hint)).unwrap();
+    let (identity, layout) = (toy.identity(), described(&toy.layout));
+    other_hint.description = describe(&[("table", identity, layout, scheme)]);
+    let mut another_layout = one.layout.clone();
+    another_layout.push(0);
+
+    let same_table = "They have to serve the same table";
+    let ask = "One of them has another file or does not tell the truth: ask those who run them";
+    let cases = [
+        (
+            &one,
+            under_name(&one, "packages"),
+            format!("the second server has no table called table, which the first server has; it has: packages; nothing was asked. {same_table} under the same name"),
+        ),
+        (
+            &one,
+            one.clone().with_identity(|identity| identity.id.0 = [2; 16]),
+            format!(
+                "the second server has another table under the name table than the first server (id {}, not {}); nothing was asked. {same_table}",
+                "02".repeat(16),
+                "01".repeat(16)
+            ),
+        ),
+        (
+            &one,
+            one.clone().with_identity(|identity| identity.epoch.0 = 2),
+            "the second server has version 2 of table table, the first server has version 1; nothing was asked. If the table is being updated, try again when they have the same version".to_owned(),
+        ),
+        (
+            &one,
+            one.clone().with_identity(|identity| identity.digest.0[31] ^= 1),
+            format!("the second server has other contents of table table than the first server under the same version, 1; nothing was asked. {ask}"),
+        ),
+        (
+            &one,
+            one.clone().with_layout(another_layout),
+            format!("the second server describes another record layout for table table than the first server; nothing was asked. {ask}"),
+        ),
+        (
+            &one,
+            Peer::keyed(KEYS),
+            "the second server does not serve table table by dpf, as the first server does; nothing was asked. They have to be started with the same scheme".to_owned(),
+        ),
+        (
+            &toy,
+            toys(6),
+            "the second server serves table table by dummy-subsets with other parameters than the first server; nothing was asked. They have to be started with the same parameters".to_owned(),
+        ),
+        (
+            &toy,
+            other_hint,
+            format!("the second server describes another dummy-subsets hint for table table than the first server; nothing was asked. {ask}"),
+        ),
+    ];
+    for (one, other, message) in cases {
+        let (blame, said) = refusal(one, &other);
+        assert_eq!(said, message);
+        // What was named or started wrongly, and what may be a lie.
+        let mistaken = ["has no table", "does not serve", "other parameters"];
+        let mistaken = mistaken.iter().any(|what| said.contains(what));
+        let due = if mistaken { Blame::ApiMisuse } else { Blame::Integrity };
+        assert_eq!(blame, due, "{said}");
+    }
+}
+
+#[test]
+fn a_server_that_goes_on_to_another_version_gets_no_further_query_and_neither_does_the_other() {
+    for (changed, name) in [(0, "the first server"), (1, "the second server")] {
+        let mut world = world();
+        world.found(Target::key(pair(0).0));
+        world.peers[changed] = peer().with_identity(|identity| identity.epoch.0 += 1);
+        // The connection breaks under the next query.
+        world.fates[changed] = Fate::Breaks;
+        let lookup = world.session.lookup(Target::key(pair(1).0));
+        while world.queries_to(changed).len() < 2 {
+            assert!(world.step());
+        }
+        world.fates[changed] = Fate::Arrives;
+        let before = world.sent.len();
+        world.run();
+        let after: Vec<_> = world.trace()[before..].iter().map(|sent| (sent.0, sent.1)).collect();
+        assert_eq!(after, [(changed, "describe")]);
+        assert_eq!(world.failed_with(), Blame::Integrity);
+        let error = world.outcomes[&lookup].as_ref().unwrap_err();
+        assert!(
+            error.message().starts_with(&format!("{name} went from version 1 to version 2")),
+            "{error}"
+        );
+        assert_eq!(world.get(Target::key(pair(2).0)).unwrap_err().blame(), Blame::Integrity);
+        assert_eq!(world.sent.len(), before + 1, "the session is over");
+    }
+}
+
+/// A session that has pinned what both servers serve, at each, and meets `after`.
+fn meets(after: [Peer; 2], accept_new_table: bool) -> World {
+    let mut before = world();
+    before.run();
+    let mut known = options(2);
+    for server in [0, 1] {
+        let pins = before.state.pins(&format!("server {server}")).unwrap();
+        known.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
+    }
+    assert_eq!(known.pins.len(), 2);
+    known.accept_new_table = accept_new_table;
+    let mut world = World::with_options(after.to_vec(), known);
+    world.state = before.state;
+    world.run();
+    world
+}
+
+#[test]
+fn each_server_is_held_to_what_it_showed_before() {
+    let (old, new) = (peer(), peer().with_identity(|identity| identity.epoch.0 = 2));
+    assert!(meets([old.clone(), old.clone()], false).failure.is_none());
+
+    let updated = meets([new.clone(), new.clone()], false);
+    assert_eq!(
+        updated.failure.unwrap().message(),
+        "table table of the first server was updated from version 1 to version 2; nothing was asked. If you expected this change, accept the new table (--accept-new-table)"
+    );
+    let mut accepted = meets([new.clone(), new.clone()], true);
+    assert_eq!(accepted.found(Target::key(pair(1).0)), pair(1).1);
+    for server in ["server 0", "server 1"] {
+        assert_eq!(accepted.state.pins(server).unwrap()[0].1.epoch.0, 2);
+    }
+    // As long as only one of them has the new version, it does not help to believe either.
+    for after in [[old.clone(), new.clone()], [new, old]] {
+        for accept in [false, true] {
+            let mut refused = meets(after.clone(), accept);
+            assert_eq!(refused.failed_with(), Blame::Integrity);
+            assert!(refused.queries().is_empty());
+            assert_eq!(refused.state.pins("server 0").unwrap()[0].1.epoch.0, 1);
+        }
+    }
+}
+
+#[test]
+fn a_pin_of_one_server_alone_counts() {
+    let mut known = options(2);
+    let mut pin = {
+        let mut world = world();
+        world.run();
+        world.state.pins("server 1").unwrap().remove(0).1
+    };
+    pin.epoch.0 = 9;
+    known.pins = vec![KnownPin { server: 1, name: "table".to_owned(), pin }];
+    let mut world = World::with_options(vec![peer(); 2], known);
+    world.run();
+    assert_eq!(world.failed_with(), Blame::Integrity);
+    let message = world.failure.as_ref().unwrap().message();
+    assert!(
+        message.starts_with("table table of the second server went back from version 9"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_wrong_number_of_servers_is_explained() {
+    let refused = |peer: &Peer, servers: usize, scheme: Option<SchemeId>| {
+        let choice = SessionOptions { scheme, ..options(servers) };
+        let mut world = World::with_options(vec![peer.clone(); servers], choice);
+        world.run();
+        assert_eq!(world.failed_with(), Blame::ApiMisuse);
+        assert!(world.queries().is_empty());
+        world.failure.unwrap().message().to_owned()
+    };
+    let (dpf, download) = (peer(), Peer::keyed_by(SchemeId::Download, KEYS));
+    assert_eq!(
+        refused(&dpf, 1, None),
+        "table table is served by dpf, which takes two servers, run by parties that do not collude, and one was named: name the addresses of both"
+    );
+    assert_eq!(
+        refused(&dpf, 1, Some(SchemeId::Dpf)),
+        "dpf takes two servers, run by parties that do not collude, and one was named: name the addresses of both"
+    );
+    assert_eq!(
+        refused(&dpf, 3, None),
+        "at the first server, table table is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both"
+    );
+    assert_eq!(
+        refused(&download, 2, None),
+        "at the first server, table table is served by download, which takes one server, and two were named: name one address"
+    );
+    assert_eq!(
+        refused(&download, 2, Some(SchemeId::Dpf)),
+        "at the first server, table table is not served by dpf; it is by: download (one server)"
+    );
+    assert_eq!(
+        refused(&download, 1, Some(SchemeId::Dpf)),
+        "table table is not served by dpf; it is by: download (one server)"
+    );
+    let mut both = download.clone();
+    let (identity, layout) = (dpf.identity(), described(&dpf.layout));
+    let schemes = vec![dpf.scheme().clone(), download.scheme().clone()];
+    let table = TableDescription::new("table", identity, layout, schemes).unwrap();
+    both.description = ServerDescription::new("both", vec![table]).unwrap();
+    assert_eq!(
+        refused(&both, 3, None),
+        "at the first server, table table is served by dpf (two servers), download (one server), and 3 were named; name as many as one of them takes"
+    );
+    for (servers, scheme) in [(1, SchemeId::Download), (2, SchemeId::Dpf)] {
+        let mut world = World::with_options(vec![both.clone(); servers], options(servers));
+        world.run();
+        assert_eq!(world.session.table().unwrap().scheme.plan.scheme, scheme);
+    }
+}
