@@ -42,7 +42,7 @@ async fn records_are_found_with_the_hint_of_an_earlier_process() {
     }
     assert!(costs.windows(2).all(|pair| pair[0] == pair[1]), "{costs:?}");
     let plan = &second.table().scheme.plan;
-    assert!(costs[0].0 as usize > plan.query_len && costs[0].1 as usize > plan.answer_len);
+    assert!(costs[0].0 as usize > plan.query_lens[0] && costs[0].1 as usize > plan.answer_len);
 
     let indices: Vec<_> = (0..RECORDS).step_by(400).collect();
     let targets: Vec<_> = indices.iter().map(|index| Target::index(*index)).collect();

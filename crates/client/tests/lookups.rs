@@ -40,7 +40,7 @@ async fn hits_and_misses_come_out_right_and_cost_the_same() {
     }
     assert!(costs.windows(2).all(|pair| pair[0] == pair[1]), "{costs:?}");
     let plan = &client.table().scheme.plan;
-    assert!(costs[0].0 as usize > plan.query_len && costs[0].1 as usize > plan.answer_len);
+    assert!(costs[0].0 as usize > plan.query_lens[0] && costs[0].1 as usize > plan.answer_len);
     assert_eq!(client.get_index(0).await.unwrap_err().blame(), Blame::ApiMisuse);
 }
 

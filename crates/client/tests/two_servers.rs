@@ -52,7 +52,9 @@ async fn hits_and_misses_come_out_right_and_cost_the_same() {
         before = after;
     }
     assert!(costs.windows(2).all(|pair| pair[0] == pair[1]), "{costs:?}");
-    assert!(costs[0].0 as usize > 2 * plan.query_len && costs[0].1 as usize > 2 * plan.answer_len);
+    assert!(
+        costs[0].0 as usize > 2 * plan.query_lens[0] && costs[0].1 as usize > 2 * plan.answer_len
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

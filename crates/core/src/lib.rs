@@ -26,4 +26,6 @@ pub use error::{Blame, Error, Result};
 pub use index::RecordIndex;
 pub use randomness::{PublicSeed, SecretRng};
 pub use secret::Secret;
-pub use table::{Epoch, TableDigest, TableId, TableIdentity, TableShape, TableView};
+pub use table::{
+    Edit, Epoch, TableDelta, TableDigest, TableId, TableIdentity, TableShape, TableView,
+};

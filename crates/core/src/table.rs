@@ -102,6 +102,53 @@ pub struct TableIdentity {
     pub shape: TableShape,
 }
 
+/// One record's change, as everybody may know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// Which record.
+    pub index: u64,
+    /// Its bytes before, XORed with its bytes after.
+    pub difference: Vec<u8>,
+}
+
+/// What makes one epoch of a table the next: public. Edits apply in order; one record may be edited several times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDelta {
+    shape: TableShape,
+    edits: Vec<Edit>,
+}
+
+impl TableDelta {
+    /// A delta for tables of shape `shape`.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records.
+    pub fn new(shape: TableShape, edits: Vec<Edit>) -> Result<Self> {
+        for edit in &edits {
+            if edit.index >= shape.records() || edit.difference.len() as u64 != shape.record_len() {
+                return Err(Error::invalid_message(format!(
+                    "an edit of record {} with {} bytes does not fit a table of {} records of {} bytes",
+                    edit.index,
+                    edit.difference.len(),
+                    shape.records(),
+                    shape.record_len()
+                )));
+            }
+        }
+        Ok(Self { shape, edits })
+    }
+
+    /// The shape of the table, which edits do not change.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// The edits, in order.
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits
+    }
+}
+
 /// A borrowed table: its identity and its records, one after the other in their natural order.
 #[derive(Clone, Copy)]
 pub struct TableView<'a> {

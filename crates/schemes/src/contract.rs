@@ -11,14 +11,18 @@
 //! | [`StatelessClient`] | clients that may repeat, lose and forget queries | any number of queries in flight |
 //! | [`HintedClient`] | clients whose hints are secret and serve once | reserve a hint, commit the change, then send |
 //! | [`Preparation`] | the same clients, before | turns the streamed table into a generation of hints |
+//! | [`Endless`] | hinted clients whose hints never run out | writes the state down as a new generation |
+//! | [`Updatable`] | hinted clients that can follow edits of the table | patches the state from a public delta |
+//! | [`AskingPreparation`], [`PreparingServer`] | schemes in which a server computes the hints | asks one server, request by request |
+//! | [`StreamingServer`] | servers that stream the table in an order of the scheme's own | the table as it lies in memory |
 //! | [`LocalClient`] | clients that hold the table | reads the record on its own and asks nobody |
 //! | [`Offline`] | all | what has to flow before the first query |
 //!
-//! Capabilities still to come (patching a hint from a delta, verifying an answer) get traits of their own when a scheme has them.
+//! Capabilities still to come (verifying an answer) get traits of their own when a scheme has them.
 
 use crate::SchemeId;
 use crate::offline::{OfflinePhase, Precomputed, StreamConsumer};
-use privet_core::{PublicSeed, RecordIndex, Result, SecretRng, TableIdentity};
+use privet_core::{PublicSeed, RecordIndex, Result, SecretRng, TableDelta, TableIdentity};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
@@ -38,7 +42,7 @@ pub trait Scheme {
     /// Public parameters, fixed by the table and by what its server announces.
     type Parameters: Parameters;
     /// What goes to one server.
-    type Query: Message<Self::Parameters>;
+    type Query: QueryMessage<Self::Parameters>;
     /// What one server sends back.
     type Answer: Message<Self::Parameters>;
 }
@@ -69,6 +73,35 @@ pub trait Message<P>: Sized + Send {
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) unless `bytes` is exactly one valid encoding.
     fn decode(parameters: &P, bytes: &[u8]) -> Result<Self>;
+}
+
+/// A query: a message whose form may depend on which server it is for. Every [`Message`] is one, of the same form for all servers.
+pub trait QueryMessage<P>: Sized + Send {
+    /// The exact size of every query to the server of role `role`, in bytes.
+    fn query_len(parameters: &P, role: Role) -> usize;
+
+    /// The encoding.
+    fn encode_query(&self) -> Vec<u8>;
+
+    /// Parses bytes from outside, sent to the server of role `role`.
+    ///
+    /// # Errors
+    /// As [`Message::decode`].
+    fn decode_query(parameters: &P, role: Role, bytes: &[u8]) -> Result<Self>;
+}
+
+impl<P, M: Message<P>> QueryMessage<P> for M {
+    fn query_len(parameters: &P, _role: Role) -> usize {
+        M::encoded_len(parameters)
+    }
+
+    fn encode_query(&self) -> Vec<u8> {
+        self.encode()
+    }
+
+    fn decode_query(parameters: &P, _role: Role, bytes: &[u8]) -> Result<Self> {
+        M::decode(parameters, bytes)
+    }
 }
 
 /// The query type of a server's or client's scheme.
@@ -210,7 +243,39 @@ pub trait HintedClient: SchemeOf + Sized {
     fn supply(&self) -> Supply;
 }
 
-/// Turns the table, streamed once, into a generation of hints.
+/// A client whose hints never run out, because every query brings what replaces the hint it used. A generation of its hints still serves a fixed number
+/// of queries, so that its journal does not grow without end: when all of them are used and answered, the state is written down as the next generation, for
+/// which nobody is asked.
+pub trait Endless: HintedClient {
+    /// The state as it is, encoded as a generation: a client that [loads](HintedClient::load) it goes on where this one stands. Secret.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless the generation is used up and no reservation is open. Before that, a query could still be made through a
+    /// hint that the next generation holds as well.
+    fn condense(&self) -> Result<Zeroizing<Vec<u8>>>;
+}
+
+/// A client whose hints can follow edits of the table, so that it needs no new offline phase.
+pub trait Updatable: HintedClient {
+    /// The state change that a public delta brings: for the journal and [`apply`](HintedClient::apply), like any other.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) while a reservation is open (its answer belongs to the table before the delta), or if the delta is for a table of another
+    /// shape.
+    fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>>;
+
+    /// Brings the hints up to date with the table after `delta`, and returns the change for the journal.
+    ///
+    /// # Errors
+    /// As [`delta_change`](Self::delta_change).
+    fn apply_delta(&mut self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        let change = self.delta_change(delta)?;
+        self.apply(&change)?;
+        Ok(change)
+    }
+}
+
+/// Turns what the offline phase brings (the table streamed once, or a server's replies) into a generation of hints.
 pub trait Preparation: SchemeOf + StreamConsumer + Sized {
     /// Begins a generation with fresh secrets. Nothing long is done here.
     ///
@@ -246,6 +311,41 @@ pub trait Preparation: SchemeOf + StreamConsumer + Sized {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) before [`finish`](StreamConsumer::finish) has succeeded.
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>>;
+}
+
+/// A scheme in which one server computes hints for a client, from a secret that this server may learn and the others must not.
+pub trait Asked: Offline {
+    /// Which server is asked.
+    const ASKED: Role;
+    /// What it is sent.
+    type Request: Message<Self::Parameters>;
+    /// What it replies.
+    type Reply: Message<Self::Parameters>;
+}
+
+/// A preparation that asks a server for what it needs. The replies, one after the other, are the stream it consumes, and always whole replies at a time.
+pub trait AskingPreparation: Preparation
+where
+    Self::Scheme: Asked,
+{
+    /// The request whose reply is to be absorbed at [`next_offset`](StreamConsumer::next_offset). The same until that has happened. Secret.
+    fn request(&mut self) -> <Self::Scheme as Asked>::Request;
+}
+
+/// A server that computes hints for clients.
+pub trait PreparingServer: Answerer
+where
+    Self::Scheme: Asked,
+{
+    /// The reply to one request. Work and size are the same for all requests.
+    fn prepare(&self, request: &<Self::Scheme as Asked>::Request)
+    -> <Self::Scheme as Asked>::Reply;
+}
+
+/// A server that holds the table in an order of the scheme's own, which clients stream.
+pub trait StreamingServer: Answerer {
+    /// All records in that order.
+    fn streamed(&self) -> &[u8];
 }
 
 /// Numbers the reservations of one generation, from 0 in the order in which they were made.

@@ -1,5 +1,6 @@
 //! The phase before the first query: what a client must receive, and how it checks what it received.
 
+use crate::contract::Role;
 use privet_core::{Error, Result};
 use privet_kernels::memory::{HugeBuffer, little_endian_bytes};
 use std::borrow::Cow;
@@ -20,6 +21,22 @@ pub enum OfflinePhase {
         /// Size in bytes.
         len: u64,
     },
+    /// The same in an order of the scheme's own, of which the server announces the digest.
+    StreamShuffled {
+        /// Size in bytes.
+        len: u64,
+    },
+    /// Hints that one server computes for this client alone, in reply to requests whose secrets no other server may learn.
+    Ask {
+        /// The server.
+        role: Role,
+        /// How many requests.
+        requests: u64,
+        /// Size of every request in bytes.
+        request_len: usize,
+        /// Size of every reply in bytes.
+        reply_len: usize,
+    },
     /// The whole table, `len` bytes in natural order: stored as it is, and all that the client ever needs.
     KeepTable {
         /// Size in bytes.
@@ -28,13 +45,17 @@ pub enum OfflinePhase {
 }
 
 impl OfflinePhase {
-    /// Bytes that have to flow.
+    /// Bytes that have to flow to the client.
     pub fn len(self) -> u64 {
         match self {
             OfflinePhase::Nothing => 0,
             OfflinePhase::Download { len }
             | OfflinePhase::StreamTable { len }
+            | OfflinePhase::StreamShuffled { len }
             | OfflinePhase::KeepTable { len } => len,
+            OfflinePhase::Ask { requests, reply_len, .. } => {
+                requests.saturating_mul(reply_len as u64)
+            }
         }
     }
 

@@ -19,12 +19,19 @@ use crate::dummy_subsets::{
 };
 use crate::offline::HintSource;
 use crate::simplepir::{SimplePir, SimplePirClient, SimplePirParameters, SimplePirServer};
-use clients::{HintedHost, LocalHost, StatelessHost};
+use clients::{HintedHost, LocalHost, PreparationHost, StatelessHost};
 use privet_core::{Error, Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use servers::{FetchedHost, Ready, ServerHost, SetupHost};
 use std::sync::Arc;
 use zeroize::Zeroizing;
+
+/// What a user may choose about a scheme beyond its name. What is not chosen follows from the table's shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tuning {
+    /// Records in a partition (or chunk), for schemes that cut the table into such.
+    pub partition_records: Option<u64>,
+}
 
 /// What a server of any scheme may use of the machine.
 #[derive(Clone, Copy)]
@@ -48,34 +55,55 @@ pub fn choose(identity: &TableIdentity) -> SchemeId {
     }
 }
 
-/// What a scheme comes to on a table with its default parameters, before anything is computed.
+/// What a scheme comes to on a table, before anything is computed.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the scheme does not suit the table's shape.
-pub fn plan(scheme: SchemeId, identity: &TableIdentity) -> Result<SchemePlan> {
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the scheme does not suit the table's shape, or the tuning does not suit the scheme.
+pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Result<SchemePlan> {
+    let cuts_partitions = matches!(
+        scheme,
+        SchemeId::DummySubsets
+            | SchemeId::DummySubsetsTwo
+            | SchemeId::Piano
+            | SchemeId::PianoAllParities
+            | SchemeId::SinglePass
+    );
+    if tuning.partition_records.is_some() && !cuts_partitions {
+        return Err(Error::api_misuse(format!(
+            "{scheme} does not cut the table into partitions, so their size cannot be chosen"
+        )));
+    }
     Ok(match scheme {
         SchemeId::SimplePir => SchemePlan::of::<SimplePir>(&SimplePirParameters::new(identity)?),
         SchemeId::DoublePir => SchemePlan::of::<DoublePir>(&DoublePirParameters::new(identity)?),
         SchemeId::Dpf => SchemePlan::of::<Dpf>(&DpfParameters::new(identity)),
-        SchemeId::DummySubsets => {
-            SchemePlan::of::<DummySubsets>(&DummySubsetsParameters::new(identity.shape)?)
-        }
+        SchemeId::DummySubsets => SchemePlan::of::<DummySubsets>(&match tuning.partition_records {
+            Some(records) => {
+                DummySubsetsParameters::with_partition_records(identity.shape, records)?
+            }
+            None => DummySubsetsParameters::new(identity.shape)?,
+        }),
+        SchemeId::DummySubsetsTwo
+        | SchemeId::Piano
+        | SchemeId::PianoAllParities
+        | SchemeId::SinglePass => return Err(not_yet(scheme)),
         SchemeId::Download => SchemePlan::of::<Download>(&DownloadParameters::new(identity)),
     })
 }
 
-/// Starts a server for `table` with the scheme's default parameters. The table's bytes are copied; `table` is not needed afterwards.
+/// Starts a server for `table`. The table's bytes are copied; `table` is not needed afterwards.
 ///
 /// # Errors
 /// If the scheme's proof does not cover the table's shape, or the memory cannot be had.
 pub fn setup(
     scheme: SchemeId,
     table: TableView<'_>,
+    tuning: Tuning,
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedSetup>> {
     let ServerOptions { kernels, threads } = options;
     let identity = table.identity();
-    let plan = plan(scheme, &identity)?;
+    let plan = plan(scheme, &identity, tuning)?;
     Ok(match scheme {
         SchemeId::SimplePir => {
             let parameters = SimplePirParameters::new(&identity)?;
@@ -89,13 +117,17 @@ pub fn setup(
         }
         SchemeId::Dpf => {
             let server = DpfServer::new(DpfParameters::new(&identity), table, kernels, threads)?;
-            Box::new(Ready(ServerHost { plan, server }))
+            Box::new(Ready(ServerHost::new(plan, server)))
         }
         SchemeId::DummySubsets => {
-            let parameters = DummySubsetsParameters::new(table.shape())?;
+            let parameters = DummySubsetsParameters::decode(&identity, &plan.parameters)?;
             let server = DummySubsetsServer::new(parameters, table, kernels)?;
-            Box::new(Ready(ServerHost { plan, server }))
+            Box::new(Ready(ServerHost::new(plan, server)))
         }
+        SchemeId::DummySubsetsTwo
+        | SchemeId::Piano
+        | SchemeId::PianoAllParities
+        | SchemeId::SinglePass => return Err(not_yet(scheme)),
         SchemeId::Download => Box::new(Ready(FetchedHost { plan })),
     })
 }
@@ -131,7 +163,7 @@ pub fn client(
             let parameters = DownloadParameters::decode(identity, &plan.parameters)?;
             Box::new(LocalHost { plan, client: DownloadClient::new(parameters, downloaded)? })
         }
-        SchemeId::DummySubsets => return Err(other_kind(plan.scheme)),
+        _ => return Err(other_kind(plan.scheme)),
     })
 }
 
@@ -149,7 +181,7 @@ pub fn hinted_client(
         SchemeId::DummySubsets => {
             let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
             let client = DummySubsetsClient::load(parameters.clone(), generation, kernels)?;
-            Ok(Box::new(HintedHost { plan, parameters, client }))
+            Ok(Box::new(HintedHost::new(plan, parameters, client)))
         }
         _ => Err(other_kind(plan.scheme)),
     }
@@ -187,10 +219,14 @@ fn begin_or_resume<P: Preparation + Send + 'static>(
     checkpoint: Option<&[u8]>,
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedPreparation>> {
-    Ok(Box::new(match checkpoint {
+    Ok(Box::new(PreparationHost::streaming(match checkpoint {
         Some(checkpoint) => P::resume(parameters, records_digest, checkpoint, kernels)?,
         None => P::begin(parameters, records_digest, &mut SecretRng::from_os()?, kernels)?,
-    }))
+    })))
+}
+
+fn not_yet(scheme: SchemeId) -> Error {
+    Error::api_misuse(format!("{scheme} is not there yet"))
 }
 
 fn other_kind(scheme: SchemeId) -> Error {

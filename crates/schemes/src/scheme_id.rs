@@ -16,6 +16,14 @@ pub enum SchemeId {
     Dpf,
     /// Dummy subsets: one server that reads about √n records for each query, secret single-use hints.
     DummySubsets,
+    /// Dummy subsets with two servers that do not collude: one computes hints, now and for every query, the other answers; hints never run out.
+    DummySubsetsTwo,
+    /// Piano: one server that reads about 2·√n records for each query, secret single-use hints; the server answers with one record.
+    Piano,
+    /// Piano as first published: the answer has a record for each chunk of the table.
+    PianoAllParities,
+    /// SinglePass: two servers that do not collude, hints from a single pass over the table that never run out.
+    SinglePass,
     /// The trivial scheme: the client fetches the whole table once.
     Download,
 }
@@ -27,6 +35,10 @@ impl SchemeId {
         SchemeId::DoublePir,
         SchemeId::Dpf,
         SchemeId::DummySubsets,
+        SchemeId::DummySubsetsTwo,
+        SchemeId::Piano,
+        SchemeId::PianoAllParities,
+        SchemeId::SinglePass,
         SchemeId::Download,
     ];
 
@@ -37,6 +49,10 @@ impl SchemeId {
             SchemeId::DoublePir => "doublepir",
             SchemeId::Dpf => "dpf",
             SchemeId::DummySubsets => "dummy-subsets",
+            SchemeId::DummySubsetsTwo => "dummy-subsets-two",
+            SchemeId::Piano => "piano",
+            SchemeId::PianoAllParities => "piano-all-parities",
+            SchemeId::SinglePass => "singlepass",
             SchemeId::Download => "download",
         }
     }

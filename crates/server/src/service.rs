@@ -82,11 +82,11 @@ fn check_query(table: &HostedTable, role: Role, query: &[u8]) -> Result<()> {
         // Nobody has to wait for a pass to hear that there are none, and no length would be a better one.
         table.server.answer(role, &[query]).into_iter().collect::<Result<Vec<_>>>()?;
     }
-    if query.len() != table.plan.query_len {
+    if query.len() != table.plan.query_lens[usize::from(role.0)] {
         return Err(Error::invalid_message(format!(
             "a query to table {} has {} bytes, not {}",
             table.name,
-            table.plan.query_len,
+            table.plan.query_lens[usize::from(role.0)],
             query.len()
         )));
     }

@@ -55,7 +55,7 @@ pub const fn answer_response_limit(answer_len: usize) -> usize {
 /// The longest valid request of any kind to a server that serves schemes with these plans.
 pub fn request_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usize {
     let answer =
-        plans.into_iter().map(|plan| answer_request_limit(plan.query_len)).max().unwrap_or(0);
+        plans.into_iter().map(|plan| answer_request_limit(plan.longest_query())).max().unwrap_or(0);
     answer.max(FETCH_REQUEST_LIMIT).max(DESCRIBE_REQUEST_LIMIT)
 }
 

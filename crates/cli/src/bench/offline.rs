@@ -63,7 +63,7 @@ pub(super) fn server(
     let view = TableView::new(table.identity(), &bytes)?;
     let bar = display::share_progress("computing the hint");
     let start = Instant::now();
-    let setup = registry::setup(scheme, view, options)?;
+    let setup = registry::setup(scheme, view, registry::Tuning::default(), options)?;
     let precomputed = setup.precompute(&|share| bar.set_position((share * 1000.0) as u64))?;
     let server = setup.finish(&precomputed.kept.as_bytes())?;
     let hint = precomputed.hint.as_bytes().into_owned();

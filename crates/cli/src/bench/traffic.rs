@@ -41,7 +41,7 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
             .sum();
     }
     // A scheme of which nothing has to be asked sends nothing.
-    let (query, answer) = match plan.query_len {
+    let (query, answer) = match plan.longest_query() {
         0 => (0, 0),
         query_len => lookup(identity, parameter_digest, query_len, plan.answer_len),
     };

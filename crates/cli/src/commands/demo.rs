@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
 
 /// Why a scheme is not shown on the table, with numbers: that is worth knowing too.
 fn unsuitable(scheme: SchemeId, identity: &TableIdentity) -> Option<String> {
-    match registry::plan(scheme, identity) {
+    match registry::plan(scheme, identity, registry::Tuning::default()) {
         Err(error) => Some(error.to_string()),
         Ok(plan) if plan.offline.len() > MOST_RECEIVED => Some(format!(
             "clients would receive {} before their first lookup, for a table of {}",
@@ -271,7 +271,7 @@ fn what_a_server_saw(
     queries: &[Vec<u8>],
 ) -> Result<()> {
     let plan = &client.table().scheme.plan;
-    if plan.query_len == 0 && queries.is_empty() {
+    if plan.longest_query() == 0 && queries.is_empty() {
         let mut page = Page::default();
         page.line(format!(
             "What {name} saw of them: nothing. The client has the table and asks nobody."

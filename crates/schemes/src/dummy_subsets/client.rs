@@ -476,3 +476,9 @@ fn xor(into: &mut [u8], bytes: &[u8]) {
 impl SchemeOf for DummySubsetsClient {
     type Scheme = DummySubsets;
 }
+
+impl crate::contract::Updatable for DummySubsetsClient {
+    fn delta_change(&self, _delta: &privet_core::TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        Err(Error::api_misuse("not there yet"))
+    }
+}

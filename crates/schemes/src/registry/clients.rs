@@ -2,12 +2,12 @@
 
 use super::SchemePlan;
 use crate::contract::{
-    AnswerOf, HintedClient, LocalClient, Message, ParametersOf, Preparation, Record, ReservationId,
-    StatelessClient, Supply,
+    AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, ParametersOf, Preparation,
+    QueryMessage, Record, ReservationId, StatelessClient, Supply, Updatable,
 };
 use crate::offline::StreamConsumer;
 use crate::reservation::{Lookup, Pending, Prepared, Reservation, Sendable};
-use privet_core::{Error, RecordIndex, Result, SecretRng};
+use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
 use zeroize::Zeroizing;
 
 /// A client of any scheme.
@@ -60,6 +60,18 @@ pub trait ErasedHints {
 
     /// How far the generation is used up.
     fn supply(&self) -> Supply;
+
+    /// Whether hints never run out: then the next generation is [`condense`](Self::condense)d from this one, and nobody is asked for it.
+    fn is_endless(&self) -> bool;
+
+    /// The next generation, once this one is used up and nothing is open. See [`Endless`].
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not, or hints do run out.
+    fn condense(&self) -> Result<Zeroizing<Vec<u8>>>;
+
+    /// Follows edits of the table, and returns the change for the journal. See [`Updatable`].
+    fn apply_delta(&mut self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>>;
 }
 
 /// A generation of hints in the making. See [`Preparation`] for what each does.
@@ -72,19 +84,68 @@ pub trait ErasedPreparation: StreamConsumer + Send {
 
     /// The generation, once [`finish`](StreamConsumer::finish) has succeeded. Secret.
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>>;
+
+    /// The request whose reply is to be absorbed next, whole: if hints are asked for rather than made from the streamed table, and not everything was. Secret.
+    fn request(&mut self) -> Option<Zeroizing<Vec<u8>>>;
 }
 
-impl<P: Preparation + Send> ErasedPreparation for P {
+/// A generation in the making.
+pub(super) struct PreparationHost<P> {
+    preparation: P,
+    /// Bytes of all replies, if a server is asked.
+    asked_len: u64,
+    request: fn(&mut P) -> Option<Zeroizing<Vec<u8>>>,
+}
+
+impl<P: Preparation> PreparationHost<P> {
+    /// One that consumes the table.
+    pub(super) fn streaming(preparation: P) -> Self {
+        Self { preparation, asked_len: 0, request: |_| None }
+    }
+
+    /// One that asks a server, whose replies have `asked_len` bytes in all.
+    pub(super) fn asking(preparation: P, asked_len: u64) -> Self
+    where
+        P: AskingPreparation,
+        P::Scheme: Asked,
+    {
+        let request = |preparation: &mut P| Some(Zeroizing::new(preparation.request().encode()));
+        Self { preparation, asked_len, request }
+    }
+}
+
+impl<P: Preparation> StreamConsumer for PreparationHost<P> {
+    fn next_offset(&self) -> u64 {
+        self.preparation.next_offset()
+    }
+
+    fn absorb(&mut self, offset: u64, chunk: &[u8]) -> Result<()> {
+        self.preparation.absorb(offset, chunk)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.preparation.finish()
+    }
+}
+
+impl<P: Preparation + Send> ErasedPreparation for PreparationHost<P> {
     fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
-        Preparation::checkpoint(self)
+        self.preparation.checkpoint()
     }
 
     fn checkpoint_offset(&self) -> u64 {
-        Preparation::checkpoint_offset(self)
+        self.preparation.checkpoint_offset()
     }
 
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
-        Preparation::generation(self)
+        self.preparation.generation()
+    }
+
+    fn request(&mut self) -> Option<Zeroizing<Vec<u8>>> {
+        if self.next_offset() >= self.asked_len {
+            return None;
+        }
+        (self.request)(&mut self.preparation)
     }
 }
 
@@ -102,7 +163,7 @@ impl<C: StatelessClient + Send> ErasedClient for StatelessHost<C> {
 
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
         let (queries, pending) = self.client.query(index, rng)?;
-        let queries = queries.iter().map(Message::encode).collect();
+        let queries = queries.iter().map(QueryMessage::encode_query).collect();
         Ok(Prepared::Ready(Lookup {
             sendable: Sendable::stateless(queries),
             pending: Pending::new(pending),
@@ -120,13 +181,30 @@ impl<C: StatelessClient + Send> ErasedClient for StatelessHost<C> {
 }
 
 /// A client with single-use hints.
-pub(super) struct HintedHost<C: HintedClient> {
-    pub(super) plan: SchemePlan,
-    pub(super) parameters: ParametersOf<C>,
-    pub(super) client: C,
+pub(super) struct HintedHost<C: Updatable> {
+    plan: SchemePlan,
+    parameters: ParametersOf<C>,
+    client: C,
+    /// If hints never run out.
+    condense: Option<fn(&C) -> Result<Zeroizing<Vec<u8>>>>,
 }
 
-impl<C: HintedClient + Send> ErasedClient for HintedHost<C> {
+impl<C: Updatable> HintedHost<C> {
+    /// One whose hints run out.
+    pub(super) fn new(plan: SchemePlan, parameters: ParametersOf<C>, client: C) -> Self {
+        Self { plan, parameters, client, condense: None }
+    }
+
+    /// One whose hints never run out.
+    pub(super) fn endless(plan: SchemePlan, parameters: ParametersOf<C>, client: C) -> Self
+    where
+        C: Endless,
+    {
+        Self { plan, parameters, client, condense: Some(C::condense) }
+    }
+}
+
+impl<C: Updatable + Send> ErasedClient for HintedHost<C> {
     fn plan(&self) -> &SchemePlan {
         &self.plan
     }
@@ -134,7 +212,7 @@ impl<C: HintedClient + Send> ErasedClient for HintedHost<C> {
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
         let reserved = self.client.reserve(index, rng)?;
         self.client.apply(&reserved.change)?;
-        Ok(Prepared::Reserved(Reservation::new(reserved, Message::encode)))
+        Ok(Prepared::Reserved(Reservation::new(reserved, QueryMessage::encode_query)))
     }
 
     fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
@@ -147,7 +225,7 @@ impl<C: HintedClient + Send> ErasedClient for HintedHost<C> {
     }
 }
 
-impl<C: HintedClient> ErasedHints for HintedHost<C> {
+impl<C: Updatable> ErasedHints for HintedHost<C> {
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         self.client.apply(change)
     }
@@ -173,6 +251,21 @@ impl<C: HintedClient> ErasedHints for HintedHost<C> {
 
     fn supply(&self) -> Supply {
         self.client.supply()
+    }
+
+    fn is_endless(&self) -> bool {
+        self.condense.is_some()
+    }
+
+    fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
+        let condense = self.condense.ok_or_else(|| {
+            Error::api_misuse("hints that run out are prepared anew, not condensed")
+        })?;
+        condense(&self.client)
+    }
+
+    fn apply_delta(&mut self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        self.client.apply_delta(delta)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is known of a scheme on a table before any of its state exists.
 
 use crate::SchemeId;
-use crate::contract::{Message, Offline, Parameters};
+use crate::contract::{Message, Offline, Parameters, QueryMessage, Role};
 use crate::doublepir::{DoublePir, DoublePirParameters};
 use crate::download::{Download, DownloadParameters};
 use crate::dpf::{Dpf, DpfParameters};
@@ -19,8 +19,8 @@ pub struct SchemePlan {
     pub parameters: Vec<u8>,
     /// How many servers take part in a query.
     pub servers: usize,
-    /// Size of every query to one server, in bytes.
-    pub query_len: usize,
+    /// Size of every query to the server of each role, in bytes.
+    pub query_lens: Vec<usize>,
     /// Size of every answer of one server, in bytes.
     pub answer_len: usize,
     /// What has to flow before the first query.
@@ -49,6 +49,10 @@ impl SchemePlan {
             }
             SchemeId::DummySubsets => DummySubsetsParameters::decode(identity, parameters)
                 .map(|p| Self::of::<DummySubsets>(&p)),
+            SchemeId::DummySubsetsTwo
+            | SchemeId::Piano
+            | SchemeId::PianoAllParities
+            | SchemeId::SinglePass => Err(super::not_yet(scheme)),
             SchemeId::Download => {
                 DownloadParameters::decode(identity, parameters).map(|p| Self::of::<Download>(&p))
             }
@@ -60,10 +64,17 @@ impl SchemePlan {
             scheme: S::ID,
             parameters: parameters.encode(),
             servers: S::SERVERS,
-            query_len: S::Query::encoded_len(parameters),
+            query_lens: (0..S::SERVERS)
+                .map(|role| S::Query::query_len(parameters, Role(role as u8)))
+                .collect(),
             answer_len: S::Answer::encoded_len(parameters),
             offline: S::offline_phase(parameters),
         }
+    }
+
+    /// Size of the longest query to one server, in bytes.
+    pub fn longest_query(&self) -> usize {
+        self.query_lens.iter().copied().max().unwrap_or(0)
     }
 
     /// A digest of everything both sides must agree on: the scheme, its parameters and the table in its epoch. Every message carries it.

@@ -1,7 +1,10 @@
 //! Servers of any scheme: in the making, and ready.
 
 use super::SchemePlan;
-use crate::contract::{AnswerOf, Answerer, Message, QueryOf, Role, Scheme, SchemeOf, Setup};
+use crate::contract::{
+    AnswerOf, Answerer, Asked, Message, PreparingServer, QueryMessage, QueryOf, Role, Scheme,
+    SchemeOf, Setup, StreamingServer,
+};
 use crate::offline::Precomputed;
 use privet_core::{Error, Result};
 
@@ -28,6 +31,15 @@ pub trait ErasedServer: Send + Sync {
 
     /// Answers a batch in one pass: one result for each query, in order. A query that does not parse gets an error and does not disturb the others.
     fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>>;
+
+    /// The reply to a request of the offline phase, if clients of this scheme ask for their hints. May take long.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if there is nothing to ask for, or nothing of this role, or the request does not parse.
+    fn prepare(&self, role: Role, request: &[u8]) -> Result<Vec<u8>>;
+
+    /// The table in the order in which clients stream it, if that is not the natural one.
+    fn streamed(&self) -> Option<&[u8]>;
 
     /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
     fn shares_passes(&self) -> bool;
@@ -63,7 +75,7 @@ where
 
     fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
         let Self { plan, setup } = *self;
-        Ok(Box::new(ServerHost { plan, server: setup.finish(kept)? }))
+        Ok(Box::new(ServerHost::new(plan, setup.finish(kept)?)))
     }
 }
 
@@ -93,8 +105,35 @@ impl<S: ErasedServer + 'static> ErasedSetup for Ready<S> {
 
 /// A server that answers.
 pub(super) struct ServerHost<A> {
-    pub(super) plan: SchemePlan,
-    pub(super) server: A,
+    plan: SchemePlan,
+    server: A,
+    prepare: fn(&A, Role, &[u8]) -> Result<Vec<u8>>,
+    streamed: fn(&A) -> Option<&[u8]>,
+}
+
+impl<A: Answerer> ServerHost<A> {
+    pub(super) fn new(plan: SchemePlan, server: A) -> Self {
+        Self { plan, server, prepare: |_, _, _| Err(nothing_to_ask()), streamed: |_| None }
+    }
+
+    /// Clients ask it for their hints.
+    pub(super) fn preparing(mut self) -> Self
+    where
+        A: PreparingServer,
+        A::Scheme: Asked,
+    {
+        self.prepare = prepare_encoded;
+        self
+    }
+
+    /// Clients stream the table as it lies in its memory.
+    pub(super) fn streaming(mut self) -> Self
+    where
+        A: StreamingServer,
+    {
+        self.streamed = |server| Some(server.streamed());
+        self
+    }
 }
 
 impl<A: Answerer> ErasedServer for ServerHost<A> {
@@ -104,6 +143,14 @@ impl<A: Answerer> ErasedServer for ServerHost<A> {
 
     fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
         answer_encoded(&self.server, role, queries)
+    }
+
+    fn prepare(&self, role: Role, request: &[u8]) -> Result<Vec<u8>> {
+        (self.prepare)(&self.server, role, request)
+    }
+
+    fn streamed(&self) -> Option<&[u8]> {
+        (self.streamed)(&self.server)
     }
 
     fn shares_passes(&self) -> bool {
@@ -138,6 +185,14 @@ impl ErasedServer for FetchedHost {
         queries.iter().map(|_| refusal()).collect()
     }
 
+    fn prepare(&self, _role: Role, _request: &[u8]) -> Result<Vec<u8>> {
+        Err(nothing_to_ask())
+    }
+
+    fn streamed(&self) -> Option<&[u8]> {
+        None
+    }
+
     fn shares_passes(&self) -> bool {
         false
     }
@@ -166,7 +221,7 @@ fn answer_encoded<A: Answerer>(server: &A, role: Role, queries: &[&[u8]]) -> Vec
     let mut valid = Vec::with_capacity(queries.len());
     let mut results: Vec<Result<Vec<u8>>> = Vec::with_capacity(queries.len());
     for bytes in queries {
-        results.push(QueryOf::<A>::decode(server.parameters(), bytes).map(|query| {
+        results.push(QueryOf::<A>::decode_query(server.parameters(), role, bytes).map(|query| {
             valid.push(query);
             Vec::new()
         }));
@@ -178,4 +233,23 @@ fn answer_encoded<A: Answerer>(server: &A, role: Role, queries: &[&[u8]]) -> Vec
         *result = AnswerOf::<A>::encode(&answer);
     }
     results
+}
+
+fn prepare_encoded<A: PreparingServer>(server: &A, role: Role, request: &[u8]) -> Result<Vec<u8>>
+where
+    A::Scheme: Asked,
+{
+    let asked = <A::Scheme as Asked>::ASKED;
+    if role != asked {
+        return Err(Error::invalid_message(format!(
+            "hints are computed by the server of role {}, not {}; a request tells that server what no other may learn, so check the order of the servers' addresses",
+            asked.0, role.0
+        )));
+    }
+    let request = <A::Scheme as Asked>::Request::decode(server.parameters(), request)?;
+    Ok(server.prepare(&request).encode())
+}
+
+fn nothing_to_ask() -> Error {
+    Error::invalid_message("clients of this scheme do not ask a server for their hints")
 }

@@ -33,7 +33,7 @@ async fn many_clients_share_passes_with_each_other_and_with_queries_that_are_ref
         let index = number * 7919 % 1000;
         let (good, pending) = client.prepare(index);
         let len = good.query.len();
-        assert_eq!(len, plan.query_len);
+        assert_eq!(len, plan.query_lens[0]);
         let cut = AnswerRequest { query: good.query.slice(..len - 4), ..good.clone() };
         let (mut stub, mut other) = (stubs[number as usize % 3].clone(), stubs[0].clone());
         tasks.push((

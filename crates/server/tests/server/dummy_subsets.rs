@@ -150,7 +150,7 @@ async fn answers_are_the_sums_of_the_records_that_queries_name() {
         let parameters = parameters(&table);
         for _ in 0..20 {
             let query = Query::random(&parameters, &mut rng);
-            assert_eq!(query.encode().len(), table.schemes[0].plan.query_len);
+            assert_eq!(query.encode().len(), table.schemes[0].plan.query_lens[0]);
             let response = ask(&mut stub, request(&table, query.encode())).await.unwrap();
             assert_eq!(response.answer, query.answer(&all, record_len), "{}", table.name);
         }

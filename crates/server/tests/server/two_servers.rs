@@ -87,7 +87,7 @@ async fn many_clients_share_passes_with_each_other_and_with_queries_that_are_ref
         ServerConfig { batch_window: Duration::from_millis(300), max_batch: 64, ..config() };
     let (servers, mut stubs) = pair(&config, || vec![dpf("t", RECORDS, 7, 1)]).await;
     let mut client = TableClient::new(&mut stubs[0], "t").await;
-    let len = client.description.schemes[0].plan.query_len;
+    let len = client.description.schemes[0].plan.query_lens[0];
     // Three levels: a nonce, a root, three corrections, a byte of which five bits are unused, the final word.
     assert_eq!(len, 16 + 16 + 3 * 16 + 1 + 16);
     let spoiled = |good: &AnswerRequest, number: u64| {
@@ -217,7 +217,7 @@ async fn what_a_server_sees_and_counts_does_not_depend_on_what_is_asked() {
             until_metric(server, described, 1.0).await;
             all_counts.push(counts(server).await);
             let seen = seen.lock().unwrap();
-            let len = client.description.schemes[0].plan.query_len;
+            let len = client.description.schemes[0].plan.query_lens[0];
             assert_eq!(seen.len() as u64, QUERIES);
             assert!(seen.iter().all(|(asked, query)| *asked == role && query.len() == len));
             all_queries.extend(seen.iter().map(|(_, query)| query.clone()));

@@ -91,7 +91,7 @@ fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
             epoch: Epoch(u64::MAX),
             parameter_digest: [255; 32],
             role: Role(255),
-            query: vec![255; plan.query_len].into(),
+            query: vec![255; plan.longest_query()].into(),
         };
         assert!(proto::AnswerRequest::from(request).encoded_len() <= request_limit(&plans));
     }
@@ -100,20 +100,20 @@ fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
 #[test]
 fn a_table_that_is_fetched_whole_has_no_queries_and_no_answers() {
     let plan = described_as(SchemeId::Download, &identity(5000, 100), 0).plan;
-    assert_eq!((plan.query_len, plan.answer_len), (0, 0));
+    assert_eq!((plan.longest_query(), plan.answer_len), (0, 0));
     // What is left are the messages that every server exchanges: nothing else is longer, and none of them is shorter for it.
     assert_eq!(request_limit([&plan]), request_limit([]));
     assert_eq!(response_limit([&plan]), response_limit([]));
     assert!(answer_request_limit(0) <= FETCH_REQUEST_LIMIT);
     // Beside a scheme that is asked, that one's messages set the limit.
     let asked = self::plan(&identity(5000, 100), 50);
-    assert_eq!(request_limit([&plan, &asked]), answer_request_limit(asked.query_len));
+    assert_eq!(request_limit([&plan, &asked]), answer_request_limit(asked.longest_query()));
 }
 
 #[test]
 fn keys_of_two_servers_set_the_limit_of_their_messages() {
     let plan = described_as(SchemeId::Dpf, &identity(1 << 25, 32), 0).plan;
-    assert_eq!((plan.servers, plan.query_len, plan.answer_len), (2, 339, 32));
+    assert_eq!((plan.servers, plan.longest_query(), plan.answer_len), (2, 339, 32));
     assert_eq!(request_limit([&plan]), answer_request_limit(339));
 }
 

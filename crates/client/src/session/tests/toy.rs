@@ -53,7 +53,7 @@ pub(super) fn plan(
         scheme: SchemeId::DummySubsets,
         parameters,
         servers,
-        query_len: QUERY_LEN,
+        query_lens: vec![QUERY_LEN; servers],
         answer_len: 8 + record_len as usize,
         offline: OfflinePhase::StreamTable { len: table_len },
     }

@@ -98,7 +98,7 @@ impl Peer {
         let identity = TableIdentity { id: TableId([id; 16]), epoch: Epoch(1), digest, shape };
         let table = TableView::new(identity, records).unwrap();
         let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
-        let setup = registry::setup(scheme, table, options).unwrap();
+        let setup = registry::setup(scheme, table, registry::Tuning::default(), options).unwrap();
         let precomputed = setup.precompute(&|_| {}).unwrap();
         let server = setup.finish(&precomputed.kept.as_bytes()).unwrap();
         let hint = precomputed.hint.as_bytes().into_owned();

@@ -23,8 +23,13 @@ fn identity(records: u64, record_len: u64) -> TableIdentity {
 fn simplepir(identity: TableIdentity) -> Box<dyn ErasedSetup> {
     let records: Vec<u8> = (0..identity.shape.bytes()).map(|number| (number * 31) as u8).collect();
     let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
-    registry::setup(SchemeId::SimplePir, TableView::new(identity, &records).unwrap(), options)
-        .unwrap()
+    registry::setup(
+        SchemeId::SimplePir,
+        TableView::new(identity, &records).unwrap(),
+        registry::Tuning::default(),
+        options,
+    )
+    .unwrap()
 }
 
 /// A setup whose results are given. The server that comes of it answers every query with what it was finished with.
