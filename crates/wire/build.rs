@@ -8,10 +8,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build_client(grpc)
         .build_server(grpc)
         .build_transport(false)
-        // Queries, answers and chunks are large and are handed on without a copy.
+        // Queries, answers and chunks are large and are handed on without a copy; requests for hints are secret, and a copy would be one more to erase.
         .bytes(".privet.v1.FetchChunk.data")
         .bytes(".privet.v1.AnswerRequest.query")
         .bytes(".privet.v1.AnswerResponse.answer")
+        .bytes(".privet.v1.PrepareRequest.request")
+        .bytes(".privet.v1.PrepareResponse.reply")
         .compile_fds(files)?;
     Ok(())
 }

@@ -112,7 +112,7 @@ pub enum Progress {
         /// Bytes in all.
         total: u64,
     },
-    /// The next generation of single-use hints is prepared up to `done` of `total` bytes of the table, while lookups go on.
+    /// The next generation of single-use hints is prepared up to `done` of `total` bytes of what it is made from, while lookups go on.
     NextGeneration {
         /// Bytes taken.
         done: u64,
@@ -149,9 +149,9 @@ pub struct Traffic {
 pub struct Stats {
     /// Asking what is served.
     pub describe: Traffic,
-    /// Fetching layout and hint, or the table, before the first lookup.
+    /// Fetching layout and hint, or the table, or asking for hints, before the first lookup.
     pub prepare: Traffic,
-    /// Streaming the table for the next generation of single-use hints, while lookups go on.
+    /// Streaming the table, or asking, for the next generation of single-use hints, while lookups go on.
     pub background: Traffic,
     /// Queries and answers. None for schemes whose client holds the table.
     pub lookup: Traffic,

@@ -105,7 +105,7 @@ struct Running {
 enum PhaseOf {
     Describe,
     Prepare,
-    /// Streaming the table for the next generation of hints.
+    /// What the next generation of hints is made from.
     Background,
     Lookup,
 }
@@ -114,7 +114,7 @@ impl Driver {
     /// Runs until the client is gone.
     pub(crate) async fn run(mut self) {
         let (sender, mut incoming) = mpsc::channel(INCOMING_CAPACITY);
-        // The session has no more than two strides of the table on their way to the worker, so this is bounded.
+        // The session has no more than two strides of the table, or two replies, on their way to the worker, so this is bounded.
         let (prepared, mut preparation) = mpsc::unbounded_channel();
         let mut running = Running {
             incoming: sender,
@@ -237,8 +237,8 @@ impl Driver {
     ) {
         let phase = match &request {
             Request::Describe(_) => PhaseOf::Describe,
-            Request::Fetch(_) if self.is_ready() => PhaseOf::Background,
-            Request::Fetch(_) => PhaseOf::Prepare,
+            Request::Fetch(_) | Request::Prepare(_) if self.is_ready() => PhaseOf::Background,
+            Request::Fetch(_) | Request::Prepare(_) => PhaseOf::Prepare,
             Request::Answer(_) => PhaseOf::Lookup,
         };
         self.stats().traffic(phase).up += request_len(&request);
@@ -338,7 +338,8 @@ impl Driver {
                 running.not_kept |= settled.is_err();
                 settled
             }
-            Persist::SwitchHints => self.switch_hints(running),
+            Persist::SwitchHints => self.switch_hints(None, running),
+            Persist::CondenseHints { generation } => self.switch_hints(Some(&generation), running),
         }
     }
 
@@ -355,7 +356,7 @@ impl Driver {
             Event::LookupFailed { lookup, error } => reply(lookup, Err(error)),
             Event::Described(table) => {
                 for transport in &mut self.transports {
-                    transport.expect_answers(table.scheme.plan.answer_len);
+                    transport.expect_responses(&table.scheme.plan);
                 }
                 (self.progress)(Progress::Described(table));
             }

@@ -1,4 +1,4 @@
-//! Turns the streamed table into a stored generation of single-use hints, step by step.
+//! Turns the streamed table, or a server's replies, into a stored generation of single-use hints, step by step.
 //!
 //! A [`Session`](crate::session::Session) says which steps to do ([`Prepare`]); a [`Preparer`] does them, with the scheme's
 //! [`Preparation`](privet_schemes::contract::Preparation) and a [`PreparationStore`], and says what came of each. A step can take long (a checkpoint is
@@ -9,6 +9,7 @@ use crate::session::{ChosenTable, PreparationEvent, Prepare};
 use crate::state::PreparationStore;
 use privet_core::{Blame, Error, Result, TableIdentity};
 use privet_kernels::Kernels;
+use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, ErasedPreparation, SchemePlan};
 use std::mem;
 
@@ -70,6 +71,13 @@ impl Preparer {
             (Prepare::Begin, Stage::Waiting { table, kernels, start, store }) => {
                 self.begin(&table, kernels, start, store)
             }
+            (Prepare::Ask, Stage::Streaming { mut preparation, store }) => {
+                let (offset, request) = (preparation.next_offset(), preparation.request());
+                request.ok_or_else(nothing_to_ask).map(|request| {
+                    self.0 = Stage::Streaming { preparation, store };
+                    PreparationEvent::Request { offset, request }
+                })
+            }
             (Prepare::Absorb { offset, bytes }, Stage::Streaming { mut preparation, store }) => {
                 preparation.absorb(offset, &bytes).map(|()| {
                     let offset = preparation.next_offset();
@@ -100,9 +108,12 @@ impl Preparer {
         mut store: Keeper,
     ) -> Result<PreparationEvent> {
         let ChosenTable { identity, scheme, .. } = table;
-        let digest = scheme.hint.map(|records| records.digest).ok_or_else(|| {
-            Error::api_misuse("the scheme does not prepare hints from a streamed table")
-        })?;
+        let digest = match (scheme.plan.offline, scheme.hint) {
+            // Of replies to one client there is no digest that anybody could announce.
+            (OfflinePhase::Ask { .. }, _) => [0; 32],
+            (_, Some(streamed)) => streamed.digest,
+            _ => return Err(Error::api_misuse("the scheme has no hints to prepare")),
+        };
         let start = |checkpoint| start(&scheme.plan, identity, digest, checkpoint, kernels);
         let preparation = match store.checkpoint()? {
             None => start(None)?,
@@ -118,6 +129,10 @@ impl Preparer {
         self.0 = Stage::Streaming { preparation, store };
         Ok(PreparationEvent::Resumed { offset })
     }
+}
+
+fn nothing_to_ask() -> Error {
+    Error::api_misuse("there is nothing more to ask the server for")
 }
 
 fn finish(

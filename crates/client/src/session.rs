@@ -72,6 +72,7 @@ mod agreement;
 mod asking;
 mod calls;
 mod choose;
+mod endless;
 mod hints;
 mod interface;
 mod lookups;
@@ -79,6 +80,7 @@ mod opening;
 mod preparation;
 mod records;
 mod resends;
+mod streaming;
 #[cfg(test)]
 mod tests;
 
@@ -213,7 +215,10 @@ impl Session {
                 self.event(Event::LookupFailed { lookup, error });
                 lookup
             }
-            _ => self.lookups.add(target),
+            _ => {
+                self.hints.unanswered.lookup_handed_in();
+                self.lookups.add(target)
+            }
         }
     }
 
@@ -264,17 +269,20 @@ impl Session {
     /// A response, or a piece of one, came. Late and repeated ones are ignored.
     pub fn handle_message(&mut self, exchange: ExchangeId, response: Response, now: Duration) {
         let Some(call) = self.calls.waiting_for(exchange) else { return };
-        let server = call.server;
+        let (server, asked) = (call.server, matches!(call.request, Request::Prepare(_)));
         match (call.purpose, response) {
             (Purpose::Describe, Response::Described(description)) => {
                 self.described(exchange, description, now)
             }
             (Purpose::Fetch, Response::Chunk(chunk)) => self.chunk(exchange, &chunk, now),
-            (Purpose::Stream | Purpose::Background, Response::Chunk(chunk)) => {
-                self.table_chunk(exchange, chunk, now)
+            (Purpose::Stream | Purpose::Background, Response::Chunk(chunk)) if !asked => {
+                self.streamed_chunk(exchange, chunk, now)
             }
-            (Purpose::Fetch | Purpose::Stream | Purpose::Background, Response::End) => {
+            (Purpose::Fetch | Purpose::Stream | Purpose::Background, Response::End) if !asked => {
                 self.stream_ended(exchange, now)
+            }
+            (Purpose::Stream | Purpose::Background, Response::Prepared(response)) if asked => {
+                self.replied(exchange, &response, now)
             }
             (Purpose::Answer(_) | Purpose::Resend(_), Response::Answered(response)) => {
                 self.answered(exchange, response)
@@ -355,7 +363,7 @@ impl Session {
 
     /// What came of a step of the preparation.
     pub fn handle_preparation(&mut self, event: PreparationEvent, now: Duration) {
-        self.preparation_went_on(event);
+        self.preparation_went_on(event, now);
         self.prepare(now);
     }
 

@@ -113,7 +113,7 @@ pub enum NextGeneration {
     /// There is a checkpoint from which the stream goes on at `offset`. It has not been read: if it turns out to be damaged, [`PreparationStore::checkpoint`] has an older
     /// one, or none.
     Partial {
-        /// Bytes of the table that need not be streamed again.
+        /// Bytes of the stream that need not come again.
         offset: u64,
     },
     /// Prepared, and waiting for [`HintStore::switch`].
@@ -165,6 +165,21 @@ pub trait HintStore: Send {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if none is prepared; otherwise as [`reserve`](Self::reserve).
     fn switch(&mut self) -> Result<()>;
+
+    /// Replaces the generation in use by `generation`, which it was condensed into: see [`Endless`](privet_schemes::contract::Endless). Whatever is kept of a next
+    /// generation is erased first: it belongs to another state, or was made by a process that did not live to switch to it.
+    ///
+    /// # Errors
+    /// As [`switch`](Self::switch) and [`PreparationStore::save_generation`]. The generation in use is then still the one before, or already this one.
+    fn switch_to(&mut self, generation: &[u8]) -> Result<()> {
+        // The changes that went into it are durable before it is.
+        self.flush()?;
+        let mut next = self.preparation()?;
+        next.discard()?;
+        next.save_generation(generation)?;
+        drop(next);
+        self.switch()
+    }
 }
 
 /// Keeps a generation in the making.
@@ -189,7 +204,7 @@ pub trait PreparationStore: Send {
     /// As [`save_checkpoint`](Self::save_checkpoint).
     fn save_generation(&mut self, generation: &[u8]) -> Result<()>;
 
-    /// Erases the checkpoint: the stream it was made from had another digest than announced.
+    /// Erases what is kept of the next generation, complete or not: the stream that it was made from had another digest than announced, say.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.

@@ -6,10 +6,16 @@
 use crate::addresses::Address;
 use crate::session::{Request, Response};
 use privet_core::{Blame, Error, Result};
-use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT, answer_response_limit};
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::SchemePlan;
+use privet_wire::limits::{
+    DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT, answer_response_limit, prepare_response_limit,
+};
 use privet_wire::prost::Message;
 use privet_wire::proto::privet_client::PrivetClient;
-use privet_wire::{AnswerResponse, FetchChunk, ServerDescription, WireStatus, proto};
+use privet_wire::{
+    AnswerResponse, FetchChunk, PrepareResponse, ServerDescription, WireStatus, proto,
+};
 use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
@@ -42,6 +48,7 @@ pub struct Transport {
     url: String,
     client: PrivetClient<Channel>,
     answer_limit: usize,
+    reply_limit: usize,
     /// Whether the server has ever said anything that is gRPC. Then a broken connection is just that.
     has_spoken: Arc<AtomicBool>,
 }
@@ -74,7 +81,7 @@ impl Transport {
             endpoint = with_tls(&endpoint, ca_file)?;
         }
         let client = PrivetClient::new(endpoint.connect_lazy());
-        Ok(Self { url, client, answer_limit: 0, has_spoken: Arc::default() })
+        Ok(Self { url, client, answer_limit: 0, reply_limit: 0, has_spoken: Arc::default() })
     }
 
     /// The server's address.
@@ -82,9 +89,13 @@ impl Transport {
         &self.url
     }
 
-    /// Prepares for answers of `answer_len` bytes; longer messages are refused before they are received.
-    pub fn expect_answers(&mut self, answer_len: usize) {
-        self.answer_limit = answer_response_limit(answer_len);
+    /// Prepares for the answers and replies that `plan` prescribes; longer messages are refused before they are received.
+    pub fn expect_responses(&mut self, plan: &SchemePlan) {
+        self.answer_limit = answer_response_limit(plan.answer_len);
+        self.reply_limit = match plan.offline {
+            OfflinePhase::Ask { reply_len, .. } => prepare_response_limit(reply_len),
+            _ => 0,
+        };
     }
 
     /// Sends `request` and passes what comes back to `deliver`, in order, until that says that it wants no more.
@@ -122,6 +133,18 @@ impl Transport {
                         Ok((Response::Answered(answer), len))
                     });
                 deliver(answered).await;
+            }
+            Request::Prepare(request) => {
+                let mut client = self.client.clone().max_decoding_message_size(self.reply_limit);
+                let response = client.prepare(with_deadline(request.into(), patience)).await;
+                let replied =
+                    response.map_err(|status| self.failure(&status)).and_then(|response| {
+                        let (message, len) = measured(response.into_inner());
+                        let reply = PrepareResponse::try_from(message)
+                            .map_err(|error| error.within(&self.url))?;
+                        Ok((Response::Prepared(reply), len))
+                    });
+                deliver(replied).await;
             }
             Request::Fetch(request) => {
                 let mut client = self.client.clone().max_decoding_message_size(FETCH_CHUNK_LIMIT);
@@ -227,6 +250,7 @@ pub(crate) fn request_len(request: &Request) -> u64 {
     let message = match request {
         Request::Describe(request) => proto::DescribeRequest::from(*request).encoded_len(),
         Request::Fetch(request) => proto::FetchRequest::from(*request).encoded_len(),
+        Request::Prepare(request) => proto::PrepareRequest::from(request.clone()).encoded_len(),
         Request::Answer(request) => proto::AnswerRequest::from(request.clone()).encoded_len(),
     };
     message as u64 + FRAME_LEN

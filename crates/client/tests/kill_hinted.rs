@@ -11,6 +11,7 @@ use common::{any_port, config, options};
 use privet_client::Client;
 use privet_core::{Epoch, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
+use privet_schemes::registry::Tuning;
 use privet_server::{ServedTable, Server};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::{IndexLayout, RecordLayout};
@@ -93,7 +94,14 @@ fn table() -> ServedTable {
         shape,
     };
     let (name, layout, scheme) = ("records".to_owned(), layout.into(), SchemeId::DummySubsets);
-    ServedTable { name, identity, layout, records: Box::new(records), scheme }
+    ServedTable {
+        name,
+        identity,
+        layout,
+        records: Box::new(records),
+        scheme,
+        tuning: Tuning::default(),
+    }
 }
 
 async fn kill_at_random_moments() {

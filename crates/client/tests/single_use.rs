@@ -10,6 +10,7 @@ use privet_client::store::Store;
 use privet_client::{Client, ClientOptions, Progress, Target};
 use privet_core::{Blame, Epoch, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
+use privet_schemes::registry::Tuning;
 use privet_server::{RunningServer, ServedTable, Server};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::{IndexLayout, RecordLayout};
@@ -43,7 +44,14 @@ fn table_by(scheme: SchemeId) -> ServedTable {
         shape,
     };
     let (name, layout) = ("records".to_owned(), layout.into());
-    ServedTable { name, identity, layout, records: Box::new(records), scheme }
+    ServedTable {
+        name,
+        identity,
+        layout,
+        records: Box::new(records),
+        scheme,
+        tuning: Tuning::default(),
+    }
 }
 
 fn stored(url: &str, state: &Path) -> ClientOptions {

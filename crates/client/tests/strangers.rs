@@ -8,12 +8,16 @@ use common::{any_port, config, options, pair, serve, table};
 use privet_client::transport::Transport;
 use privet_client::{Client, ClientOptions, Patience, session};
 use privet_core::{Blame, Epoch, Error, TableId};
+use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::SchemePlan;
 use privet_server::Server;
 use privet_wire::PartKind;
 use privet_wire::proto::privet_server::{Privet, PrivetServer};
 use privet_wire::proto::{
     AnswerRequest, AnswerResponse, DescribeRequest, DescribeResponse, FetchChunk, FetchRequest,
+    PrepareRequest, PrepareResponse,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -120,6 +124,13 @@ impl Privet for Liar {
     async fn answer(&self, _: Request<AnswerRequest>) -> Result<Response<AnswerResponse>, Status> {
         Err(Status::unimplemented("it only talks"))
     }
+
+    async fn prepare(
+        &self,
+        _: Request<PrepareRequest>,
+    ) -> Result<Response<PrepareResponse>, Status> {
+        Err(Status::unimplemented("it only talks"))
+    }
 }
 
 async fn speaking(service: impl Privet) -> String {
@@ -157,16 +168,30 @@ impl Privet for Nonsense {
     async fn answer(&self, _: Request<AnswerRequest>) -> Result<Response<AnswerResponse>, Status> {
         Ok(Response::new(AnswerResponse::default()))
     }
+
+    async fn prepare(
+        &self,
+        _: Request<PrepareRequest>,
+    ) -> Result<Response<PrepareResponse>, Status> {
+        Ok(Response::new(PrepareResponse::default()))
+    }
 }
 
 #[tokio::test]
 async fn what_cannot_be_valid_is_told_with_the_address_that_it_came_from() {
     let url = speaking(Nonsense).await;
     let mut transport = Transport::new(&url, None).unwrap();
-    transport.expect_answers(100);
+    let (len, part) = (100, PartKind::Layout);
+    transport.expect_responses(&SchemePlan {
+        scheme: SchemeId::DummySubsetsTwo,
+        parameters: Vec::new(),
+        servers: 2,
+        query_lens: vec![10; 2],
+        answer_len: len,
+        offline: OfflinePhase::Ask { role: Role(0), requests: 1, request_len: 10, reply_len: len },
+    });
     let (table, epoch, parameter_digest) = (TableId([1; 16]), Epoch(0), [2; 32]);
     let (query, role) = (vec![3; 10].into(), Role(0));
-    let part = PartKind::Layout;
     for request in [
         session::Request::Describe(privet_wire::DescribeRequest::default()),
         session::Request::Fetch(privet_wire::FetchRequest {
@@ -176,6 +201,13 @@ async fn what_cannot_be_valid_is_told_with_the_address_that_it_came_from() {
             part,
             offset: 0,
             len: 0,
+        }),
+        session::Request::Prepare(privet_wire::PrepareRequest {
+            table,
+            epoch,
+            parameter_digest,
+            role,
+            request: vec![3; 10].into(),
         }),
         session::Request::Answer(privet_wire::AnswerRequest {
             table,

@@ -7,7 +7,9 @@
 //! | [`secret`] | [`Secret`]: zeroized, never printed, never cloned |
 //! | [`randomness`] | [`SecretRng`] for everything secret, [`PublicSeed`] for everything public; unrelated types |
 //! | [`codec`] | bounded little-endian reading and writing of bytes from outside |
+//! | [`hints`] | secret single-use hints over partitions of a table |
 //! | [`dpf`] | distributed point functions: two short keys whose expansions differ in one bit |
+//! | [`permutation`] | a public pseudorandom permutation of any number of records, computed in constant time for a secret one |
 //! | [`lwe`] | learning with errors: parameters with their proof, sampling, encryption, decryption |
 //! | [`error`] | [`Error`]: every error says who is at fault |
 //!
@@ -16,10 +18,13 @@
 pub mod codec;
 pub mod dpf;
 pub mod error;
+pub mod hints;
 pub mod index;
 pub mod lwe;
+pub mod permutation;
 pub mod randomness;
 pub mod secret;
+mod stream_digest;
 pub mod table;
 
 pub use error::{Blame, Error, Result};

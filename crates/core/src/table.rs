@@ -143,6 +143,17 @@ impl TableDelta {
         self.shape
     }
 
+    /// Checks that this is a delta for tables of shape `shape`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it is not.
+    pub fn check_shape(&self, shape: TableShape) -> Result<()> {
+        if self.shape == shape {
+            return Ok(());
+        }
+        Err(Error::api_misuse("the edits belong to a table of another shape"))
+    }
+
     /// The edits, in order.
     pub fn edits(&self) -> &[Edit] {
         &self.edits

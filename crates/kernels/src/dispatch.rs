@@ -11,11 +11,12 @@ use std::str::FromStr;
 use crate::byte_matrix::WideGroup;
 use crate::ggm_tree::TreeKeys;
 use crate::keystream::GROUP_ROWS;
+use crate::permutations::{Shown, Swap};
 use crate::portable;
 use crate::selected_xor::{Ahead, Bits, EIGHT, LINE};
 use crate::subset_hints::PartitionGroup;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::{avx2, avx512};
+use crate::x86_64::{self, avx2, avx512};
 
 /// An implementation of all kernels for one instruction set. Ordered from slow to fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,6 +162,18 @@ macro_rules! on_avx512 {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             Arm::Avx512 => unsafe { avx512::$($function)::+($($argument),*) },
+            _ => portable::$($function)::+($($argument),*),
+        }
+    };
+}
+
+/// The same for functions that need only the baseline of x86-64, which has prefetching: one for both
+/// vector arms.
+macro_rules! on_x86_64 {
+    ($kernels:expr, $($function:ident)::+ ( $($argument:expr),* $(,)? )) => {
+        match $kernels.arm {
+            #[cfg(target_arch = "x86_64")]
+            Arm::Avx512 | Arm::Avx2 => x86_64::$($function)::+($($argument),*),
             _ => portable::$($function)::+($($argument),*),
         }
     };
@@ -432,6 +445,72 @@ impl Kernels {
                 parities
             )
         );
+    }
+
+    pub(crate) fn subset_accumulate_all_dispatch(
+        self,
+        key: &[u8; 16],
+        first_id: u32,
+        first_partition: u32,
+        group: &PartitionGroup,
+        parities: &mut [u8],
+    ) {
+        on_arm!(
+            self,
+            subset_hints::accumulate_all(key, first_id, first_partition, group, parities)
+        );
+    }
+
+    pub(crate) fn subset_group_matches_dispatch(
+        self,
+        key: &[u8; 16],
+        partition: u32,
+        offset: u16,
+        mask: u16,
+        groups: &[u32],
+        matches: &mut [u8],
+    ) {
+        on_arm!(self, subset_hints::group_matches(key, partition, offset, mask, groups, matches));
+    }
+
+    pub(crate) fn subset_equal_halfwords_dispatch(
+        self,
+        words: &[u16],
+        wanted: u16,
+        matches: &mut [u64],
+    ) {
+        on_arm!(self, subset_hints::equal_halfwords(words, wanted, matches));
+    }
+
+    pub(crate) fn gather_records_dispatch(
+        self,
+        records: &[u8],
+        record_len: usize,
+        positions: &[u64],
+        out: &mut [u8],
+    ) {
+        on_x86_64!(self, gather::records(records, record_len, positions, out));
+    }
+
+    pub(crate) fn swap_in_permutations_dispatch(
+        self,
+        forward: &mut [u16],
+        inverse: &mut [u16],
+        m: usize,
+        swap: Swap<'_>,
+        shown: Shown<'_>,
+    ) {
+        on_x86_64!(self, permutations::swap(forward, inverse, m, swap, shown));
+    }
+
+    pub(crate) fn xor_accumulate_permuted_dispatch(
+        self,
+        partition: &[u8],
+        record_len: usize,
+        permutation: &[u16],
+        sums: &mut [u8],
+    ) {
+        on_arm!(self, permutations::xor_accumulate(partition, record_len, permutation, sums));
     }
 
     pub(crate) fn subset_offset_matches_dispatch(

@@ -12,6 +12,8 @@
 //! | [`ggm_tree`] | nodes of a distributed point function's tree, from one level to the next |
 //! | [`selected_xor`] | the XOR of selected records, for several selections in one pass |
 //! | [`subset_hints`] | pseudorandom subsets of a table from a short secret key, and the XOR of their records |
+//! | [`gather`] | records from scattered places of a table, side by side |
+//! | [`permutations`] | many permutations of equal size: one swap in each, and a pass of records through one |
 //! | [`yardstick`] | loops that measure what the machine can do at most, for benchmarks |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
 //!
@@ -37,9 +39,11 @@
 
 pub mod byte_matrix;
 pub mod dispatch;
+pub mod gather;
 pub mod ggm_tree;
 pub mod keystream;
 pub mod memory;
+pub mod permutations;
 pub mod selected_xor;
 pub mod subset_hints;
 pub mod yardstick;
@@ -54,9 +58,9 @@ mod tests;
 
 pub use byte_matrix::TiledBytes;
 pub use dispatch::{Arm, ArmUnavailable, Kernels, UnknownArm};
+pub use gather::PositionOutOfRange;
 pub use ggm_tree::TreeKeys;
 #[cfg(not(target_family = "wasm"))]
 pub use memory::{FileMapping, MappingError};
 pub use memory::{HugeBuffer, MemoryError, ThpMode, transparent_huge_pages};
 pub use subset_hints::PartitionGroup;
-pub use yardstick::PositionOutOfRange;

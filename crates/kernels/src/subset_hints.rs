@@ -21,7 +21,9 @@
 //! because both long loops go over hints: preparing them (a block yields four select values or eight
 //! offsets, all of which are needed), and finding the hints that hold a given record, which asks for the
 //! offset of every hint in *one* partition and so costs one block for eight hints. Rebuilding one subset
-//! still costs only two blocks for each partition. Since `s` is a power of two and at most 2¹⁶, the bits
+//! still costs only two blocks for each partition. Eight hints that share a block of offsets, `8 g..8 g + 8`,
+//! are a *group* of hints and `g` its number. Where only offsets are asked for, a group may have any number
+//! of 32 bits, and so a hint any id below 2³⁵. Since `s` is a power of two and at most 2¹⁶, the bits
 //! that are kept are uniform without any correction.
 //!
 //! # Secrets
@@ -31,6 +33,7 @@
 //! compiler spilled from them, and the places of records that were computed on the way are not. The
 //! searches over hints
 //! ([`subset_offset_matches`](Kernels::subset_offset_matches),
+//! [`subset_group_matches`](Kernels::subset_group_matches),
 //! [`subset_selects_at`](Kernels::subset_selects_at), [`subset_rebuild`](Kernels::subset_rebuild)) run while
 //! a query is prepared, so no branch and no address in them depends on key, id, partition or offset; the
 //! software fallback of the `aes` crate, for processors without AES instructions, is constant-time too.
@@ -156,6 +159,32 @@ impl Kernels {
         );
     }
 
+    /// As [`subset_accumulate_single`](Kernels::subset_accumulate_single), but every hint takes its record
+    /// of every partition: no select values and no cutoffs. There are as many hints as records in
+    /// `parities`.
+    ///
+    /// # Panics
+    ///
+    /// If `parities.len()` is not a multiple of 8 records, `first_id` is not a multiple of 8, or an id or the
+    /// number of a partition is 2³² or more.
+    pub fn subset_accumulate_all(
+        self,
+        key: &[u8; 16],
+        first_id: u32,
+        first_partition: u32,
+        group: &PartitionGroup,
+        parities: &mut [u8],
+    ) {
+        let hints = parities.len() / group.record_len();
+        assert!(
+            parities.len().is_multiple_of(group.record_len()),
+            "a parity is one record for each hint"
+        );
+        check_ids(first_id, hints);
+        check_partitions(first_partition, group);
+        self.subset_accumulate_all_dispatch(key, first_id, first_partition, group, parities);
+    }
+
     /// Which of the hints `0..64 * matches.len()` have the given offset in the given partition: bit `b` of
     /// `matches[w]` becomes 1 if `r(64 * w + b, partition) == offset`, else 0. One block for eight hints,
     /// and the same work whatever the key, the partition, the offset and the result.
@@ -178,6 +207,30 @@ impl Kernels {
         self.subset_offset_matches_dispatch(key, partition, offset as u16, mask, matches);
     }
 
+    /// Which hints of some groups of eight have the given offset in the given partition: bit `b` of
+    /// `matches[i]` becomes 1 if `r(8 * groups[i] + b, partition) == offset`, else 0. A group may have any
+    /// number of 32 bits and may occur repeatedly. One block for each group, and the same work whatever the
+    /// key, the partition, the offset, the groups and the result.
+    ///
+    /// # Panics
+    ///
+    /// If `groups` and `matches` differ in length, `records_per_partition` is not a power of two up to 2¹⁶,
+    /// or `offset` is not below it.
+    pub fn subset_group_matches(
+        self,
+        key: &[u8; 16],
+        partition: u32,
+        offset: u32,
+        records_per_partition: u32,
+        groups: &[u32],
+        matches: &mut [u8],
+    ) {
+        let mask = offset_mask(records_per_partition);
+        assert!(offset < records_per_partition, "an offset lies within its partition");
+        assert_eq!(groups.len(), matches.len(), "eight bits for each group of hints");
+        self.subset_group_matches_dispatch(key, partition, offset as u16, mask, groups, matches);
+    }
+
     /// Which of `words` equal `wanted`: bit `b` of `matches[w]` becomes 1 if `words[64 * w + b] == wanted`, else
     /// 0. The same work whatever the words. For hints that hold a record beside their pseudorandom ones.
     ///
@@ -187,6 +240,16 @@ impl Kernels {
     pub fn subset_equal_words(self, words: &[u32], wanted: u32, matches: &mut [u64]) {
         assert_eq!(matches.len(), words.len().div_ceil(64), "one bit for each word");
         self.subset_equal_words_dispatch(words, wanted, matches);
+    }
+
+    /// As [`subset_equal_words`](Kernels::subset_equal_words), for half-words.
+    ///
+    /// # Panics
+    ///
+    /// If `matches` has not one word for each 64 of `words`, the last one begun included.
+    pub fn subset_equal_halfwords(self, words: &[u16], wanted: u16, matches: &mut [u64]) {
+        assert_eq!(matches.len(), words.len().div_ceil(64), "one bit for each half-word");
+        self.subset_equal_halfwords_dispatch(words, wanted, matches);
     }
 
     /// The select values of scattered hints in one partition: `out[i] = v(ids[i], partition)`, at one

@@ -7,16 +7,7 @@
 use std::hint::black_box;
 
 use crate::dispatch::Kernels;
-
-/// A position beyond the end of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("position {position} lies outside a table of {records} records")]
-pub struct PositionOutOfRange {
-    /// The offending position.
-    pub position: u64,
-    /// The number of records in the table.
-    pub records: u64,
-}
+use crate::gather::{PositionOutOfRange, check_positions};
 
 impl Kernels {
     /// The sum modulo 2⁶⁴ of the 64-bit little-endian words of `bytes` (the last filled up with
@@ -45,10 +36,7 @@ impl Kernels {
     ) -> Result<(), PositionOutOfRange> {
         assert!(record_len > 0, "records have at least one byte");
         assert_eq!(out.len(), record_len, "the sum is as long as a record");
-        let records = (table.len() / record_len) as u64;
-        if let Some(&position) = positions.iter().find(|&&position| position >= records) {
-            return Err(PositionOutOfRange { position, records });
-        }
+        check_positions(table, record_len, positions)?;
         self.gather_xor_dispatch(table, record_len, positions, out);
         Ok(())
     }

@@ -338,8 +338,13 @@ where
     Self::Scheme: Asked,
 {
     /// The reply to one request. Work and size are the same for all requests.
-    fn prepare(&self, request: &<Self::Scheme as Asked>::Request)
-    -> <Self::Scheme as Asked>::Reply;
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    fn prepare(
+        &self,
+        request: &<Self::Scheme as Asked>::Request,
+    ) -> Result<<Self::Scheme as Asked>::Reply>;
 }
 
 /// A server that holds the table in an order of the scheme's own, which clients stream.

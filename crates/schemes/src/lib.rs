@@ -10,6 +10,8 @@
 //! | [`doublepir`] | one server, LWE twice, a public reusable hint whose size does not depend on the number of records |
 //! | [`dpf`] | two servers that do not collude, distributed point functions, nothing kept |
 //! | [`dummy_subsets`] | one server, about √n records read for each query, secret single-use hints |
+//! | [`singlepass`] | two servers that do not collude, secret hints from one pass over the table that never run out |
+//! | [`piano`] | one server, one random read for each of about √n/2 chunks of the shuffled table, secret single-use hints for a window of queries |
 //! | [`download`] | the trivial scheme: the client fetches the whole table once |
 //!
 //! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that lacks a file lacks the capability.
@@ -20,11 +22,12 @@ pub mod download;
 pub mod dpf;
 pub mod dummy_subsets;
 pub mod offline;
+pub mod piano;
 pub mod registry;
 pub mod reservation;
 mod scheme_id;
 pub mod simplepir;
-mod stream_digest;
+pub mod singlepass;
 #[cfg(test)]
 mod test_tables;
 

@@ -13,6 +13,9 @@ use crate::contract::{HintedClient, Parameters, ParametersOf, Preparation};
 use crate::doublepir::{DoublePir, DoublePirClient, DoublePirParameters, DoublePirSetup};
 use crate::download::{Download, DownloadClient, DownloadParameters};
 use crate::dpf::{Dpf, DpfClient, DpfParameters, DpfServer};
+use crate::dummy_subsets::two_servers::{
+    DummySubsetsTwo, DummySubsetsTwoClient, DummySubsetsTwoPreparation, DummySubsetsTwoServer,
+};
 use crate::dummy_subsets::{
     DummySubsets, DummySubsetsClient, DummySubsetsParameters, DummySubsetsPreparation,
     DummySubsetsServer,
@@ -73,18 +76,17 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
             "{scheme} does not cut the table into partitions, so their size cannot be chosen"
         )));
     }
+    let subsets = || match tuning.partition_records {
+        Some(records) => DummySubsetsParameters::with_partition_records(identity.shape, records),
+        None => DummySubsetsParameters::new(identity.shape),
+    };
     Ok(match scheme {
         SchemeId::SimplePir => SchemePlan::of::<SimplePir>(&SimplePirParameters::new(identity)?),
         SchemeId::DoublePir => SchemePlan::of::<DoublePir>(&DoublePirParameters::new(identity)?),
         SchemeId::Dpf => SchemePlan::of::<Dpf>(&DpfParameters::new(identity)),
-        SchemeId::DummySubsets => SchemePlan::of::<DummySubsets>(&match tuning.partition_records {
-            Some(records) => {
-                DummySubsetsParameters::with_partition_records(identity.shape, records)?
-            }
-            None => DummySubsetsParameters::new(identity.shape)?,
-        }),
-        SchemeId::DummySubsetsTwo
-        | SchemeId::Piano
+        SchemeId::DummySubsets => SchemePlan::of::<DummySubsets>(&subsets()?),
+        SchemeId::DummySubsetsTwo => SchemePlan::of::<DummySubsetsTwo>(&subsets()?),
+        SchemeId::Piano
         | SchemeId::PianoAllParities
         | SchemeId::SinglePass => return Err(not_yet(scheme)),
         SchemeId::Download => SchemePlan::of::<Download>(&DownloadParameters::new(identity)),
@@ -124,10 +126,14 @@ pub fn setup(
             let server = DummySubsetsServer::new(parameters, table, kernels)?;
             Box::new(Ready(ServerHost::new(plan, server)))
         }
-        SchemeId::DummySubsetsTwo
-        | SchemeId::Piano
+        SchemeId::Piano
         | SchemeId::PianoAllParities
         | SchemeId::SinglePass => return Err(not_yet(scheme)),
+        SchemeId::DummySubsetsTwo => {
+            let parameters = DummySubsetsParameters::decode(&identity, &plan.parameters)?;
+            let server = DummySubsetsTwoServer::new(parameters, table, kernels)?;
+            Box::new(Ready(ServerHost::new(plan, server).preparing()))
+        }
         SchemeId::Download => Box::new(Ready(FetchedHost { plan })),
     })
 }
@@ -183,6 +189,11 @@ pub fn hinted_client(
             let client = DummySubsetsClient::load(parameters.clone(), generation, kernels)?;
             Ok(Box::new(HintedHost::new(plan, parameters, client)))
         }
+        SchemeId::DummySubsetsTwo => {
+            let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
+            let client = DummySubsetsTwoClient::load(parameters.clone(), generation, kernels)?;
+            Ok(Box::new(HintedHost::endless(plan, parameters, client)))
+        }
         _ => Err(other_kind(plan.scheme)),
     }
 }
@@ -199,30 +210,39 @@ pub fn preparation(
     checkpoint: Option<&[u8]>,
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedPreparation>> {
+    let start = Start { records_digest, checkpoint, kernels };
     match plan.scheme {
         SchemeId::DummySubsets => {
             let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
-            begin_or_resume::<DummySubsetsPreparation>(
-                parameters,
-                records_digest,
-                checkpoint,
-                kernels,
-            )
+            let preparation = start.preparation::<DummySubsetsPreparation>(parameters)?;
+            Ok(Box::new(PreparationHost::streaming(preparation)))
+        }
+        SchemeId::DummySubsetsTwo => {
+            let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
+            let preparation = start.preparation::<DummySubsetsTwoPreparation>(parameters)?;
+            Ok(Box::new(PreparationHost::asking(preparation, plan.offline.len())))
         }
         _ => Err(other_kind(plan.scheme)),
     }
 }
 
-fn begin_or_resume<P: Preparation + Send + 'static>(
-    parameters: ParametersOf<P>,
+/// How a generation is begun, whatever its scheme.
+struct Start<'a> {
     records_digest: [u8; 32],
-    checkpoint: Option<&[u8]>,
+    checkpoint: Option<&'a [u8]>,
     kernels: Kernels,
-) -> Result<Box<dyn ErasedPreparation>> {
-    Ok(Box::new(PreparationHost::streaming(match checkpoint {
-        Some(checkpoint) => P::resume(parameters, records_digest, checkpoint, kernels)?,
-        None => P::begin(parameters, records_digest, &mut SecretRng::from_os()?, kernels)?,
-    })))
+}
+
+impl Start<'_> {
+    fn preparation<P: Preparation>(&self, parameters: ParametersOf<P>) -> Result<P> {
+        match self.checkpoint {
+            Some(checkpoint) => P::resume(parameters, self.records_digest, checkpoint, self.kernels),
+            None => {
+                let mut rng = SecretRng::from_os()?;
+                P::begin(parameters, self.records_digest, &mut rng, self.kernels)
+            }
+        }
+    }
 }
 
 fn not_yet(scheme: SchemeId) -> Error {

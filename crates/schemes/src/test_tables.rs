@@ -1,6 +1,6 @@
 //! Tables for tests, and the one test that every scheme without state has to pass.
 
-use crate::contract::{Answerer, Message, Role, StatelessClient};
+use crate::contract::{Answerer, Message, QueryMessage, Role, StatelessClient};
 use privet_core::{
     Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape, TableView,
 };
@@ -32,8 +32,8 @@ where
         let index = RecordIndex::new(*of, table.shape()).unwrap();
         let (of_each, pending) = client.query(&index, &mut rng).unwrap();
         assert_eq!(of_each.len(), servers.len());
-        for (queries, query) in queries.iter_mut().zip(of_each) {
-            queries.push(through_its_encoding(parameters, query));
+        for ((role, queries), query) in (0..).zip(&mut queries).zip(of_each) {
+            queries.push(query_through_its_encoding(parameters, Role(role), &query));
         }
         pendings.push(pending);
     }
@@ -56,6 +56,17 @@ where
         answers.iter_mut().all(|answers| answers.next().is_none()),
         "more answers than queries"
     );
+}
+
+/// A query as the server of role `role` reads it.
+pub(crate) fn query_through_its_encoding<P, Q: QueryMessage<P>>(
+    parameters: &P,
+    role: Role,
+    query: &Q,
+) -> Q {
+    let bytes = query.encode_query();
+    assert_eq!(bytes.len(), Q::query_len(parameters, role));
+    Q::decode_query(parameters, role, &bytes).unwrap()
 }
 
 fn through_its_encoding<P, M: Message<P>>(parameters: &P, message: M) -> M {

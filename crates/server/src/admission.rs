@@ -1,7 +1,8 @@
 //! What every request passes on its way in, and every response on its way out: slots, a deadline, a watch over clients that do not read, and the counting.
 //!
 //! A request that finds no free slot is refused with RESOURCE_EXHAUSTED before its body is read, so that being overloaded costs little. A slot is free again when
-//! the response has been sent to its end, or given up.
+//! the response has been sent to its end, or given up. Downloads and requests for hints have slots of their own, because each takes far longer than a query: however many
+//! clients prepare, those that are prepared are served. Whoever prepares is in no hurry and asks again by itself, so what such a request is refused with is UNAVAILABLE.
 //!
 //! A client that does not read its response would hold a slot and the memory behind it for ever: HTTP/2 lets it stay connected, and answer pings, while its
 //! window is closed. So a response that makes no progress for the *stall limit* costs its client the connection.
@@ -20,8 +21,8 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
-use tonic::Status;
 use tonic::body::Body;
+use tonic::{Code, Status};
 use tower::{Layer, Service};
 
 /// The limits of [`ServerConfig`](crate::ServerConfig) that requests meet here.
@@ -29,6 +30,7 @@ use tower::{Layer, Service};
 pub(crate) struct AdmissionLimits {
     pub(crate) max_concurrent_requests: usize,
     pub(crate) max_concurrent_fetches: usize,
+    pub(crate) max_preparations: usize,
     pub(crate) request_deadline: Duration,
     pub(crate) stall_limit: Duration,
 }
@@ -40,6 +42,7 @@ pub(crate) struct AdmissionLayer(Arc<Admission>);
 struct Admission {
     requests: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
+    preparations: Arc<Semaphore>,
     limits: AdmissionLimits,
     metrics: Arc<Metrics>,
 }
@@ -49,6 +52,7 @@ impl AdmissionLayer {
         Self(Arc::new(Admission {
             requests: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
             fetches: Arc::new(Semaphore::new(limits.max_concurrent_fetches)),
+            preparations: Arc::new(Semaphore::new(limits.max_preparations)),
             limits,
             metrics,
         }))
@@ -93,7 +97,7 @@ where
         let slot = match admission.slot(outcome.method) {
             Ok(slot) => slot,
             Err(refusal) => {
-                outcome.end(StatusCode::ResourceExhausted);
+                outcome.end(StatusCode::from_number(refusal.code() as i32));
                 return Box::pin(async move { Ok(refusal.into_http()) });
             }
         };
@@ -127,15 +131,23 @@ where
 
 impl Admission {
     fn slot(&self, method: &'static str) -> Result<OwnedSemaphorePermit, Status> {
-        let (slots, reason, limit) = match method {
-            "Fetch" => (&self.fetches, "fetches", self.limits.max_concurrent_fetches),
-            _ => (&self.requests, "requests", self.limits.max_concurrent_requests),
+        let AdmissionLimits {
+            max_concurrent_requests,
+            max_concurrent_fetches,
+            max_preparations,
+            ..
+        } = self.limits;
+        let (slots, reason, limit, code) = match method {
+            "Fetch" => (&self.fetches, "fetches", max_concurrent_fetches, Code::ResourceExhausted),
+            "Prepare" => (&self.preparations, "preparations", max_preparations, Code::Unavailable),
+            _ => (&self.requests, "requests", max_concurrent_requests, Code::ResourceExhausted),
         };
         Arc::clone(slots).try_acquire_owned().map_err(|_| {
             self.metrics.shed(reason);
-            Status::resource_exhausted(format!(
-                "the server is busy: {limit} {reason} are under way already; try again in a moment"
-            ))
+            Status::new(
+                code,
+                format!("the server is busy: {limit} {reason} are under way already; try again in a moment"),
+            )
         })
     }
 }
@@ -145,6 +157,7 @@ fn method(path: &str) -> &'static str {
     match path {
         "/privet.v1.Privet/Describe" => "Describe",
         "/privet.v1.Privet/Fetch" => "Fetch",
+        "/privet.v1.Privet/Prepare" => "Prepare",
         "/privet.v1.Privet/Answer" => "Answer",
         _ => "other",
     }

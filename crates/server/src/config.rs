@@ -42,6 +42,12 @@ pub struct ServerConfig {
     pub max_concurrent_requests: usize,
     /// Downloads under way, of all clients together; one more is refused with RESOURCE_EXHAUSTED. Default: 64.
     pub max_concurrent_fetches: usize,
+    /// Requests for hints (of schemes whose clients ask a server for them), of all clients together, from their first byte until the last of the reply is sent: those that
+    /// wait, those computed, and the replies on their way. One more is refused with UNAVAILABLE before its body is read. It bounds the memory for replies, which may have
+    /// megabytes each. Default: 16.
+    pub max_preparations: usize,
+    /// How many requests for hints are computed at once, each on a thread of its own, beside the queries. Default: as many as `threads`.
+    pub preparations_at_once: Option<usize>,
     /// How long a request may take from its first byte until its answer begins. Default: 30 s.
     pub request_deadline: Duration,
     /// How long a client may leave a response unread before its connection is closed. Default: 60 s.
@@ -102,6 +108,8 @@ impl ServerConfig {
             max_streams_per_connection: 256,
             max_concurrent_requests: 2048,
             max_concurrent_fetches: 64,
+            max_preparations: 16,
+            preparations_at_once: None,
             request_deadline: Duration::from_secs(30),
             stall_limit: Duration::from_secs(60),
             handshake_limit: Duration::from_secs(10),
@@ -133,6 +141,8 @@ impl ServerConfig {
             ("max_streams_per_connection", self.max_streams_per_connection as usize),
             ("max_concurrent_requests", self.max_concurrent_requests),
             ("max_concurrent_fetches", self.max_concurrent_fetches),
+            ("max_preparations", self.max_preparations),
+            ("preparations_at_once", self.preparations_at_once.unwrap_or(1)),
         ];
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return Err(Error::api_misuse(format!(

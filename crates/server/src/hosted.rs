@@ -69,6 +69,8 @@ pub(crate) enum Part {
     Computed(PublicWords),
     Cached(CachedEntry),
     Records(Box<dyn RecordSource>),
+    /// The table as the scheme's server holds it, which lends it.
+    Streamed(Arc<dyn ErasedServer>),
 }
 
 impl Part {
@@ -98,6 +100,7 @@ impl Part {
             Part::Computed(words) => words.as_bytes(),
             Part::Cached(cached) => Cow::Borrowed(cached.hint()),
             Part::Records(records) => Cow::Borrowed(records.bytes()),
+            Part::Streamed(server) => Cow::Borrowed(server.streamed().unwrap_or_default()),
         }
     }
 
@@ -105,7 +108,7 @@ impl Part {
     fn memory(&self) -> u64 {
         match self {
             Part::Memory(_) | Part::Computed(_) => self.len(),
-            Part::Cached(_) | Part::Records(_) => 0,
+            Part::Cached(_) | Part::Records(_) | Part::Streamed(_) => 0,
         }
     }
 
@@ -203,7 +206,7 @@ fn prepare_table(
     config: &ServerConfig,
 ) -> Result<(HostedTable, ReadyTable)> {
     let started = Instant::now();
-    let ServedTable { name, identity, layout, records, scheme } = table;
+    let ServedTable { name, identity, layout, records, scheme, tuning } = table;
     // What can be refused quickly is refused before the long work.
     privet_wire::describe::check_name(&name)
         .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
@@ -215,7 +218,7 @@ fn prepare_table(
     }
     let options = ServerOptions { kernels: config.kernels, threads: config.threads };
     let view = TableView::new(identity, records.bytes())?;
-    let setup = registry::setup(scheme, view, registry::Tuning::default(), options)?;
+    let setup = registry::setup(scheme, view, tuning, options)?;
     let plan = setup.plan().clone();
     let fetched_table = match plan.offline {
         OfflinePhase::StreamTable { len } | OfflinePhase::KeepTable { len } => {
@@ -263,7 +266,7 @@ fn prepare_table(
         identity,
         plan,
         parameter_digest,
-        server: Arc::from(server),
+        server,
         layout: Arc::new(Part::Memory(layout)),
         hint: hint.map(|hint| Arc::new(hint.part)),
         records: Arc::new(Part::Records(records)),

@@ -1,14 +1,14 @@
 //! The Privet server: holds tables, answers queries about them without learning which records they ask for, and stays up.
 //!
 //! The cryptography is elsewhere ([`privet_schemes`]), and so are the messages ([`privet_wire`]). What is here is the work around one line,
-//! [`ErasedServer::answer`](privet_schemes::registry::ErasedServer::answer): to have the table ready, with its hint and whatever else the scheme computes from it, to
+//! [`ErasedServer::answer`](privet_schemes::registry::ErasedServer::answer) (and, for schemes that have it, [`prepare`](privet_schemes::registry::ErasedServer::prepare)): to have the table ready, with its hint and whatever else the scheme computes from it, to
 //! bring many queries to one pass over the table, to bound what any client can make the server hold, and to stop without dropping a query half answered.
 //!
 //! ```text
 //!            ┌ connections ─ admission ─ service ─┬─ Describe
-//! clients ───┤  cap, TLS,     slots,     checks    ├─ Fetch ── fetch: bounded chunks of a layout, hint or table
-//!            └  idle limits   deadline,           └─ Answer ─ batch: queue ─ one pass for many queries
-//!                             counting
+//! clients ───┤  cap, TLS,     slots,     checks    ├─ Fetch ─── fetch: bounded chunks of a layout, hint or table
+//!            └  idle limits   deadline,            ├─ Prepare ─ preparations: turns ─ hints for one client
+//!                             counting             └─ Answer ── batch: queue ─ one pass for many queries
 //! ```
 //!
 //! | module | what it holds |
@@ -20,8 +20,9 @@
 //! | `hint_cache` | the files in which what was precomputed survives a restart |
 //! | `connections` | accepting, TLS, the connection cap, idle limits |
 //! | `admission` | slots, deadlines and load shedding for requests; counts what passes |
-//! | `service` | the three methods: is this about a table that is served, in its epoch, under its parameters? |
+//! | `service` | the four methods: is this about a table that is served, in its epoch, under its parameters? |
 //! | `fetch` | streams that read no further ahead than a bound |
+//! | `preparations` | turns to compute hints for one client |
 //! | `batch` | the queue in front of the compute thread |
 //! | `observe` | metrics, and the HTTP endpoint that shows them |
 //!
@@ -33,6 +34,8 @@
 //! |---|---|
 //! | download a hint | computes it at the first start and serves it from the cache's file; what it keeps for itself lies in the same file |
 //! | receive the table, to make hints from it or to keep it | announces the digest of the records, once they are found to be the table's, and streams them from where they lie |
+//! | receive the table in an order of the scheme's own | announces the digest of the table as the scheme's server holds it, and streams it from that memory |
+//! | ask for hints of their own | computes them for each client anew, on request and in the one role that may know the client's secret; everything of the request is erased afterwards |
 //! | ask two servers | runs twice, in two places, as the same program; each request says which of the two it is asked to be, and roles never share a pass |
 //! | keep the table and ask nobody | refuses every query: a client that sends one gives away what it looks for |
 //!
@@ -43,6 +46,7 @@
 //! | connecting | [`max_connections`](ServerConfig::max_connections), each with a window of 1 MiB; the silent ones are closed |
 //! | asking | [`max_concurrent_requests`](ServerConfig::max_concurrent_requests) requests no longer than the longest valid one, and as many answers, each within [`request_deadline`](ServerConfig::request_deadline) |
 //! | fetching | [`max_concurrent_fetches`](ServerConfig::max_concurrent_fetches) streams of three chunks each |
+//! | asking for hints | [`max_preparations`](ServerConfig::max_preparations) requests and as many replies, of which [`preparations_at_once`](ServerConfig::preparations_at_once) are computed at a time |
 //! | not reading | [`stall_limit`](ServerConfig::stall_limit), then its connection is closed |
 //!
 //! # What is observed
@@ -60,6 +64,7 @@ mod fetch;
 mod hint_cache;
 mod hosted;
 mod observe;
+mod preparations;
 pub mod running;
 mod service;
 pub mod table;

@@ -5,6 +5,7 @@ use crate::batch::{BatchSettings, Batcher, Lane};
 use crate::connections::{Acceptor, Connection, tls_acceptor};
 use crate::hosted::HostedTables;
 use crate::observe::{Endpoint, Health, Metrics};
+use crate::preparations::Preparations;
 use crate::service::PrivetService;
 use crate::{ReadyTable, ServedTable, ServerConfig};
 use privet_core::{Error, Result};
@@ -72,6 +73,8 @@ impl Server {
             queue_limit: config.queue_limit,
         };
         let batcher = Arc::new(Batcher::start(lanes, settings, Arc::clone(&metrics))?);
+        let at_once = config.preparations_at_once.unwrap_or(config.threads);
+        let preparations = Arc::new(Preparations::new(at_once, Arc::clone(&metrics)));
         let listener = listen(socket, config.listen)?;
         let local_addr = local_addr(&listener)?;
         let ready = tables.ready.clone();
@@ -81,6 +84,7 @@ impl Server {
             Arc::new(tables),
             first_lanes,
             Arc::clone(&batcher),
+            Arc::clone(&preparations),
             config.query_observer.clone(),
         );
         let service = PrivetServer::new(service).max_decoding_message_size(max_request);
@@ -105,6 +109,7 @@ impl Server {
         };
         let finished = tokio::spawn(async move {
             let result = ending.run(&health).await;
+            preparations.stop().await;
             // Joins the compute thread, which may be in the middle of a pass.
             let _ = tokio::task::spawn_blocking(move || batcher.stop()).await;
             drop(endpoint_guard);
@@ -257,7 +262,7 @@ fn lanes(tables: &HostedTables) -> (Vec<usize>, Vec<Lane>) {
     let (mut first_lanes, mut lanes) = (Vec::new(), Vec::new());
     for table in &tables.tables {
         first_lanes.push(lanes.len());
-        let roles = u8::try_from(table.plan.servers).unwrap_or(u8::MAX);
+        let roles = u8::try_from(table.plan.query_lens.len()).unwrap_or(u8::MAX);
         lanes.extend((0..roles).map(|role| Lane {
             table: table.name.clone(),
             server: Arc::clone(&table.server),
@@ -277,6 +282,7 @@ fn serve(
     let limits = AdmissionLimits {
         max_concurrent_requests: config.max_concurrent_requests,
         max_concurrent_fetches: config.max_concurrent_fetches,
+        max_preparations: config.max_preparations,
         request_deadline: config.request_deadline,
         stall_limit: config.stall_limit,
     };

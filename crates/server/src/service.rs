@@ -1,15 +1,17 @@
-//! The three methods. Each first asks: is this about a table that is served, in its epoch, under its parameters?
+//! The four methods. Each first asks: is this about a table that is served, in its epoch, under its parameters?
 
 use crate::batch::Batcher;
 use crate::config::QueryObserver;
 use crate::fetch::{self, ChunkStream};
 use crate::hosted::{HostedTable, HostedTables};
+use crate::preparations::{Preparations, SecretRequest};
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::proto::privet_server::Privet;
 use privet_wire::{
-    AnswerRequest, AnswerResponse, DescribeRequest, FetchRequest, WireStatus, proto,
+    AnswerRequest, AnswerResponse, DescribeRequest, FetchRequest, PrepareRequest, PrepareResponse,
+    WireStatus, proto,
 };
 use std::sync::Arc;
 use tonic::{Request, Response, Status};
@@ -19,6 +21,7 @@ pub(crate) struct PrivetService {
     /// For each table, the batcher's lane for role 0; the lanes for the other roles follow.
     first_lanes: Vec<usize>,
     batcher: Arc<Batcher>,
+    preparations: Arc<Preparations>,
     query_observer: Option<QueryObserver>,
     description: proto::DescribeResponse,
 }
@@ -28,10 +31,11 @@ impl PrivetService {
         tables: Arc<HostedTables>,
         first_lanes: Vec<usize>,
         batcher: Arc<Batcher>,
+        preparations: Arc<Preparations>,
         query_observer: Option<QueryObserver>,
     ) -> Self {
         let description = tables.description.clone().into();
-        Self { tables, first_lanes, batcher, query_observer, description }
+        Self { tables, first_lanes, batcher, preparations, query_observer, description }
     }
 
     fn fetch_from(&self, request: &FetchRequest) -> Result<ChunkStream> {
@@ -68,26 +72,59 @@ impl PrivetService {
         let answer = self.batcher.answer(lane, query).await?;
         Ok(AnswerResponse { table, epoch, parameter_digest, answer: answer.into() })
     }
+
+    async fn reply_to(&self, request: PrepareRequest) -> Result<PrepareResponse> {
+        let PrepareRequest { table, epoch, parameter_digest, role, request } = request;
+        let request = SecretRequest::new(request);
+        let hosted = &self.tables.tables[self.tables.find(table, epoch, &parameter_digest)?];
+        check_preparation(hosted, role, &request)?;
+        let reply = self.preparations.reply(hosted, role, request).await?;
+        Ok(PrepareResponse { table, epoch, parameter_digest, reply: reply.into() })
+    }
 }
 
 /// Refuses before queueing what a pass could not answer.
 fn check_query(table: &HostedTable, role: Role, query: &[u8]) -> Result<()> {
-    if usize::from(role.0) >= table.plan.servers {
+    let Some(query_len) = table.plan.query_lens.get(usize::from(role.0)) else {
         return Err(Error::invalid_message(format!(
             "there is no role {} in {}, a scheme of {} server(s)",
             role.0, table.plan.scheme, table.plan.servers
         )));
-    }
+    };
     if let OfflinePhase::KeepTable { .. } = table.plan.offline {
         // Nobody has to wait for a pass to hear that there are none, and no length would be a better one.
         table.server.answer(role, &[query]).into_iter().collect::<Result<Vec<_>>>()?;
     }
-    if query.len() != table.plan.query_lens[usize::from(role.0)] {
+    if query.len() != *query_len {
         return Err(Error::invalid_message(format!(
-            "a query to table {} has {} bytes, not {}",
+            "a query to table {} has {query_len} bytes, not {}",
             table.name,
-            table.plan.query_lens[usize::from(role.0)],
             query.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses before it waits for its turn what could not be replied to.
+fn check_preparation(table: &HostedTable, role: Role, request: &[u8]) -> Result<()> {
+    let OfflinePhase::Ask { role: asked, request_len, .. } = table.plan.offline else {
+        return Err(Error::invalid_message(format!(
+            "there are no hints to ask for: clients of {}, which serves table {}, do without or make their own",
+            table.plan.scheme, table.name
+        )));
+    };
+    if role != asked {
+        return Err(Error::invalid_message(format!(
+            "hints for table {} are computed by the server of role {}, not {}; a request tells that server what no other may learn, so check the order of the \
+             servers' addresses",
+            table.name, asked.0, role.0
+        )));
+    }
+    if request.len() != request_len {
+        return Err(Error::invalid_message(format!(
+            "a request for hints for table {} has {request_len} bytes, not {}",
+            table.name,
+            request.len()
         )));
     }
     Ok(())
@@ -116,6 +153,15 @@ impl Privet for PrivetService {
     ) -> Result<Response<ChunkStream>, Status> {
         let request = FetchRequest::try_from(request.into_inner()).map_err(status)?;
         self.fetch_from(&request).map(Response::new).map_err(status)
+    }
+
+    async fn prepare(
+        &self,
+        request: Request<proto::PrepareRequest>,
+    ) -> Result<Response<proto::PrepareResponse>, Status> {
+        let request = PrepareRequest::try_from(request.into_inner()).map_err(status)?;
+        let response = self.reply_to(request).await.map_err(status)?;
+        Ok(Response::new(response.into()))
     }
 
     async fn answer(

@@ -2,6 +2,7 @@
 
 use privet_core::TableIdentity;
 use privet_schemes::SchemeId;
+use privet_schemes::registry::Tuning;
 use std::sync::Arc;
 
 /// One table to be served, in one version, by one scheme.
@@ -16,6 +17,9 @@ pub struct ServedTable {
     pub records: Box<dyn RecordSource>,
     /// The scheme that serves it.
     pub scheme: SchemeId,
+    /// What of the scheme's parameters is chosen rather than computed from the table's shape; [`Tuning::default`] chooses nothing. Clients hear of the outcome and need no
+    /// choice of their own, but of two servers of one scheme both must make the same.
+    pub tuning: Tuning,
 }
 
 /// Where a table's records lie: in memory, in a mapped file.

@@ -1,12 +1,21 @@
 //! Fields that several messages have.
 
 use privet_core::{Error, Result};
+use privet_schemes::contract::Role;
 
 /// A field that has exactly `N` bytes.
 pub(crate) fn array<const N: usize>(what: &str, bytes: &[u8]) -> Result<[u8; N]> {
     bytes.try_into().map_err(|_| {
         Error::invalid_message(format!("{what} must have {N} bytes, not {}", bytes.len()))
     })
+}
+
+/// Which of a scheme's servers is meant.
+pub(crate) fn role(number: u32) -> Result<Role> {
+    let role = u8::try_from(number).map_err(|_| {
+        Error::invalid_message(format!("there is no role {number}: roles are below 256"))
+    })?;
+    Ok(Role(role))
 }
 
 /// Text from a peer that a program may print: bounded, and without characters that would steer a terminal.

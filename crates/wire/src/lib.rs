@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`proto`] | the messages (and, with the feature `grpc`, the stubs) generated from `proto/privet/v1/privet.proto` |
 //! | [`describe`] | what a server serves: [`ServerDescription`], its tables and their schemes |
-//! | [`messages`] | what is fetched and asked: [`FetchRequest`], [`FetchChunk`], [`AnswerRequest`], [`AnswerResponse`] |
+//! | [`messages`] | what is fetched and asked: [`FetchRequest`], [`FetchChunk`], [`PrepareRequest`], [`PrepareResponse`], [`AnswerRequest`], [`AnswerResponse`] |
 //! | [`limits`] | how long a message may be, computed from the parameters |
 //! | [`status`] | which blame travels as which gRPC status, and back |
 //!
@@ -29,7 +29,10 @@ pub mod proto {
 pub use describe::{
     DescribeRequest, PartDescription, SchemeDescription, ServerDescription, TableDescription,
 };
-pub use messages::{AnswerRequest, AnswerResponse, FetchChunk, FetchRequest, PartKind};
+pub use messages::{
+    AnswerRequest, AnswerResponse, FetchChunk, FetchRequest, PartKind, PrepareRequest,
+    PrepareResponse,
+};
 /// The protobuf implementation whose [`Message`](prost::Message) trait encodes and decodes the types of [`proto`].
 pub use prost;
 pub use status::{StatusCode, WireStatus};

@@ -6,6 +6,7 @@
 //! A transport has one limit for all messages of a direction: a server refuses requests beyond [`request_limit`], a client responses beyond
 //! [`response_limit`] (or [`DESCRIBE_RESPONSE_LIMIT`] as long as it knows no table).
 
+use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
 
 /// A chunk of a fetched part carries at most this many bytes: 256 KiB.
@@ -52,18 +53,38 @@ pub const fn answer_response_limit(answer_len: usize) -> usize {
     TABLE_VERSION_LIMIT + delimited(answer_len)
 }
 
+/// The longest request that carries a request for hints of `request_len` bytes.
+pub const fn prepare_request_limit(request_len: usize) -> usize {
+    answer_request_limit(request_len)
+}
+
+/// The longest response that carries a reply of `reply_len` bytes.
+pub const fn prepare_response_limit(reply_len: usize) -> usize {
+    answer_response_limit(reply_len)
+}
+
 /// The longest valid request of any kind to a server that serves schemes with these plans.
 pub fn request_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usize {
-    let answer =
-        plans.into_iter().map(|plan| answer_request_limit(plan.longest_query())).max().unwrap_or(0);
-    answer.max(FETCH_REQUEST_LIMIT).max(DESCRIBE_REQUEST_LIMIT)
+    let of_scheme = |plan: &SchemePlan| {
+        answer_request_limit(plan.longest_query()).max(match plan.offline {
+            OfflinePhase::Ask { request_len, .. } => prepare_request_limit(request_len),
+            _ => 0,
+        })
+    };
+    let longest = plans.into_iter().map(of_scheme).max().unwrap_or(0);
+    longest.max(FETCH_REQUEST_LIMIT).max(DESCRIBE_REQUEST_LIMIT)
 }
 
 /// The longest valid response of any kind from a server that serves schemes with these plans.
 pub fn response_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usize {
-    let answer =
-        plans.into_iter().map(|plan| answer_response_limit(plan.answer_len)).max().unwrap_or(0);
-    answer.max(FETCH_CHUNK_LIMIT).max(DESCRIBE_RESPONSE_LIMIT)
+    let of_scheme = |plan: &SchemePlan| {
+        answer_response_limit(plan.answer_len).max(match plan.offline {
+            OfflinePhase::Ask { reply_len, .. } => prepare_response_limit(reply_len),
+            _ => 0,
+        })
+    };
+    let longest = plans.into_iter().map(of_scheme).max().unwrap_or(0);
+    longest.max(FETCH_CHUNK_LIMIT).max(DESCRIBE_RESPONSE_LIMIT)
 }
 
 const TABLE_LIMIT: usize = delimited(MAX_NAME_LEN)

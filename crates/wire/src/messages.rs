@@ -1,12 +1,15 @@
-//! Fetching public parts and asking queries.
+//! Fetching public parts, asking for hints, and asking queries.
 //!
 //! Every message about a table carries the table's id, its epoch and the parameter digest of one of its schemes. Whether these are the ones that are served,
-//! and whether a query has the length that the parameters prescribe, is for the receiver to say: it knows the table, this crate does not.
+//! and whether a query or request has the length that the parameters prescribe, is for the receiver to say: it knows the table, this crate does not.
 
-use crate::fields::array;
+mod exchange;
+
+use crate::fields::{array, role};
 use crate::limits::FETCH_CHUNK_LEN;
 use crate::proto;
 use bytes::Bytes;
+use exchange::exchange;
 use privet_core::{Epoch, Error, Result, TableId};
 use privet_schemes::contract::Role;
 use std::fmt;
@@ -94,39 +97,36 @@ pub struct AnswerResponse {
     pub answer: Bytes,
 }
 
-impl AnswerResponse {
-    /// Whether this is about the same table, version and scheme as `request`.
-    ///
-    /// # Errors
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is not.
-    pub fn check_belongs_to(&self, request: &AnswerRequest) -> Result<()> {
-        if (self.table, self.epoch, self.parameter_digest)
-            == (request.table, request.epoch, request.parameter_digest)
-        {
-            return Ok(());
-        }
-        Err(Error::peer_misbehaved(
-            "the server answered for another table, version or scheme than it was asked about; the answer was not used",
-        ))
-    }
+/// Asks for hints that one server computes for one client.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PrepareRequest {
+    /// The table.
+    pub table: TableId,
+    /// Its version.
+    pub epoch: Epoch,
+    /// The parameter digest of the scheme that the hints are for.
+    pub parameter_digest: [u8; 32],
+    /// Which of the scheme's servers the receiver is asked to be.
+    pub role: Role,
+    /// The request in the scheme's own encoding. Secret: it says what no other server may learn.
+    pub request: Bytes,
 }
 
-// Query and answer stay out of logs: a message prints with their lengths only.
-impl fmt::Debug for AnswerRequest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = formatter.debug_struct("AnswerRequest");
-        out.field("table", &self.table).field("epoch", &self.epoch).field("role", &self.role);
-        out.field("query_len", &self.query.len()).finish_non_exhaustive()
-    }
+/// What came of a request for hints.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PrepareResponse {
+    /// As in the request.
+    pub table: TableId,
+    /// As in the request.
+    pub epoch: Epoch,
+    /// As in the request.
+    pub parameter_digest: [u8; 32],
+    /// The reply in the scheme's own encoding.
+    pub reply: Bytes,
 }
 
-impl fmt::Debug for AnswerResponse {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = formatter.debug_struct("AnswerResponse");
-        out.field("table", &self.table).field("epoch", &self.epoch);
-        out.field("answer_len", &self.answer.len()).finish_non_exhaustive()
-    }
-}
+exchange!(AnswerRequest { query } => AnswerResponse { answer });
+exchange!(PrepareRequest { request } => PrepareResponse { reply });
 
 impl TryFrom<proto::FetchRequest> for FetchRequest {
     type Error = Error;
@@ -194,61 +194,5 @@ impl TryFrom<proto::FetchChunk> for FetchChunk {
 impl From<FetchChunk> for proto::FetchChunk {
     fn from(chunk: FetchChunk) -> Self {
         Self { offset: chunk.offset, data: chunk.data }
-    }
-}
-
-impl TryFrom<proto::AnswerRequest> for AnswerRequest {
-    type Error = Error;
-
-    fn try_from(message: proto::AnswerRequest) -> Result<Self> {
-        let role = u8::try_from(message.role).map_err(|_| {
-            Error::invalid_message(format!(
-                "there is no role {}: roles are below 256",
-                message.role
-            ))
-        })?;
-        Ok(Self {
-            table: TableId(array("the table id", &message.table_id)?),
-            epoch: Epoch(message.epoch),
-            parameter_digest: array("the parameter digest", &message.parameter_digest)?,
-            role: Role(role),
-            query: message.query,
-        })
-    }
-}
-
-impl From<AnswerRequest> for proto::AnswerRequest {
-    fn from(request: AnswerRequest) -> Self {
-        Self {
-            table_id: request.table.0.to_vec(),
-            epoch: request.epoch.0,
-            parameter_digest: request.parameter_digest.to_vec(),
-            role: request.role.0.into(),
-            query: request.query,
-        }
-    }
-}
-
-impl TryFrom<proto::AnswerResponse> for AnswerResponse {
-    type Error = Error;
-
-    fn try_from(message: proto::AnswerResponse) -> Result<Self> {
-        Ok(Self {
-            table: TableId(array("the table id", &message.table_id)?),
-            epoch: Epoch(message.epoch),
-            parameter_digest: array("the parameter digest", &message.parameter_digest)?,
-            answer: message.answer,
-        })
-    }
-}
-
-impl From<AnswerResponse> for proto::AnswerResponse {
-    fn from(response: AnswerResponse) -> Self {
-        Self {
-            table_id: response.table.0.to_vec(),
-            epoch: response.epoch.0,
-            parameter_digest: response.parameter_digest.to_vec(),
-            answer: response.answer,
-        }
     }
 }

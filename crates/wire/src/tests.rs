@@ -8,7 +8,9 @@ mod round_trips;
 use crate::{PartDescription, SchemeDescription, ServerDescription, TableDescription, proto};
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::SchemePlan;
+use privet_schemes::contract::Role;
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::{self, SchemePlan, Tuning};
 
 fn identity(records: u64, record_len: u64) -> TableIdentity {
     TableIdentity {
@@ -35,17 +37,32 @@ fn streaming_scheme(identity: &TableIdentity) -> SchemeDescription {
     described_as(SchemeId::DummySubsets, identity, 16)
 }
 
-/// A scheme whose parameters, if it has any, are `parameter`: the number of records in a column or partition.
+/// A scheme, with `parameter` records in a column or partition if that can be said.
 fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> SchemeDescription {
-    let (parameters, digest) = match id {
-        SchemeId::Dpf => (Vec::new(), None),
-        SchemeId::Download => (Vec::new(), Some([11; 32])),
-        SchemeId::DummySubsets => (parameter.to_le_bytes().to_vec(), Some([11; 32])),
-        _ => (parameter.to_le_bytes().to_vec(), Some([9; 32])),
+    let plan = match id {
+        SchemeId::SimplePir | SchemeId::DoublePir | SchemeId::DummySubsets => {
+            SchemePlan::from_announcement(id, identity, &parameter.to_le_bytes()).unwrap()
+        }
+        _ => registry::plan(id, identity, Tuning::default()).unwrap(),
     };
-    let plan = SchemePlan::from_announcement(id, identity, &parameters).unwrap();
+    described(plan, identity)
+}
+
+/// A scheme with what its plan has clients receive first, of some digest.
+fn described(plan: SchemePlan, identity: &TableIdentity) -> SchemeDescription {
+    let digest = match plan.offline {
+        OfflinePhase::Download { .. } | OfflinePhase::StreamShuffled { .. } => Some([9; 32]),
+        OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. } => Some([11; 32]),
+        _ => None,
+    };
     let hint = digest.map(|digest| PartDescription::new(plan.offline.len(), digest));
     SchemeDescription::new(plan, identity, hint).unwrap()
+}
+
+/// A plan whose clients send ten requests of `request_len` bytes for hints, each for a reply of `reply_len` bytes. Its queries have 28 bytes.
+fn asking_plan(identity: &TableIdentity, request_len: usize, reply_len: usize) -> SchemePlan {
+    let offline = OfflinePhase::Ask { role: Role(0), requests: 10, request_len, reply_len };
+    SchemePlan { offline, ..plan(identity, 7) }
 }
 
 fn table(name: &str, identity: TableIdentity, records_per_column: u64) -> TableDescription {
@@ -57,6 +74,6 @@ fn description() -> ServerDescription {
     ServerDescription::new("privet 0.1.0", vec![table("packages", identity(1000, 20), 7)]).unwrap()
 }
 
-fn described() -> proto::DescribeResponse {
+fn announced() -> proto::DescribeResponse {
     description().into()
 }

@@ -68,12 +68,20 @@ impl Driver {
         }
     }
 
-    pub(super) fn switch_hints(&mut self, running: &mut Running) -> Result<()> {
+    /// Changes over to the prepared generation, or to `condensed`.
+    pub(super) fn switch_hints(
+        &mut self,
+        condensed: Option<&[u8]>,
+        running: &mut Running,
+    ) -> Result<()> {
         // The worker had the prepared generation's files.
         running.worker = None;
         running.unflushed = false;
         let hints = hints_of(running)?;
-        hints.switch()?;
+        match condensed {
+            Some(generation) => hints.switch_to(generation)?,
+            None => hints.switch()?,
+        }
         let saved = hints.load()?;
         self.session.handle_hints(saved, self.now());
         Ok(())
@@ -114,10 +122,15 @@ impl Driver {
 
     /// Whether single-use hints were there, if the scheme has such. What is said first holds.
     pub(super) fn note_hints_origin(&self, stored: bool) {
-        let streams = self.session.table().is_some_and(|table| {
-            matches!(table.scheme.plan.offline, OfflinePhase::StreamTable { .. })
+        let are_kept = self.session.table().is_some_and(|table| {
+            matches!(
+                table.scheme.plan.offline,
+                OfflinePhase::StreamTable { .. }
+                    | OfflinePhase::StreamShuffled { .. }
+                    | OfflinePhase::Ask { .. }
+            )
         });
-        if streams {
+        if are_kept {
             self.stats().hint_was_stored.get_or_insert(stored);
         }
     }

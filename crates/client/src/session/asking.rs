@@ -34,6 +34,11 @@ impl Session {
                 self.switch_between_lookups();
                 return true;
             }
+            Turn::SendAgain => return true,
+            Turn::Condense => match self.condense() {
+                Ok(()) => return true,
+                Err(error) => Some(error),
+            },
             Turn::Refuse(error) => {
                 self.lookup_refused(now);
                 Some(error)
@@ -83,6 +88,7 @@ impl Session {
         }
         self.lookups.asks(lookup, pending, queries.len());
         self.send(queries, Purpose::Answer(lookup), now);
+        self.keep_sent_for(lookup, sendable);
         self.lookup_sent(now);
     }
 
@@ -90,6 +96,7 @@ impl Session {
     fn resend_next(&mut self, now: Duration) -> bool {
         let Some((id, sendable)) = self.hints.resends.next_waiting() else { return false };
         self.send(sendable.queries(), Purpose::Resend(id), now);
+        self.keep_sent(id, sendable);
         true
     }
 
@@ -161,6 +168,7 @@ impl Session {
         match recovered {
             Ok(Recovered::Record(record)) => self.tell(lookup, &target, Ok(record)),
             Ok(Recovered::Settled { id, change, record }) => {
+                self.hints.unanswered.settled(id);
                 self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
                 self.hints.wait_for_older(id, Waiting { lookup, target, record });
             }
@@ -176,6 +184,7 @@ impl Session {
         let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
         let Some(hints) = self.hinted() else { return };
         if let Ok(Recovered::Settled { id, change, .. }) = hints.settle(id, &answers) {
+            self.hints.unanswered.settled(id);
             self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
         }
     }

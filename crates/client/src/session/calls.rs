@@ -8,7 +8,7 @@
 //!
 //! What is fetched in the *background* stays out of that: its failures put no server in doubt and hold up no query, and its successes vouch for none.
 //!
-//! Nothing here looks at what a request contains.
+//! Nothing here looks at what a request contains, nor does any request ever go to another server than the one that it was made for.
 
 use super::agreement::server_name;
 use super::interface::{Event, ExchangeId, LookupId, Output, Patience, Request};
@@ -25,9 +25,9 @@ pub(super) enum Purpose {
     Describe,
     /// A part, which is kept.
     Fetch,
-    /// The table, for the first generation of hints.
+    /// The table or a reply, for the first generation of hints.
     Stream,
-    /// The table, for the next generation of hints.
+    /// The table or a reply, for the next generation of hints.
     Background,
     Answer(LookupId),
     /// The answer to a query of an earlier session.
@@ -151,7 +151,7 @@ impl Calls {
         if let Some(rest) = rest {
             self.calls[at].request = rest;
         }
-        let until = now + self.patience_for(self.calls[at].purpose);
+        let until = now + self.patience_for(&self.calls[at]);
         self.calls[at].state = CallState::InFlight { exchange, until };
         self.calls[at].turned_away = Failing::default();
         let Call { server, purpose, .. } = self.calls[at];
@@ -342,7 +342,7 @@ impl Calls {
                 }
                 CallState::Pausing { until } if until <= now => self.transmit(at, now, out),
                 CallState::InFlight { exchange, until } if until <= now => {
-                    let waited = self.patience_for(self.calls[at].purpose);
+                    let waited = self.patience_for(&self.calls[at]);
                     let error = Error::unavailable(format!(
                         "{} did not answer within {} s",
                         server_name(server, self.links.len()),
@@ -378,7 +378,7 @@ impl Calls {
     }
 
     fn transmit(&mut self, at: usize, now: Duration, out: &mut VecDeque<Output>) {
-        let patience = self.patience_for(self.calls[at].purpose);
+        let patience = self.patience_for(&self.calls[at]);
         let exchange = ExchangeId(self.exchanges);
         self.exchanges += 1;
         let call = &mut self.calls[at];
@@ -416,11 +416,12 @@ impl Calls {
         }
     }
 
-    fn patience_for(&self, purpose: Purpose) -> Duration {
-        match purpose {
-            Purpose::Describe => self.patience.describe,
-            Purpose::Fetch | Purpose::Stream | Purpose::Background => self.patience.chunk,
-            Purpose::Answer(_) | Purpose::Resend(_) => self.patience.answer,
+    fn patience_for(&self, call: &Call) -> Duration {
+        match call.request {
+            Request::Describe(_) => self.patience.describe,
+            Request::Fetch(_) => self.patience.chunk,
+            Request::Prepare(_) => self.patience.reply,
+            Request::Answer(_) => self.patience.answer,
         }
     }
 }

@@ -1,19 +1,16 @@
-//! Single-use hints: opening what is kept of them, handing the table to the worker, and changing over to the next generation.
+//! Single-use hints: opening what is kept of them, what lookups need of them, and changing over to the next generation.
 
-use super::agreement::server_name;
-use super::calls::Purpose;
-use super::interface::{
-    ChosenTable, Event, ExchangeId, LookupId, Output, Persist, PreparationEvent, Prepare, Target,
-};
-use super::preparation::{Preparing, Schedule, Step};
+use super::endless::Unanswered;
+use super::interface::{ChosenTable, Event, LookupId, Output, Persist, Target};
+use super::preparation::{Preparing, Schedule};
 use super::resends::Resends;
 use super::{Phase, Session, repeat};
 use crate::state::{HintsKey, NextGeneration, SavedHints};
-use privet_core::{Blame, Error, Result};
+use privet_core::{Error, Result};
 use privet_schemes::contract::{Record, ReservationId, Supply};
+use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedClient, ErasedHints};
 use privet_schemes::reservation::Sendable;
-use privet_wire::{FetchChunk, PartKind};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -27,8 +24,10 @@ pub(super) struct Hints {
     pub(super) resends: Resends,
     /// Why no query may be sent any more: storage failed.
     pub(super) broken: Option<Error>,
-    /// The generation in the making.
-    preparing: Option<Preparing>,
+    /// What was sent and not answered, of hints that never run out.
+    pub(super) unanswered: Unanswered,
+    /// The generation in the making. `None` also for hints that never run out.
+    pub(super) preparing: Option<Preparing>,
     /// Reservations of lookups from their journal record to the reading of their answers.
     under_way: BTreeMap<LookupId, ReservationId>,
     /// Lookups whose reservation is settled, and whose turn to be told has not come.
@@ -48,12 +47,21 @@ pub(super) enum Turn {
     Go,
     Wait,
     Refuse(Error),
+    /// To the next generation, which is prepared.
     Switch,
+    /// Hints that never run out: to the next generation, which is made of this one.
+    Condense,
+    /// Earlier queries are sent again first.
+    SendAgain,
 }
 
 impl Hints {
     pub(super) fn reserved(&mut self, lookup: LookupId, id: ReservationId) {
         self.under_way.insert(lookup, id);
+    }
+
+    pub(super) fn reservation_of(&self, lookup: LookupId) -> Option<ReservationId> {
+        self.under_way.get(&lookup).copied()
     }
 
     /// The reservation of a lookup that is over, as far as its answers go.
@@ -93,7 +101,7 @@ impl Hints {
     }
 
     /// Whether no reservation is between its journal record and its record.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.under_way.is_empty() && self.waiting.is_empty() && self.resends.is_empty()
     }
 
@@ -130,6 +138,10 @@ impl Session {
             return Ok(());
         };
         let table_len = scheme.plan.offline.len();
+        let reply_len = match scheme.plan.offline {
+            OfflinePhase::Ask { reply_len, .. } => Some(reply_len as u64),
+            _ => None,
+        };
         if let Some(generation) = generation {
             let (plan, kernels) = (scheme.plan.clone(), self.options.kernels);
             let state_len = generation.len() as u64;
@@ -141,24 +153,27 @@ impl Session {
                 hints.apply(change).map_err(|error| error.within("the stored hints"))?;
             }
             check_unfinished(hints, &unfinished)?;
-            let supply = hints.supply();
-            if supply.total == 0 {
+            let (supply, endless) = (hints.supply(), hints.is_endless());
+            if supply.total == 0 || (supply.left() == 0 && changes.is_empty()) {
                 return Err(Error::corrupted("the stored hints serve no query at all"));
             }
-            if supply.left() > 0 {
+            if supply.left() > 0 || endless {
                 let resends = unfinished.into_iter().map(|(id, record)| {
                     Sendable::from_journal(&record).map(|(_, sendable)| (id, sendable))
                 });
                 self.hints.resends = Resends::new(resends.collect::<Result<Vec<_>>>()?);
                 let pace = self.parts.pace;
                 let schedule = Schedule::new(table_len, state_len, &pace);
-                self.hints.preparing = Some(match next {
+                let preparing = match next {
                     NextGeneration::None => Preparing::next_generation(schedule, pace, 0),
                     NextGeneration::Partial { offset } => {
                         Preparing::next_generation(schedule, pace, offset.min(table_len))
                     }
                     NextGeneration::Ready => Preparing::complete(schedule, pace),
-                });
+                };
+                self.hints.unanswered = Unanswered::default();
+                // Whatever is kept of a next generation of hints that never run out is of no use: see `endless`.
+                self.hints.preparing = (!endless).then(|| preparing.of_replies(reply_len));
                 return self.begin_lookups(client, table_len);
             }
         }
@@ -169,7 +184,8 @@ impl Session {
             }
             _ => {
                 self.phase = Phase::Preparing;
-                self.hints.preparing = Some(Preparing::foreground(table_len, self.parts.pace));
+                let preparing = Preparing::foreground(table_len, self.parts.pace);
+                self.hints.preparing = Some(preparing.of_replies(reply_len));
                 self.prepare(now);
             }
         }
@@ -190,7 +206,7 @@ impl Session {
         Ok(())
     }
 
-    fn switch(&mut self, first: bool) {
+    pub(super) fn switch(&mut self, first: bool) {
         self.hints.preparing = None;
         self.outputs.push_back(Output::Persist(Persist::SwitchHints));
         self.phase = Phase::Switching { first };
@@ -228,9 +244,12 @@ impl Session {
     /// Whether the next lookup can have a hint.
     pub(super) fn turn(&mut self) -> Turn {
         let Some(hints) = self.hinted() else { return Turn::Go };
-        let (supply, open) = (hints.supply(), hints.open().len());
+        let (supply, open, endless) = (hints.supply(), hints.open().len(), hints.is_endless());
         if let Some(error) = &self.hints.broken {
             return Turn::Refuse(repeat(error));
+        }
+        if supply.left() == 0 && endless {
+            return self.turn_at_the_end(open);
         }
         if supply.left() == 0 {
             let ready = self.hints.preparing.as_ref().is_some_and(Preparing::is_complete);
@@ -270,98 +289,6 @@ impl Session {
             preparing.lookup_sent(supply);
             self.prepare(now);
         }
-    }
-}
-
-/// Preparing a generation.
-impl Session {
-    /// Does what is due for the generation in the making.
-    pub(super) fn prepare(&mut self, now: Duration) {
-        while let Some(preparing) = &mut self.hints.preparing
-            && let Some(step) = preparing.next(now)
-        {
-            let foreground = preparing.foreground;
-            match step {
-                Step::Begin => self.outputs.push_back(Output::Prepare(Prepare::Begin)),
-                Step::Checkpoint => self.outputs.push_back(Output::Prepare(Prepare::Checkpoint)),
-                Step::Finish => self.outputs.push_back(Output::Prepare(Prepare::Finish)),
-                Step::Fetch { offset, len } => {
-                    let Some(request) = self.fetch_request(PartKind::Table, offset, len) else {
-                        return;
-                    };
-                    let purpose = if foreground { Purpose::Stream } else { Purpose::Background };
-                    self.calls.start(0, purpose, request, now, &mut self.outputs);
-                }
-            }
-        }
-    }
-
-    /// A stretch of the table arrived.
-    pub(super) fn table_chunk(&mut self, exchange: ExchangeId, chunk: FetchChunk, now: Duration) {
-        let Some((due, end)) = self.hints.awaited() else { return };
-        let len = chunk.data.len() as u64;
-        let chunk_end = chunk.offset.saturating_add(len);
-        if chunk_end <= due {
-            // Said already. Does not count as progress, so a server that only repeats itself is given up.
-            return;
-        }
-        if chunk.offset != due || chunk_end > end {
-            let server = self.calls.waiting_for(exchange).map_or(0, |call| call.server);
-            let name = server_name(server, self.options.servers);
-            return self.fail(Error::peer_misbehaved(format!(
-                "{name} sent bytes {} to {chunk_end} of the table when bytes {due} to {end} were due",
-                chunk.offset
-            )));
-        }
-        let bytes = chunk.data.to_vec();
-        self.outputs.push_back(Output::Prepare(Prepare::Absorb { offset: due, bytes }));
-        if let Some(preparing) = &mut self.hints.preparing {
-            preparing.received(len);
-        }
-        let rest = end - chunk_end;
-        let rest = (rest > 0).then(|| self.fetch_request(PartKind::Table, chunk_end, rest));
-        self.calls.progressed(exchange, rest.flatten(), now);
-    }
-
-    /// What the worker did.
-    pub(super) fn preparation_went_on(&mut self, event: PreparationEvent) {
-        let Some(preparing) = &mut self.hints.preparing else { return };
-        match event {
-            PreparationEvent::Resumed { offset } => {
-                preparing.resumed(offset);
-                self.stream_progress(offset, false);
-            }
-            PreparationEvent::Absorbed { offset } => {
-                preparing.absorbed(offset);
-                self.stream_progress(offset, true);
-            }
-            PreparationEvent::Saved { .. } => preparing.saved(),
-            PreparationEvent::Complete => {
-                preparing.ended(true);
-                if matches!(self.phase, Phase::Preparing) {
-                    self.switch(true);
-                }
-            }
-            PreparationEvent::Failed(error) => {
-                // Other bytes than announced: the server is not to be believed in anything.
-                if preparing.foreground || error.blame() == Blame::Integrity {
-                    return self.fail(error.within("the table"));
-                }
-                preparing.ended(false);
-                preparing.fetched(true);
-                self.calls.abandon(Purpose::Background, &mut self.outputs);
-                self.event(Event::NotPrepared(error));
-            }
-        }
-    }
-
-    fn stream_progress(&mut self, done: u64, fetched: bool) {
-        let total = self.chosen.as_deref().map_or(0, |chosen| chosen.scheme.plan.offline.len());
-        self.event(if matches!(self.phase, Phase::Ready(_)) && fetched {
-            Event::NextGeneration { done, total }
-        } else {
-            Event::Progress { part: PartKind::Table, done, total, fetched }
-        });
     }
 }
 

@@ -7,7 +7,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
 use privet_wire::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription,
-    PartKind, SchemeDescription, ServerDescription,
+    PartKind, PrepareRequest, PrepareResponse, SchemeDescription, ServerDescription,
 };
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -73,6 +73,8 @@ pub struct Patience {
     pub describe: Duration,
     /// For the next chunk of a download.
     pub chunk: Duration,
+    /// For the reply to a request for hints: a server may take long to compute them.
+    pub reply: Duration,
     /// For the answer to a query.
     pub answer: Duration,
     /// The pause after a first failure.
@@ -90,6 +92,7 @@ impl Default for Patience {
         Self {
             describe: Duration::from_secs(10),
             chunk: Duration::from_secs(30),
+            reply: Duration::from_secs(300),
             answer: Duration::from_secs(60),
             first_pause: Duration::from_millis(100),
             longest_pause: Duration::from_secs(5),
@@ -147,6 +150,8 @@ pub enum Request {
     Describe(DescribeRequest),
     /// The bytes of a part, or a stretch of them: answered by any number of [`Response::Chunk`] and then [`Response::End`].
     Fetch(FetchRequest),
+    /// Hints for this client alone, from a secret that no other server may learn.
+    Prepare(PrepareRequest),
     /// The answer to a query.
     Answer(AnswerRequest),
 }
@@ -160,6 +165,8 @@ pub enum Response {
     Chunk(FetchChunk),
     /// To [`Request::Fetch`]: there are no more chunks.
     End,
+    /// To [`Request::Prepare`].
+    Prepared(PrepareResponse),
     /// To [`Request::Answer`].
     Answered(AnswerResponse),
 }
@@ -237,39 +244,52 @@ pub enum Persist {
     /// The generation in use is used up, the next one is prepared, and nothing is under way: replace the one by the other, and say what is kept now, with
     /// [`Session::handle_hints`](super::Session::handle_hints).
     SwitchHints,
+    /// The generation in use is used up, all its queries are answered, and this is what it came to: make it the next generation and the one in use, and say what is kept
+    /// then, with [`Session::handle_hints`](super::Session::handle_hints).
+    CondenseHints {
+        /// The next generation, for [`HintStore::switch_to`](crate::state::HintStore::switch_to).
+        generation: Zeroizing<Vec<u8>>,
+    },
 }
 
 /// A step towards the next generation of hints. Steps are done in order, by a [`Preparer`](crate::preparation::Preparer): on a thread of its own where there
 /// are threads, because they take long and no query is to wait for them. What comes of them is told with
 /// [`Session::handle_preparation`](super::Session::handle_preparation).
-#[derive(Debug)]
 pub enum Prepare {
     /// Begin, or go on from the checkpoint that is kept: [`PreparationEvent::Resumed`].
     Begin,
-    /// Take these bytes of the table: [`PreparationEvent::Absorbed`].
+    /// Say what to ask the server next, of a scheme that asks one for its hints: [`PreparationEvent::Request`].
+    Ask,
+    /// Take these bytes of the stream (the table, or replies): [`PreparationEvent::Absorbed`].
     Absorb {
-        /// Where in the table they begin.
+        /// Where in the stream they begin.
         offset: u64,
         /// The bytes.
         bytes: Vec<u8>,
     },
     /// Save a checkpoint: [`PreparationEvent::Saved`].
     Checkpoint,
-    /// All of the table was taken: check its digest, make the generation and save it: [`PreparationEvent::Complete`].
+    /// All of the stream was taken: check it, make the generation and save it: [`PreparationEvent::Complete`].
     Finish,
 }
 
 /// What came of a [`Prepare`].
-#[derive(Debug)]
 pub enum PreparationEvent {
     /// The stream is to go on at `offset`.
     Resumed {
-        /// The next byte of the table that is wanted.
+        /// The next byte that is wanted.
         offset: u64,
+    },
+    /// What to ask the server for.
+    Request {
+        /// Where in the stream the reply belongs.
+        offset: u64,
+        /// The request. Secret: for the one server that is asked for hints, and for no other.
+        request: Zeroizing<Vec<u8>>,
     },
     /// Everything before `offset` was taken.
     Absorbed {
-        /// The next byte of the table that is wanted.
+        /// The next byte that is wanted.
         offset: u64,
     },
     /// A checkpoint was saved.
@@ -283,6 +303,36 @@ pub enum PreparationEvent {
     Failed(Error),
 }
 
+// Bytes may be secret: of a server's replies, and of the requests for them.
+impl std::fmt::Debug for Prepare {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Prepare::Begin => formatter.write_str("Begin"),
+            Prepare::Ask => formatter.write_str("Ask"),
+            Prepare::Absorb { offset, bytes } => {
+                write!(formatter, "Absorb({} bytes at {offset})", bytes.len())
+            }
+            Prepare::Checkpoint => formatter.write_str("Checkpoint"),
+            Prepare::Finish => formatter.write_str("Finish"),
+        }
+    }
+}
+
+impl std::fmt::Debug for PreparationEvent {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PreparationEvent::Resumed { offset } => write!(formatter, "Resumed({offset})"),
+            PreparationEvent::Request { offset, .. } => {
+                write!(formatter, "Request(.. at {offset})")
+            }
+            PreparationEvent::Absorbed { offset } => write!(formatter, "Absorbed({offset})"),
+            PreparationEvent::Saved { offset } => write!(formatter, "Saved({offset})"),
+            PreparationEvent::Complete => formatter.write_str("Complete"),
+            PreparationEvent::Failed(error) => write!(formatter, "Failed({error:?})"),
+        }
+    }
+}
+
 // What is kept may be secret: it prints without its content.
 impl std::fmt::Debug for Persist {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -294,6 +344,7 @@ impl std::fmt::Debug for Persist {
             Persist::Journal { .. } => "Journal(..)",
             Persist::Completion { .. } => "Completion(..)",
             Persist::SwitchHints => "SwitchHints",
+            Persist::CondenseHints { .. } => "CondenseHints(..)",
         })
     }
 }
@@ -332,7 +383,7 @@ pub enum Event {
     },
     /// Everything is there; lookups begin.
     Ready,
-    /// The next generation of hints is prepared up to `done` of `total` bytes of the table.
+    /// The next generation of hints is prepared up to `done` of `total` bytes of what it is made from.
     NextGeneration {
         /// Bytes taken.
         done: u64,

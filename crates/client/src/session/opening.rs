@@ -201,7 +201,11 @@ impl Session {
                 self.open(part, false);
                 Ok(())
             }
-            (OfflinePhase::StreamTable { .. }, Some(_)) => {
+            (OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. }, Some(_)) => {
+                self.open_hints();
+                Ok(())
+            }
+            (OfflinePhase::Ask { role, .. }, _) if usize::from(role.0) < self.options.servers => {
                 self.open_hints();
                 Ok(())
             }

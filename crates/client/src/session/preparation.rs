@@ -21,6 +21,14 @@
 //!
 //! If there is no generation to begin with, the whole table is due at once.
 //!
+//! # Other streams
+//!
+//! A scheme may have the table streamed in an order of its own; nothing is different then. Or one server computes the hints, in reply to requests: then the stream is the replies,
+//! one after the other, and what is due of it is rounded up to whole replies. There is one request at a time. The worker makes it, because it is a part of the secret state; a
+//! request that failed is made again with the same bytes.
+//!
+//! Hints that never run out have no next generation to prepare: see the module `endless`.
+//!
 //! # Memory
 //!
 //! What arrives goes to the worker, who may be slower than the network. So the table is fetched in strides, and a new one only when less than one is left to do.
@@ -89,6 +97,7 @@ impl Schedule {
 pub(super) enum Step {
     Begin,
     Fetch { offset: u64, len: u64 },
+    Ask,
     Checkpoint,
     Finish,
 }
@@ -118,7 +127,11 @@ pub(super) struct Preparing {
     due: u64,
     /// How much may be fetched before another lookup is sent.
     granted: u64,
-    /// Where the fetch under way ends.
+    /// The size of replies, if the stream is made of such.
+    reply_len: Option<u64>,
+    /// The worker makes a request.
+    asking: bool,
+    /// Where the fetch under way ends, or the reply.
     fetching_to: Option<u64>,
     /// A fetch was given up: not before the next lookup.
     held: bool,
@@ -152,6 +165,8 @@ impl Preparing {
             foreground: false,
             due: 0,
             granted: 0,
+            reply_len: None,
+            asking: false,
             fetching_to: None,
             held: false,
             received: offset,
@@ -160,6 +175,11 @@ impl Preparing {
             checkpointed_at: None,
             saving: 0,
         }
+    }
+
+    /// The same of replies of `reply_len` bytes; `None`: it is the table that is streamed.
+    pub(super) fn of_replies(self, reply_len: Option<u64>) -> Self {
+        Self { reply_len, ..self }
     }
 
     /// A generation that waits to be used.
@@ -177,7 +197,7 @@ impl Preparing {
     pub(super) fn is_at_work(&self) -> bool {
         match self.stage {
             Stage::Beginning | Stage::Finishing => true,
-            Stage::Streaming => self.saving > 0 || self.absorbed < self.received,
+            Stage::Streaming => self.asking || self.saving > 0 || self.absorbed < self.received,
             Stage::Idle | Stage::Complete | Stage::Broken => false,
         }
     }
@@ -206,6 +226,7 @@ impl Preparing {
         if self.stage == Stage::Broken {
             self.stage = Stage::Idle;
             (self.received, self.absorbed, self.saving) = (0, 0, 0);
+            self.asking = false;
             self.checkpointed_at = None;
         }
     }
@@ -217,6 +238,14 @@ impl Preparing {
             let offset = offset.min(self.schedule.table_len);
             (self.received, self.absorbed, self.checkpointed) = (offset, offset, offset);
         }
+    }
+
+    /// The worker made a request, whose reply belongs at `offset`. Returns whether it is the one to send now.
+    pub(super) fn requested(&mut self, offset: u64) -> bool {
+        std::mem::take(&mut self.asking)
+            && self.stage == Stage::Streaming
+            && self.fetching_to.is_some()
+            && offset == self.received
     }
 
     pub(super) fn absorbed(&mut self, offset: u64) {
@@ -242,7 +271,7 @@ impl Preparing {
         self.received += len;
     }
 
-    /// The fetch under way is over.
+    /// The fetch under way is over, or the reply is there, or either was given up.
     pub(super) fn fetched(&mut self, given_up: bool) {
         self.fetching_to = None;
         self.held = given_up;
@@ -259,7 +288,7 @@ impl Preparing {
                 self.stage = Stage::Beginning;
                 Some(Step::Begin)
             }
-            Stage::Streaming if self.received == self.schedule.table_len => {
+            Stage::Streaming if self.received >= self.schedule.table_len => {
                 if self.fetching_to.is_some() {
                     return None;
                 }
@@ -278,6 +307,12 @@ impl Preparing {
                     && !self.held
                     && self.received - self.absorbed < self.pace.stride =>
             {
+                if let Some(len) = self.reply_len {
+                    self.granted = self.granted.saturating_sub(len);
+                    self.fetching_to = Some(self.received.saturating_add(len));
+                    self.asking = true;
+                    return Some(Step::Ask);
+                }
                 let (offset, len) = (self.received, self.pace.stride.min(wanted - self.received));
                 self.granted -= len;
                 self.fetching_to = Some(offset + len);
@@ -304,236 +339,4 @@ impl Preparing {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SMALL: Pace = Pace {
-        shortest_piece: 1,
-        stride: 1 << 20,
-        checkpoint_interval: 1 << 20,
-        checkpoint_every: Duration::MAX,
-    };
-
-    fn due_at(schedule: Schedule, total: u64) -> Vec<u64> {
-        (0..=total).map(|used| schedule.due(Supply { used, total })).collect()
-    }
-
-    #[test]
-    fn preparation_begins_at_a_quarter_and_is_complete_at_three() {
-        for (table_len, total) in
-            [(1, 1), (1, 7), (100, 4), (1000, 64), (12_345, 401), (1 << 30, 9)]
-        {
-            let due = due_at(Schedule::new(table_len, 0, &SMALL), total);
-            let (begin, end) = ((total / 4) as usize, (total - total / 4) as usize);
-            assert!(due[..begin].iter().all(|due| *due == 0));
-            assert!(due[begin] > 0, "{table_len} {total}");
-            assert!(due[end..].iter().all(|due| *due == table_len), "{table_len} {total}");
-            assert!(due.windows(2).all(|pair| pair[0] <= pair[1]));
-        }
-    }
-
-    #[test]
-    fn pieces_are_spread_evenly() {
-        let due = due_at(Schedule::new(6400, 0, &SMALL), 400);
-        for (used, due) in due.iter().enumerate().take(300).skip(100) {
-            // 64 pieces of 100 bytes over 200 queries.
-            let exact = (used - 100) as f64 * 32.0;
-            assert!((0.0..=132.0).contains(&(*due as f64 - exact)), "{used}: {due}");
-            assert_eq!(due % 100, 0);
-        }
-    }
-
-    #[test]
-    fn pieces_are_no_shorter_than_the_state_or_a_mebibyte() {
-        let first = |schedule: Schedule| schedule.due(Supply { used: 25, total: 100 });
-        assert_eq!(first(Schedule::new(1 << 30, 0, &Pace::default())), 1 << 24);
-        assert_eq!(first(Schedule::new(1 << 30, 1 << 27, &Pace::default())), 1 << 27);
-        assert_eq!(first(Schedule::new(1 << 22, 0, &Pace::default())), 1 << 20);
-        assert_eq!(first(Schedule::new(1000, 0, &Pace::default())), 1000);
-    }
-
-    /// Everything that is asked for while each fetch and each step succeeds at once.
-    fn run(preparing: &mut Preparing) -> Vec<Step> {
-        let mut steps = Vec::new();
-        while let Some(step) = preparing.next(Duration::ZERO) {
-            steps.push(step);
-            match step {
-                Step::Begin => preparing.resumed(preparing.received),
-                Step::Fetch { len, .. } => {
-                    preparing.received(len);
-                    preparing.fetched(false);
-                    preparing.absorbed(preparing.received);
-                }
-                Step::Checkpoint => preparing.saved(),
-                Step::Finish => preparing.ended(true),
-            }
-        }
-        steps
-    }
-
-    #[test]
-    fn a_generation_is_prepared_by_the_piece() {
-        let pace = Pace {
-            shortest_piece: 10,
-            stride: 4,
-            checkpoint_interval: 1 << 20,
-            checkpoint_every: Duration::MAX,
-        };
-        let schedule = Schedule::new(25, 0, &pace);
-        let mut preparing = Preparing::next_generation(schedule, pace, 0);
-        let mut steps = Vec::new();
-        for used in 1..=8 {
-            preparing.lookup_sent(Supply { used, total: 8 });
-            steps.extend(run(&mut preparing));
-        }
-        let fetch = |offset, len| Step::Fetch { offset, len };
-        let expected = [
-            Step::Begin,
-            fetch(0, 4),
-            fetch(4, 4),
-            fetch(8, 2),
-            Step::Checkpoint,
-            fetch(10, 4),
-            fetch(14, 4),
-            fetch(18, 2),
-            Step::Checkpoint,
-            fetch(20, 4),
-            fetch(24, 1),
-            Step::Finish,
-        ];
-        assert_eq!(steps, expected);
-        assert!(preparing.is_complete());
-    }
-
-    #[test]
-    fn a_late_start_catches_up_by_two_pieces_a_lookup_until_the_hints_are_used_up() {
-        let pace = Pace {
-            shortest_piece: 10,
-            stride: 100,
-            checkpoint_interval: 1 << 20,
-            checkpoint_every: Duration::MAX,
-        };
-        let schedule = Schedule::new(100, 0, &pace);
-        let mut preparing = Preparing::next_generation(schedule, pace, 30);
-        let fetched = |steps: Vec<Step>| -> Vec<(u64, u64)> {
-            let fetched = steps.into_iter().filter_map(|step| match step {
-                Step::Fetch { offset, len } => Some((offset, len)),
-                _ => None,
-            });
-            fetched.collect()
-        };
-        preparing.lookup_sent(Supply { used: 38, total: 40 });
-        assert_eq!(fetched(run(&mut preparing)), [(30, 20)]);
-        preparing.lookup_sent(Supply { used: 39, total: 40 });
-        assert_eq!(fetched(run(&mut preparing)), [(50, 20)]);
-        preparing.lookup_sent(Supply { used: 40, total: 40 });
-        assert_eq!(fetched(run(&mut preparing)), [(70, 30)]);
-    }
-
-    #[test]
-    fn no_more_than_a_stride_waits_for_the_worker_when_another_is_asked_for() {
-        let pace = Pace {
-            shortest_piece: 10,
-            stride: 10,
-            checkpoint_interval: 1 << 20,
-            checkpoint_every: Duration::MAX,
-        };
-        let mut preparing = Preparing::foreground(100, pace);
-        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
-        assert_eq!(preparing.next(Duration::ZERO), None, "the worker has not said where to go on");
-        preparing.resumed(0);
-        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 0, len: 10 }));
-        assert_eq!(preparing.next(Duration::ZERO), None, "one fetch at a time");
-        preparing.received(10);
-        preparing.fetched(false);
-        assert_eq!(preparing.next(Duration::ZERO), None, "a whole stride waits for the worker");
-        preparing.absorbed(1);
-        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 10, len: 10 }));
-    }
-
-    #[test]
-    fn a_first_generation_is_saved_every_so_often_even_in_the_midst_of_a_fetch() {
-        let pace = Pace { stride: 100, checkpoint_every: Duration::from_secs(5), ..SMALL };
-        let mut preparing = Preparing::foreground(100, pace);
-        let at = Duration::from_secs;
-        assert_eq!(preparing.next(at(0)), Some(Step::Begin));
-        preparing.resumed(0);
-        assert_eq!(preparing.next(at(1)), Some(Step::Fetch { offset: 0, len: 100 }));
-        assert_eq!(preparing.next(at(9)), None, "there is nothing to save");
-        preparing.received(10);
-        assert_eq!(preparing.next(at(10)), None);
-        assert_eq!(preparing.next(at(14)), None);
-        assert_eq!(preparing.next(at(15)), Some(Step::Checkpoint));
-        preparing.received(10);
-        assert_eq!(preparing.next(at(30)), None, "the last one is still being saved");
-        preparing.saved();
-        assert_eq!(preparing.next(at(31)), Some(Step::Checkpoint));
-        preparing.saved();
-        preparing.received(80);
-        assert_eq!(preparing.next(at(60)), None, "the fetch is not over");
-        preparing.fetched(false);
-        assert_eq!(preparing.next(at(60)), Some(Step::Finish));
-    }
-
-    #[test]
-    fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up() {
-        let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &SMALL), SMALL, 0);
-        let lookup = |used| Supply { used, total: 400 };
-        let began = |preparing: &mut Preparing| preparing.next(Duration::ZERO) == Some(Step::Begin);
-        preparing.lookup_sent(lookup(100));
-        assert!(began(&mut preparing));
-        preparing.ended(false);
-        preparing.lookup_sent(lookup(101));
-        assert!(!began(&mut preparing), "nothing more is due");
-        preparing.lookup_sent(lookup(110));
-        assert!(began(&mut preparing));
-        preparing.ended(false);
-        preparing.lookup_sent(lookup(399));
-        assert!(began(&mut preparing));
-        preparing.ended(false);
-        preparing.lookup_refused();
-        assert!(began(&mut preparing));
-        preparing.resumed(40);
-        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 40, len: 60 }));
-        preparing.fetched(true);
-        assert_eq!(preparing.next(Duration::ZERO), None, "given up");
-        preparing.lookup_refused();
-        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 40, len: 60 }));
-    }
-
-    #[test]
-    fn a_given_up_fetch_waits_for_the_next_lookup_and_keeps_what_came() {
-        let pace = Pace {
-            shortest_piece: 10,
-            stride: 10,
-            checkpoint_interval: 1 << 20,
-            checkpoint_every: Duration::MAX,
-        };
-        let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 0);
-        preparing.lookup_sent(Supply { used: 20, total: 40 });
-        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
-        preparing.resumed(0);
-        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 0, len: 10 }));
-        preparing.received(3);
-        preparing.fetched(true);
-        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Checkpoint));
-        assert_eq!(preparing.next(Duration::ZERO), None);
-        preparing.lookup_sent(Supply { used: 21, total: 40 });
-        assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 3, len: 10 }));
-    }
-
-    #[test]
-    fn a_stream_that_a_process_did_not_live_to_finish_is_finished_by_the_next() {
-        let pace = Pace {
-            shortest_piece: 10,
-            stride: 10,
-            checkpoint_interval: 1 << 20,
-            checkpoint_every: Duration::MAX,
-        };
-        let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 100);
-        preparing.lookup_sent(Supply { used: 20, total: 40 });
-        assert_eq!(preparing.next(Duration::ZERO), None, "not all of it is due");
-        preparing.lookup_sent(Supply { used: 30, total: 40 });
-        assert_eq!(run(&mut preparing), [Step::Begin, Step::Finish]);
-    }
-}
+mod tests;

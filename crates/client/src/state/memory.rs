@@ -182,7 +182,8 @@ impl PreparationStore for MemoryPreparation {
     }
 
     fn discard(&mut self) -> Result<()> {
-        lock(&self.0).checkpoint = None;
+        let mut contents = lock(&self.0);
+        (contents.checkpoint, contents.prepared) = (None, None);
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 use privet_client::{ClientOptions, Patience};
 use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
+use privet_schemes::registry::Tuning;
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{Pairs, pack};
@@ -88,7 +89,14 @@ fn served(
         shape,
     };
     let (name, layout) = (name.to_owned(), layout.into());
-    ServedTable { name, identity, layout, records: Box::new(records), scheme }
+    ServedTable {
+        name,
+        identity,
+        layout,
+        records: Box::new(records),
+        scheme,
+        tuning: Tuning::default(),
+    }
 }
 
 pub(crate) fn config(listen: SocketAddr, tls: Option<&Path>) -> ServerConfig {

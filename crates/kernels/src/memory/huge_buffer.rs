@@ -37,7 +37,7 @@ mod sealed {
 /// Element types of a [`HugeBuffer`]: plain integers, for which all bytes zero is a value and which need
 /// no drop.
 ///
-/// Sealed: `u8`, `u32` and `u64`.
+/// Sealed: `u8`, `u16`, `u32` and `u64`.
 pub trait Pod: sealed::Sealed + Copy + Send + Sync + 'static {}
 
 macro_rules! pod {
@@ -46,7 +46,7 @@ macro_rules! pod {
         impl Pod for $integer {}
     )*};
 }
-pod!(u8, u32, u64);
+pod!(u8, u16, u32, u64);
 
 /// A zeroed buffer of fixed length, aligned to at least 64 bytes.
 ///

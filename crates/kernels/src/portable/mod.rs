@@ -2,8 +2,10 @@
 //! compiler can use what vector instructions the baseline has.
 
 pub(crate) mod byte_matrix;
+pub(crate) mod gather;
 pub(crate) mod ggm_tree;
 pub(crate) mod keystream;
+pub(crate) mod permutations;
 pub(crate) mod selected_xor;
 pub(crate) mod strassen;
 pub(crate) mod subset_hints;

@@ -116,6 +116,31 @@ pub(crate) fn accumulate_pairs(
     });
 }
 
+/// See [`Kernels::subset_accumulate_all`](crate::Kernels::subset_accumulate_all).
+pub(crate) fn accumulate_all(
+    key: &[u8; 16],
+    first_id: u32,
+    first_partition: u32,
+    group: &PartitionGroup,
+    parities: &mut [u8],
+) {
+    let cipher = Aes128::new(&Array(*key));
+    let record_len = group.record_len();
+    let mask = (group.records_per_partition() - 1) as u16;
+    let octets = parities.chunks_exact_mut(OFFSETS_PER_BLOCK * record_len);
+    for (octet, parities) in octets.enumerate() {
+        let id = first_id + (OFFSETS_PER_BLOCK * octet) as u32;
+        let input = |k: usize| offset_input(id, first_partition + k as u32);
+        for_each_block(&cipher, group.len(), input, |k, block| {
+            let parities = parities.chunks_exact_mut(record_len);
+            for (parity, offset) in parities.zip(offsets(block, mask)) {
+                let start = usize::from(offset) * record_len;
+                xor_into(parity, &group.partition(k)[start..start + record_len]);
+            }
+        });
+    }
+}
+
 fn xor_into(sum: &mut [u8], record: &[u8]) {
     for (sum, byte) in sum.iter_mut().zip(record) {
         *sum ^= byte;
@@ -173,8 +198,34 @@ pub(crate) fn offset_matches(
     });
 }
 
+/// See [`Kernels::subset_group_matches`](crate::Kernels::subset_group_matches).
+pub(crate) fn group_matches(
+    key: &[u8; 16],
+    partition: u32,
+    offset: u16,
+    mask: u16,
+    groups: &[u32],
+    matches: &mut [u8],
+) {
+    let cipher = Aes128::new(&Array(*key));
+    let input = |i: usize| input(groups[i], partition, OFFSET_TAG);
+    for_each_block(&cipher, groups.len(), input, |i, block| {
+        let candidates = offsets(block, mask).into_iter().enumerate();
+        matches[i] = candidates.fold(0, |bits, (b, found)| bits | u8::from(found == offset) << b);
+    });
+}
+
 /// See [`Kernels::subset_equal_words`](crate::Kernels::subset_equal_words).
 pub(crate) fn equal_words(words: &[u32], wanted: u32, matches: &mut [u64]) {
+    equal(words, wanted, matches);
+}
+
+/// See [`Kernels::subset_equal_halfwords`](crate::Kernels::subset_equal_halfwords).
+pub(crate) fn equal_halfwords(words: &[u16], wanted: u16, matches: &mut [u64]) {
+    equal(words, wanted, matches);
+}
+
+fn equal<Word: Copy + Eq>(words: &[Word], wanted: Word, matches: &mut [u64]) {
     for (words, matches) in words.chunks(64).zip(matches) {
         let bits = words.iter().enumerate();
         *matches = bits.fold(0, |bits, (b, word)| bits | u64::from(*word == wanted) << b);

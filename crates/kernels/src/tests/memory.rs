@@ -18,6 +18,7 @@ fn buffers_are_zeroed_aligned_and_writable() {
     }
     for len in [0, 1, 63, 64, 4096, (2 << 20) - 1, 2 << 20, (2 << 20) + 1, 5_000_001] {
         check::<u8>(len);
+        check::<u16>(len / 2);
         check::<u32>(len / 4);
         check::<u64>(len / 8);
     }

@@ -31,9 +31,14 @@ impl Function {
     }
 
     fn offset(&self, id: u32, partition: u32) -> u32 {
-        let block = self.block([id / 8, partition, 2, 0]);
-        let at = 2 * (id % 8) as usize;
-        u32::from(u16::from_le_bytes([block[at], block[at + 1]])) % self.records
+        self.offsets_of_group(id / 8, partition)[id as usize % 8]
+    }
+
+    /// Of the hints `8 * group..8 * group + 8`.
+    fn offsets_of_group(&self, group: u32, partition: u32) -> [u32; 8] {
+        let block = self.block([group, partition, 2, 0]);
+        let offset = |i| u32::from(u16::from_le_bytes([block[2 * i], block[2 * i + 1]]));
+        std::array::from_fn(|i| offset(i) % self.records)
     }
 }
 
@@ -236,11 +241,13 @@ fn check_parities(seed: u64, records: usize, record_len: usize, len: usize, hint
     let before = numbers.bytes(2 * hints * record_len + 2);
     let mut single = before[..hints * record_len + 2].to_vec();
     let mut pairs = before.clone();
+    let mut all = single.clone();
     for (j, &cutoff) in cutoffs.iter().enumerate() {
         let id = first_id + j as u32;
         let [below, above] = table.parities(id, cutoff, first_partition);
         for i in 0..record_len {
             single[1 + j * record_len + i] ^= below[i];
+            all[1 + j * record_len + i] ^= below[i] ^ above[i];
             pairs[1 + 2 * j * record_len + i] ^= below[i];
             pairs[1 + (2 * j + 1) * record_len + i] ^= above[i];
         }
@@ -265,6 +272,11 @@ fn check_parities(seed: u64, records: usize, record_len: usize, len: usize, hint
         let parities = &mut found[inner];
         kernels.subset_accumulate_pairs(&key, first_id, &cutoffs, first_partition, group, parities);
         assert!(found == pairs, "{shape}, pairs");
+        let mut found = before[..all.len()].to_vec();
+        let inner = 1..found.len() - 1;
+        let parities = &mut found[inner];
+        kernels.subset_accumulate_all(&key, first_id, first_partition, group, parities);
+        assert!(found == all, "{shape}, all");
     }
 }
 
@@ -304,6 +316,7 @@ fn no_hints_have_no_parities() {
         group.set_len(1);
         kernels.subset_accumulate_single(&[0; 16], 0, &[], 0, &group, &mut []);
         kernels.subset_accumulate_pairs(&[0; 16], 0, &[], 0, &group, &mut []);
+        kernels.subset_accumulate_all(&[0; 16], 0, 0, &group, &mut []);
         kernels.subset_cutoffs(&[0; 16], 0, 4, 2, &mut []);
     }
 }
@@ -327,6 +340,73 @@ fn matching_offsets_are_found() {
                 let records = records as u32;
                 kernels.subset_offset_matches(&key, partition, offset, records, &mut found);
                 assert_eq!(found, expected, "{}: {words} words, {records}", kernels.arm());
+            }
+        }
+    }
+}
+
+/// A batch is 32 groups (AVX-512 and portable) or eight. Groups come in any order, repeat, and have numbers
+/// up to the largest, and all their hints are told apart: where partitions have few records, many match.
+#[test]
+fn matching_offsets_of_groups_are_found() {
+    let mut numbers = Numbers(9);
+    for count in (0..=10).chain([31, 32, 33, 63, 64, 65, 100, 1000]) {
+        for records in [1, 2, 16, 4096, MAX_RECORDS_PER_PARTITION] {
+            let key = random_key(&mut numbers);
+            let function = Function::new(&key, records);
+            let partition = numbers.next() as u32;
+            let groups = numbers.words(count);
+            // An offset that some hint has.
+            let wanted = groups.first().map(|&group| function.offsets_of_group(group, partition));
+            let offset = wanted.map_or(0, |offsets| offsets[numbers.below(8)]);
+            let matches = |&group: &u32| {
+                let offsets = function.offsets_of_group(group, partition);
+                (0..8).map(|b| u8::from(offsets[b] == offset) << b).sum::<u8>()
+            };
+            let expected: Vec<u8> = groups.iter().map(matches).collect();
+            for kernels in all_kernels() {
+                let mut found = vec![0x55; count + 2];
+                let inner = &mut found[1..=count];
+                let records = records as u32;
+                kernels.subset_group_matches(&key, partition, offset, records, &groups, inner);
+                assert_eq!(*inner, *expected, "{}: {count} groups, {records}", kernels.arm());
+                assert_eq!((found[0], found[count + 1]), (0x55, 0x55));
+            }
+        }
+    }
+}
+
+/// Where both searches reach, they agree.
+#[test]
+fn groups_in_order_match_like_all_hints() {
+    let key = random_key(&mut Numbers(10));
+    for kernels in all_kernels() {
+        let mut words = [0; 5];
+        kernels.subset_offset_matches(&key, 77, 5, 16, &mut words);
+        let groups: Vec<u32> = (0..40).collect();
+        let mut bytes = [0; 40];
+        kernels.subset_group_matches(&key, 77, 5, 16, &groups, &mut bytes);
+        assert_eq!(words.map(u64::to_le_bytes).as_flattened(), bytes, "{}", kernels.arm());
+        assert!(words.iter().any(|&word| word != 0));
+    }
+}
+
+#[test]
+fn equal_halfwords_are_found() {
+    let mut numbers = Numbers(11);
+    for len in (0usize..=10).chain([63, 64, 65, 127, 128, 129, 1000]) {
+        for wanted in [0, 2, 0x7fff, 0x8000, u16::MAX] {
+            // Also what differs in one byte only.
+            let like = [wanted, wanted, wanted ^ 1, wanted ^ 0x100, 7];
+            let words: Vec<u16> = (0..len).map(|_| like[numbers.below(5)]).collect();
+            let bit = |i: usize| u64::from(words.get(i) == Some(&wanted));
+            let expected: Vec<u64> = (0..len.div_ceil(64))
+                .map(|w| (0..64).map(|b| bit(64 * w + b) << b).sum::<u64>())
+                .collect();
+            for kernels in all_kernels() {
+                let mut found = vec![0x5555; len.div_ceil(64)];
+                kernels.subset_equal_halfwords(&words, wanted, &mut found);
+                assert_eq!(found, expected, "{}: {len}, {wanted}", kernels.arm());
             }
         }
     }
@@ -444,6 +524,20 @@ fn parities_of_the_wrong_length_panic() {
 }
 
 #[test]
+#[should_panic(expected = "eight at a time")]
+fn parities_of_another_number_of_hints_panic() {
+    let group = PartitionGroup::new(4, 3, 2).expect("memory");
+    Kernels::detect().subset_accumulate_all(&[0; 16], 0, 0, &group, &mut [0; 21]);
+}
+
+#[test]
+#[should_panic(expected = "one record for each hint")]
+fn parities_of_broken_records_panic() {
+    let group = PartitionGroup::new(4, 3, 2).expect("memory");
+    Kernels::detect().subset_accumulate_all(&[0; 16], 0, 0, &group, &mut [0; 25]);
+}
+
+#[test]
 #[should_panic(expected = "two records for each hint")]
 fn pairs_of_the_wrong_length_panic() {
     let group = PartitionGroup::new(4, 3, 2).expect("memory");
@@ -454,6 +548,18 @@ fn pairs_of_the_wrong_length_panic() {
 #[should_panic(expected = "within its partition")]
 fn an_offset_outside_the_partition_panics() {
     Kernels::detect().subset_offset_matches(&[0; 16], 0, 8, 8, &mut [0; 1]);
+}
+
+#[test]
+#[should_panic(expected = "within its partition")]
+fn an_offset_of_groups_outside_the_partition_panics() {
+    Kernels::detect().subset_group_matches(&[0; 16], 0, 8, 8, &[0], &mut [0]);
+}
+
+#[test]
+#[should_panic(expected = "eight bits for each group")]
+fn matches_of_another_number_of_groups_panic() {
+    Kernels::detect().subset_group_matches(&[0; 16], 0, 0, 8, &[0, 1], &mut [0]);
 }
 
 proptest! {

@@ -1,4 +1,7 @@
 //! Walking over records at given positions, with their memory on its way before it is needed.
+//!
+//! Prefetching is in the baseline of x86-64, and copies wait for memory whatever the vectors they use: both
+//! vector arms copy records with the one function here.
 
 use super::prefetch;
 
@@ -25,5 +28,32 @@ pub(super) fn prefetch_record(table: &[u8], record_len: usize, positions: &[u64]
         }
         // A record may begin in the middle of a line and so end in one more.
         prefetch(table.as_ptr(), start.wrapping_add(len - 1));
+    }
+}
+
+/// See [`Kernels::gather_records`](crate::Kernels::gather_records).
+pub(crate) fn records(table: &[u8], record_len: usize, positions: &[u64], out: &mut [u8]) {
+    match record_len {
+        8 => short_records::<8>(table, positions, out),
+        16 => short_records::<16>(table, positions, out),
+        32 => short_records::<32>(table, positions, out),
+        64 => short_records::<64>(table, positions, out),
+        _ => {
+            let out = out.chunks_exact_mut(record_len);
+            for (i, (out, &position)) in out.zip(positions).enumerate() {
+                prefetch_record(table, record_len, positions, i);
+                out.copy_from_slice(record(table, record_len, position));
+            }
+        }
+    }
+}
+
+/// The same for records of a length that makes them a few moves and never reach over more than two lines.
+fn short_records<const LEN: usize>(table: &[u8], positions: &[u64], out: &mut [u8]) {
+    let table_records = table.as_chunks::<LEN>().0;
+    for (i, (out, &position)) in out.as_chunks_mut::<LEN>().0.iter_mut().zip(positions).enumerate()
+    {
+        prefetch_record(table, LEN, positions, i);
+        *out = table_records[position as usize];
     }
 }

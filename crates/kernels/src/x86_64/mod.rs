@@ -6,7 +6,8 @@ use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 mod aes_key;
 pub(crate) mod avx2;
 pub(crate) mod avx512;
-mod gather;
+pub(crate) mod gather;
+pub(crate) mod permutations;
 
 /// Asks for the cache line `distance` bytes after `from`. Prefetching an address that is not mapped does
 /// nothing, so any address will do.

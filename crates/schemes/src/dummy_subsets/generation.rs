@@ -19,9 +19,9 @@ pub(crate) struct Generation {
     pub(crate) cutoffs: Zeroizing<Vec<u32>>,
     /// The encoding, whose parities are always up to date and whose cutoffs are once they are computed. Kept as it is because it is large: reading hints from a disk and
     /// using them takes no second copy.
-    bytes: Zeroizing<Vec<u8>>,
+    pub(crate) bytes: Zeroizing<Vec<u8>>,
     /// Where in the encoding the parities begin: a record for each single hint, then two for each pair (the half below the cutoff, the other half).
-    parities: usize,
+    pub(crate) parities: usize,
 }
 
 /// `version (u32) ‖ key (16) ‖ cutoffs (u32 each) ‖ parities`
@@ -55,7 +55,7 @@ impl Generation {
         let hints = (parameters.singles() + parameters.pairs()) as usize;
         let records = parameters.singles() as usize + 2 * parameters.pairs() as usize;
         let parities = KEY.end + hints * 4;
-        (hints, parities, parities + records * parameters.record_len())
+        (hints, parities, parities + records * parameters.cut().record_len())
     }
 
     pub(crate) fn key(&self) -> [u8; 16] {
@@ -67,14 +67,6 @@ impl Generation {
     /// Key, cutoffs and parities, all to work on.
     pub(crate) fn parts_mut(&mut self) -> (Secret<[u8; 16]>, &mut [u32], &mut [u8]) {
         (Secret::new(self.key()), &mut self.cutoffs, &mut self.bytes[self.parities..])
-    }
-
-    pub(crate) fn parities(&self) -> &[u8] {
-        &self.bytes[self.parities..]
-    }
-
-    pub(crate) fn parities_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.parities..]
     }
 
     /// Notes in the encoding what the cutoffs are.

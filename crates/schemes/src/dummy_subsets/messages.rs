@@ -8,6 +8,7 @@ use super::DummySubsetsParameters;
 use crate::contract::Message;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
+use zeroize::Zeroizing;
 
 /// A split of the partitions into halves 0 and 1, and an offset for the k-th partition of either half.
 ///
@@ -25,6 +26,15 @@ pub struct DummySubsetsQuery {
 pub struct DummySubsetsAnswer {
     /// Two records.
     pub(crate) sums: Vec<u8>,
+}
+
+impl DummySubsetsAnswer {
+    /// The sum of one half.
+    pub(crate) fn half(&self, half: bool) -> Zeroizing<Vec<u8>> {
+        let len = self.sums.len() / 2;
+        let start = usize::from(half) * len;
+        Zeroizing::new(self.sums[start..start + len].to_vec())
+    }
 }
 
 impl Message<DummySubsetsParameters> for DummySubsetsQuery {
@@ -57,7 +67,7 @@ impl Message<DummySubsetsParameters> for DummySubsetsQuery {
         reader.finish()?;
 
         let partitions = parameters.partitions() as usize;
-        let (count, offset_bits) = (partitions / 2, parameters.offset_bits());
+        let (count, offset_bits) = (partitions / 2, parameters.cut().offset_bits());
         let ones: u32 = halves.iter().map(|byte| byte.count_ones()).sum();
         if ones as usize != count || !padding_is_zero(&halves, partitions) {
             return Err(Error::invalid_message(format!(
@@ -82,7 +92,7 @@ impl Message<DummySubsetsParameters> for DummySubsetsQuery {
 
 impl Message<DummySubsetsParameters> for DummySubsetsAnswer {
     fn encoded_len(parameters: &DummySubsetsParameters) -> usize {
-        2 * parameters.record_len()
+        2 * parameters.cut().record_len()
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -102,7 +112,7 @@ fn halves_len(parameters: &DummySubsetsParameters) -> usize {
 }
 
 fn offsets_len(parameters: &DummySubsetsParameters) -> usize {
-    let bits = u64::from(parameters.partitions() / 2) * u64::from(parameters.offset_bits());
+    let bits = u64::from(parameters.partitions() / 2) * u64::from(parameters.cut().offset_bits());
     bits.div_ceil(8) as usize
 }
 

@@ -35,16 +35,16 @@
 //! (`messages.rs`); the choice among suitable hints is uniform and a hint's successor is in use from the reservation on (`client.rs`); searching takes
 //! the same work for every record (`search.rs`); `n` need not be a square: partitions have a power of two of records and what lies beyond the table is zero.
 
-mod change;
 mod client;
 mod generation;
 mod messages;
 mod params;
 mod preparation;
-mod search;
+mod query;
 mod server;
 #[cfg(test)]
 mod tests;
+pub mod two_servers;
 
 pub use client::DummySubsetsClient;
 pub use messages::{DummySubsetsAnswer, DummySubsetsQuery};

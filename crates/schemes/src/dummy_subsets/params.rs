@@ -2,15 +2,12 @@
 
 use crate::contract::Parameters;
 use privet_core::codec::Reader;
+use privet_core::hints::Partitions;
 use privet_core::{Error, Result, TableIdentity, TableShape};
 
 /// The default of λ_hint: no hint contains the wanted record with probability below e^-40.
 pub const DEFAULT_HINT_SECURITY: u32 = 80;
 
-/// Offsets are 16 bits, eight of them to an AES block.
-const MAX_PARTITION_RECORDS: u64 = 1 << 16;
-/// At most 2^26 partitions: a query of at most 72 MiB, far beyond what anyone would send.
-const MAX_PARTITIONS: u64 = 1 << 26;
 /// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever a server announces, …
 const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
 /// … and at most four times the table, if that is more than 64 MiB: beyond that, the table itself would be the better thing to keep.
@@ -19,15 +16,12 @@ const SMALL_STATE_BYTES: u64 = 1 << 26;
 /// Hints come in blocks of 64: a block of the pseudorandom function serves eight, and searches mark hints by the bits of words.
 const HINT_BLOCK: u64 = 64;
 
-/// The table as `partitions` partitions of `partition_records` records. The last ones may reach beyond the table; what lies there counts as zero.
+/// The table's partitions, and how many hints a client has.
 ///
-/// Records per partition are a power of two, so that a mask maps pseudorandom bits to offsets without bias; the number of partitions is even, so that a balanced
-/// split exists, and at least 4, so that a hint never selects all.
+/// The number of partitions is even, so that a balanced split exists, and at least 4, so that a hint never selects all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DummySubsetsParameters {
-    shape: TableShape,
-    partition_records: u32,
-    partitions: u32,
+    cut: Partitions,
     hint_security: u32,
     singles: u32,
     pairs: u32,
@@ -51,26 +45,8 @@ impl DummySubsetsParameters {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is no power of two up to 2^16 or the client's state or the queries would be
     /// beyond reason.
     pub fn with_partition_records(shape: TableShape, partition_records: u64) -> Result<Self> {
-        if !partition_records.is_power_of_two() || partition_records > MAX_PARTITION_RECORDS {
-            return Err(Error::api_misuse(format!(
-                "a partition has a power of two of records, at most {MAX_PARTITION_RECORDS}, not {partition_records}"
-            )));
-        }
-        let partitions = shape.records().div_ceil(partition_records).next_multiple_of(2).max(4);
-        if partitions > MAX_PARTITIONS {
-            return Err(Error::api_misuse(format!(
-                "a table of {} records would be cut into {partitions} partitions; the limit is {MAX_PARTITIONS}",
-                shape.records()
-            )));
-        }
-        let cut = Self {
-            shape,
-            partition_records: partition_records as u32,
-            partitions: partitions as u32,
-            hint_security: 0,
-            singles: 0,
-            pairs: 0,
-        };
+        let cut = Partitions::new(shape, partition_records, 2, 4)?;
+        let cut = Self { cut, hint_security: 0, singles: 0, pairs: 0 };
         cut.with_hint_security(DEFAULT_HINT_SECURITY)
     }
 
@@ -87,18 +63,18 @@ impl DummySubsetsParameters {
         // (1 - q)^M <= e^(-λ/2), with q for a hint that may turn out invalid.
         let needed = f64::from(hint_security) / 2.0 / -(-self.containment_probability()).ln_1p();
         let singles = (needed.ceil() as u64).next_multiple_of(HINT_BLOCK);
-        let pairs = (u64::from(hint_security) * u64::from(self.partition_records))
+        let pairs = (u64::from(hint_security) * u64::from(self.partition_records()))
             .div_ceil(2)
             .next_multiple_of(HINT_BLOCK);
         self.hint_security = hint_security;
         (self.singles, self.pairs) = (singles as u32, pairs as u32);
-        let limit = self.shape.bytes().saturating_mul(MAX_STATE_TO_TABLE).max(SMALL_STATE_BYTES);
+        let limit = self.shape().bytes().saturating_mul(MAX_STATE_TO_TABLE).max(SMALL_STATE_BYTES);
         let limit = limit.min(MAX_STATE_BYTES);
         if self.state_bytes() > limit {
             return Err(Error::api_misuse(format!(
                 "dummy subsets on {} records of {} bytes would take {} bytes of a client's memory for hints; the limit for such a table is {limit}",
-                self.shape.records(),
-                self.shape.record_len(),
+                self.shape().records(),
+                self.shape().record_len(),
                 self.state_bytes()
             )));
         }
@@ -107,22 +83,22 @@ impl DummySubsetsParameters {
 
     /// The table's shape.
     pub fn shape(&self) -> TableShape {
-        self.shape
+        self.cut.shape()
     }
 
     /// Records in a partition, `s`: a power of two.
     pub fn partition_records(&self) -> u32 {
-        self.partition_records
+        self.cut.records()
     }
 
     /// The number of partitions, `p`: even, at least 4.
     pub fn partitions(&self) -> u32 {
-        self.partitions
+        self.cut.count()
     }
 
-    /// Bits of an offset within a partition: log2 of [`partition_records`](Self::partition_records).
-    pub fn offset_bits(&self) -> u32 {
-        self.partition_records.trailing_zeros()
+    /// How the table is cut.
+    pub fn cut(&self) -> &Partitions {
+        &self.cut
     }
 
     /// λ_hint.
@@ -144,10 +120,10 @@ impl DummySubsetsParameters {
     /// The probability that a single hint contains a given record: `(p/2 + 1)/p · 1/s`, less the share of hints that are discarded because two of their
     /// select values tie at the cutoff.
     pub fn containment_probability(&self) -> f64 {
-        let partitions = f64::from(self.partitions);
+        let partitions = f64::from(self.partitions());
         // Neighbouring order statistics of p uniform 32-bit values are equal with probability about p/2^32.
         let tie = 2.0 * partitions / 2f64.powi(32);
-        (partitions / 2.0 + 1.0) / partitions / f64::from(self.partition_records) * (1.0 - tie)
+        (partitions / 2.0 + 1.0) / partitions / f64::from(self.partition_records()) * (1.0 - tie)
     }
 
     /// The probability that no hint contains a given record, at most: `(1 - q)^M`.
@@ -158,24 +134,19 @@ impl DummySubsetsParameters {
     /// What a client keeps of a generation, in bytes: a record for each single hint, two for each pair, and a cutoff for each.
     pub fn state_bytes(&self) -> u64 {
         let (singles, pairs) = (u64::from(self.singles), u64::from(self.pairs));
-        (singles + 2 * pairs) * self.shape.record_len() + 4 * (singles + pairs)
+        (singles + 2 * pairs) * self.shape().record_len() + 4 * (singles + pairs)
     }
 
     /// Bytes of a record.
     pub(crate) fn record_len(&self) -> usize {
-        self.shape.record_len() as usize
-    }
-
-    /// Where a record lies: its partition, and its offset there. Both secret, like the index.
-    pub(crate) fn place(&self, index: u64) -> (u32, u32) {
-        ((index >> self.offset_bits()) as u32, index as u32 & (self.partition_records - 1))
+        self.cut.record_len()
     }
 }
 
 impl Parameters for DummySubsetsParameters {
     /// Eight bytes: the number of records in a partition, little-endian. Everything else follows from the table's shape or concerns the client alone.
     fn encode(&self) -> Vec<u8> {
-        u64::from(self.partition_records).to_le_bytes().to_vec()
+        u64::from(self.partition_records()).to_le_bytes().to_vec()
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {

@@ -36,10 +36,20 @@ impl DummySubsetsServer {
     }
 
     fn answer_one(&self, query: &DummySubsetsQuery) -> DummySubsetsAnswer {
-        let record_len = self.parameters.record_len();
-        let mut sums = vec![0; 2 * record_len];
         let positions = self.positions(query);
-        let halves = positions.chunks_exact(query.offsets.len());
+        let (half_0, half_1) = positions.split_at(query.offsets.len());
+        self.sums([half_0, half_1])
+    }
+
+    /// All records, and zeros up to whole partitions.
+    pub(super) fn records(&self) -> &[u8] {
+        &self.records
+    }
+
+    /// The XORs of two sets of records, given where they are. All positions lie within the padded table.
+    pub(super) fn sums(&self, halves: [&[u64]; 2]) -> DummySubsetsAnswer {
+        let record_len = self.parameters.cut().record_len();
+        let mut sums = vec![0; 2 * record_len];
         for (sum, positions) in sums.chunks_exact_mut(record_len).zip(halves) {
             let gathered = self.kernels.gather_xor(&self.records, record_len, positions, sum);
             debug_assert!(gathered.is_ok(), "every partition lies within the padded table");
@@ -50,7 +60,7 @@ impl DummySubsetsServer {
     /// The positions of the named records, those of half 0 and then those of half 1.
     fn positions(&self, query: &DummySubsetsQuery) -> Vec<u64> {
         let half_len = query.offsets.len();
-        let offset_bits = self.parameters.offset_bits();
+        let offset_bits = self.parameters.cut().offset_bits();
         let mut positions = vec![0; 2 * half_len];
         let mut ones = 0;
         for partition in 0..2 * half_len {

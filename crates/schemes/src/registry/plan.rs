@@ -5,6 +5,7 @@ use crate::contract::{Message, Offline, Parameters, QueryMessage, Role};
 use crate::doublepir::{DoublePir, DoublePirParameters};
 use crate::download::{Download, DownloadParameters};
 use crate::dpf::{Dpf, DpfParameters};
+use crate::dummy_subsets::two_servers::DummySubsetsTwo;
 use crate::dummy_subsets::{DummySubsets, DummySubsetsParameters};
 use crate::offline::OfflinePhase;
 use crate::simplepir::{SimplePir, SimplePirParameters};
@@ -49,8 +50,9 @@ impl SchemePlan {
             }
             SchemeId::DummySubsets => DummySubsetsParameters::decode(identity, parameters)
                 .map(|p| Self::of::<DummySubsets>(&p)),
-            SchemeId::DummySubsetsTwo
-            | SchemeId::Piano
+            SchemeId::DummySubsetsTwo => DummySubsetsParameters::decode(identity, parameters)
+                .map(|p| Self::of::<DummySubsetsTwo>(&p)),
+            SchemeId::Piano
             | SchemeId::PianoAllParities
             | SchemeId::SinglePass => Err(super::not_yet(scheme)),
             SchemeId::Download => {

@@ -247,7 +247,7 @@ where
         )));
     }
     let request = <A::Scheme as Asked>::Request::decode(server.parameters(), request)?;
-    Ok(server.prepare(&request).encode())
+    Ok(server.prepare(&request)?.encode())
 }
 
 fn nothing_to_ask() -> Error {

@@ -72,6 +72,14 @@ impl ErasedServer for Mirror {
         0
     }
 
+    fn prepare(&self, _role: Role, _request: &[u8]) -> Result<Vec<u8>> {
+        Err(Error::invalid_message("there is nothing to prepare here"))
+    }
+
+    fn streamed(&self) -> Option<&[u8]> {
+        None
+    }
+
     fn shares_passes(&self) -> bool {
         self.shares_passes
     }

@@ -2,18 +2,22 @@
 //!
 //! Two things come of it: the hint, which clients download, and what the server itself keeps. A scheme may have both, either or neither. Read back, neither is held in
 //! memory: the hint is served from the mapped file, and what is kept is lent to the server for as long as it takes to make something of it.
+//!
+//! A scheme whose clients stream the table in an order of its own has its server hold it in that order. There is nothing to compute then and nothing to cache: what clients
+//! fetch is the server's own memory, read once here for the digest that is announced.
 
 use super::Part;
 use crate::hint_cache::{CacheKey, CachedEntry, HintCache, PartLengths};
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::offline::{OfflinePhase, Precomputed};
 use privet_schemes::registry::{ErasedServer, ErasedSetup};
+use std::sync::Arc;
 
 /// Where what a server needs beside its table came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HintOrigin {
-    /// There is none to compute: clients of the scheme receive nothing first, or the table itself.
+    /// There is none to compute: clients of the scheme receive nothing first, or the table itself, or what a server computes for each of them alone.
     None,
     /// From the cache directory.
     Cached,
@@ -37,8 +41,8 @@ impl HintOrigin {
 
 /// A server that can answer.
 pub(super) struct Finished {
-    pub(super) server: Box<dyn ErasedServer>,
-    /// What its clients download, if they do.
+    pub(super) server: Arc<dyn ErasedServer>,
+    /// What its clients fetch that is neither computed for them alone nor the table in its natural order, if there is such.
     pub(super) hint: Option<ReadyHint>,
     pub(super) origin: HintOrigin,
 }
@@ -61,7 +65,7 @@ pub(super) fn finish(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
     let Some(lengths) = lengths(&*setup) else {
-        return Ok(Finished { server: setup.finish(&[])?, hint: None, origin: HintOrigin::None });
+        return finished(setup.finish(&[])?, None, HintOrigin::None);
     };
     let key = CacheKey::new(setup.plan(), identity);
     let mut origin = HintOrigin::Computed;
@@ -127,7 +131,7 @@ fn from_cache(
     entry.release_kept();
     let digest = entry.hint_digest();
     let hint = downloads(&*server).then(|| ReadyHint { part: Part::Cached(entry), digest });
-    Ok(Finished { server, hint, origin })
+    finished(server, hint, origin)
 }
 
 fn from_memory(
@@ -142,7 +146,29 @@ fn from_memory(
         let digest = *blake3::hash(&hint.as_bytes()).as_bytes();
         ReadyHint { part: Part::computed(hint), digest }
     });
-    Ok(Finished { server, hint, origin })
+    finished(server, hint, origin)
+}
+
+/// Adds what the server itself lends to clients, if it does.
+fn finished(
+    server: Box<dyn ErasedServer>,
+    hint: Option<ReadyHint>,
+    origin: HintOrigin,
+) -> Result<Finished> {
+    let server: Arc<dyn ErasedServer> = Arc::from(server);
+    let OfflinePhase::StreamShuffled { len } = server.plan().offline else {
+        return Ok(Finished { server, hint, origin });
+    };
+    let streamed = server.streamed().unwrap_or_default();
+    if streamed.len() as u64 != len {
+        return Err(Error::api_misuse(format!(
+            "{} does not lend the table that its plan prescribes; this is a bug",
+            server.plan().scheme
+        )));
+    }
+    let digest = *blake3::hash(streamed).as_bytes();
+    let part = Part::Streamed(Arc::clone(&server));
+    Ok(Finished { server, hint: Some(ReadyHint { part, digest }), origin })
 }
 
 fn downloads(server: &dyn ErasedServer) -> bool {

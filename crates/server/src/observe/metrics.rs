@@ -57,6 +57,8 @@ pub(crate) struct Metrics {
     queries: Family<Table, Counter>,
     batch_size: Histogram,
     answer_seconds: Histogram,
+    preparations: Family<Table, Counter>,
+    preparation_seconds: Histogram,
     hints: Family<Origin, Counter>,
     table_records: Family<Table, Gauge>,
     table_record_len: Family<Table, Gauge>,
@@ -65,6 +67,8 @@ pub(crate) struct Metrics {
     table_info: Family<TableInfo, Gauge>,
     pub(crate) connections: Gauge,
     pub(crate) queue_depth: Gauge,
+    pub(crate) preparations_waiting: Gauge,
+    pub(crate) preparations_running: Gauge,
 }
 
 impl Metrics {
@@ -80,6 +84,8 @@ impl Metrics {
             queries: Family::default(),
             batch_size: Histogram::new(exponential_buckets(1.0, 2.0, 8)),
             answer_seconds: seconds(),
+            preparations: Family::default(),
+            preparation_seconds: seconds(),
             hints: Family::default(),
             table_records: Family::default(),
             table_record_len: Family::default(),
@@ -88,6 +94,8 @@ impl Metrics {
             table_info: Family::default(),
             connections: Gauge::default(),
             queue_depth: Gauge::default(),
+            preparations_waiting: Gauge::default(),
+            preparations_running: Gauge::default(),
         };
         metrics.register();
         metrics
@@ -124,6 +132,16 @@ impl Metrics {
         registry.register("batch_size", "Queries answered in one pass", self.batch_size.clone());
         registry.register("answer_seconds", "Duration of a pass", self.answer_seconds.clone());
         registry.register(
+            "preparations",
+            "Requests for hints that were computed, by table",
+            self.preparations.clone(),
+        );
+        registry.register(
+            "preparation_seconds",
+            "Duration of computing the reply to a request for hints",
+            self.preparation_seconds.clone(),
+        );
+        registry.register(
             "hints",
             "Tables at start by where their hint came from: cached, computed, rebuilt or none",
             self.hints.clone(),
@@ -143,6 +161,16 @@ impl Metrics {
         );
         registry.register("connections", "Connections open", self.connections.clone());
         registry.register("queue_depth", "Queries waiting for a pass", self.queue_depth.clone());
+        registry.register(
+            "preparations_waiting",
+            "Requests for hints waiting for their turn",
+            self.preparations_waiting.clone(),
+        );
+        registry.register(
+            "preparations_running",
+            "Requests for hints being computed",
+            self.preparations_running.clone(),
+        );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The server's release", build);
     }
@@ -158,6 +186,7 @@ impl Metrics {
         self.table_epoch.get_or_create(&label).set(gauge(description.identity.epoch.0));
         self.table_extra_bytes.get_or_create(&label).set(gauge(table.extra_bytes));
         drop(self.queries.get_or_create(&label));
+        drop(self.preparations.get_or_create(&label));
         for scheme in &description.schemes {
             let info = TableInfo {
                 table: description.name.clone(),
@@ -194,6 +223,12 @@ impl Metrics {
         self.queries.get_or_create(&Table { table: table.to_owned() }).inc_by(queries as u64);
         self.batch_size.observe(queries as f64);
         self.answer_seconds.observe(elapsed.as_secs_f64());
+    }
+
+    /// The reply to a request for hints has been computed.
+    pub(crate) fn preparation(&self, table: &str, elapsed: Duration) {
+        self.preparations.get_or_create(&Table { table: table.to_owned() }).inc();
+        self.preparation_seconds.observe(elapsed.as_secs_f64());
     }
 
     /// All metrics in the OpenMetrics text format, which Prometheus reads.

@@ -4,7 +4,7 @@ use privet_core::{Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIden
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
-use privet_schemes::registry::{self, ErasedClient, Recovered};
+use privet_schemes::registry::{self, ErasedClient, Recovered, Tuning};
 use privet_schemes::reservation::{Lookup, Pending, Prepared};
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig};
 use privet_table::digest::DigestParts;
@@ -61,6 +61,7 @@ pub(crate) fn table(name: &str, count: u64, record_len: u64, id: u8) -> ServedTa
         layout: Arc::from(LAYOUT),
         records: Box::new(records(identity.shape.bytes() as usize, id)),
         scheme: SchemeId::SimplePir,
+        tuning: Tuning::default(),
     }
 }
 

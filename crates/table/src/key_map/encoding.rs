@@ -1,5 +1,8 @@
 //! The key map as bytes. All numbers are little-endian; there is exactly one encoding of a key map.
 //!
+//! A bucket map has version 1, a cuckoo map version 2, so a program that knows buckets alone still reads those and refuses
+//! the others by their version. Version 1:
+//!
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 2 | version, 1 |
@@ -12,12 +15,27 @@
 //! | 70 | 4 | number of stash entries *s* |
 //! | 74 | *g* | the groups' displacements |
 //! | 74 + *g* | | *s* entries in strictly ascending order of tags: tag (8), length (4), value |
+//!
+//! Version 2 has no groups, and room for further kinds:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 2 | version, 2 |
+//! | 2 | 1 | kind: 1 cuckoo |
+//! | 3 | 64 | hash seed to bytes of all entries, as in version 1 |
+//! | 67 | 4 | number of stash entries *s* |
+//! | 71 | | *s* entries, as in version 1 |
 
-use super::KeyMap;
+use super::{KeyMap, Rule};
 use privet_core::codec::Reader;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
-const VERSION: u16 = 1;
+const BUCKETS_VERSION: u16 = 1;
+const KINDS_VERSION: u16 = 2;
+const CUCKOO: u8 = 1;
+
+/// What comes before the stash, without displacements.
+const LONGEST_HEAD: usize = 74;
 
 /// The bytes that a stash entry takes besides its value.
 pub(super) const STASH_ENTRY_OVERHEAD: u64 = 12;
@@ -26,16 +44,28 @@ impl KeyMap {
     /// The key map as bytes, in the one form that [`decode`](KeyMap::decode) accepts.
     pub fn encode(&self) -> Vec<u8> {
         let stash = self.stash_bytes() + self.stash_entries() * STASH_ENTRY_OVERHEAD;
-        let mut out = Vec::with_capacity(74 + self.displacements.len() + stash as usize);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        let displacements = match &self.rule {
+            Rule::Displaced(displacements) => displacements.as_slice(),
+            Rule::TwoCandidates => &[],
+        };
+        let mut out = Vec::with_capacity(LONGEST_HEAD + displacements.len() + stash as usize);
+        match self.rule {
+            Rule::Displaced(_) => out.extend_from_slice(&BUCKETS_VERSION.to_le_bytes()),
+            Rule::TwoCandidates => {
+                out.extend_from_slice(&KINDS_VERSION.to_le_bytes());
+                out.push(CUCKOO);
+            }
+        }
         out.extend_from_slice(self.seed.as_bytes());
         for number in [self.keys, self.buckets(), self.record_len(), self.entry_bytes] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         // Both counts are below 2^32: the builder makes no more groups than keys, of which it takes fewer than 2^32.
-        out.extend_from_slice(&(self.displacements.len() as u32).to_le_bytes());
+        if let Rule::Displaced(_) = self.rule {
+            out.extend_from_slice(&(displacements.len() as u32).to_le_bytes());
+        }
         out.extend_from_slice(&(self.stash.len() as u32).to_le_bytes());
-        out.extend_from_slice(&self.displacements);
+        out.extend_from_slice(displacements);
         for (tag, value) in &self.stash {
             out.extend_from_slice(&tag.to_le_bytes());
             out.extend_from_slice(&(value.len() as u32).to_le_bytes());
@@ -51,9 +81,14 @@ impl KeyMap {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a key map", bytes);
         let version = reader.u16()?;
-        if version != VERSION {
+        if version == KINDS_VERSION {
+            let kind = reader.u8()?;
+            if kind != CUCKOO {
+                return Err(invalid(format!("this program does not know its kind, {kind}")));
+            }
+        } else if version != BUCKETS_VERSION {
             return Err(invalid(format!(
-                "it has version {version}, and this program reads version {VERSION}"
+                "it has version {version}, and this program reads versions {BUCKETS_VERSION} and {KINDS_VERSION}"
             )));
         }
         let seed = PublicSeed::from_bytes(reader.array()?);
@@ -65,16 +100,23 @@ impl KeyMap {
         if entry_bytes > shape.bytes() {
             return Err(invalid("its entries are larger than its buckets"));
         }
-        let (groups, stash_entries) = (reader.u32()?, reader.u32()?);
-        if groups == 0 || u64::from(groups) > keys || u64::from(stash_entries) > keys {
+        let groups = if version == BUCKETS_VERSION { Some(reader.u32()?) } else { None };
+        let stash_entries = reader.u32()?;
+        if u64::from(stash_entries) > keys {
             return Err(invalid(format!(
-                "{groups} groups and {stash_entries} stash entries cannot belong to {keys} keys"
+                "{stash_entries} stash entries cannot belong to {keys} keys"
             )));
         }
-        let displacements = reader.bytes(groups as usize)?.to_vec();
+        let rule = match groups {
+            Some(groups) if groups == 0 || u64::from(groups) > keys => {
+                return Err(invalid(format!("{groups} groups cannot belong to {keys} keys")));
+            }
+            Some(groups) => Rule::Displaced(reader.bytes(groups as usize)?.to_vec()),
+            None => Rule::TwoCandidates,
+        };
         let stash = read_stash(&mut reader, stash_entries)?;
         reader.finish()?;
-        Ok(Self { seed, keys, shape, entry_bytes, displacements, stash })
+        Ok(Self { seed, keys, shape, entry_bytes, rule, stash })
     }
 }
 

@@ -1,13 +1,13 @@
-//! What a key hashes to, and how a hash becomes a group or a bucket.
+//! What a key hashes to, and how a hash becomes a bucket or two candidates.
 //!
 //! One call of keyed BLAKE3 gives 32 bytes, read as four little-endian 64-bit words:
 //!
-//! | bytes | word | use |
-//! |---|---|---|
-//! | 0..8 | group | which displacement applies to this key |
-//! | 8..16 | first | where the key goes under displacement 0 |
-//! | 16..24 | second | how far each further displacement moves it |
-//! | 24..32 | tag | tells the key's entry from its neighbours |
+//! | bytes | word | use in a bucket map | use in a cuckoo map |
+//! |---|---|---|---|
+//! | 0..8 | group | which displacement applies to this key | none |
+//! | 8..16 | first | where the key goes under displacement 0 | the first candidate |
+//! | 16..24 | second | how far each further displacement moves it | the second candidate, among the other records |
+//! | 24..32 | tag | tells the key's entry from its neighbours | the same |
 //!
 //! The four words are independent, so a tag says nothing about a bucket and the other way round.
 
@@ -40,6 +40,15 @@ impl KeyHash {
     pub(super) fn bucket(&self, displacement: u8, buckets: u64) -> u64 {
         let word = self.first.wrapping_add(self.second.wrapping_mul(u64::from(displacement)));
         scale(word, buckets)
+    }
+
+    /// The key's two candidates, each in `[0, records)`, and different from each other unless there is only one record.
+    pub(super) fn candidates(&self, records: u64) -> [u64; 2] {
+        let first = scale(self.first, records);
+        let among_others = scale(self.second, records - 1);
+        // Read over the gap that the first candidate leaves. With one record there are no others, and no gap.
+        let second = among_others + u64::from(among_others >= first && records > 1);
+        [first, second]
     }
 }
 

@@ -1,8 +1,14 @@
-//! From keys to records: one record answers a key, and a miss looks like a hit.
+//! From keys to records: one or two records answer a key, and a miss looks like a hit.
 //!
 //! Private information retrieval fetches a record by its number. A *key map* is the public function from keys to record
-//! numbers that lets a client fetch a value by its key with **one** query, always, whether the key is there or not. The
-//! client downloads the key map once, with the rest of what it needs to know about the table.
+//! numbers that lets a client fetch a value by its key. A key has as many *candidates*, records in which it may lie, as every other
+//! key of the table, whether it is there or not, and a lookup always fetches all of them. The client downloads the key map
+//! once, with the rest of what it needs to know about the table.
+//!
+//! | kind | candidates | a client downloads | made for |
+//! |---|---|---|---|
+//! | [buckets](#buckets) | 1 | half a byte per key, and the stash | tables that are built anew when they change: one query per lookup |
+//! | [cuckoo](#cuckoo) | 2, of a table with more than one record | some seventy bytes, and the stash | tables that keep changing: a key that comes or goes changes one record or a few, and never the key map |
 //!
 //! # Buckets
 //!
@@ -27,23 +33,40 @@
 //! The hash functions hang on a public seed that is drawn *after* the keys are known, so that nobody can choose keys that
 //! all fall into one bucket, and drawn again in the rare case that two keys get the same tag.
 //!
+//! # Cuckoo
+//!
+//! A key hashes to two records, its candidates, and its entry lies in either of them (or in the stash). The builder chooses
+//! which; when both are full, an entry in one of them moves to *its* other candidate. Two choices, and several entries to a record, are
+//! enough to fill records to nine tenths without publishing anything about the choice: there are no groups and no
+//! displacements, and all that a client needs is the seed. A new key is put into a record with room, or takes a place from which a
+//! short path of entries has moved on; a deleted key leaves a gap in one record. Under a bucket map the same change could
+//! need a new displacement, which every client would have to learn.
+//!
+//! The price is that every lookup takes two queries, for both candidates, found or not: which of the two is needed would tell
+//! the server something about the key.
+//!
+//! This is the map of Zhou, Park, Zheng and Shi (*Piano*, appendix A.1): cuckoo hashing under a published seed, of which a client
+//! fetches all candidates.
+//!
 //! # The stash
 //!
 //! One value of 76 KB among thousands of short ones would make every bucket 76 KB wide. A few such values go to the
-//! *stash*, a part of the key map itself, which every client has downloaded. A client whose key turns out to be in the
-//! stash **still sends the query for the key's bucket**, like for any other key: [`KeyMap::locate`] does not even look
-//! into the stash, so a server cannot tell.
+//! *stash*, a part of the key map itself, which every client has downloaded. In a cuckoo map it also takes the few entries for which no place is
+//! found. A client whose key turns out to be in the stash **still sends the queries for the key's candidates**, like for any other
+//! key: [`KeyMap::candidates`] does not even look into the stash, so a server cannot tell.
 //!
 //! # Who chooses what
 //!
-//! Nothing is left to the user: [`pack`] chooses the buckets' number and width and what goes to the stash, by
+//! Only the kind is left to the user: [`pack`] chooses the records' number and width and what goes to the stash, by
 //! the cost that its module states.
 //!
 //! | item | what it is for |
 //! |---|---|
-//! | [`KeyMap`] | the client's side: [`locate`](KeyMap::locate) a key, [`find_in`](KeyMap::find_in) its bucket |
-//! | [`pack`] | the builder's side: from pairs to buckets |
+//! | [`KeyMap`] | the client's side: the [`candidates`](KeyMap::candidates) of a key, and its value [`find_in`](KeyMap::find_in) each of them |
+//! | [`pack`], [`pack_as`] | the builder's side: from pairs to records |
 
+mod cuckoo;
+mod displacement;
 mod encoding;
 mod entry;
 mod hash;
@@ -53,57 +76,125 @@ mod placement;
 #[cfg(test)]
 mod tests;
 
-pub use packing::{Packed, Pairs, pack};
+pub use packing::{Packed, Pairs, pack, pack_as};
 
 use hash::KeyHash;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
-/// The public function from keys to buckets, and the few values that fit into no bucket.
+/// How keys get to records: see the [module](self).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyMapKind {
+    /// One candidate per key, found through published displacements.
+    #[default]
+    Buckets,
+    /// Two candidates per key, and nothing published but a seed.
+    Cuckoo,
+}
+
+impl KeyMapKind {
+    /// All kinds, the usual one first.
+    pub const ALL: [Self; 2] = [Self::Buckets, Self::Cuckoo];
+
+    /// The kind's name, as it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Buckets => "buckets",
+            Self::Cuckoo => "cuckoo",
+        }
+    }
+
+    /// How many records a lookup fetches from a table with more than one.
+    fn candidates(self) -> usize {
+        match self {
+            Self::Buckets => 1,
+            Self::Cuckoo => 2,
+        }
+    }
+}
+
+/// The public function from keys to records, and the few values that lie in no record.
 ///
-/// A client gets it as bytes from the server ([`KeyMap::decode`]); a builder gets it from [`pack`].
+/// A client gets it as bytes from the server ([`KeyMap::decode`]); a builder gets it from [`pack_as`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyMap {
     seed: PublicSeed,
     keys: u64,
     shape: TableShape,
     entry_bytes: u64,
-    displacements: Vec<u8>,
+    rule: Rule,
     // In ascending order of tags, no tag twice.
     stash: Vec<(u64, Vec<u8>)>,
 }
 
+/// How a key's hash becomes its candidates.
+#[derive(Clone, PartialEq, Eq)]
+enum Rule {
+    /// By the displacement of the key's group; there is at least one group.
+    Displaced(Vec<u8>),
+    /// By two words of the hash.
+    TwoCandidates,
+}
+
 impl KeyMap {
-    /// The record that holds the bucket of `key`, in `[0, buckets())`. Defined for every key, in the table or not; the
-    /// query that fetches it must be sent for every key alike.
-    pub fn locate(&self, key: &[u8]) -> u64 {
-        let hash = KeyHash::new(self.seed, key);
-        let group = hash.group(self.displacements.len() as u64);
-        hash.bucket(self.displacements[group as usize], self.buckets())
+    /// How keys get to records.
+    pub fn kind(&self) -> KeyMapKind {
+        match self.rule {
+            Rule::Displaced(_) => KeyMapKind::Buckets,
+            Rule::TwoCandidates => KeyMapKind::Cuckoo,
+        }
     }
 
-    /// The value of `key`, given the record that [`locate`](KeyMap::locate) names; `None` if the table does not have
-    /// the key. The whole stash and the whole bucket are looked through in either case.
+    /// How many candidates every key has, 1 or 2: how many records each lookup fetches. Never more than the table has records.
+    pub fn candidates_per_key(&self) -> usize {
+        // A table has at least one record, so the smaller of the two is at least 1.
+        self.kind().candidates().min(usize::try_from(self.buckets()).unwrap_or(usize::MAX))
+    }
+
+    /// The records in which `key` may lie, each in `[0, buckets())`, all different, [`candidates_per_key`](KeyMap::candidates_per_key) of
+    /// them. Defined for every key, in the table or not; all of them must be fetched for every key alike, and
+    /// [`find_in`](KeyMap::find_in) asked about each: at most one of them has the value, or the stash has it, and then every
+    /// answer says so.
+    pub fn candidates(&self, key: &[u8]) -> impl ExactSizeIterator<Item = u64> + use<> {
+        let hash = KeyHash::new(self.seed, key);
+        let candidates = match &self.rule {
+            Rule::Displaced(displacements) => {
+                let group = hash.group(displacements.len() as u64);
+                [hash.bucket(displacements[group as usize], self.buckets()), 0]
+            }
+            Rule::TwoCandidates => hash.candidates(self.buckets()),
+        };
+        candidates.into_iter().take(self.candidates_per_key())
+    }
+
+    /// The first candidate of `key`: the record that holds its bucket, in `[0, buckets())`, for a map with one candidate per key.
+    pub fn locate(&self, key: &[u8]) -> u64 {
+        self.candidates(key).next().unwrap_or_default()
+    }
+
+    /// The value of `key`, given one of the records that [`candidates`](KeyMap::candidates) names; `None` if neither this record
+    /// nor the stash has the key. The whole stash and the whole record are looked through in either case.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `bucket` is not [`record_len`](KeyMap::record_len) bytes long.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `record` is not [`record_len`](KeyMap::record_len) bytes long.
     /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if it is not a bucket.
-    pub fn find_in(&self, key: &[u8], bucket: &[u8]) -> Result<Option<Vec<u8>>> {
-        if bucket.len() as u64 != self.record_len() {
+    pub fn find_in(&self, key: &[u8], record: &[u8]) -> Result<Option<Vec<u8>>> {
+        if record.len() as u64 != self.record_len() {
             return Err(Error::api_misuse(format!(
                 "a bucket of this table has {} bytes, not {}",
                 self.record_len(),
-                bucket.len()
+                record.len()
             )));
         }
         let tag = KeyHash::new(self.seed, key).tag;
-        let in_bucket = entry::find_entry(bucket, tag)?;
+        let in_record = entry::find_entry(record, tag)?;
         let mut in_stash = None;
         for (stash_tag, value) in &self.stash {
             if *stash_tag == tag {
                 in_stash = Some(value.as_slice());
             }
         }
-        Ok(in_stash.or(in_bucket).map(<[u8]>::to_vec))
+        Ok(in_stash.or(in_record).map(<[u8]>::to_vec))
     }
 
     /// The number of buckets, which is the number of records of the table.
@@ -146,9 +237,9 @@ impl std::fmt::Debug for KeyMap {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("KeyMap")
+            .field("kind", &self.kind())
             .field("keys", &self.keys)
             .field("shape", &self.shape)
-            .field("groups", &self.displacements.len())
             .field("stash_entries", &self.stash.len())
             .finish()
     }

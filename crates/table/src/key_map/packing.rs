@@ -1,8 +1,8 @@
 //! The builder: from pairs of keys and values to buckets, and the key map that finds them again.
 
 use super::hash::KeyHash;
-use super::placement::{Item, Outcome, Plan, StashLimits};
-use super::{KeyMap, entry};
+use super::placement::{Home, Item, Outcome, Plan, StashLimits};
+use super::{KeyMap, KeyMapKind, entry};
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
 /// How often the keys are hashed anew when two share a tag, or when the buckets turn out worse than planned.
@@ -69,7 +69,16 @@ impl Packed {
     }
 }
 
-/// Distributes `pairs` over buckets. The result depends on the set of pairs and on `seed` alone, not on their order.
+/// Distributes `pairs` over the buckets of a [bucket map](KeyMapKind::Buckets): [`pack_as`] for the usual kind.
+///
+/// # Errors
+/// As [`pack_as`].
+pub fn pack<P: Pairs + ?Sized>(pairs: &P, seed: PublicSeed) -> Result<Packed> {
+    pack_as(KeyMapKind::Buckets, pairs, seed)
+}
+
+/// Distributes `pairs` over records, for a key map of kind `kind`. The result depends on the set of pairs and on `seed` alone,
+/// not on their order.
 ///
 /// `seed` must be drawn after the keys are known, and at random: see the [module](crate::key_map). Takes about 120 bytes
 /// of memory per key besides the pairs themselves.
@@ -77,7 +86,7 @@ impl Packed {
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no pairs or 2^32 and more, if two keys are equal, or if values are too
 /// long for any bucket.
-pub fn pack<P: Pairs + ?Sized>(pairs: &P, seed: PublicSeed) -> Result<Packed> {
+pub fn pack_as<P: Pairs + ?Sized>(kind: KeyMapKind, pairs: &P, seed: PublicSeed) -> Result<Packed> {
     if pairs.is_empty() {
         return Err(Error::api_misuse("a table by key needs at least one key"));
     }
@@ -97,8 +106,8 @@ pub fn pack<P: Pairs + ?Sized>(pairs: &P, seed: PublicSeed) -> Result<Packed> {
         if !tags_differ(pairs, &items)? {
             continue;
         }
-        let plan = plan.get_or_insert_with(|| Plan::by_rehearsal(&items, &limits));
-        let outcome = plan.play(&items, attempt);
+        let plan = plan.get_or_insert_with(|| Plan::by_rehearsal(kind, &items, &limits));
+        let outcome = plan.play(&items, &limits, attempt);
         let good_enough = outcome.cost <= plan.hoped_cost() * 1.05;
         if best.as_ref().is_none_or(|(_, _, best)| outcome.cost < best.cost) {
             best = Some((seed, items, outcome));
@@ -150,49 +159,47 @@ fn tags_differ<P: Pairs + ?Sized>(pairs: &P, items: &[Item]) -> Result<bool> {
     Ok(true)
 }
 
-/// Sorts the pairs into their buckets and the stash.
+/// Sorts the pairs into their records and the stash.
 fn assemble<P: Pairs + ?Sized>(
     pairs: &P,
     seed: PublicSeed,
     items: &[Item],
     outcome: Outcome,
 ) -> Result<Packed> {
-    let Outcome { buckets, record_len, widest_entry, displacements, .. } = outcome;
+    let Outcome { buckets, record_len, rule, homes, .. } = outcome;
     let shape = TableShape::new(buckets, record_len)?;
-    let groups = displacements.len() as u64;
-    let bucket_of = |item: &Item| {
-        let displacement = displacements[item.hash.group(groups) as usize];
-        item.hash.bucket(displacement, buckets) as usize
-    };
-    let (in_buckets, in_stash): (Vec<&Item>, Vec<&Item>) =
-        items.iter().partition(|item| item.entry_len <= widest_entry);
 
-    // A counting sort by bucket, then each bucket by tag.
+    // A counting sort by record, then each record by tag.
     let mut starts = vec![0u32; buckets as usize + 1];
-    for item in &in_buckets {
-        starts[bucket_of(item) + 1] += 1;
+    for home in &homes {
+        if let Home::Record(record) = home {
+            starts[*record as usize + 1] += 1;
+        }
     }
-    for bucket in 0..buckets as usize {
-        starts[bucket + 1] += starts[bucket];
+    for record in 0..buckets as usize {
+        starts[record + 1] += starts[record];
     }
     let mut next = starts.clone();
-    let mut members = vec![(0, 0); in_buckets.len()];
-    for item in &in_buckets {
-        let slot = &mut next[bucket_of(item)];
-        members[*slot as usize] = (item.hash.tag, item.pair);
-        *slot += 1;
+    let mut members = vec![(0, 0); starts[buckets as usize] as usize];
+    let mut stash = Vec::new();
+    let mut entry_bytes = 0;
+    for item in items {
+        match homes[item.pair as usize] {
+            Home::Record(record) => {
+                let slot = &mut next[record as usize];
+                members[*slot as usize] = (item.hash.tag, item.pair);
+                *slot += 1;
+                entry_bytes += item.entry_len;
+            }
+            Home::Stash => stash.push((item.hash.tag, pairs.value(item.pair as usize).to_vec())),
+        }
     }
     for bounds in starts.windows(2) {
         members[bounds[0] as usize..bounds[1] as usize].sort_unstable();
     }
 
-    let mut stash: Vec<(u64, Vec<u8>)> = in_stash
-        .iter()
-        .map(|item| (item.hash.tag, pairs.value(item.pair as usize).to_vec()))
-        .collect();
     stash.sort_unstable_by_key(|(tag, _)| *tag);
     let keys = items.len() as u64;
-    let entry_bytes = in_buckets.iter().map(|item| item.entry_len).sum();
-    let key_map = KeyMap { seed, keys, shape, entry_bytes, displacements, stash };
+    let key_map = KeyMap { seed, keys, shape, entry_bytes, rule, stash };
     Ok(Packed { key_map, members, starts })
 }

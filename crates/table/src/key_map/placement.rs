@@ -1,4 +1,4 @@
-//! Where everything goes: how many buckets, how wide, and which displacement for each group.
+//! The shape of a table by key: how many records, how wide, and what goes to the stash.
 //!
 //! # What is chosen, and by which cost
 //!
@@ -7,45 +7,40 @@
 //!
 //! - every query makes the server work through all *N* bytes, so padding is paid for in time, forever;
 //! - a client of the single-server scheme downloads a hint of 4096 bytes for each byte of max(*W*, √*N*), once, and
-//!   with it the key map: one byte per group, and the stash;
-//! - an answer of the schemes that return one record takes *W* bytes. Over 1 024 lookups that is 1 024·*W*.
+//!   with it the key map: one byte per group for a bucket map, and the stash;
+//! - an answer of the schemes that return one record takes *W* bytes, and a lookup takes *c* answers, one for each candidate.
+//!   Over 1 024 lookups that is 1 024·*c*·*W*.
 //!
 //! The first is what the table costs its server, the others what it costs a client; `pack` minimises their product
 //!
 //! ```text
-//! N · (4096·max(W, √N) + key map + 1024·W)
+//! N · (4096·max(W, √N) + key map + 1024·c·W)
 //! ```
 //!
 //! in which a tenth more padding weighs as much as a tenth more download. Candidates for *W* are √*E*, √*E*/2, √*E*/3,
-//! √*E*/4, √*E*/6 and so on, as long as four average entries fit; a value wider than the candidate goes to the stash. The stash holds at most one key in 16 and at most
-//! 64 KiB or a fiftieth of all values, whichever is more; where that would not do, the bucket is widened until it does.
+//! √*E*/4, √*E*/6 and so on, as long as four average entries fit, and for a cuckoo map the widths of two, three and four average
+//! entries too; a value wider than the candidate goes to the stash. The
+//! stash holds at most one key in 16 and at most 64 KiB or a fiftieth of all values, whichever is more; where that would
+//! not do, the bucket is widened until it does.
 //!
 //! How full the buckets get is not computed but tried, on a sample of the keys: a *rehearsal* with at most 4 096 keys and
 //! proportionally fewer buckets takes milliseconds, and what happens in a bucket does not depend on how many others
-//! there are. The best candidate is then played for real.
+//! there are. For each candidate the fullest of a few loads is taken at which everything finds its place. The best candidate
+//! is then played for real.
 //!
-//! # How a displacement is chosen
-//!
-//! Groups are placed from the largest to the smallest. A displacement is judged by the buckets that the group's members
-//! would go to, and the best of the 256 is taken, by three rules in this order:
-//!
-//! 1. No bucket beyond the intended width, or as little beyond it as possible. It is an intention and not a
-//!    limit: the fullest bucket says in the end how wide a record is, and so placement cannot fail.
-//! 2. Little *dead space*: room that is left in a bucket and too small for most values (for four in five) stays empty
-//!    for good. Best is to fill a bucket to the brim, or nearly so, which one of 256 choices often does; next
-//!    best to leave room for another value.
-//! 3. The emptier buckets, so that all fill up evenly.
+//! A bucket map may be filled to the last byte, since it never changes. A cuckoo map is filled to nine tenths at most: a new entry
+//! then soon finds room, and the stash is left to later ones.
 
+use super::cuckoo::TwoChoices;
+use super::displacement::{Grouped, KEYS_PER_GROUP};
 use super::encoding::STASH_ENTRY_OVERHEAD;
 use super::entry::entry_len;
 use super::hash::KeyHash;
 use super::packing::Pairs;
+use super::{KeyMapKind, Rule};
 use privet_core::table::MAX_RECORD_LEN;
 use std::borrow::Borrow;
 use std::cmp::Reverse;
-
-/// Keys per group, on average. Fewer make the key map larger and balance little better.
-const KEYS_PER_GROUP: usize = 2;
 
 /// The most keys a rehearsal works with, about.
 const REHEARSAL_KEYS: usize = 4096;
@@ -54,14 +49,18 @@ const REHEARSAL_KEYS: usize = 4096;
 /// entries, three to a bucket, 34 buckets are likely to end up with four somewhere, and 36 are not.
 const HOPED_LOADS: [f64; 5] = [1.0, 0.98, 0.95, 0.9, 0.8];
 
-/// A bucket is as good as full when it has less room than this part of a short entry.
-const BRIM: u64 = 32;
+/// How full the records of a cuckoo map are hoped to be. Of entries that fill a record alone, hardly half of the records can be
+/// used.
+const HOPED_CUCKOO_LOADS: [f64; 6] = [0.9, 0.85, 0.8, 0.7, 0.55, 0.4];
 
 /// Parts into which √E is divided to give candidates for the width.
 const WIDTH_DIVISORS: [f64; 8] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0];
 
 /// A bucket narrower than √E should hold this many average entries: with fewer, little is won and packing gets hard.
 const ENTRIES_PER_BUCKET: f64 = 4.0;
+
+/// A cuckoo map tries records of so many average entries as well: with two it can be filled to five sixths, with one only by half.
+const CUCKOO_ENTRIES: [f64; 3] = [2.0, 3.0, 4.0];
 
 /// The stash may always take this much, and a fiftieth of all values where that is more.
 const STASH_BYTES: u64 = 64 << 10;
@@ -81,8 +80,17 @@ pub(super) struct Item {
     pub(super) pair: u32,
 }
 
+/// Where an entry lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Home {
+    Record(u32),
+    Stash,
+}
+
 /// What the stash may hold.
 pub(super) struct StashLimits {
+    most_bytes: u64,
+    most_entries: u64,
     /// Buckets narrower than this would push more into the stash than it may hold.
     narrowest_bucket: u64,
 }
@@ -94,25 +102,87 @@ impl StashLimits {
         lens.sort_unstable_by_key(|&len| Reverse(len));
         let all_bytes: u64 = lens.iter().map(|&len| len as u64).sum();
         let most_bytes = STASH_BYTES.max(all_bytes / 50);
-        let most_entries = lens.len() / 16;
+        let most_entries = lens.len() as u64 / 16;
         let mut bytes = 0;
-        let mut entries = 0;
         // Values of equal length go to the stash together or not at all, so the first that does not fit decides for
-        // all of its length.
-        for &len in &lens {
+        // all of its length. There is such a first one: fewer entries are allowed than there are.
+        let mut narrowest_bucket = 1;
+        for (number, &len) in (1..).zip(&lens) {
             bytes += len as u64 + STASH_ENTRY_OVERHEAD;
-            entries += 1;
-            if bytes > most_bytes || entries > most_entries {
-                return Self { narrowest_bucket: entry_len(len) };
+            if bytes > most_bytes || number > most_entries {
+                narrowest_bucket = entry_len(len);
+                break;
             }
         }
-        // Not reached: fewer entries are allowed than there are.
-        Self { narrowest_bucket: 1 }
+        Self { most_bytes, most_entries, narrowest_bucket }
+    }
+
+    /// The room that entries too wide for a record of `width` bytes leave.
+    pub(super) fn room_beside_wide(&self, items: &[&Item], width: u64) -> StashRoom {
+        let mut room = StashRoom { bytes: self.most_bytes, entries: self.most_entries };
+        for item in items.iter().filter(|item| item.entry_len > width) {
+            room.bytes = room.bytes.saturating_sub(item.stash_len());
+            room.entries = room.entries.saturating_sub(1);
+        }
+        room
+    }
+}
+
+/// What may still go to the stash.
+pub(super) struct StashRoom {
+    bytes: u64,
+    entries: u64,
+}
+
+impl StashRoom {
+    pub(super) fn none() -> Self {
+        Self { bytes: 0, entries: 0 }
+    }
+
+    /// Sets room aside for `item`, and says whether there was enough.
+    pub(super) fn take(&mut self, item: &Item) -> bool {
+        let fits = self.entries > 0 && item.stash_len() <= self.bytes;
+        if fits {
+            self.bytes -= item.stash_len();
+            self.entries -= 1;
+        }
+        fits
+    }
+}
+
+impl Item {
+    /// What the entry takes in the stash, at most: its length has four bytes there, and one to four in a record.
+    fn stash_len(&self) -> u64 {
+        self.entry_len + 3
+    }
+}
+
+/// The items of one rehearsal or of the play, made ready for records of one width.
+enum Cast<'a> {
+    Buckets(Grouped<'a>),
+    Cuckoo(TwoChoices<'a>),
+}
+
+impl<'a> Cast<'a> {
+    fn new(kind: KeyMapKind, items: &[&'a Item], width: u64) -> Self {
+        match kind {
+            KeyMapKind::Buckets => Self::Buckets(Grouped::new(items, width)),
+            KeyMapKind::Cuckoo => Self::Cuckoo(TwoChoices::new(items, width)),
+        }
+    }
+
+    /// How full the fullest of `records` records gets when nothing is put aside.
+    fn rehearse(&self, records: u64) -> u64 {
+        match self {
+            Self::Buckets(grouped) => grouped.place(records).1,
+            Self::Cuckoo(choices) => choices.place(records, &mut StashRoom::none()).1,
+        }
     }
 }
 
 /// A decision about the shape of the table, to be played with all keys.
 pub(super) struct Plan {
+    kind: KeyMapKind,
     buckets: u64,
     width: u64,
     hoped_cost: f64,
@@ -122,31 +192,36 @@ pub(super) struct Plan {
 pub(super) struct Outcome {
     pub(super) buckets: u64,
     pub(super) record_len: u64,
-    /// Entries longer than this are in the stash.
-    pub(super) widest_entry: u64,
-    pub(super) displacements: Vec<u8>,
+    pub(super) rule: Rule,
+    /// Where the entry of each pair lies, by the pair's number.
+    pub(super) homes: Vec<Home>,
     pub(super) cost: f64,
 }
 
 impl Plan {
     /// Tries every candidate on a sample of the keys and keeps the cheapest.
-    pub(super) fn by_rehearsal(items: &[Item], limits: &StashLimits) -> Self {
+    pub(super) fn by_rehearsal(kind: KeyMapKind, items: &[Item], limits: &StashLimits) -> Self {
         let sample = sample(items);
-        let mut best = Plan { buckets: 1, width: MAX_RECORD_LEN, hoped_cost: f64::INFINITY };
-        for width in candidate_widths(items, limits) {
-            let totals = Totals::of(items, width);
-            let sampled = Totals::of(sample.iter().copied(), width);
+        let mut best = Plan { kind, buckets: 1, width: MAX_RECORD_LEN, hoped_cost: f64::INFINITY };
+        let hoped_loads = match kind {
+            KeyMapKind::Buckets => &HOPED_LOADS[..],
+            KeyMapKind::Cuckoo => &HOPED_CUCKOO_LOADS[..],
+        };
+        for width in candidate_widths(kind, items, limits) {
+            let in_stash = |item: &Item| item.entry_len > width;
+            let totals = Totals::of(kind, items, in_stash);
+            let sampled = Totals::of(kind, sample.iter().copied(), in_stash);
             let share = sampled.entry_bytes as f64 / totals.entry_bytes as f64;
-            let grouped = Grouped::new(&sample, width);
-            for hoped_load in HOPED_LOADS {
+            let cast = Cast::new(kind, &sample, width);
+            for hoped_load in hoped_loads {
                 let buckets = totals.entry_bytes as f64 / (width as f64 * hoped_load);
                 let buckets = buckets.ceil().max(1.0);
                 let rehearsed = (buckets * share).round().max(1.0) as u64;
-                let (_, fullest) = grouped.place(rehearsed);
+                let fullest = cast.rehearse(rehearsed);
                 let buckets = buckets as u64;
-                let cost = totals.cost(buckets, fullest);
+                let cost = totals.cost(kind, buckets, fullest);
                 if cost < best.hoped_cost {
-                    best = Plan { buckets, width, hoped_cost: cost };
+                    best = Plan { kind, buckets, width, hoped_cost: cost };
                 }
                 if fullest <= width {
                     // The hope came true; a more modest one would only add padding.
@@ -163,18 +238,38 @@ impl Plan {
     }
 
     /// Places all keys. Each further attempt takes one bucket in 50 more, in case that all of them are too tight.
-    pub(super) fn play(&self, items: &[Item], attempt: u32) -> Outcome {
+    pub(super) fn play(&self, items: &[Item], limits: &StashLimits, attempt: u32) -> Outcome {
         let buckets = self.buckets + self.buckets * u64::from(attempt) / 50;
-        let items: Vec<&Item> = items.iter().collect();
-        let (displacements, record_len) = Grouped::new(&items, self.width).place(buckets);
-        let totals = Totals::of(items.iter().copied(), self.width);
-        let cost = totals.cost(buckets, record_len);
-        Outcome { buckets, record_len, widest_entry: self.width, displacements, cost }
+        let cast: Vec<&Item> = items.iter().collect();
+        let mut homes = vec![Home::Stash; items.len()];
+        let (rule, record_len) = match Cast::new(self.kind, &cast, self.width) {
+            Cast::Buckets(grouped) => {
+                let (displacements, fullest) = grouped.place(buckets);
+                let groups = displacements.len() as u64;
+                for item in items.iter().filter(|item| item.entry_len <= self.width) {
+                    let displacement = displacements[item.hash.group(groups) as usize];
+                    let bucket = item.hash.bucket(displacement, buckets) as u32;
+                    homes[item.pair as usize] = Home::Record(bucket);
+                }
+                (Rule::Displaced(displacements), fullest)
+            }
+            Cast::Cuckoo(choices) => {
+                let mut room = limits.room_beside_wide(&cast, self.width);
+                let (placed, fullest) = choices.place(buckets, &mut room);
+                for (pair, home) in placed {
+                    homes[pair as usize] = home;
+                }
+                (Rule::TwoCandidates, fullest)
+            }
+        };
+        let totals = Totals::of(self.kind, items, |item| homes[item.pair as usize] == Home::Stash);
+        let cost = totals.cost(self.kind, buckets, record_len);
+        Outcome { buckets, record_len, rule, homes, cost }
     }
 }
 
 /// The widths to try, in bytes. At least the narrowest bucket that the stash allows, and whole entries where all are equal.
-fn candidate_widths(items: &[Item], limits: &StashLimits) -> Vec<u64> {
+fn candidate_widths(kind: KeyMapKind, items: &[Item], limits: &StashLimits) -> Vec<u64> {
     let all_bytes: u64 = items.iter().map(|item| item.entry_len).sum();
     let root = (all_bytes as f64).sqrt();
     let narrowest = limits.narrowest_bucket;
@@ -185,6 +280,9 @@ fn candidate_widths(items: &[Item], limits: &StashLimits) -> Vec<u64> {
         .filter(|&width| width == root || width >= ENTRIES_PER_BUCKET * average)
         .map(|width| width as u64)
         .collect();
+    if kind == KeyMapKind::Cuckoo {
+        widths.extend(CUCKOO_ENTRIES.map(|entries| (entries * average).ceil() as u64));
+    }
     for width in &mut widths {
         if all_equal(items) {
             *width -= *width % items[0].entry_len;
@@ -196,7 +294,7 @@ fn candidate_widths(items: &[Item], limits: &StashLimits) -> Vec<u64> {
     widths
 }
 
-fn all_equal<I: Borrow<Item>>(items: &[I]) -> bool {
+pub(super) fn all_equal<I: Borrow<Item>>(items: &[I]) -> bool {
     items.windows(2).all(|pair| pair[0].borrow().entry_len == pair[1].borrow().entry_len)
 }
 
@@ -216,145 +314,36 @@ struct Totals {
 }
 
 impl Totals {
-    fn of<'a>(items: impl IntoIterator<Item = &'a Item>, widest_entry: u64) -> Self {
+    fn of<'a>(
+        kind: KeyMapKind,
+        items: impl IntoIterator<Item = &'a Item>,
+        in_stash: impl Fn(&Item) -> bool,
+    ) -> Self {
         let (mut entry_bytes, mut stash_bytes, mut keys) = (0, 0, 0);
         for item in items {
             keys += 1;
-            if item.entry_len <= widest_entry {
-                entry_bytes += item.entry_len;
-            } else {
+            if in_stash(item) {
                 stash_bytes += item.entry_len;
+            } else {
+                entry_bytes += item.entry_len;
             }
         }
-        Self { entry_bytes, key_map_bytes: keys / KEYS_PER_GROUP as u64 + stash_bytes }
+        let rule_bytes = match kind {
+            KeyMapKind::Buckets => keys / KEYS_PER_GROUP as u64,
+            KeyMapKind::Cuckoo => 0,
+        };
+        Self { entry_bytes, key_map_bytes: rule_bytes + stash_bytes }
     }
 
     /// The cost that the module states, for `buckets` buckets of `width` bytes.
-    fn cost(&self, buckets: u64, width: u64) -> f64 {
+    fn cost(&self, kind: KeyMapKind, buckets: u64, width: u64) -> f64 {
         if width > MAX_RECORD_LEN {
             return f64::INFINITY;
         }
         let width = width as f64;
         let table_bytes = buckets as f64 * width;
         let hint = HINT_BYTES_PER_ROW * width.max(table_bytes.sqrt());
-        table_bytes * (hint + self.key_map_bytes as f64 + LOOKUPS * width)
+        let candidates = kind.candidates() as f64;
+        table_bytes * (hint + self.key_map_bytes as f64 + LOOKUPS * candidates * width)
     }
-}
-
-/// Items sorted into their groups, and the groups by size.
-struct Grouped<'a> {
-    members: Vec<&'a Item>,
-    // Group g has members[starts[g]..starts[g + 1]].
-    starts: Vec<usize>,
-    largest_first: Vec<usize>,
-    width: u64,
-    /// Room smaller than this counts as dead: four entries in five are longer.
-    usable: u64,
-    /// Room smaller than this counts as none.
-    brim: u64,
-}
-
-impl<'a> Grouped<'a> {
-    /// Groups the items that are not for the stash: those that fit into `width` bytes.
-    fn new(items: &[&'a Item], width: u64) -> Self {
-        let groups = items.len().div_ceil(KEYS_PER_GROUP).max(1);
-        let group_of = |item: &Item| item.hash.group(groups as u64) as usize;
-        let in_buckets = || items.iter().filter(|item| item.entry_len <= width);
-
-        let mut starts = vec![0; groups + 1];
-        let mut sizes = vec![0u64; groups];
-        for item in in_buckets() {
-            starts[group_of(item) + 1] += 1;
-            sizes[group_of(item)] += item.entry_len;
-        }
-        for group in 0..groups {
-            starts[group + 1] += starts[group];
-        }
-        let mut next = starts.clone();
-        let mut members = vec![items[0]; starts[groups]];
-        for item in in_buckets() {
-            let slot = &mut next[group_of(item)];
-            members[*slot] = item;
-            *slot += 1;
-        }
-        let mut largest_first: Vec<usize> = (0..groups).collect();
-        largest_first.sort_unstable_by_key(|&group| (Reverse(sizes[group]), group));
-        let mut lens: Vec<u64> = members.iter().map(|item| item.entry_len).collect();
-        let fifth = lens.len() / 5;
-        // The sample may hold nothing but entries for the stash; then there is nothing to place.
-        let usable = if lens.is_empty() { 0 } else { *lens.select_nth_unstable(fifth).1 };
-        // Entries of equal length leave no room or a lot of it, and are packed best by keeping all buckets level.
-        let brim = if all_equal(&members) { 0 } else { usable / BRIM + 1 };
-        Self { members, starts, largest_first, width, usable, brim }
-    }
-
-    /// Gives each group the best displacement, the first if several are equally good. Returns the displacements and how
-    /// full the fullest bucket is, at least 1.
-    fn place(&self, buckets: u64) -> (Vec<u8>, u64) {
-        let mut loads = vec![0u64; buckets as usize];
-        let mut displacements = vec![0u8; self.largest_first.len()];
-        let mut fullest = 1;
-        for &group in &self.largest_first {
-            let members = &self.members[self.starts[group]..self.starts[group + 1]];
-            if members.is_empty() {
-                continue;
-            }
-            // Empty buckets, a different one for each member, are as good as it gets.
-            let ideal = members.iter().map(|item| item.entry_len).sum();
-            let ideal = Penalty { overflow: 0, dead: 0, filled: ideal };
-            let mut best = (Penalty::MAX, 0);
-            for displacement in 0..=u8::MAX {
-                let penalty = self.judge(&mut loads, members, displacement);
-                if penalty < best.0 {
-                    best = (penalty, displacement);
-                }
-                if penalty == ideal {
-                    break;
-                }
-            }
-            displacements[group] = best.1;
-            for item in members {
-                let load = &mut loads[item.hash.bucket(best.1, buckets) as usize];
-                *load += item.entry_len;
-                fullest = fullest.max(*load);
-            }
-        }
-        (displacements, fullest)
-    }
-
-    /// How bad it would be to put `members` where `displacement` says. Leaves `loads` as it found them.
-    fn judge(&self, loads: &mut [u64], members: &[&Item], displacement: u8) -> Penalty {
-        let buckets = loads.len() as u64;
-        // Two members may meet in one bucket, so all are put down before any bucket is looked at.
-        for item in members {
-            loads[item.hash.bucket(displacement, buckets) as usize] += item.entry_len;
-        }
-        let mut penalty = Penalty { overflow: 0, dead: 0, filled: 0 };
-        for item in members {
-            let load = loads[item.hash.bucket(displacement, buckets) as usize];
-            match self.width.checked_sub(load) {
-                None => penalty.overflow = penalty.overflow.max(load - self.width),
-                Some(room) if room < self.brim => {}
-                // One more than the room, so that even a bucket without any is closed only for a reason.
-                Some(room) if room < self.usable => penalty.dead += room + 1,
-                Some(_) => penalty.filled += load,
-            }
-        }
-        for item in members {
-            loads[item.hash.bucket(displacement, buckets) as usize] -= item.entry_len;
-        }
-        penalty
-    }
-}
-
-/// The three rules of the module, in their order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Penalty {
-    overflow: u64,
-    dead: u64,
-    filled: u64,
-}
-
-impl Penalty {
-    const MAX: Self = Self { overflow: u64::MAX, dead: u64::MAX, filled: u64::MAX };
 }

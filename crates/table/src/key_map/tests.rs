@@ -5,13 +5,19 @@ use serde_json::{Value, json};
 
 type Pair = (Vec<u8>, Vec<u8>);
 
+mod cuckoo;
+
 fn fixed_seed() -> PublicSeed {
     PublicSeed::from_bytes([7; 32])
 }
 
-/// The key map and the records of a packed table.
+/// The key map and the records of a packed bucket map.
 fn packed(pairs: &[Pair], seed: PublicSeed) -> (KeyMap, Vec<Vec<u8>>) {
-    let packed = pack(pairs, seed).expect("these pairs can be packed");
+    packed_as(KeyMapKind::Buckets, pairs, seed)
+}
+
+fn packed_as(kind: KeyMapKind, pairs: &[Pair], seed: PublicSeed) -> (KeyMap, Vec<Vec<u8>>) {
+    let packed = pack_as(kind, pairs, seed).expect("these pairs can be packed");
     let mut records = Vec::new();
     for bucket in 0..packed.key_map().buckets() {
         let mut record = Vec::new();
@@ -22,15 +28,24 @@ fn packed(pairs: &[Pair], seed: PublicSeed) -> (KeyMap, Vec<Vec<u8>>) {
     (packed.key_map().clone(), records)
 }
 
+/// Asks every candidate for its value; those that have one must agree.
 fn look_up(key_map: &KeyMap, records: &[Vec<u8>], key: &[u8]) -> Option<Vec<u8>> {
-    let bucket = key_map.locate(key);
-    key_map.find_in(key, &records[bucket as usize]).expect("the bucket is well-formed")
+    let candidates: Vec<u64> = key_map.candidates(key).collect();
+    assert_eq!(candidates.len(), key_map.candidates_per_key());
+    assert!(candidates.windows(2).all(|pair| pair[0] != pair[1]));
+    let find = |candidate: &u64| {
+        let record = &records[*candidate as usize];
+        key_map.find_in(key, record).expect("the record is well-formed")
+    };
+    let found: std::collections::BTreeSet<Vec<u8>> = candidates.iter().filter_map(find).collect();
+    assert!(found.len() <= 1);
+    found.into_iter().next()
 }
 
 /// Checks every key, some that are missing, and the key map's way to bytes and back.
-fn check(pairs: &[Pair], seed: PublicSeed) -> (KeyMap, Vec<Vec<u8>>) {
-    let (key_map, records) = packed(pairs, seed);
-    assert_eq!(key_map.keys(), pairs.len() as u64);
+fn check(kind: KeyMapKind, pairs: &[Pair], seed: PublicSeed) -> (KeyMap, Vec<Vec<u8>>) {
+    let (key_map, records) = packed_as(kind, pairs, seed);
+    assert_eq!((key_map.kind(), key_map.keys()), (kind, pairs.len() as u64));
     for (key, value) in pairs {
         assert_eq!(look_up(&key_map, &records, key).as_ref(), Some(value), "key {key:?}");
     }
@@ -75,7 +90,9 @@ proptest! {
         ),
         seed: [u8; 32],
     ) {
-        check(&pairs_of_lengths(values), PublicSeed::from_bytes(seed));
+        for kind in KeyMapKind::ALL {
+            check(kind, &pairs_of_lengths(values.iter().copied()), PublicSeed::from_bytes(seed));
+        }
     }
 
     #[test]
@@ -86,7 +103,10 @@ proptest! {
             1..60,
         ),
     ) {
-        check(&pairs.into_iter().collect::<Vec<_>>(), fixed_seed());
+        let pairs: Vec<Pair> = pairs.into_iter().collect();
+        for kind in KeyMapKind::ALL {
+            check(kind, &pairs, fixed_seed());
+        }
     }
 
     #[test]
@@ -97,8 +117,12 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_key_map_is_refused_or_harmless(position in 0usize..10_000, flip in 1u8..=255) {
-        let (key_map, _) = packed(&pairs_of_lengths((0..64).chain([500])), fixed_seed());
+    fn a_damaged_key_map_is_refused_or_harmless(
+        kind in prop::sample::select(&KeyMapKind::ALL[..]),
+        position in 0usize..10_000,
+        flip in 1u8..=255,
+    ) {
+        let (key_map, _) = packed_as(kind, &pairs_of_lengths((0..64).chain([500])), fixed_seed());
         let mut bytes = key_map.encode();
         let position = position % bytes.len();
         bytes[position] ^= flip;
@@ -106,7 +130,9 @@ proptest! {
             Err(error) => prop_assert_eq!(error.blame(), Blame::InvalidMessage),
             Ok(damaged) => {
                 let record = vec![0; (damaged.record_len() as usize).min(1 << 24)];
-                prop_assert!(damaged.locate(b"key 1") < damaged.buckets());
+                let candidates: Vec<u64> = damaged.candidates(b"key 1").collect();
+                prop_assert_eq!(candidates.len(), damaged.candidates_per_key());
+                prop_assert!(candidates.iter().all(|&candidate| candidate < damaged.buckets()));
                 let _ = damaged.find_in(b"key 1", &record);
                 prop_assert_eq!(damaged.encode(), bytes);
             }
@@ -140,7 +166,9 @@ fn small_and_lopsided_tables() {
         vec![1; 17],
         (0..100).map(|number| if number == 50 { 1 << 20 } else { 10 }).collect(),
     ] {
-        let (key_map, _) = check(&pairs_of_lengths(lengths.iter().copied()), fixed_seed());
+        let pairs = pairs_of_lengths(lengths.iter().copied());
+        check(KeyMapKind::Cuckoo, &pairs, fixed_seed());
+        let (key_map, _) = check(KeyMapKind::Buckets, &pairs, fixed_seed());
         // One entry per bucket is the worst that equal lengths may come to.
         assert!(key_map.buckets() <= lengths.len() as u64 * 5 / 4 + 1, "{lengths:?}: {key_map:?}");
     }
@@ -149,12 +177,16 @@ fn small_and_lopsided_tables() {
 #[test]
 fn few_huge_values_go_to_the_stash_and_do_not_widen_the_buckets() {
     let lengths = (0..4000).map(|number| if number % 1000 == 0 { 10_000 } else { 100 });
-    let (key_map, records) = check(&pairs_of_lengths(lengths), fixed_seed());
-    assert_eq!((key_map.stash_entries(), key_map.stash_bytes()), (4, 40_000));
-    assert!(key_map.record_len() < 1000);
-    // A key in the stash still has a bucket to ask for, and it is a bucket like any other.
-    let bucket = key_map.locate(b"key 1000");
-    assert!(bucket < records.len() as u64);
+    let pairs = pairs_of_lengths(lengths);
+    for kind in KeyMapKind::ALL {
+        let (key_map, records) = check(kind, &pairs, fixed_seed());
+        assert_eq!((key_map.stash_entries(), key_map.stash_bytes()), (4, 40_000));
+        assert!(key_map.record_len() < 1000);
+        // A key in the stash still has candidates to ask for, and they are records like any others.
+        let candidates: Vec<u64> = key_map.candidates(b"key 1000").collect();
+        assert_eq!(candidates.len(), key_map.candidates_per_key());
+        assert!(candidates.iter().all(|&candidate| candidate < records.len() as u64));
+    }
 }
 
 #[test]
@@ -175,7 +207,7 @@ fn lengths_like_those_of_a_package_index_are_packed_tightly() {
         (0..20_000).map(|_| (730.0 * (0.45 * normal()).exp()) as usize).collect();
     let lengths: Vec<usize> = lengths.into_iter().chain([20_000, 25_000, 76_000]).collect();
     let value_bytes: usize = lengths.iter().sum();
-    let (key_map, _) = check(&pairs_of_lengths(lengths), fixed_seed());
+    let (key_map, _) = check(KeyMapKind::Buckets, &pairs_of_lengths(lengths), fixed_seed());
     let bytes = key_map.shape().bytes() + key_map.encode().len() as u64;
     let overhead = bytes as f64 / value_bytes as f64;
     assert!(overhead < 1.1, "overhead {overhead}, {key_map:?}, load {}", key_map.load());
@@ -185,23 +217,30 @@ fn lengths_like_those_of_a_package_index_are_packed_tightly() {
 fn the_order_of_the_pairs_does_not_matter() {
     let pairs = pairs_of_lengths((0..500).map(|number| number * 7 % 90));
     let reversed: Vec<Pair> = pairs.iter().rev().cloned().collect();
-    assert!(packed(&pairs, fixed_seed()) == packed(&reversed, fixed_seed()));
+    for kind in KeyMapKind::ALL {
+        assert!(packed_as(kind, &pairs, fixed_seed()) == packed_as(kind, &reversed, fixed_seed()));
+    }
 }
 
 #[test]
 fn another_seed_gives_another_table() {
     let pairs = pairs_of_lengths(0..50);
-    assert!(packed(&pairs, fixed_seed()) != packed(&pairs, PublicSeed::from_bytes([8; 32])));
+    let other_seed = PublicSeed::from_bytes([8; 32]);
+    for kind in KeyMapKind::ALL {
+        assert!(packed_as(kind, &pairs, fixed_seed()) != packed_as(kind, &pairs, other_seed));
+    }
 }
 
 #[test]
 fn misuse_is_named() {
     let none: &[Pair] = &[];
-    let error = pack(none, fixed_seed()).err().expect("no keys");
-    assert_eq!(error.blame(), Blame::ApiMisuse);
     let twice = [(b"a".to_vec(), vec![1]), (b"b".to_vec(), vec![]), (b"a".to_vec(), vec![2])];
-    let error = pack(&twice[..], fixed_seed()).err().expect("equal keys");
-    assert_eq!(error.message(), "two keys are equal; a table by key needs each key once");
+    for kind in KeyMapKind::ALL {
+        let error = pack_as(kind, none, fixed_seed()).err().expect("no keys");
+        assert_eq!(error.blame(), Blame::ApiMisuse);
+        let error = pack_as(kind, &twice[..], fixed_seed()).err().expect("equal keys");
+        assert_eq!(error.message(), "two keys are equal; a table by key needs each key once");
+    }
     let (key_map, records) = packed(&twice[..2], fixed_seed());
     let error = key_map.find_in(b"a", &records[0][1..]).expect_err("too short");
     assert_eq!(error.blame(), Blame::ApiMisuse);
@@ -257,19 +296,23 @@ fn entry_lengths_are_those_written() {
 #[test]
 fn decoding_allocates_no_more_than_it_was_sent() {
     // 2^32 - 1 groups or stash entries are announced, and not there.
-    let (key_map, _) = packed(&pairs_of_lengths([3, 4]), fixed_seed());
-    for field in [66, 70] {
-        let mut bytes = key_map.encode();
-        bytes[34..42].copy_from_slice(&u64::MAX.to_le_bytes());
-        bytes[field..field + 4].copy_from_slice(&u32::MAX.to_le_bytes());
-        let error = KeyMap::decode(&bytes).expect_err("nothing behind it");
-        assert!(error.message().contains("ends too early"), "{error}");
+    for (kind, keys_at, fields) in
+        [(KeyMapKind::Buckets, 34, &[66, 70][..]), (KeyMapKind::Cuckoo, 35, &[67])]
+    {
+        let (key_map, _) = packed_as(kind, &pairs_of_lengths([3, 4]), fixed_seed());
+        for &field in fields {
+            let mut bytes = key_map.encode();
+            bytes[keys_at..keys_at + 8].copy_from_slice(&u64::MAX.to_le_bytes());
+            bytes[field..field + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+            let error = KeyMap::decode(&bytes).expect_err("nothing behind it");
+            assert!(error.message().contains("ends too early"), "{error}");
+        }
+        let bytes = key_map.encode();
+        for len in 0..bytes.len() {
+            assert!(KeyMap::decode(&bytes[..len]).is_err());
+        }
+        assert!(KeyMap::decode(&[&bytes[..], &[0]].concat()).is_err());
     }
-    let bytes = key_map.encode();
-    for len in 0..bytes.len() {
-        assert!(KeyMap::decode(&bytes[..len]).is_err());
-    }
-    assert!(KeyMap::decode(&[&bytes[..], &[0]].concat()).is_err());
 }
 
 /// The vectors that every implementation must reproduce. Set `PRIVET_WRITE_VECTORS` to write the file anew, which is right
@@ -284,20 +327,33 @@ fn known_answers() {
         let text = serde_json::to_string_pretty(&answers).expect("JSON") + "\n";
         std::fs::write(FILE, text).expect("the vectors can be written");
     }
-    let expected: Value =
-        serde_json::from_str(&std::fs::read_to_string(FILE).expect("the vectors are there"))
-            .expect("JSON");
-    assert_eq!(answers, expected);
+    assert_eq!(answers, vectors("key_map.json"));
+}
+
+/// What `vectors/` has under this name.
+fn vectors(name: &str) -> Value {
+    let path = format!("{}/../../vectors/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("the vectors are there");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn bytes(hexadecimal: &Value) -> Vec<u8> {
+    let digits = hexadecimal.as_str().expect("text").as_bytes();
+    let byte = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).expect("text");
+        u8::from_str_radix(pair, 16).expect("hexadecimal")
+    };
+    digits.chunks(2).map(byte).collect()
 }
 
 fn answers(pairs: &[Pair]) -> Value {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let (key_map, records) = check(pairs, fixed_seed());
+    let (key_map, records) = check(KeyMapKind::Buckets, pairs, fixed_seed());
     let mut keys: Vec<&[u8]> = pairs.iter().map(|(key, _)| key.as_slice()).collect();
     keys.extend([&b""[..], b"missing", b"key 40"]);
     let lookup = |key: &[u8]| {
         let value = look_up(&key_map, &records, key);
-        json!({ "key": hex(key), "bucket": key_map.locate(key), "value": value.map(|value| hex(&value)) })
+        json!({ "key": hex(key), "bucket": key_map.candidates(key).next(), "value": value.map(|value| hex(&value)) })
     };
     json!({
         "about": "A table by key. Bytes are in hexadecimal. `pairs` packed under `seed` give `key_map` and `records`; a \

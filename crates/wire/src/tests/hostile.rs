@@ -3,13 +3,16 @@
 use super::*;
 use crate::limits::*;
 use crate::prost::Message;
-use crate::{AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest};
+use crate::{
+    AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PrepareRequest,
+    PrepareResponse,
+};
 use privet_core::{Blame, Result};
 use proptest::prelude::*;
 
 /// The error for the description `change` makes of a valid one.
 fn refusal(change: impl FnOnce(&mut proto::DescribeResponse)) -> privet_core::Error {
-    let mut message = described();
+    let mut message = announced();
     change(&mut message);
     ServerDescription::try_from(message).unwrap_err()
 }
@@ -84,7 +87,7 @@ fn descriptions_that_are_no_valid_ones() {
             }
         }),
     ];
-    ServerDescription::try_from(described()).expect("without a change it is valid");
+    ServerDescription::try_from(announced()).expect("without a change it is valid");
     for (expected, blame, change) in changes {
         let error = refusal(change);
         assert_eq!(error.blame(), blame, "{error}");
@@ -95,7 +98,7 @@ fn descriptions_that_are_no_valid_ones() {
 
 /// What comes of a description whose only scheme is `scheme`.
 fn offered(scheme: proto::Scheme) -> Result<ServerDescription> {
-    let mut message = described();
+    let mut message = announced();
     message.tables[0].schemes = vec![scheme];
     ServerDescription::try_from(message)
 }
@@ -159,7 +162,7 @@ fn parameters_of_doublepir_that_are_no_valid_ones() {
         assert!(error.to_string().contains("refused"), "{error}");
     }
     // A server cannot announce a hint of more than a gibibyte, however it words it.
-    let mut message = self::described();
+    let mut message = announced();
     message.tables[0].record_len = 65;
     message.tables[0].schemes = vec![proto::Scheme {
         hint: Some(proto::PartDescription { len: 65 << 24, digest: vec![9; 32] }),
@@ -184,7 +187,7 @@ fn parameters_of_dummy_subsets_that_are_no_valid_ones() {
 
 #[test]
 fn a_scheme_of_a_later_release_is_skipped_and_the_others_stay() {
-    let mut message = described();
+    let mut message = announced();
     let newer =
         proto::Scheme { name: "later-scheme".into(), parameters: vec![1; 5], ..Default::default() };
     message.tables[0].schemes.insert(0, newer);
@@ -209,7 +212,7 @@ fn a_lookup_without_privacy_is_never_taken_for_a_scheme() {
                 assert!(description.tables[0].schemes.is_empty(), "{name} was accepted");
                 assert_eq!(description.plans().count(), 0);
                 // Beside a scheme that is private, that one is what is left.
-                let mut message = described();
+                let mut message = announced();
                 message.tables[0].schemes.insert(0, plain);
                 let described = ServerDescription::try_from(message).unwrap();
                 let left: Vec<_> = described.plans().map(|plan| plan.scheme).collect();
@@ -222,7 +225,7 @@ fn a_lookup_without_privacy_is_never_taken_for_a_scheme() {
 
 #[test]
 fn what_is_printed_cannot_steer_a_terminal() {
-    let mut message = described();
+    let mut message = announced();
     message.software = "evil\u{1b}[2J\r\nname".into();
     assert_eq!(ServerDescription::try_from(message).unwrap().software, "evil [2J  name");
 }
@@ -257,7 +260,7 @@ fn invalid<T: std::fmt::Debug>(result: Result<T>) {
 }
 
 #[test]
-fn requests_and_responses_that_are_no_valid_ones() {
+fn what_is_fetched_and_described_by_no_valid_messages() {
     let fetch = proto::FetchRequest {
         table_id: vec![1; 16],
         epoch: 0,
@@ -284,35 +287,6 @@ fn requests_and_responses_that_are_no_valid_ones() {
     }
     invalid(FetchRequest::try_from(proto::FetchRequest { parameter_digest: vec![1; 33], ..fetch }));
 
-    let answer = proto::AnswerRequest {
-        table_id: vec![1; 16],
-        epoch: 0,
-        parameter_digest: vec![1; 32],
-        role: 255,
-        query: vec![1].into(),
-    };
-    AnswerRequest::try_from(answer.clone()).unwrap();
-    for role in [256, u32::MAX] {
-        invalid(AnswerRequest::try_from(proto::AnswerRequest { role, ..answer.clone() }));
-    }
-    invalid(AnswerRequest::try_from(proto::AnswerRequest { table_id: vec![], ..answer.clone() }));
-    invalid(AnswerRequest::try_from(proto::AnswerRequest { parameter_digest: vec![], ..answer }));
-
-    let response = proto::AnswerResponse {
-        table_id: vec![1; 16],
-        epoch: 0,
-        parameter_digest: vec![1; 32],
-        answer: vec![1].into(),
-    };
-    invalid(AnswerResponse::try_from(proto::AnswerResponse {
-        table_id: vec![1; 8],
-        ..response.clone()
-    }));
-    invalid(AnswerResponse::try_from(proto::AnswerResponse {
-        parameter_digest: vec![1; 8],
-        ..response
-    }));
-
     invalid(FetchChunk::try_from(proto::FetchChunk { offset: 0, data: Default::default() }));
     invalid(FetchChunk::try_from(proto::FetchChunk {
         offset: 0,
@@ -322,28 +296,92 @@ fn requests_and_responses_that_are_no_valid_ones() {
     invalid(DescribeRequest::try_from(proto::DescribeRequest { protocol_version: 0 }));
 }
 
+/// What a request and its response refuse, whichever of the two pairs they are.
+macro_rules! refused_in_pair {
+    ($Request:ident { $asked:ident } => $Response:ident { $replied:ident }) => {
+        let request = proto::$Request {
+            table_id: vec![1; 16],
+            epoch: 1,
+            parameter_digest: vec![1; 32],
+            role: 255,
+            $asked: vec![1].into(),
+        };
+        for role in [256, u32::MAX] {
+            invalid($Request::try_from(proto::$Request { role, ..request.clone() }));
+        }
+        for len in [0, 15, 17] {
+            let table_id = vec![1; len];
+            invalid($Request::try_from(proto::$Request { table_id, ..request.clone() }));
+        }
+        for len in [0, 31, 33] {
+            let parameter_digest = vec![1; len];
+            invalid($Request::try_from(proto::$Request { parameter_digest, ..request.clone() }));
+        }
+        let request = $Request::try_from(request).unwrap();
+
+        let response = proto::$Response {
+            table_id: vec![1; 16],
+            epoch: 1,
+            parameter_digest: vec![1; 32],
+            $replied: vec![1].into(),
+        };
+        for len in [0, 15, 17] {
+            let table_id = vec![1; len];
+            invalid($Response::try_from(proto::$Response { table_id, ..response.clone() }));
+        }
+        for len in [0, 31, 33] {
+            let parameter_digest = vec![1; len];
+            invalid($Response::try_from(proto::$Response { parameter_digest, ..response.clone() }));
+        }
+        let response = $Response::try_from(response).unwrap();
+
+        response.check_belongs_to(&request).unwrap();
+        for other in [
+            $Response { table: TableId([2; 16]), ..response.clone() },
+            $Response { epoch: Epoch(2), ..response.clone() },
+            $Response { parameter_digest: [2; 32], ..response.clone() },
+        ] {
+            let error = other.check_belongs_to(&request).unwrap_err();
+            assert_eq!(error.blame(), Blame::PeerMisbehaved);
+        }
+    };
+}
+
 #[test]
-fn an_answer_to_another_question_is_noticed() {
-    let request = AnswerRequest {
-        table: TableId([1; 16]),
-        epoch: Epoch(1),
-        parameter_digest: [1; 32],
-        role: privet_schemes::contract::Role(0),
-        query: vec![1].into(),
-    };
-    let good = AnswerResponse {
-        table: request.table,
-        epoch: request.epoch,
-        parameter_digest: request.parameter_digest,
-        answer: vec![].into(),
-    };
-    good.check_belongs_to(&request).unwrap();
-    for other in [
-        AnswerResponse { table: TableId([2; 16]), ..good.clone() },
-        AnswerResponse { epoch: Epoch(2), ..good.clone() },
-        AnswerResponse { parameter_digest: [2; 32], ..good.clone() },
+fn queries_and_answers_that_are_no_valid_ones_or_do_not_belong_together() {
+    refused_in_pair!(AnswerRequest { query } => AnswerResponse { answer });
+}
+
+#[test]
+fn requests_for_hints_and_replies_that_are_no_valid_ones_or_do_not_belong_together() {
+    refused_in_pair!(PrepareRequest { request } => PrepareResponse { reply });
+}
+
+#[test]
+fn a_scheme_whose_hints_are_asked_for_announces_nothing_to_fetch_and_one_with_an_order_of_its_own_all_of_it()
+ {
+    let identity = identity(1000, 20);
+    let asking = asking_plan(&identity, 16, 4000);
+    assert_eq!(SchemeDescription::new(asking.clone(), &identity, None).unwrap().hint_kind(), None);
+    let len = identity.shape.bytes();
+    let shuffled = SchemePlan { offline: OfflinePhase::StreamShuffled { len }, ..asking.clone() };
+    let whole = SchemeDescription::new(
+        shuffled.clone(),
+        &identity,
+        Some(PartDescription::new(len, [1; 32])),
+    );
+    assert_eq!(whole.unwrap().hint_kind(), Some(crate::PartKind::Hint));
+
+    let part = |len| Some(PartDescription::new(len, [1; 32]));
+    for (plan, hint) in [
+        (&asking, part(0)),
+        (&asking, part(40_000)),
+        (&shuffled, None),
+        (&shuffled, part(len - 1)),
+        (&shuffled, part(len + 1)),
     ] {
-        assert_eq!(other.check_belongs_to(&request).unwrap_err().blame(), Blame::PeerMisbehaved);
+        let error = SchemeDescription::new(plan.clone(), &identity, hint).unwrap_err();
+        assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
     }
 }
 
@@ -358,6 +396,8 @@ fn read_as_everything(bytes: &[u8]) -> usize {
         + valid::<proto::FetchChunk, FetchChunk>(bytes)
         + valid::<proto::AnswerRequest, AnswerRequest>(bytes)
         + valid::<proto::AnswerResponse, AnswerResponse>(bytes)
+        + valid::<proto::PrepareRequest, PrepareRequest>(bytes)
+        + valid::<proto::PrepareResponse, PrepareResponse>(bytes)
 }
 
 proptest! {
@@ -370,7 +410,7 @@ proptest! {
 
     #[test]
     fn damaged_descriptions_never_panic(at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>()) {
-        let mut bytes = described().encode_to_vec();
+        let mut bytes = announced().encode_to_vec();
         prop_assert!(read_as_everything(&bytes) >= 1);
         let at = at.index(bytes.len());
         bytes[at] = byte;

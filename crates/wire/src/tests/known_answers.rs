@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::prost::Message;
-use crate::{AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartKind};
-use privet_schemes::contract::Role;
+use crate::{
+    AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartKind,
+    PrepareRequest, PrepareResponse,
+};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -33,7 +35,7 @@ fn describe() {
         "1a20", "dcbe71c0649264948d3eafd8f40e6032323a70edf4bde5c2d7258c198df5b4ed", // parameter digest
         "2226", "08808023", "1220", &"09".repeat(32), // hint: 573 440 bytes, digest
     ];
-    check(described(), &expected);
+    check(announced(), &expected);
 }
 
 #[rustfmt::skip]
@@ -128,4 +130,24 @@ fn answer() {
     let head = ["0a10", &"11".repeat(16), "10ac02", "1a20", &"22".repeat(32)].concat();
     check(proto::AnswerRequest::from(request), &[&head, "2001", "2a03040506"]);
     check(proto::AnswerResponse::from(response), &[&head, "22020708"]);
+}
+
+#[test]
+fn prepare() {
+    let request = PrepareRequest {
+        table: TableId([0x11; 16]),
+        epoch: Epoch(300),
+        parameter_digest: [0x22; 32],
+        role: Role(1),
+        request: vec![4, 5, 6].into(),
+    };
+    let response = PrepareResponse {
+        table: request.table,
+        epoch: request.epoch,
+        parameter_digest: request.parameter_digest,
+        reply: vec![7, 8].into(),
+    };
+    let head = ["0a10", &"11".repeat(16), "10ac02", "1a20", &"22".repeat(32)].concat();
+    check(proto::PrepareRequest::from(request), &[&head, "2001", "2a03040506"]);
+    check(proto::PrepareResponse::from(response), &[&head, "22020708"]);
 }

@@ -3,7 +3,6 @@
 use super::*;
 use crate::limits::*;
 use crate::prost::Message;
-use privet_schemes::contract::Role;
 
 #[test]
 fn the_longest_messages_have_exactly_the_length_of_their_limit() {
@@ -24,6 +23,21 @@ fn the_longest_messages_have_exactly_the_length_of_their_limit() {
             answer: vec![1; len].into(),
         };
         assert_eq!(response.encoded_len(), answer_response_limit(len), "an answer of {len} bytes");
+        let request = proto::PrepareRequest {
+            table_id: vec![1; 16],
+            epoch: u64::MAX,
+            parameter_digest: vec![1; 32],
+            role: u32::MAX,
+            request: vec![1; len].into(),
+        };
+        assert_eq!(request.encoded_len(), prepare_request_limit(len), "a request of {len} bytes");
+        let response = proto::PrepareResponse {
+            table_id: vec![1; 16],
+            epoch: u64::MAX,
+            parameter_digest: vec![1; 32],
+            reply: vec![1; len].into(),
+        };
+        assert_eq!(response.encoded_len(), prepare_response_limit(len), "a reply of {len} bytes");
     }
     let request = proto::FetchRequest {
         table_id: vec![1; 16],
@@ -94,6 +108,20 @@ fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
             query: vec![255; plan.longest_query()].into(),
         };
         assert!(proto::AnswerRequest::from(request).encoded_len() <= request_limit(&plans));
+    }
+}
+
+#[test]
+fn requests_for_hints_and_replies_count_where_they_are_the_longest_messages() {
+    let identity = identity(1000, 20);
+    // Queries have 28 bytes, and the description of many tables is longer than short replies.
+    let [short, long] = [(16, 1000), (5000, 30_000_000)]
+        .map(|(request_len, reply_len)| asking_plan(&identity, request_len, reply_len));
+    assert_eq!(request_limit([&short]), request_limit([&plan(&identity, 7)]));
+    assert_eq!(response_limit([&short]), DESCRIBE_RESPONSE_LIMIT);
+    for plans in [vec![&long], vec![&short, &long], vec![&long, &short]] {
+        assert_eq!(request_limit(plans.clone()), prepare_request_limit(5000));
+        assert_eq!(response_limit(plans), prepare_response_limit(30_000_000));
     }
 }
 

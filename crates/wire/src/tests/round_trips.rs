@@ -4,12 +4,11 @@ use super::*;
 use crate::limits::FETCH_CHUNK_LEN;
 use crate::prost::Message;
 use crate::{
-    AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartKind, StatusCode,
-    WireStatus,
+    AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartKind,
+    PrepareRequest, PrepareResponse, StatusCode, WireStatus,
 };
 use bytes::Bytes;
 use privet_core::{Blame, Error};
-use privet_schemes::contract::Role;
 use proptest::prelude::*;
 
 fn bytes(max: usize) -> impl Strategy<Value = Bytes> {
@@ -41,6 +40,17 @@ proptest! {
         prop_assert_eq!(&AnswerRequest::try_from(through(proto::AnswerRequest::from(request.clone()))).unwrap(), &request);
         let response = AnswerResponse { table: TableId(id), epoch: Epoch(epoch), parameter_digest: digest, answer: body };
         prop_assert_eq!(&AnswerResponse::try_from(through(proto::AnswerResponse::from(response.clone()))).unwrap(), &response);
+        response.check_belongs_to(&request).unwrap();
+    }
+
+    #[test]
+    fn prepare(id: [u8; 16], epoch: u64, digest: [u8; 32], role: u8, body in bytes(2000)) {
+        let request = PrepareRequest {
+            table: TableId(id), epoch: Epoch(epoch), parameter_digest: digest, role: Role(role), request: body.clone(),
+        };
+        prop_assert_eq!(&PrepareRequest::try_from(through(proto::PrepareRequest::from(request.clone()))).unwrap(), &request);
+        let response = PrepareResponse { table: TableId(id), epoch: Epoch(epoch), parameter_digest: digest, reply: body };
+        prop_assert_eq!(&PrepareResponse::try_from(through(proto::PrepareResponse::from(response.clone()))).unwrap(), &response);
         response.check_belongs_to(&request).unwrap();
     }
 
@@ -143,20 +153,20 @@ fn statuses_are_the_ones_of_tonic() {
 }
 
 #[test]
-fn nothing_of_a_query_or_answer_is_printed() {
-    let head = (TableId([1; 16]), Epoch(1), [2; 32]);
-    let query: Bytes = vec![0xee; 40].into();
-    let request = AnswerRequest {
-        table: head.0,
-        epoch: head.1,
-        parameter_digest: head.2,
-        role: Role(0),
-        query: query.clone(),
-    };
-    let response =
-        AnswerResponse { table: head.0, epoch: head.1, parameter_digest: head.2, answer: query };
-    for text in [format!("{request:?}"), format!("{response:?}")] {
-        assert!(text.contains("40"), "{text}");
+fn nothing_of_what_is_asked_or_answered_is_printed() {
+    let (table, epoch, parameter_digest, role) = (TableId([1; 16]), Epoch(1), [2; 32], Role(0));
+    let body = || Bytes::from(vec![0xee; 40]);
+    let query = AnswerRequest { table, epoch, parameter_digest, role, query: body() };
+    let answer = AnswerResponse { table, epoch, parameter_digest, answer: body() };
+    let request = PrepareRequest { table, epoch, parameter_digest, role, request: body() };
+    let reply = PrepareResponse { table, epoch, parameter_digest, reply: body() };
+    for (name, text) in [
+        ("query", format!("{query:?}")),
+        ("answer", format!("{answer:?}")),
+        ("request", format!("{request:?}")),
+        ("reply", format!("{reply:?}")),
+    ] {
+        assert!(text.contains(&format!("{name}_len: 40")), "{text}");
         assert!(!text.contains("238") && !text.contains("ee"), "{text}");
     }
 }

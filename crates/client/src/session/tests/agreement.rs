@@ -1,6 +1,6 @@
 //! Servers of one scheme must say the same, each what the other says and what it said before; otherwise nothing is asked, and it is said what differs.
 
-use super::toy::{self, Flaw};
+use super::toy::{self, Kind};
 use super::two_servers::{KEYS, peer, world};
 use super::world::*;
 use crate::session::*;
@@ -37,7 +37,7 @@ fn under_name(peer: &Peer, name: &str) -> Peer {
 #[test]
 fn servers_that_do_not_agree_are_refused_and_it_is_said_on_what() {
     let one = peer();
-    let toys = |total| toy::peer(24, 20, 2, total, Flaw::None);
+    let toys = |total| toy::peer(24, 20, 2, total, Kind::default());
     let (toy, mut other_hint) = (toys(5), toys(5));
     let hint = PartDescription::new(24 * 20, [9; 32]);
     let scheme =

@@ -225,7 +225,7 @@ fn every_message_names_table_version_and_parameters() {
     let (identity, digest) = (world.peers[0].identity(), world.peers[0].scheme().parameter_digest);
     let expected = (identity.id, identity.epoch, digest);
     let named = world.sent.iter().filter_map(|(_, request)| match request {
-        Request::Describe(_) => None,
+        Request::Describe(_) | Request::Prepare(_) => None,
         Request::Fetch(request) => Some((request.table, request.epoch, request.parameter_digest)),
         Request::Answer(request) => Some((request.table, request.epoch, request.parameter_digest)),
     });

@@ -1,6 +1,6 @@
 //! Schemes with single-use hints: the journal before every query, and what is left of earlier processes. See [`toy`](super::toy).
 
-use super::toy::{self, Flaw};
+use super::toy::{self, Kind};
 use super::world::*;
 use crate::session::*;
 use crate::state::{HintsOpened, SavedHints, State};
@@ -11,7 +11,11 @@ pub(super) const RECORD_LEN: u64 = 4;
 pub(super) const RECORDS: u64 = 50;
 
 pub(super) fn toy_peer(servers: usize, total: u64) -> Peer {
-    toy::peer(RECORDS, RECORD_LEN, servers, total, Flaw::None)
+    toy_peer_of(Kind::default(), servers, total)
+}
+
+pub(super) fn toy_peer_of(kind: Kind, servers: usize, total: u64) -> Peer {
+    toy::peer(RECORDS, RECORD_LEN, servers, total, kind)
 }
 
 pub(super) fn toy_world(servers: usize, total: u64) -> World {

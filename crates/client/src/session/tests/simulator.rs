@@ -19,7 +19,7 @@ mod scenario;
 mod stateless;
 mod world;
 
-use super::toy::Flaw;
+use super::toy::{Flaw, Flow};
 use disk::DiskFlaw;
 use scenario::{Report, Scenario, Scheme};
 use std::ops::Range;
@@ -75,6 +75,43 @@ fn everything_holds_for_dummy_subsets() {
     }
 }
 
+const FLOWS: [Flow; 3] = [Flow::Streamed, Flow::Backwards, Flow::Asked];
+
+#[test]
+fn everything_holds_however_the_table_comes() {
+    for flow in FLOWS {
+        let mut all = Report::default();
+        for seed in few_seeds() {
+            all.add(&run(seed, Scenario { flow, ..Scenario::default() }));
+        }
+        if seeds() == SEEDS {
+            for (what, count) in all.counts() {
+                assert!(count >= 20, "{flow:?}: only {count} × {what}");
+            }
+            assert_eq!(all.requests > 1000, flow == Flow::Asked, "{} requests", all.requests);
+        }
+    }
+}
+
+#[test]
+fn everything_holds_for_hints_that_never_run_out() {
+    for flow in FLOWS {
+        let mut all = Report::default();
+        for seed in few_seeds() {
+            all.add(&run(seed, Scenario { flow, endless: true, ..Scenario::default() }));
+        }
+        if seeds() == SEEDS {
+            let idle = "a stretch streamed in the background";
+            for (what, count) in all.counts() {
+                assert_eq!(count < 20, what == idle, "{flow:?}: {count} × {what}");
+            }
+            assert_eq!(all.streamed_in_background, 0, "nobody is asked for the next generation");
+            // Of each client's first generation, the switch is the existing one.
+            assert!(all.condensed > 1000, "{flow:?}: {} × a generation condensed", all.condensed);
+        }
+    }
+}
+
 /// The seeds, or a part of them where each costs more.
 fn few_seeds() -> Range<u64> {
     if seeds() == SEEDS { 0..SEEDS.end / 5 } else { seeds() }
@@ -108,6 +145,8 @@ fn everything_holds_for_a_table_that_is_fetched_whole() {
 
 const DPF: Scenario = Scenario {
     scheme: Scheme::Dpf,
+    flow: Flow::Streamed,
+    endless: false,
     client: Flaw::None,
     stateless_client: stateless::Flaw::None,
     disk: DiskFlaw::None,
@@ -133,6 +172,21 @@ fn traffic_does_not_depend_on_what_is_looked_up() {
         for targets in sequences {
             let report = run(seed, Scenario { targets: Some(targets), ..Scenario::default() });
             assert_same_traffic(seed, &report, &reference);
+        }
+    }
+}
+
+#[test]
+fn traffic_of_every_kind_of_hint_does_not_depend_on_what_is_looked_up() {
+    let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
+    for (flow, endless) in [(Flow::Asked, false), (Flow::Asked, true), (Flow::Backwards, true)] {
+        for seed in few_seeds() {
+            let reference = run(seed, Scenario { flow, endless, ..Scenario::default() });
+            for targets in sequences {
+                let targets = Some(targets);
+                let report = run(seed, Scenario { targets, flow, endless, ..Scenario::default() });
+                assert_same_traffic(seed, &report, &reference);
+            }
         }
     }
 }
@@ -185,6 +239,12 @@ fn clients_that_are_flawed_are_caught() {
     assert!(
         reused.len() > 50 && reused.iter().all(|how| how.contains("two queries")),
         "{reused:?}"
+    );
+    let condensed =
+        caught(Scenario { client: Flaw::CondensesTooMuch, endless: true, ..Scenario::default() });
+    assert!(
+        condensed.len() > 50 && condensed.iter().all(|how| how.contains("two queries")),
+        "{condensed:?}"
     );
     let sent = with(Flaw::SendsAtOnce);
     assert!(

@@ -1,6 +1,6 @@
 //! The five invariants at the head of the session, for schemes with single-use hints: a toy, and dummy subsets.
 
-use super::toy::{self, Flaw};
+use super::toy::{self, Kind};
 use super::world::*;
 use crate::session::preparation::Pace;
 use crate::session::*;
@@ -27,7 +27,7 @@ impl Scheme {
 
     fn peer_of(self, records: u64) -> Peer {
         match self {
-            Scheme::Toy => toy::peer(records, RECORD_LEN, 1, 30, Flaw::None),
+            Scheme::Toy => toy::peer(records, RECORD_LEN, 1, 30, Kind::default()),
             Scheme::DummySubsets => {
                 Peer::indexed_by(SchemeId::DummySubsets, records, RECORD_LEN, 1)
             }
@@ -179,6 +179,7 @@ fn every_message_names_table_version_and_parameters() {
         for (_, request) in &world.sent {
             let named = match request {
                 Request::Describe(_) => continue,
+                Request::Prepare(asked) => (asked.table, asked.epoch, asked.parameter_digest),
                 Request::Fetch(fetch) => (fetch.table, fetch.epoch, fetch.parameter_digest),
                 Request::Answer(answer) => (answer.table, answer.epoch, answer.parameter_digest),
             };

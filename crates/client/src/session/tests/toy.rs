@@ -2,19 +2,28 @@
 //! the streamed table and from nothing less, hints that must not serve twice, records that depend on the answers to earlier queries.
 //!
 //! ```text
-//! query:   nonce of the generation (16) ‖ reservation (8) ‖ hint (8) ‖ index under a mask of nonce and hint (8) ‖ role (1)
+//! query:   nonce of the generation (16) ‖ reservation (8) ‖ hint (8) ‖ index under a mask of nonce and hint (8) ‖ role (1) ‖ 3 × role zeros
 //! answer:  reservation (8) ‖ record under a pad of nonce, hint and the whole table; from all servers but the first, the pad alone
 //! ```
 //!
 //! A record is told only when no older reservation for the same index is open.
+//!
+//! There are toys for each way in which the table can come: as it is; in another order, which is backwards; and in replies of the last server, each under a pad of a secret that comes with
+//! the request:
+//!
+//! ```text
+//! request: secret (16) ‖ number of the reply (8)
+//! ```
+//!
+//! The hints of an endless toy go on being numbered through all its generations, which have one nonce.
 
 use super::world::Peer;
 use crate::preparation::StartPreparation;
 use crate::session::preparation::Pace;
 use crate::session::*;
-use privet_core::{RecordIndex, SecretRng};
+use privet_core::{RecordIndex, SecretRng, TableDelta};
 use privet_schemes::SchemeId;
-use privet_schemes::contract::{Record, ReservationId, Reserved, Supply};
+use privet_schemes::contract::{Record, ReservationId, Reserved, Role, Supply};
 use privet_schemes::offline::{OfflinePhase, StreamConsumer};
 use privet_schemes::registry::{ErasedHints, ErasedPreparation, Recovered};
 use privet_schemes::reservation::{Journal, Pending, Prepared, Reservation};
@@ -24,6 +33,9 @@ const NONCE_LEN: usize = 16;
 const QUERY_LEN: usize = NONCE_LEN + 8 + 8 + 8 + 1;
 /// What arrived of a group that is not complete is not in a checkpoint.
 const GROUP_LEN: u64 = 48;
+const SECRET_LEN: usize = 16;
+const REQUEST_LEN: usize = SECRET_LEN + 8;
+pub(super) const REPLY_LEN: usize = 56;
 
 /// What is wrong with a toy on purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +49,26 @@ pub(super) enum Flaw {
     SendsAtOnce,
     /// Looks up nothing for index 0.
     LeaksZero,
+    /// Condenses into a generation that begins with the last hint of this one.
+    CondensesTooMuch,
+}
+
+/// How the table comes to a toy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Flow {
+    #[default]
+    Streamed,
+    Backwards,
+    Asked,
+}
+
+/// What kind of toy it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Kind {
+    pub(super) flow: Flow,
+    pub(super) endless: bool,
+    pub(super) flaw: Flaw,
 }
 
 /// A plan for toys: `total` queries in a generation.
@@ -45,26 +77,61 @@ pub(super) fn plan(
     record_len: u64,
     servers: usize,
     total: u64,
-    flaw: Flaw,
+    kind: Kind,
 ) -> SchemePlan {
     let mut parameters = total.to_le_bytes().to_vec();
-    parameters.push(flaw as u8);
+    parameters.extend([kind.flaw as u8, kind.flow as u8, u8::from(kind.endless)]);
     SchemePlan {
         scheme: SchemeId::DummySubsets,
         parameters,
         servers,
-        query_lens: vec![QUERY_LEN; servers],
+        query_lens: (0..servers).map(|role| QUERY_LEN + 3 * role).collect(),
         answer_len: 8 + record_len as usize,
-        offline: OfflinePhase::StreamTable { len: table_len },
+        offline: match kind.flow {
+            Flow::Streamed => OfflinePhase::StreamTable { len: table_len },
+            Flow::Backwards => OfflinePhase::StreamShuffled { len: table_len },
+            Flow::Asked => OfflinePhase::Ask {
+                role: Role(servers as u8 - 1),
+                requests: table_len.div_ceil(REPLY_LEN as u64),
+                request_len: REQUEST_LEN,
+                reply_len: REPLY_LEN,
+            },
+        },
     }
 }
 
 /// A server of toys.
-pub(super) fn peer(records: u64, record_len: u64, servers: usize, total: u64, flaw: Flaw) -> Peer {
+pub(super) fn peer(records: u64, record_len: u64, servers: usize, total: u64, kind: Kind) -> Peer {
     let peer = Peer::indexed(records, record_len, 1);
     let table = peer.records.clone();
-    let plan = plan(table.len() as u64, record_len, servers, total, flaw);
-    peer.served_by(plan, move |query| Ok(answer(&table, record_len as usize, query)))
+    let plan = plan(table.len() as u64, record_len, servers, total, kind);
+    let backwards = table.iter().rev().copied().collect();
+    let (asked, whole) = (plan.offline, table.clone());
+    let replies = move |role, request: &[u8]| match asked {
+        OfflinePhase::Ask { role: due, .. } if due == role && request.len() == REQUEST_LEN => {
+            Ok(reply(&whole, request))
+        }
+        _ => Err(Error::invalid_message("no such request")),
+    };
+    let lens = plan.query_lens.clone();
+    peer.served_by(plan, backwards, replies, move |query| {
+        assert_eq!(query.len(), lens[usize::from(query[QUERY_LEN - 1])]);
+        Ok(answer(&table, record_len as usize, query))
+    })
+}
+
+fn reply(table: &[u8], request: &[u8]) -> Vec<u8> {
+    let (secret, number) = (&request[..SECRET_LEN], number(&request[SECRET_LEN..]));
+    let mut reply = vec![0; REPLY_LEN];
+    let part = &table[number as usize * REPLY_LEN..];
+    let part = &part[..part.len().min(REPLY_LEN)];
+    reply[..part.len()].copy_from_slice(part);
+    xor(&mut reply, &reply_pad(secret, number));
+    reply
+}
+
+fn reply_pad(secret: &[u8], number: u64) -> Vec<u8> {
+    pad_from(secret, number, 0, &[0; 32], REPLY_LEN)
 }
 
 fn answer(table: &[u8], record_len: usize, query: &[u8]) -> Vec<u8> {
@@ -88,6 +155,11 @@ pub(super) fn hint_of(query: &[u8]) -> (Vec<u8>, u64) {
 /// The number of the reservation that a query belongs to.
 pub(super) fn reservation_of(query: &[u8]) -> Vec<u8> {
     query[NONCE_LEN..NONCE_LEN + 8].to_vec()
+}
+
+/// The number of the reply that is asked for.
+pub(super) fn reply_number_of(request: &[u8]) -> Vec<u8> {
+    request[SECRET_LEN..].to_vec()
 }
 
 fn number(bytes: &[u8]) -> u64 {
@@ -135,26 +207,48 @@ pub(super) fn parts(seed: u64) -> Parts {
 pub(super) const START_PREPARATION: StartPreparation = start_preparation;
 
 fn start_preparation(
-    _: &SchemePlan,
+    plan: &SchemePlan,
     identity: &TableIdentity,
     records_digest: [u8; 32],
     checkpoint: Option<&[u8]>,
     _: Kernels,
 ) -> Result<Box<dyn ErasedPreparation>> {
-    let mut nonce = [0; NONCE_LEN];
-    SecretRng::from_os()?.fill(&mut nonce);
+    let (mut nonce, mut secret) = ([0; NONCE_LEN], [0; SECRET_LEN]);
+    let mut rng = SecretRng::from_os()?;
+    rng.fill(&mut nonce);
+    rng.fill(&mut secret);
     let mut bytes = Vec::new();
     if let Some(checkpoint) = checkpoint {
-        nonce.copy_from_slice(&checkpoint[..NONCE_LEN]);
-        bytes.extend(&checkpoint[NONCE_LEN..]);
+        let (kept_nonce, rest) = checkpoint.split_at(NONCE_LEN);
+        nonce.copy_from_slice(kept_nonce);
+        secret.copy_from_slice(&rest[..SECRET_LEN]);
+        bytes.extend(&rest[SECRET_LEN..]);
     }
-    let (len, finished) = (identity.shape.bytes(), false);
-    Ok(Box::new(ToyPreparation { nonce, bytes, len, records_digest, finished }))
+    let (table_len, finished) = (identity.shape.bytes(), false);
+    let flow = flow_of(plan);
+    let len = plan.offline.len();
+    Ok(Box::new(ToyPreparation {
+        flow,
+        nonce,
+        secret,
+        bytes,
+        table_len,
+        len,
+        records_digest,
+        finished,
+    }))
+}
+
+fn flow_of(plan: &SchemePlan) -> Flow {
+    [Flow::Streamed, Flow::Backwards, Flow::Asked][plan.parameters[9] as usize]
 }
 
 struct ToyPreparation {
+    flow: Flow,
     nonce: [u8; NONCE_LEN],
+    secret: [u8; SECRET_LEN],
     bytes: Vec<u8>,
+    table_len: u64,
     len: u64,
     records_digest: [u8; 32],
     finished: bool,
@@ -169,7 +263,14 @@ impl StreamConsumer for ToyPreparation {
         if offset != self.next_offset() || offset + chunk.len() as u64 > self.len {
             return Err(Error::peer_misbehaved("not the next bytes"));
         }
-        self.bytes.extend(chunk);
+        if self.flow == Flow::Asked {
+            assert_eq!((offset as usize % REPLY_LEN, chunk.len()), (0, REPLY_LEN), "whole replies");
+            let mut part = chunk.to_vec();
+            xor(&mut part, &reply_pad(&self.secret, offset / REPLY_LEN as u64));
+            self.bytes.extend(part);
+        } else {
+            self.bytes.extend(chunk);
+        }
         Ok(())
     }
 
@@ -177,7 +278,8 @@ impl StreamConsumer for ToyPreparation {
         if self.next_offset() != self.len {
             return Err(Error::peer_misbehaved("bytes are missing"));
         }
-        if *blake3::hash(&self.bytes).as_bytes() != self.records_digest {
+        if self.flow != Flow::Asked && *blake3::hash(&self.bytes).as_bytes() != self.records_digest
+        {
             return Err(Error::integrity("the wrong bytes"));
         }
         self.finished = true;
@@ -188,17 +290,32 @@ impl StreamConsumer for ToyPreparation {
 impl ErasedPreparation for ToyPreparation {
     fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
         let kept = &self.bytes[..self.checkpoint_offset() as usize];
-        Zeroizing::new([&self.nonce[..], kept].concat())
+        Zeroizing::new([&self.nonce[..], &self.secret, kept].concat())
     }
 
     fn checkpoint_offset(&self) -> u64 {
-        self.next_offset() - self.next_offset() % GROUP_LEN
+        let group = if self.flow == Flow::Asked { REPLY_LEN as u64 } else { GROUP_LEN };
+        self.next_offset() - self.next_offset() % group
     }
 
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
         assert!(self.finished);
-        Ok(Zeroizing::new([&self.nonce[..], blake3::hash(&self.bytes).as_bytes()].concat()))
+        let mut table = self.bytes[..self.table_len as usize].to_vec();
+        if self.flow == Flow::Backwards {
+            table.reverse();
+        }
+        Ok(generation(&self.nonce, blake3::hash(&table).as_bytes(), 0))
     }
+
+    fn request(&mut self) -> Option<Zeroizing<Vec<u8>>> {
+        let asks = self.flow == Flow::Asked && self.next_offset() < self.len;
+        let number = self.next_offset() / REPLY_LEN as u64;
+        asks.then(|| Zeroizing::new([&self.secret[..], &number.to_le_bytes()].concat()))
+    }
+}
+
+fn generation(nonce: &[u8], table: &[u8], first: u64) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new([nonce, table, &first.to_le_bytes()].concat())
 }
 
 fn start_hinted(
@@ -207,11 +324,15 @@ fn start_hinted(
     generation: Zeroizing<Vec<u8>>,
     _: Kernels,
 ) -> Result<Box<dyn ErasedClient>> {
-    let (nonce, table) = generation.split_at(NONCE_LEN);
-    let flaws = [Flaw::None, Flaw::ReusesHints, Flaw::SendsAtOnce, Flaw::LeaksZero];
+    let (nonce, rest) = generation.split_at(NONCE_LEN);
+    let (table, first) = rest.split_at(32);
+    let flaws =
+        [Flaw::None, Flaw::ReusesHints, Flaw::SendsAtOnce, Flaw::LeaksZero, Flaw::CondensesTooMuch];
     Ok(Box::new(Toy {
         total: number(&plan.parameters[..8]),
         flaw: flaws[plan.parameters[8] as usize],
+        endless: plan.parameters[10] == 1,
+        first: number(first),
         plan,
         nonce: nonce.to_vec(),
         table: table.to_vec(),
@@ -225,6 +346,9 @@ struct Toy {
     table: Vec<u8>,
     total: u64,
     flaw: Flaw,
+    endless: bool,
+    /// The number of this generation's first hint.
+    first: u64,
     reservations: Vec<ToyReservation>,
 }
 
@@ -244,8 +368,8 @@ impl Journal for Nowhere {
 }
 
 impl Toy {
-    fn id_in(answer: &[u8]) -> ReservationId {
-        ReservationId(number(&answer[..8]))
+    fn id_in(&self, answer: &[u8]) -> ReservationId {
+        ReservationId(number(&answer[..8]).wrapping_sub(self.first))
     }
 }
 
@@ -264,9 +388,14 @@ impl ErasedClient for Toy {
             return Err(Error::api_misuse("nothing to look up"));
         }
         let hint = if self.flaw == Flaw::ReusesHints && id % 3 == 2 { id - 1 } else { id };
-        let numbers = [id, hint, index ^ mask(&self.nonce, hint)].map(u64::to_le_bytes).concat();
+        let hint = self.first + hint;
+        let masked = index ^ mask(&self.nonce, hint);
+        let numbers = [self.first + id, hint, masked].map(u64::to_le_bytes).concat();
         let queries = (0..self.plan.servers as u8)
-            .map(|role| [&self.nonce[..], &numbers, &[role]].concat())
+            .map(|role| {
+                let end = vec![0; 3 * usize::from(role)];
+                [&self.nonce[..], &numbers, &[role], &end].concat()
+            })
             .collect();
         let change = [&[0][..], &[id, hint, index].map(u64::to_le_bytes).concat()].concat();
         self.apply(&change)?;
@@ -279,7 +408,7 @@ impl ErasedClient for Toy {
     }
 
     fn recover(&mut self, _: Pending, answers: &[&[u8]]) -> Result<Recovered> {
-        self.settle(Self::id_in(answers[0]), answers)
+        self.settle(self.id_in(answers[0]), answers)
     }
 
     fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
@@ -310,7 +439,7 @@ impl ErasedHints for Toy {
     }
 
     fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered> {
-        let belongs = |answer: &&[u8]| Self::id_in(answer) == id;
+        let belongs = |answer: &&[u8]| self.id_in(answer) == id;
         let reservation =
             self.reservations.get(id.0 as usize).filter(|_| answers.iter().all(belongs));
         let reservation =
@@ -346,5 +475,21 @@ impl ErasedHints for Toy {
 
     fn supply(&self) -> Supply {
         Supply { used: self.reservations.len() as u64, total: self.total }
+    }
+
+    fn is_endless(&self) -> bool {
+        self.endless
+    }
+
+    fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
+        if !self.endless || self.supply().left() > 0 || !self.open().is_empty() {
+            return Err(Error::api_misuse("it is not time to condense"));
+        }
+        let overlap = u64::from(self.flaw == Flaw::CondensesTooMuch);
+        Ok(generation(&self.nonce, &self.table, self.first + self.total - overlap))
+    }
+
+    fn apply_delta(&mut self, _: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        Err(Error::api_misuse("toys do not follow edits"))
     }
 }

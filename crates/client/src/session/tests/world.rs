@@ -2,7 +2,7 @@
 
 pub(super) use privet_core::Blame;
 pub(super) use privet_schemes::contract::Role;
-pub(super) use privet_wire::{AnswerResponse, FetchChunk};
+pub(super) use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse};
 
 use crate::preparation::{Preparer, StartPreparation};
 use crate::session::*;
@@ -24,6 +24,9 @@ const CHUNK_LEN: usize = 5000;
 /// From a query to one in some role to its answer.
 type Answers = dyn Fn(Role, &[u8]) -> Result<Vec<u8>> + Send + Sync;
 
+/// From a request for hints to one in some role to its reply.
+type Replies = Answers;
+
 /// A server of one table.
 #[derive(Clone)]
 pub(super) struct Peer {
@@ -32,6 +35,7 @@ pub(super) struct Peer {
     pub(super) hint: Vec<u8>,
     pub(super) records: Vec<u8>,
     answers: Arc<Answers>,
+    replies: Arc<Replies>,
 }
 
 /// Key number `k` and its value; values differ in length, and one is so long that it goes to the stash.
@@ -101,26 +105,41 @@ impl Peer {
         let setup = registry::setup(scheme, table, registry::Tuning::default(), options).unwrap();
         let precomputed = setup.precompute(&|_| {}).unwrap();
         let server = setup.finish(&precomputed.kept.as_bytes()).unwrap();
-        let hint = precomputed.hint.as_bytes().into_owned();
+        let hint = match server.streamed() {
+            Some(streamed) => streamed.to_vec(),
+            None => precomputed.hint.as_bytes().into_owned(),
+        };
         let received = match server.plan().offline {
-            OfflinePhase::Nothing => None,
-            OfflinePhase::Download { .. } => Some(described(&hint)),
+            OfflinePhase::Nothing | OfflinePhase::Ask { .. } => None,
+            OfflinePhase::Download { .. } | OfflinePhase::StreamShuffled { .. } => {
+                Some(described(&hint))
+            }
             _ => Some(described(records)),
         };
         let scheme = SchemeDescription::new(server.plan().clone(), &identity, received).unwrap();
         let description = describe(&[("table", identity, described(&layout), scheme)]);
+        let server: Arc<dyn ErasedServer> = Arc::from(server);
+        let asked = Arc::clone(&server);
+        let replies = Arc::new(move |role, request: &[u8]| asked.prepare(role, request));
         let answers = Arc::new(move |role, query: &[u8]| answer(&*server, role, query));
-        Self { description, layout, hint, records: records.to_vec(), answers }
+        Self { description, layout, hint, records: records.to_vec(), answers, replies }
     }
 
-    /// The same table, served by something that the registry does not know.
+    /// The same table, served by something that the registry does not know. `hint` is what takes the table's place in a stream.
     pub(super) fn served_by(
         mut self,
         plan: SchemePlan,
+        hint: Vec<u8>,
+        replies: impl Fn(Role, &[u8]) -> Result<Vec<u8>> + Send + Sync + 'static,
         answers: impl Fn(&[u8]) -> Result<Vec<u8>> + Send + Sync + 'static,
     ) -> Self {
-        let streamed = matches!(plan.offline, OfflinePhase::StreamTable { .. });
-        let streamed = streamed.then(|| described(&self.records));
+        self.hint = hint;
+        self.replies = Arc::new(replies);
+        let streamed = match plan.offline {
+            OfflinePhase::StreamTable { .. } => Some(described(&self.records)),
+            OfflinePhase::StreamShuffled { .. } => Some(described(&self.hint)),
+            _ => None,
+        };
         let scheme = SchemeDescription::new(plan, &self.identity(), streamed).unwrap();
         self.description = describe(&[("table", self.identity(), described(&self.layout), scheme)]);
         self.answers = Arc::new(move |_, query: &[u8]| answers(query));
@@ -171,6 +190,14 @@ impl Peer {
                     Ok(Response::Chunk(FetchChunk { offset, data: data.to_vec().into() }))
                 });
                 chunks.chain([Ok(Response::End)]).collect()
+            }
+            Request::Prepare(request) => {
+                vec![(self.replies)(request.role, &request.request).map(|reply| {
+                    let (table, epoch, parameter_digest) =
+                        (request.table, request.epoch, request.parameter_digest);
+                    let reply = reply.into();
+                    Response::Prepared(PrepareResponse { table, epoch, parameter_digest, reply })
+                })]
             }
             Request::Answer(request) => {
                 vec![(self.answers)(request.role, &request.query).map(|answer| {
@@ -242,6 +269,8 @@ pub(super) struct World {
     /// Journal records, in order, with how much had been sent before each.
     pub(super) journal: Vec<(usize, Vec<u8>)>,
     pub(super) journal_breaks: bool,
+    /// Generations that came of the one before.
+    pub(super) condensed: u64,
     /// State changes that completed lookups, with how many journal records there were before each.
     pub(super) completions: Vec<(usize, Vec<u8>)>,
     pub(super) fate: Decide,
@@ -288,6 +317,7 @@ impl World {
             sent: Vec::new(),
             journal: Vec::new(),
             journal_breaks: false,
+            condensed: 0,
             completions: Vec::new(),
             fate: Box::new(|_, _| Fate::Arrives),
             falsify: Box::new(|_, responses| responses),
@@ -391,6 +421,13 @@ impl World {
                 let saved = hints.load().unwrap();
                 self.session.handle_hints(saved, self.now);
             }
+            Output::Persist(Persist::CondenseHints { generation }) => {
+                let hints = self.hints.as_mut().unwrap();
+                hints.switch_to(&generation).unwrap();
+                let saved = hints.load().unwrap();
+                self.condensed += 1;
+                self.session.handle_hints(saved, self.now);
+            }
             Output::Prepare(step) => {
                 if matches!(step, Prepare::Begin) {
                     self.preparer = None;
@@ -461,6 +498,9 @@ impl World {
             }
             Request::Fetch(request) => {
                 (*server, "fetch", proto::FetchRequest::from(*request).encoded_len())
+            }
+            Request::Prepare(request) => {
+                (*server, "prepare", proto::PrepareRequest::from(request.clone()).encoded_len())
             }
             Request::Answer(request) => {
                 (*server, "answer", proto::AnswerRequest::from(request.clone()).encoded_len())

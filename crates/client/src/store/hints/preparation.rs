@@ -246,6 +246,9 @@ impl PreparationStore for Bench {
     fn discard(&mut self) -> Result<()> {
         let mut next = self.0.lock();
         next.newest = None;
+        if std::mem::take(&mut next.ready) {
+            sealed::erase(&*self.0.folder, &generation_name(next.number))?;
+        }
         // The newest goes last, so that a crash in between does not bring an older one back.
         let mut slots = Vec::new();
         for (slot, name) in CHECKPOINTS.into_iter().enumerate() {

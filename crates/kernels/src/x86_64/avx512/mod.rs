@@ -6,6 +6,7 @@
 pub(crate) mod byte_matrix;
 pub(crate) mod ggm_tree;
 pub(crate) mod keystream;
+pub(crate) mod permutations;
 pub(crate) mod selected_xor;
 pub(crate) mod strassen;
 pub(crate) mod subset_hints;

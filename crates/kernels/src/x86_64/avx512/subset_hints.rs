@@ -13,8 +13,10 @@ use super::keystream::Cipher;
 pub(crate) use cutoffs::cutoffs;
 #[cfg(test)]
 pub(crate) use cutoffs::order_statistic;
-pub(crate) use parities::{accumulate_pairs, accumulate_single};
-pub(crate) use search::{equal_words, offset_matches, rebuild, selects_at};
+pub(crate) use parities::{accumulate_all, accumulate_pairs, accumulate_single};
+pub(crate) use search::{
+    equal_halfwords, equal_words, group_matches, offset_matches, rebuild, selects_at,
+};
 
 /// Partitions of one vector of blocks.
 const VECTOR_PARTITIONS: u32 = 4;

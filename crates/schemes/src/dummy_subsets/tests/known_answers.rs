@@ -1,7 +1,7 @@
 //! `vectors/dummy_subsets.json`, computed by a program that shares no code with this one.
 
-use super::super::change::{Change, Exchange};
 use super::super::generation::Generation;
+use super::super::query::query_through;
 use super::*;
 
 fn hex(bytes: &[u8]) -> String {
@@ -32,7 +32,7 @@ fn known_answers() {
         let key = case["key"].as_str().unwrap();
         let key: Vec<u8> =
             (0..16).map(|i| u8::from_str_radix(&key[2 * i..2 * i + 2], 16).unwrap()).collect();
-        preparation.generation =
+        *preparation.generation_mut() =
             Generation::with_key(&world.parameters, key.as_slice().try_into().unwrap()).unwrap();
         preparation.absorb(0, &world.records).unwrap();
         preparation.finish().unwrap();
@@ -47,22 +47,26 @@ fn known_answers() {
             let number = |name: &str| known[name].as_u64().unwrap();
             let (hint, index) = (number("hint") as u32, number("index"));
             let real_half = number("real_half") == 1;
-            let query = client.query_through(hint, index, real_half);
+            let row = client.table.row_of(hint).unwrap();
+            let query =
+                query_through(&client.table, row, index, real_half, Kernels::detect()).unwrap();
             assert_eq!(hex(&query.encode()), known["query"].as_str().unwrap());
             let answer = world.answer(&query);
             assert_eq!(hex(&answer.encode()), known["answer"].as_str().unwrap());
             let pair = successor["pair"].as_u64().unwrap() as u32;
             let id = id as u64;
-            let exchange = Exchange { id, hint: Some(hint), pair, index, real_half };
+            let exchange =
+                Exchange { id, hint: Some(hint), successor: pair, index, real_half, note: 0 };
             client.apply(&Change::Exchange(exchange).encode()).unwrap();
             let settled = client.settle(ReservationId(id), &[answer]).unwrap();
             client.apply(&settled).unwrap();
             let record = client.take_record(ReservationId(id)).unwrap().unwrap();
             assert_eq!(hex(&record), known["record"].as_str().unwrap());
             let new = world.parameters.singles() + pair;
-            assert_eq!(client.successor(new), Some((index, successor["above"] == true)));
-            let parity = &client.generation.parities()[client.parity_range(new)];
-            assert_eq!(hex(parity), successor["parity"].as_str().unwrap());
+            let found = client.table.hint(row).unwrap();
+            assert_eq!((found.id, found.extra), (new, Some(index)));
+            assert_eq!(found.above, successor["above"] == true);
+            assert_eq!(hex(client.table.parity(row)), successor["parity"].as_str().unwrap());
         }
     }
 }

@@ -11,7 +11,7 @@ proptest! {
         let parameters =
             DummySubsetsParameters::with_partition_records(shape, 1 << log2_partition).unwrap();
         let partitions = parameters.partitions() as usize;
-        let offset_bits = parameters.offset_bits();
+        let offset_bits = parameters.cut().offset_bits();
         let mut rng = SecretRng::from_fixed_seed([1; 32]);
         let mut halves = vec![0u8; partitions.div_ceil(8)];
         (0..partitions).step_by(2).for_each(|k| halves[k / 8] |= 1 << (k % 8));

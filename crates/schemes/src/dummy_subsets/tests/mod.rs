@@ -12,6 +12,8 @@ use crate::contract::{
     ReservationId, Reserved, Role,
 };
 use crate::offline::StreamConsumer as _;
+use super::query::testing;
+use privet_core::hints::{Change, Exchange};
 use privet_core::{
     Epoch, RecordIndex, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
     TableView,
@@ -86,7 +88,7 @@ impl World {
     }
 
     pub(super) fn record(&self, index: u64) -> &[u8] {
-        let len = self.parameters.record_len();
+        let len = self.parameters.cut().record_len();
         &self.records[index as usize * len..][..len]
     }
 
@@ -120,6 +122,17 @@ impl World {
         let change = client.settle(reserved.id, &[answer]).unwrap();
         client.apply(&change).unwrap();
         client.take_record(reserved.id)
+    }
+
+    /// What all live hints of a client contain.
+    pub(super) fn all_contents(client: &DummySubsetsClient) -> Vec<Vec<Option<u16>>> {
+        testing::all_contents(&client.table, Kernels::detect())
+    }
+
+    /// Reads a change back.
+    pub(super) fn decode(&self, change: &[u8]) -> Change {
+        let shape = self.parameters.shape();
+        Change::decode(change, shape, shape.record_len() as usize).unwrap()
     }
 
     /// One whole lookup.

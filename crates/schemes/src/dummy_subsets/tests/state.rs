@@ -1,6 +1,5 @@
 //! The state through interruptions: streams that stop, changes that are replayed, answers that come late or never, and damage.
 
-use super::super::change::{Change, Exchange};
 use super::*;
 use privet_core::Blame;
 use proptest::prelude::*;
@@ -119,8 +118,8 @@ proptest! {
                     changes.iter().for_each(|change| again.apply(change).unwrap());
                     prop_assert_eq!(again.open(), client.open());
                     prop_assert_eq!(again.supply(), client.supply());
-                    prop_assert_eq!(again.generation.parities(), client.generation.parities());
-                    prop_assert_eq!(again.all_contents(), client.all_contents());
+                    prop_assert_eq!(again.table.bytes(), client.table.bytes());
+                    prop_assert_eq!(World::all_contents(&again), World::all_contents(&client));
                     client = again;
                 }
                 _ => {}
@@ -141,7 +140,7 @@ proptest! {
             }
         }
         prop_assert_eq!(told, wanted.len());
-        prop_assert!(client.waiting.is_empty() && client.open.is_empty());
+        prop_assert!(client.ledger.check_settled("nothing").is_ok());
     }
 }
 
@@ -209,17 +208,17 @@ fn invalid_hints_are_counted_and_never_used() {
     let mut client = world.load(&generation);
     let total = u64::from(pairs / 2);
     assert_eq!(client.supply().total, total);
-    assert_eq!(client.all_contents().len() as u32, singles - singles.div_ceil(3));
+    assert_eq!(World::all_contents(&client).len() as u32, singles - singles.div_ceil(3));
     let mut pairs_used = Vec::new();
     for number in 0..total {
         let index = number * 7 % 900;
         let reserved = world.reserve(&mut client, index).unwrap();
-        let Ok(Change::Exchange(Exchange { hint: Some(hint), pair, .. })) =
-            Change::decode(&reserved.change, 3)
+        let Change::Exchange(Exchange { hint: Some(used), successor: pair, .. }) =
+            world.decode(&reserved.change)
         else {
             panic!("two thirds of the hints are enough to find one")
         };
-        assert!(!invalid(hint) && !invalid(singles + pair));
+        assert!(!invalid(used) && !invalid(singles + pair));
         pairs_used.push(pair);
         assert_eq!(
             &world.settle(&mut client, &reserved).unwrap().unwrap()[..],
@@ -243,9 +242,9 @@ fn changes_that_do_not_fit_are_refused_and_change_nothing() {
     let good = client.reserve(&next, &mut world.rng).unwrap().change;
 
     let corrupted = |client: &mut DummySubsetsClient, change: &[u8]| {
-        let before = (client.all_contents(), client.open(), client.supply());
+        let before = (World::all_contents(client), client.open(), client.supply());
         assert_eq!(client.apply(change).unwrap_err().blame(), Blame::Corrupted);
-        assert!(before == (client.all_contents(), client.open(), client.supply()));
+        assert!(before == (World::all_contents(client), client.open(), client.supply()));
     };
     corrupted(&mut client, &reserved.change);
     corrupted(&mut client, &[]);

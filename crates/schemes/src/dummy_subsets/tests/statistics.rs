@@ -1,11 +1,10 @@
 //! What a server sees, tested against what it should see; and each test against a client with a leak planted in it, which it must catch.
 //!
-//! Everything is drawn from fixed seeds, so a test that passes passes always. Thresholds are six standard deviations and more, so that another seed
-//! would pass as well.
+//! Everything is drawn from fixed seeds, so a test that passes passes always. Thresholds are such that another seed would pass as well.
 
-use super::super::change::{Change, Exchange};
-use super::super::search::EARLY_EXIT;
+use super::super::query::cover;
 use super::*;
+use privet_core::hints::EARLY_EXIT;
 
 const RECORDS: u64 = 128;
 const PARTITION: u32 = 8;
@@ -59,7 +58,7 @@ use Behaviour::*;
 impl Behaviour {
     /// One query, and what it leaves behind.
     fn ask(self, world: &mut World, client: &mut DummySubsetsClient, index: u64) -> View {
-        let (partition, offset) = world.parameters.place(index);
+        let (partition, offset) = world.parameters.cut().place(index);
         let wanted = world.index(index);
         let mut reserved = client.reserve(&wanted, &mut world.rng).unwrap();
         if self == DummyAvoidsTheRecord {
@@ -68,7 +67,7 @@ impl Behaviour {
             }
         }
         let query = &mut reserved.queries[0];
-        let Ok(Change::Exchange(Exchange { real_half, .. })) = Change::decode(&reserved.change, 1)
+        let Change::Exchange(Exchange { real_half, successor, .. }) = world.decode(&reserved.change)
         else {
             panic!("a reservation is an exchange")
         };
@@ -86,7 +85,8 @@ impl Behaviour {
             client.apply(&settled).unwrap();
         }
         if self == HintNotReplaced {
-            client.forget_last_successor();
+            let row = client.table.row_of(world.parameters.singles() + successor);
+            client.table.forget(row.unwrap());
         }
         view
     }
@@ -114,7 +114,8 @@ fn difference(one: &[u64], other: &[u64]) -> f64 {
     (chi_square - freedom) / (2.0f64 * freedom).sqrt()
 }
 
-const THRESHOLD: f64 = 8.0;
+/// Chi-square has a heavy tail where freedom is small: with one degree of it, this is passed with a probability of 10^-6.
+const THRESHOLD: f64 = 16.0;
 
 /// Views of the last query of each of `rounds` histories, each of a fresh client.
 fn last_views(behaviour: Behaviour, history: &[u64], rounds: usize) -> Vec<View> {
@@ -223,26 +224,26 @@ fn repeated_queries_are_like_fresh_ones_and_histories_like_each_other() {
 fn an_unseeded_coin_is_caught() {
     // The queried partition is then always in the same half.
     let views = last_views(UnseededCoin, &[5], 2000);
-    assert!(marginals(&views) > 10.0 * THRESHOLD);
+    assert!(marginals(&views) > 5.0 * THRESHOLD);
 }
 
 #[test]
 fn a_dummy_that_never_falls_on_the_record_is_caught() {
     let views = last_views(DummyAvoidsTheRecord, &[5], 6000);
-    assert!(queried_partition(&views, 5) > 10.0 * THRESHOLD);
+    assert!(queried_partition(&views, 5) > 5.0 * THRESHOLD);
 }
 
 #[test]
 fn biased_offsets_are_caught() {
     let views = last_views(BiasedOffsets, &[5], 2000);
-    assert!(marginals(&views) > 10.0 * THRESHOLD);
+    assert!(marginals(&views) > 5.0 * THRESHOLD);
 }
 
 #[test]
 fn a_hint_that_is_used_again_is_caught() {
     let fresh = history_features(HintUsedAgain, &[5, 40, 99], 3000);
     let repeated = history_features(HintUsedAgain, &[5, 5, 5], 3000);
-    assert!(difference(&fresh, &repeated) > 5.0 * THRESHOLD, "{}", difference(&fresh, &repeated));
+    assert!(difference(&fresh, &repeated) > 2.5 * THRESHOLD, "{}", difference(&fresh, &repeated));
 }
 
 /// How the live hints are distributed after `history`: how many of them contain each of some records, how often each partition is selected, how often each offset.
@@ -255,7 +256,7 @@ fn hints_after(behaviour: Behaviour, history: &[u64], rounds: usize) -> [Vec<u64
         for index in history {
             behaviour.ask(&mut world, &mut client, *index);
         }
-        let hints = client.all_contents();
+        let hints = World::all_contents(&client);
         for hint in &hints {
             assert_eq!(hint.iter().flatten().count(), PARTITIONS / 2 + 1);
             for (partition, offset) in hint.iter().enumerate() {
@@ -282,7 +283,7 @@ fn the_hints_have_the_same_distribution_before_and_after_queries() {
     }
     // And a client that does not replace what it uses is caught, after a single query.
     let after = hints_after(HintNotReplaced, &[5], 3000);
-    assert!(difference(&before[0], &after[0]) > 2.0 * THRESHOLD);
+    assert!(difference(&before[0], &after[0]) > THRESHOLD);
 }
 
 #[test]
@@ -290,7 +291,7 @@ fn the_search_does_the_same_work_for_every_record() {
     let mut world = World::new(3000, 2);
     let mut client = world.client();
     for round in 0..3 {
-        let work: Vec<_> = (0..3000).map(|index| client.find(index).work).collect();
+        let work: Vec<_> = (0..3000).map(|index| client.table.find(index).work).collect();
         assert!(work.iter().all(|one| *one == work[0]), "after {round} rounds of lookups");
         let words = world.parameters.singles() as usize / 64;
         assert!(work[0] > words, "all hints are looked at, 64 at a time");
@@ -300,7 +301,7 @@ fn the_search_does_the_same_work_for_every_record() {
     }
     // A search that stops where it first finds something is caught by the same count.
     EARLY_EXIT.set(true);
-    let work: Vec<_> = (0..3000).map(|index| client.find(index).work).collect();
+    let work: Vec<_> = (0..3000).map(|index| client.table.find(index).work).collect();
     EARLY_EXIT.set(false);
     assert!(!work.iter().all(|one| *one == work[0]));
 }
@@ -308,8 +309,7 @@ fn the_search_does_the_same_work_for_every_record() {
 #[test]
 fn a_cover_looks_like_any_query() {
     let mut world = small_world();
-    let client = world.client();
-    let covers: Vec<View> = (0..6000).map(|_| View::of(&client.cover(&mut world.rng))).collect();
+    let covers: Vec<View> = (0..6000).map(|_| View::of(&cover(world.parameters.cut(), &mut world.rng))).collect();
     assert!(marginals(&covers) < THRESHOLD, "{}", marginals(&covers));
     assert!(adjacent_pairs(&covers) < THRESHOLD, "{}", adjacent_pairs(&covers));
     // A cover whose halves are the lower and the upper partitions, named by a coin, is caught: each half on its own is fair, neighbours are not.
@@ -318,5 +318,5 @@ fn a_cover_looks_like_any_query() {
         View { halves, ..view }
     });
     let unshuffled: Vec<View> = unshuffled.collect();
-    assert!(adjacent_pairs(&unshuffled) > 10.0 * THRESHOLD);
+    assert!(adjacent_pairs(&unshuffled) > 5.0 * THRESHOLD);
 }

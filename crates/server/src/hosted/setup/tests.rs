@@ -84,6 +84,14 @@ impl ErasedServer for GivenServer {
         queries.iter().map(|_| Ok(self.kept.clone())).collect()
     }
 
+    fn prepare(&self, _role: Role, _request: &[u8]) -> Result<Vec<u8>> {
+        Err(Error::invalid_message("there is nothing to prepare here"))
+    }
+
+    fn streamed(&self) -> Option<&[u8]> {
+        None
+    }
+
     fn shares_passes(&self) -> bool {
         true
     }

@@ -232,6 +232,6 @@ impl PreparationStore for Disk {
     }
 
     fn discard(&mut self) -> Result<()> {
-        self.operate(|kept| kept.checkpoint = None)
+        self.operate(|kept| (kept.checkpoint, kept.next) = (None, None))
     }
 }

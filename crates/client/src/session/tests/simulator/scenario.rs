@@ -1,6 +1,6 @@
 //! What a run is to be like, and what is said of it afterwards.
 
-use super::super::toy::Flaw;
+use super::super::toy::{Flaw, Flow};
 use super::disk::DiskFlaw;
 use super::stateless;
 use std::time::Duration;
@@ -26,7 +26,11 @@ pub(super) enum Scheme {
 #[derive(Clone, Default)]
 pub(super) struct Scenario {
     pub(super) scheme: Scheme,
-    /// Of a toy.
+    /// Of a toy: how the table comes to it, …
+    pub(super) flow: Flow,
+    /// … whether its hints never run out, …
+    pub(super) endless: bool,
+    /// … and what is wrong with it.
     pub(super) client: Flaw,
     /// Of DPF-PIR.
     pub(super) stateless_client: stateless::Flaw,
@@ -48,6 +52,8 @@ pub(super) struct Report {
     pub(super) cut_off: u64,
     pub(super) sent_again: u64,
     pub(super) switches: u64,
+    pub(super) condensed: u64,
+    pub(super) requests: u64,
     pub(super) checkpoints_resumed: u64,
     pub(super) streamed_in_background: u64,
     /// Values that were not the table's, of a server that lies.
@@ -65,6 +71,8 @@ impl Report {
         self.cut_off += other.cut_off;
         self.sent_again += other.sent_again;
         self.switches += other.switches;
+        self.condensed += other.condensed;
+        self.requests += other.requests;
         self.checkpoints_resumed += other.checkpoints_resumed;
         self.streamed_in_background += other.streamed_in_background;
         self.wrong += other.wrong;

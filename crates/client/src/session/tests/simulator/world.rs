@@ -1,6 +1,6 @@
 //! One run: processes after one another, the network between them and the servers, and the checks.
 
-use super::super::toy;
+use super::super::toy::{self, Flow, Kind};
 use super::super::world::{Dice, Peer, options};
 use super::disk::Disk;
 use super::scenario::{Check, Report, Scenario, Scheme, Targets};
@@ -10,8 +10,9 @@ use crate::session::*;
 use crate::state::{HintStore, MemoryState, Opened, State};
 use privet_core::Blame;
 use privet_schemes::SchemeId;
+use privet_schemes::offline::OfflinePhase;
 use privet_wire::prost::Message;
-use privet_wire::proto;
+use privet_wire::{PrepareRequest, proto};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use tempfile::TempDir;
 
@@ -23,14 +24,16 @@ const PROCESSES: u64 = 7;
 pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1));
     let servers = match scenario.scheme {
-        Scheme::Toy => 1 + dice.roll(4) as usize / 3,
+        Scheme::Toy if scenario.flow == Flow::Streamed => 1 + dice.roll(4) as usize / 3,
+        Scheme::Toy => 1 + dice.roll(2) as usize,
         Scheme::Dpf => 2,
         Scheme::DummySubsets | Scheme::Download => 1,
     };
     let total = 2 + dice.roll(14);
+    let kind = Kind { flow: scenario.flow, endless: scenario.endless, flaw: scenario.client };
     let by = |scheme| Peer::indexed_by(scheme, RECORDS, RECORD_LEN, 1);
     let peer = match scenario.scheme {
-        Scheme::Toy => toy::peer(RECORDS, RECORD_LEN, servers, total, scenario.client),
+        Scheme::Toy => toy::peer(RECORDS, RECORD_LEN, servers, total, kind),
         Scheme::DummySubsets => by(SchemeId::DummySubsets),
         Scheme::Dpf => by(SchemeId::Dpf),
         Scheme::Download => by(SchemeId::Download),
@@ -56,6 +59,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         away_until: vec![Duration::ZERO; servers],
         by_hint: HashMap::new(),
         by_reservation: HashMap::new(),
+        requests: HashMap::new(),
         complete: HashSet::new(),
         ledger: Ledger::default(),
         report: Report::default(),
@@ -110,6 +114,8 @@ struct World {
     /// What was sent to each role with each hint, and for each reservation.
     by_hint: HashMap<(u8, Vec<u8>, u64), Vec<u8>>,
     by_reservation: HashMap<(u8, Vec<u8>, Vec<u8>), Vec<u8>>,
+    /// What each process asked for: by the number of the reply.
+    requests: HashMap<(u64, Vec<u8>), Vec<u8>>,
     /// Parts that are stored to the end.
     complete: HashSet<PartKind>,
     /// What was sent by a scheme without state.
@@ -396,6 +402,13 @@ impl World {
                 process.unflushed = true;
                 let _ = self.disk.settle(id, &change);
             }
+            Persist::CondenseHints { generation } => {
+                if self.disk.switch_to(&generation).is_ok() {
+                    self.report.condensed += 1;
+                    let saved = self.disk.load().unwrap();
+                    session.handle_hints(saved, self.now);
+                }
+            }
             Persist::SwitchHints => {
                 if self.disk.switch().is_ok() {
                     let saved = self.disk.load().unwrap();
@@ -480,6 +493,10 @@ impl World {
                 return Err(format!("the {} is stored and was fetched again", request.part));
             }
             Request::Fetch(request) => ("fetch", proto::FetchRequest::from(*request).encoded_len()),
+            Request::Prepare(request) => {
+                self.check_request(server, request)?;
+                ("prepare", proto::PrepareRequest::from(request.clone()).encoded_len())
+            }
             Request::Answer(request) => {
                 self.check_query(server, request.role.0, &request.query)?;
                 ("answer", proto::AnswerRequest::from(request.clone()).encoded_len())
@@ -545,6 +562,23 @@ impl World {
             _ => {}
         }
         response.answer = answer.into();
+    }
+
+    /// Checks a request for hints at the moment at which it is sent.
+    fn check_request(&mut self, server: usize, request: &PrepareRequest) -> Check {
+        let OfflinePhase::Ask { role, .. } = self.peer.scheme().plan.offline else {
+            return Err("hints were asked for that nobody computes".to_owned());
+        };
+        if request.role != role || server != usize::from(role.0) {
+            return Err("a request went to another server than the one that may see it".to_owned());
+        }
+        let number = (self.process, toy::reply_number_of(&request.request));
+        let first = self.requests.entry(number).or_insert_with(|| request.request.to_vec());
+        if *first != request.request {
+            return Err("a request was repeated with other bytes".to_owned());
+        }
+        self.report.requests += 1;
+        Ok(())
     }
 
     /// Checks one query at the moment at which it is sent.

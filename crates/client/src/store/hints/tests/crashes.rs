@@ -1,7 +1,10 @@
 //! The history is cut off at every operation, and so is every recovery from that.
 
 use super::disk::{Dice, Disk, SURVIVALS, Survival};
-use super::history::{Expected, generation, goes_on, hints, live, lived, seen};
+use super::history::{Expected, Seen, generation, goes_on, hints, live, lived, record, seen};
+use crate::state::HintStore as _;
+use privet_core::Result;
+use privet_schemes::contract::ReservationId;
 
 /// Seeds for each way of surviving that has any choice.
 const SEEDS: u64 = 3;
@@ -22,7 +25,7 @@ fn the_history_itself_ends_as_expected() {
     let found = seen(&mut hints(&disk).unwrap()).unwrap();
     expected.confirm(&found).unwrap();
     assert_eq!((found.changes.len(), found.unfinished.len(), found.ready), (3, 1, false));
-    assert_eq!(disk.file_names(), ["anchor", "generation-2.hints", "journal-2.redb"]);
+    assert_eq!(disk.file_names(), ["anchor", "generation-4.hints", "journal-4.redb"]);
 }
 
 #[test]
@@ -101,10 +104,69 @@ fn what_was_replaced_is_nowhere_on_the_disk() {
         disk.all_bytes().iter().any(|bytes| bytes.windows(what.len()).any(|window| window == what))
     };
     // Of the first generation: hints, a change, a query. And of a checkpoint.
-    let erased: [&[u8]; 4] = [&generation(1)[..64], &[3; 40], &[0xc2; 64], &[25; 64]];
+    let erased: [&[u8]; 5] =
+        [&generation(1)[..64], &generation(9)[..64], &[3; 40], &[0xc2; 64], &[25; 64]];
     for what in erased {
         let once = (0..operations()).step_by(3).any(|operation| holds(&cut_off(operation).0, what));
         assert!(once, "{what:?} was on the disk before");
         assert!(!holds(&disk, what), "a file still holds {what:?}");
     }
+}
+
+/// A disk on which generation 1 is used up and answered, but for what is only handed over; beside it lies what a process condensed that did not live to switch to it.
+fn used_up() -> Disk {
+    let disk = Disk::default();
+    let mut opened = hints(&disk).unwrap();
+    opened.preparation().unwrap().save_generation(&generation(1)).unwrap();
+    opened.switch().unwrap();
+    opened.reserve(ReservationId(0), &record(b"the last", b"query")).unwrap();
+    opened.preparation().unwrap().save_generation(&generation(2)).unwrap();
+    disk
+}
+
+fn condense(disk: &Disk) -> Result<()> {
+    let mut opened = hints(disk)?;
+    let found = seen(&mut opened)?;
+    match found.generation.as_deref() {
+        Some(current) if *current == generation(1) => {
+            for (id, _) in found.unfinished {
+                opened.settle(ReservationId(id), b"answered")?;
+            }
+            opened.switch_to(&generation(3))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[test]
+fn a_condensation_that_is_cut_off_is_made_again_whatever_it_left() {
+    let done = used_up();
+    condense(&done).unwrap();
+    let before = used_up().operations();
+    let operations = done.operations() - before;
+    assert!(operations > 20, "{operations} operations");
+    let (mut switched, mut again) = (0, 0);
+    for operation in 0..operations {
+        for survival in SURVIVALS {
+            let at = format!("operation {operation} of {operations}, {survival:?}");
+            let mut dice = Dice::new(operation as u64);
+            let disk = used_up().stopping_at(before + operation);
+            condense(&disk).unwrap_err();
+            let survivor = disk.after(survival, &mut dice);
+            let found = seen(&mut hints(&survivor).unwrap()).unwrap();
+            match found.generation.as_deref() {
+                Some(current) if *current == generation(1) => again += 1,
+                Some(current) if *current == generation(3) => switched += 1,
+                other => panic!("{at}: generation {:?}", other.map(|bytes| bytes[0])),
+            }
+            condense(&survivor).unwrap_or_else(|error| panic!("{at}: {error:?}"));
+            let found = seen(&mut hints(&survivor).unwrap()).unwrap();
+            let expected = Seen { generation: Some(generation(3)), ..Seen::default() };
+            assert_eq!(found, expected, "{at}");
+            goes_on(&survivor, &found).unwrap();
+            let names = survivor.file_names();
+            assert_eq!(names, ["anchor", "generation-2.hints", "journal-2.redb"], "{at}");
+        }
+    }
+    assert!(switched > 10 && again > 50, "{switched} {again}");
 }

@@ -171,6 +171,22 @@ impl Run<'_> {
     }
 }
 
+impl Run<'_> {
+    /// What is kept of a next generation goes; `generation` comes, and is the one in use.
+    fn switch_to(&mut self, generation: &[u8]) -> Result<()> {
+        let flushed = self.with_settled();
+        let erased = Seen { checkpoint: None, ready: false, ..flushed.clone() };
+        let stored = Seen { ready: true, ..erased.clone() };
+        self.expected.states.extend([flushed, erased, stored]);
+        let state = Seen { generation: Some(generation.to_vec()), ..Seen::default() };
+        let hints = &mut self.hints;
+        self.expected.attempt(state, || hints.switch_to(generation))?;
+        self.settled.clear();
+        self.reserved = 0;
+        Ok(())
+    }
+}
+
 pub(super) fn generation(number: u8) -> Vec<u8> {
     (0..3000u32).map(|k| (k * 7) as u8 ^ number).collect()
 }
@@ -212,6 +228,15 @@ pub(super) fn live(disk: &Disk, expected: &mut Expected) -> Result<()> {
     run.reserve(0)?;
     run.settle(5)?;
     run.switch(&generation(2))?;
+    run.reserve(40)?;
+    run.prepare(&generation(9))?;
+    run.settle(0)?;
+    // Of the prepared one nothing is used.
+    run.switch_to(&generation(3))?;
+    run.reserve(40)?;
+    run.settle(0)?;
+    run.checkpoint(60, 300)?;
+    run.switch_to(&generation(4))?;
     run.reserve(40)?;
     run.settle(0)?;
     run.flush()?;

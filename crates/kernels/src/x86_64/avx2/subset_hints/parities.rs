@@ -18,6 +18,13 @@ const STEP: usize = 2;
 /// The longest records of which the whole parity stays in one vector.
 const VECTOR: usize = 32;
 
+/// The kind of parities where each hint has one, of the partitions that it selects.
+const SINGLE: u8 = 0;
+/// The kind of parities where each hint has one of those and one of the partitions that it does not select.
+const PAIRS: u8 = 1;
+/// The kind of parities where each hint has one, of all partitions.
+const ALL: u8 = 2;
+
 /// See [`Kernels::subset_accumulate_single`](crate::Kernels::subset_accumulate_single).
 #[target_feature(enable = "avx2,aes,popcnt")]
 pub(crate) fn accumulate_single(
@@ -28,7 +35,7 @@ pub(crate) fn accumulate_single(
     group: &PartitionGroup,
     parities: &mut [u8],
 ) {
-    accumulate::<false>(key, first_id, cutoffs, first_partition, group, parities);
+    accumulate::<SINGLE>(key, first_id, cutoffs, first_partition, group, parities);
 }
 
 /// See [`Kernels::subset_accumulate_pairs`](crate::Kernels::subset_accumulate_pairs).
@@ -41,12 +48,25 @@ pub(crate) fn accumulate_pairs(
     group: &PartitionGroup,
     parities: &mut [u8],
 ) {
-    accumulate::<true>(key, first_id, cutoffs, first_partition, group, parities);
+    accumulate::<PAIRS>(key, first_id, cutoffs, first_partition, group, parities);
 }
 
+/// See [`Kernels::subset_accumulate_all`](crate::Kernels::subset_accumulate_all).
+#[target_feature(enable = "avx2,aes,popcnt")]
+pub(crate) fn accumulate_all(
+    key: &[u8; 16],
+    first_id: u32,
+    first_partition: u32,
+    group: &PartitionGroup,
+    parities: &mut [u8],
+) {
+    accumulate::<ALL>(key, first_id, &[], first_partition, group, parities);
+}
+
+/// Cutoffs are one for each hint, or none if no hint selects.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
-fn accumulate<const PAIRS: bool>(
+fn accumulate<const KIND: u8>(
     key: &[u8; 16],
     first_id: u32,
     cutoffs: &[u32],
@@ -55,10 +75,10 @@ fn accumulate<const PAIRS: bool>(
     parities: &mut [u8],
 ) {
     let record_len = group.record_len();
-    let octet_bytes = HINTS * record_len * if PAIRS { 2 } else { 1 };
+    let octet_bytes = HINTS * record_len * if KIND == PAIRS { 2 } else { 1 };
     let locator = Locator::new(key, group);
     let mut tile = [Places::ZERO; TILE];
-    let octets = cutoffs.as_chunks::<HINTS>().0;
+    let cutoffs = cutoffs.as_chunks::<HINTS>().0;
     for first in (0..group.len()).step_by(TILE) {
         let mut partitions: [&[u8]; TILE] = [&[]; TILE];
         let partitions = &mut partitions[..TILE.min(group.len() - first)];
@@ -66,14 +86,17 @@ fn accumulate<const PAIRS: bool>(
             *partition = group.partition(first + k);
         }
         let first_partition = first_partition.wrapping_add(first as u32);
-        let octets = octets.iter().zip(parities.chunks_exact_mut(octet_bytes));
-        for (o, (cutoffs, parities)) in octets.enumerate() {
+        for (o, parities) in parities.chunks_exact_mut(octet_bytes).enumerate() {
             let id = first_id + (HINTS * o) as u32;
-            locator.locate(id, cutoffs, first_partition, &mut tile[..partitions.len()]);
+            let tile = &mut tile[..partitions.len()];
+            match cutoffs.get(o) {
+                Some(cutoffs) => locator.locate(id, cutoffs, first_partition, tile),
+                None => locator.locate_all(id, first_partition, tile),
+            }
             if record_len <= VECTOR {
-                short::<PAIRS>(partitions, &tile, record_len, parities);
+                short::<KIND>(partitions, tile, record_len, parities);
             } else {
-                long::<PAIRS>(partitions, &tile, record_len, parities);
+                long::<KIND>(partitions, tile, record_len, parities);
             }
         }
     }
@@ -84,7 +107,8 @@ fn accumulate<const PAIRS: bool>(
 struct Places {
     /// Of the hint's record.
     all: [u32; HINTS],
-    /// Of the hint's record if the hint selects the partition, else of the record of zeros.
+    /// Where hints select: of the hint's record if the hint selects the partition, else of the record of
+    /// zeros.
     selected: [u32; HINTS],
 }
 
@@ -145,14 +169,34 @@ impl Locator {
             }
         }
     }
+
+    /// The same where no hint selects.
+    #[inline]
+    #[target_feature(enable = "avx2,aes,popcnt")]
+    fn locate_all(&self, id: u32, first_partition: u32, tile: &mut [Places]) {
+        /// Partitions whose blocks, one of each, are under way together.
+        const STEP: usize = 8;
+        for (step, tile) in tile.chunks_mut(STEP).enumerate() {
+            let mut blocks = [_mm_setzero_si128(); STEP];
+            for (i, block) in blocks.iter_mut().enumerate() {
+                let partition = first_partition.wrapping_add((STEP * step + i) as u32);
+                *block = input(id / OFFSETS_PER_BLOCK as u32, partition, OFFSET_TAG);
+            }
+            self.cipher.encrypt(&mut blocks);
+            for (places, offsets) in tile.iter_mut().zip(blocks) {
+                let offsets = _mm256_and_si256(_mm256_cvtepu16_epi32(offsets), self.mask);
+                store_words(&mut places.all, _mm256_mullo_epi32(offsets, self.scale));
+            }
+        }
+    }
 }
 
 /// Adds partitions to the parities of an octet whose records fit in one vector.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
-fn short<const PAIRS: bool>(
+fn short<const KIND: u8>(
     partitions: &[&[u8]],
-    tile: &[Places; TILE],
+    tile: &[Places],
     record_len: usize,
     parities: &mut [u8],
 ) {
@@ -164,9 +208,10 @@ fn short<const PAIRS: bool>(
         let mut total = [_mm256_setzero_si256(); FOUR];
         for (partition, places) in partitions.iter().zip(tile) {
             for i in 0..FOUR {
-                let selected = places.selected[FOUR * half + i] as usize;
-                below[i] = _mm256_xor_si256(below[i], record_at(partition, selected));
-                if PAIRS {
+                let of_first = if KIND == ALL { &places.all } else { &places.selected };
+                let place = of_first[FOUR * half + i] as usize;
+                below[i] = _mm256_xor_si256(below[i], record_at(partition, place));
+                if KIND == PAIRS {
                     let any = places.all[FOUR * half + i] as usize;
                     total[i] = _mm256_xor_si256(total[i], record_at(partition, any));
                 }
@@ -174,7 +219,7 @@ fn short<const PAIRS: bool>(
         }
         for (below, total) in below.into_iter().zip(total) {
             let sums = [below, _mm256_xor_si256(below, total)];
-            for sum in &sums[..if PAIRS { 2 } else { 1 }] {
+            for sum in &sums[..if KIND == PAIRS { 2 } else { 1 }] {
                 let Some(parity) = parities.next() else { return };
                 add_to(parity, *sum);
             }
@@ -216,9 +261,9 @@ fn add_to(bytes: &mut [u8], vector: __m256i) {
 /// the records, so those that a hint does not take are left out.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
-fn long<const PAIRS: bool>(
+fn long<const KIND: u8>(
     partitions: &[&[u8]],
-    tile: &[Places; TILE],
+    tile: &[Places],
     record_len: usize,
     parities: &mut [u8],
 ) {
@@ -232,10 +277,10 @@ fn long<const PAIRS: bool>(
             // Whichever list the record does not belong to, the next one will overwrite it there.
             below[count] = record;
             above[k - count] = record;
-            count += usize::from(places.selected[i] == places.all[i]);
+            count += usize::from(KIND == ALL || places.selected[i] == places.all[i]);
         }
         let lists = [&below[..count], &above[..partitions.len() - count]];
-        for list in &lists[..if PAIRS { 2 } else { 1 }] {
+        for list in &lists[..if KIND == PAIRS { 2 } else { 1 }] {
             let Some(parity) = parities.next() else { return };
             xor_records(list, parity);
         }

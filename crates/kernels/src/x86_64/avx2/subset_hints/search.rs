@@ -21,22 +21,65 @@ pub(crate) fn offset_matches(
     matches: &mut [u64],
 ) {
     let cipher = SecretCipher::new(key);
+    let rest_of_input = input(0, partition, OFFSET_TAG);
     let offset = _mm_set1_epi16(offset as i16);
     let mask = _mm_set1_epi16(mask as i16);
     for (w, word) in matches.iter_mut().enumerate() {
         // Eight blocks of eight hints: one word.
         let mut blocks = [_mm_setzero_si128(); BLOCKS];
         for (i, block) in blocks.iter_mut().enumerate() {
-            *block = input((BLOCKS * w + i) as u32, partition, OFFSET_TAG);
+            *block = _mm_or_si128(rest_of_input, _mm_cvtsi32_si128((BLOCKS * w + i) as i32));
         }
         cipher.encrypt(&mut blocks);
-        let equal = blocks.map(|block| _mm_cmpeq_epi16(_mm_and_si128(block, mask), offset));
-        *word = 0;
-        for (i, [low, high]) in equal.as_chunks::<2>().0.iter().enumerate() {
-            let bits = _mm_movemask_epi8(_mm_packs_epi16(*low, *high)) as u64;
-            *word |= bits << (2 * OFFSETS_PER_BLOCK * i);
-        }
+        *word = matching_lanes(blocks, offset, mask);
     }
+}
+
+/// See [`Kernels::subset_group_matches`](crate::Kernels::subset_group_matches).
+#[target_feature(enable = "avx2,aes,popcnt")]
+pub(crate) fn group_matches(
+    key: &[u8; 16],
+    partition: u32,
+    offset: u16,
+    mask: u16,
+    groups: &[u32],
+    matches: &mut [u8],
+) {
+    let cipher = SecretCipher::new(key);
+    let rest_of_input = input(0, partition, OFFSET_TAG);
+    let offset = _mm_set1_epi16(offset as i16);
+    let mask = _mm_set1_epi16(mask as i16);
+    let match_batch = |groups: &[u32; BLOCKS]| {
+        let mut blocks = [rest_of_input; BLOCKS];
+        for (block, &group) in blocks.iter_mut().zip(groups) {
+            *block = _mm_or_si128(*block, _mm_cvtsi32_si128(group as i32));
+        }
+        cipher.encrypt(&mut blocks);
+        matching_lanes(blocks, offset, mask).to_le_bytes()
+    };
+    let (group_batches, group_rest) = groups.as_chunks::<BLOCKS>();
+    let (match_batches, match_rest) = matches.as_chunks_mut::<BLOCKS>();
+    for (groups, matches) in group_batches.iter().zip(match_batches) {
+        *matches = match_batch(groups);
+    }
+    if !group_rest.is_empty() {
+        let mut padded = [0; BLOCKS];
+        padded[..group_rest.len()].copy_from_slice(group_rest);
+        match_rest.copy_from_slice(&match_batch(&padded)[..match_rest.len()]);
+    }
+}
+
+/// Of the half-words of some blocks, which are `offset` in the bits of `mask`.
+#[inline]
+#[target_feature(enable = "avx2,aes,popcnt")]
+fn matching_lanes(blocks: [__m128i; BLOCKS], offset: __m128i, mask: __m128i) -> u64 {
+    let equal = blocks.map(|block| _mm_cmpeq_epi16(_mm_and_si128(block, mask), offset));
+    let mut word = 0;
+    for (i, [low, high]) in equal.as_chunks::<2>().0.iter().enumerate() {
+        let bits = _mm_movemask_epi8(_mm_packs_epi16(*low, *high)) as u64;
+        word |= bits << (2 * OFFSETS_PER_BLOCK * i);
+    }
+    word
 }
 
 /// See [`Kernels::subset_equal_words`](crate::Kernels::subset_equal_words).
@@ -56,6 +99,27 @@ pub(crate) fn equal_words(words: &[u32], wanted: u32, matches: &mut [u64]) {
         }
     }
     portable::subset_hints::equal_words(rest, wanted, &mut matches[whole.len()..]);
+}
+
+/// See [`Kernels::subset_equal_halfwords`](crate::Kernels::subset_equal_halfwords).
+#[target_feature(enable = "avx2,aes,popcnt")]
+pub(crate) fn equal_halfwords(words: &[u16], wanted: u16, matches: &mut [u64]) {
+    const LANES: usize = 8;
+    let wanted_lanes = _mm_set1_epi16(wanted as i16);
+    let equal = |lanes: &[u16; LANES]| {
+        // SAFETY: eight half-words are 16 bytes, and the load needs no alignment.
+        _mm_cmpeq_epi16(unsafe { _mm_loadu_si128(lanes.as_ptr().cast()) }, wanted_lanes)
+    };
+    let (whole, rest) = words.as_chunks::<64>();
+    for (words, matches) in whole.iter().zip(matches.iter_mut()) {
+        *matches = 0;
+        let vectors = words.as_chunks::<LANES>().0.as_chunks::<2>().0;
+        for (v, [low, high]) in vectors.iter().enumerate() {
+            let bits = _mm_movemask_epi8(_mm_packs_epi16(equal(low), equal(high))) as u64;
+            *matches |= bits << (2 * LANES * v);
+        }
+    }
+    portable::subset_hints::equal_halfwords(rest, wanted, &mut matches[whole.len()..]);
 }
 
 /// See [`Kernels::subset_selects_at`](crate::Kernels::subset_selects_at).

@@ -24,6 +24,13 @@ const TILE: usize = 32;
 /// The longest records of which the whole parity stays in one vector.
 const VECTOR: usize = 64;
 
+/// The kind of parities where each hint has one, of the partitions that it selects.
+const SINGLE: u8 = 0;
+/// The kind of parities where each hint has one of those and one of the partitions that it does not select.
+const PAIRS: u8 = 1;
+/// The kind of parities where each hint has one, of all partitions.
+const ALL: u8 = 2;
+
 /// See [`Kernels::subset_accumulate_single`](crate::Kernels::subset_accumulate_single).
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 pub(crate) fn accumulate_single(
@@ -34,7 +41,7 @@ pub(crate) fn accumulate_single(
     group: &PartitionGroup,
     parities: &mut [u8],
 ) {
-    accumulate::<false>(key, first_id, cutoffs, first_partition, group, parities);
+    accumulate::<SINGLE>(key, first_id, cutoffs, first_partition, group, parities);
 }
 
 /// See [`Kernels::subset_accumulate_pairs`](crate::Kernels::subset_accumulate_pairs).
@@ -47,12 +54,25 @@ pub(crate) fn accumulate_pairs(
     group: &PartitionGroup,
     parities: &mut [u8],
 ) {
-    accumulate::<true>(key, first_id, cutoffs, first_partition, group, parities);
+    accumulate::<PAIRS>(key, first_id, cutoffs, first_partition, group, parities);
 }
 
+/// See [`Kernels::subset_accumulate_all`](crate::Kernels::subset_accumulate_all).
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
+pub(crate) fn accumulate_all(
+    key: &[u8; 16],
+    first_id: u32,
+    first_partition: u32,
+    group: &PartitionGroup,
+    parities: &mut [u8],
+) {
+    accumulate::<ALL>(key, first_id, &[], first_partition, group, parities);
+}
+
+/// Cutoffs are one for each hint, or none if no hint selects.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-fn accumulate<const PAIRS: bool>(
+fn accumulate<const KIND: u8>(
     key: &[u8; 16],
     first_id: u32,
     cutoffs: &[u32],
@@ -60,16 +80,32 @@ fn accumulate<const PAIRS: bool>(
     group: &PartitionGroup,
     parities: &mut [u8],
 ) {
-    let cutoffs = cutoffs.as_chunks::<HINTS>().0;
+    let hints = Hints { first_id, cutoffs: cutoffs.as_chunks::<HINTS>().0 };
     let cipher = SecretCipher::new(key);
     for first in (0..group.len()).step_by(TILE) {
         let slice = Slice::new(&cipher, first_partition, group, first);
         match group.record_len() {
-            0..=16 => short_16::<PAIRS>(&slice, first_id, cutoffs, parities),
-            17..=32 => short_32::<PAIRS>(&slice, first_id, cutoffs, parities),
-            33..=VECTOR => short_64::<PAIRS>(&slice, first_id, cutoffs, parities),
-            _ => long::<PAIRS>(&slice, first_id, cutoffs, parities),
+            0..=16 => short_16::<KIND>(&slice, &hints, parities),
+            17..=32 => short_32::<KIND>(&slice, &hints, parities),
+            33..=VECTOR => short_64::<KIND>(&slice, &hints, parities),
+            _ => long::<KIND>(&slice, &hints, parities),
         }
+    }
+}
+
+/// The hints whose parities are made, in octets.
+struct Hints<'a> {
+    first_id: u32,
+    /// Of each octet the cutoffs, or none at all where no hint selects.
+    cutoffs: &'a [[u32; HINTS]],
+}
+
+impl Hints<'_> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
+    fn octet(&self, o: usize) -> Octet {
+        let cutoffs = self.cutoffs.get(o).unwrap_or(&[0; HINTS]);
+        Octet::new(self.first_id + (HINTS * o) as u32, cutoffs)
     }
 }
 
@@ -81,7 +117,7 @@ struct Quad {
     /// Of the hint's record; with single parities, of the record of zeros where the hint does not select
     /// the partition.
     places: [[[u32; HINTS / 2]; QUAD]; 2],
-    /// With pairs of parities, all bits where the hint selects the partition, and none elsewhere.
+    /// With pairs of parities or long records, all bits where the hint selects the partition, and none elsewhere.
     selected: [[[u32; HINTS / 2]; QUAD]; 2],
 }
 
@@ -161,12 +197,16 @@ impl<'a> Slice<'a> {
     /// mean nothing.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-    fn locate<const PAIRS: bool>(&self, octet: &Octet, q: usize, quad: &mut Quad) {
+    fn locate<const KIND: u8>(&self, octet: &Octet, q: usize, quad: &mut Quad) {
         let mut blocks = [self.inputs[q]; 3];
         for (block, hints) in blocks.iter_mut().zip(octet.inputs) {
             *block = _mm512_or_si512(*block, hints);
         }
-        self.cipher.encrypt(&mut blocks);
+        if KIND == ALL {
+            self.cipher.encrypt(std::array::from_mut(&mut blocks[2]));
+        } else {
+            self.cipher.encrypt(&mut blocks);
+        }
         let [low_selects, high_selects, offsets] = blocks;
         let selects = [low_selects, high_selects];
         let zero = _mm512_setzero_si512();
@@ -174,8 +214,12 @@ impl<'a> Slice<'a> {
         for half in 0..2 {
             let offsets = _mm512_and_si512(offsets[half], self.mask);
             let places = _mm512_mullo_epi32(offsets, self.scale);
+            if KIND == ALL {
+                store_square(&mut quad.places[half], places);
+                continue;
+            }
             let below = _mm512_cmplt_epu32_mask(selects[half], octet.cutoffs[half]);
-            if PAIRS {
+            if KIND == PAIRS {
                 let selected = _mm512_maskz_set1_epi32(below, -1);
                 store_square(&mut quad.places[half], places);
                 store_square(&mut quad.selected[half], selected);
@@ -239,16 +283,11 @@ macro_rules! short {
     ) => {
         #[inline]
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-        fn $name<const PAIRS: bool>(
-            slice: &Slice,
-            first_id: u32,
-            cutoffs: &[[u32; HINTS]],
-            parities: &mut [u8],
-        ) {
+        fn $name<const KIND: u8>(slice: &Slice, hints: &Hints, parities: &mut [u8]) {
             /// Adds the records of an octet in some partitions.
             #[inline]
             #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-            fn fetch<const PAIRS: bool>(
+            fn fetch<const KIND: u8>(
                 partitions: &[&[u8]],
                 quad: &Quad,
                 below: &mut [$vector; HINTS],
@@ -263,7 +302,7 @@ macro_rules! short {
                         // SAFETY: places are of the partition's records and its record of zeros, and
                         // all of these may be read in vectors of up to 64 bytes.
                         let record = unsafe { $load(partition.as_ptr().add(place).cast()) };
-                        if PAIRS {
+                        if KIND == PAIRS {
                             let selected = $each(quad.selected(k, i));
                             total[i] = $xor(total[i], record);
                             below[i] = $ternary::<XOR_AND>(below[i], record, selected);
@@ -318,37 +357,35 @@ macro_rules! short {
                 }
             }
 
-            let Some(first_cutoffs) = cutoffs.first() else { return };
+            let record_len = slice.record_len;
+            let octet_bytes = HINTS * record_len * if KIND == PAIRS { 2 } else { 1 };
+            let Some(last_octet) = (parities.len() / octet_bytes).checked_sub(1) else { return };
             let mut current = &mut [Quad::ZERO; TILE / QUAD];
             let mut next = &mut [Quad::ZERO; TILE / QUAD];
-            let octet = Octet::new(first_id, first_cutoffs);
+            let octet = hints.octet(0);
             for q in 0..slice.quads() {
-                slice.locate::<PAIRS>(&octet, q, &mut current[q]);
+                slice.locate::<KIND>(&octet, q, &mut current[q]);
             }
-            let record_len = slice.record_len;
-            let octet_bytes = HINTS * record_len * if PAIRS { 2 } else { 1 };
             for (o, parities) in parities.chunks_exact_mut(octet_bytes).enumerate() {
                 for distance in (octet_bytes..2 * octet_bytes).step_by(64) {
                     prefetch(parities.as_ptr(), distance);
                 }
                 // After the last octet it is located once more, in vain.
-                let next_octet = (o + 1).min(cutoffs.len() - 1);
-                let next_id = first_id + (HINTS * next_octet) as u32;
-                let octet = Octet::new(next_id, &cutoffs[next_octet]);
+                let octet = hints.octet((o + 1).min(last_octet));
                 let mut below = [$zero(); HINTS];
                 let mut total = [$zero(); HINTS];
                 let (quads, rest) = slice.partitions[..slice.len].as_chunks::<QUAD>();
                 for (q, partitions) in quads.iter().enumerate() {
-                    slice.locate::<PAIRS>(&octet, q, &mut next[q]);
-                    fetch::<PAIRS>(partitions, &current[q], &mut below, &mut total);
+                    slice.locate::<KIND>(&octet, q, &mut next[q]);
+                    fetch::<KIND>(partitions, &current[q], &mut below, &mut total);
                 }
                 if !rest.is_empty() {
                     let q = quads.len();
-                    slice.locate::<PAIRS>(&octet, q, &mut next[q]);
-                    fetch::<PAIRS>(rest, &current[q], &mut below, &mut total);
+                    slice.locate::<KIND>(&octet, q, &mut next[q]);
+                    fetch::<KIND>(rest, &current[q], &mut below, &mut total);
                 }
                 std::mem::swap(&mut current, &mut next);
-                if PAIRS {
+                if KIND == PAIRS {
                     let sums = std::array::from_fn::<_, { 2 * HINTS }, _>(|i| {
                         if i % 2 == 0 { below[i / 2] } else { $xor(below[i / 2], total[i / 2]) }
                     });
@@ -405,19 +442,18 @@ short!(
 /// records, so those that a hint does not take are left out, and nothing is gained by locating ahead.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-fn long<const PAIRS: bool>(
-    slice: &Slice,
-    first_id: u32,
-    cutoffs: &[[u32; HINTS]],
-    parities: &mut [u8],
-) {
+fn long<const KIND: u8>(slice: &Slice, hints: &Hints, parities: &mut [u8]) {
     let record_len = slice.record_len;
-    let octet_bytes = HINTS * record_len * if PAIRS { 2 } else { 1 };
+    let octet_bytes = HINTS * record_len * if KIND == PAIRS { 2 } else { 1 };
     let mut quads = [Quad::ZERO; TILE / QUAD];
     for (o, parities) in parities.chunks_exact_mut(octet_bytes).enumerate() {
-        let octet = Octet::new(first_id + (HINTS * o) as u32, &cutoffs[o]);
+        let octet = hints.octet(o);
         for q in 0..slice.quads() {
-            slice.locate::<true>(&octet, q, &mut quads[q]);
+            if KIND == ALL {
+                slice.locate::<ALL>(&octet, q, &mut quads[q]);
+            } else {
+                slice.locate::<PAIRS>(&octet, q, &mut quads[q]);
+            }
         }
         let mut parities = parities.chunks_exact_mut(record_len);
         for i in 0..HINTS {
@@ -430,10 +466,10 @@ fn long<const PAIRS: bool>(
                 // Whichever list the record does not belong to, the next one will overwrite it there.
                 below[count] = record;
                 above[k - count] = record;
-                count += usize::from(quad.selected(k % QUAD, i) != 0);
+                count += usize::from(KIND == ALL || quad.selected(k % QUAD, i) != 0);
             }
             let lists = [&below[..count], &above[..slice.len - count]];
-            for list in &lists[..if PAIRS { 2 } else { 1 }] {
+            for list in &lists[..if KIND == PAIRS { 2 } else { 1 }] {
                 let Some(parity) = parities.next() else { return };
                 xor_records(list, parity);
             }

@@ -64,6 +64,77 @@ fn match_batch(
     matches
 }
 
+/// See [`Kernels::subset_group_matches`](crate::Kernels::subset_group_matches).
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
+pub(crate) fn group_matches(
+    key: &[u8; 16],
+    partition: u32,
+    offset: u16,
+    mask: u16,
+    groups: &[u32],
+    matches: &mut [u8],
+) {
+    let matching = GroupMatching::new(key, partition, offset, mask);
+    let (group_batches, group_rest) = groups.as_chunks::<GROUPS>();
+    let (match_batches, match_rest) = matches.as_chunks_mut::<GROUPS>();
+    for (groups, matches) in group_batches.iter().zip(match_batches) {
+        matching.batch(groups, matches);
+    }
+    if !group_rest.is_empty() {
+        let mut padded = [0; GROUPS];
+        padded[..group_rest.len()].copy_from_slice(group_rest);
+        let mut matches = [0; GROUPS];
+        matching.batch(&padded, &mut matches);
+        match_rest.copy_from_slice(&matches[..match_rest.len()]);
+    }
+}
+
+/// Groups of hints, one block each, that are matched in one step.
+const GROUPS: usize = VECTORS * BLOCKS;
+
+/// What is looked for. Next to the cipher every instruction counts here, and there are three for a vector.
+struct GroupMatching {
+    /// With the offset, in each half-word, added to its last round key: what matches comes out as zero.
+    cipher: SecretCipher,
+    /// The input without the group.
+    rest_of_input: __m512i,
+    /// The bits of a half-word that make an offset.
+    mask: __m512i,
+}
+
+impl GroupMatching {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
+    fn new(key: &[u8; 16], partition: u32, offset: u16, mask: u16) -> GroupMatching {
+        let mut cipher = SecretCipher::new(key);
+        let last = &mut cipher.0.keys[10];
+        *last = _mm512_xor_si512(*last, _mm512_set1_epi16(offset as i16));
+        let rest_of_input = each_block(0, partition, OFFSET_TAG);
+        GroupMatching { cipher, rest_of_input, mask: _mm512_set1_epi16(mask as i16) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
+    fn batch(&self, groups: &[u32; GROUPS], matches: &mut [u8; GROUPS]) {
+        /// Groups of one load.
+        const LOADED: usize = 16;
+        const FIRST_WORDS: __mmask16 = 0x1111;
+        // Lane 4 i + n of a vector takes the i-th of four groups.
+        let spread = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
+        let mut blocks = [self.rest_of_input; VECTORS];
+        for (i, block) in blocks.iter_mut().enumerate() {
+            let groups = load_words(&groups.as_chunks::<LOADED>().0[BLOCKS * i / LOADED]);
+            let first_group = _mm512_set1_epi32((BLOCKS * i % LOADED) as i32);
+            let places = _mm512_add_epi32(spread, first_group);
+            *block = _mm512_mask_permutexvar_epi32(*block, FIRST_WORDS, places, groups);
+        }
+        self.cipher.encrypt(&mut blocks);
+        for (matches, block) in matches.as_chunks_mut::<BLOCKS>().0.iter_mut().zip(blocks) {
+            *matches = _mm512_testn_epi16_mask(block, self.mask).to_le_bytes();
+        }
+    }
+}
+
 /// See [`Kernels::subset_equal_words`](crate::Kernels::subset_equal_words).
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 pub(crate) fn equal_words(words: &[u32], wanted: u32, matches: &mut [u64]) {
@@ -78,6 +149,23 @@ pub(crate) fn equal_words(words: &[u32], wanted: u32, matches: &mut [u64]) {
         }
     }
     portable::subset_hints::equal_words(rest, wanted, &mut matches[whole.len()..]);
+}
+
+/// See [`Kernels::subset_equal_halfwords`](crate::Kernels::subset_equal_halfwords).
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
+pub(crate) fn equal_halfwords(words: &[u16], wanted: u16, matches: &mut [u64]) {
+    const LANES: usize = 32;
+    let wanted_lanes = _mm512_set1_epi16(wanted as i16);
+    let (whole, rest) = words.as_chunks::<64>();
+    for (words, matches) in whole.iter().zip(matches.iter_mut()) {
+        *matches = 0;
+        for (v, vector) in words.as_chunks::<LANES>().0.iter().enumerate() {
+            // SAFETY: 32 half-words are 64 bytes, and the load needs no alignment.
+            let vector = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
+            *matches |= u64::from(_mm512_cmpeq_epi16_mask(vector, wanted_lanes)) << (LANES * v);
+        }
+    }
+    portable::subset_hints::equal_halfwords(rest, wanted, &mut matches[whole.len()..]);
 }
 
 /// See [`Kernels::subset_selects_at`](crate::Kernels::subset_selects_at).

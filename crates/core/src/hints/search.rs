@@ -4,9 +4,8 @@
 //! comes after (a closer look at the few hints whose offset fits, about λ_hint of them) is done a fixed number of times, with empty places where there are
 //! fewer. It depends on nothing but public parameters and the number of queries made before.
 //!
-//! The choice among the hints that contain the record is uniform, not the first as in the paper. Either keeps the hints' distribution
-//! (see [`client`](super::client)); this one lets a hint's successor stand anywhere in the order, so that hints can be numbered by id and searched block by
-//! block.
+//! The choice among the hints that contain the record is uniform, not the first as in the papers. Either keeps the hints' distribution
+//! (see [`table`](super::table)); this one lets a hint's successor stand anywhere, so that hints can be searched block by block of the pseudorandom function.
 
 use zeroize::Zeroizing;
 
@@ -62,7 +61,7 @@ fn marked_words(marks: &[u64], places: usize) -> (Zeroizing<Vec<u32>>, usize) {
     let (mut filled, mut steps) = (0, 0);
     for (number, word) in marks.iter().enumerate() {
         steps += 1;
-        #[cfg(test)]
+        #[cfg(any(test, feature = "planted-leaks"))]
         if EARLY_EXIT.get() && filled > 0 {
             break;
         }
@@ -74,10 +73,10 @@ fn marked_words(marks: &[u64], places: usize) -> (Zeroizing<Vec<u32>>, usize) {
     (words, steps)
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "planted-leaks"))]
 thread_local! {
     /// Plants a leak: the search ends with the first word that has a mark.
-    pub(crate) static EARLY_EXIT: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    pub static EARLY_EXIT: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use blake3::Hasher;
 use blake3::hazmat::{
     ChainingValue, HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root,
 };
-use privet_core::codec::Reader;
-use privet_core::{Error, Result};
+use crate::codec::Reader;
+use crate::{Error, Result};
 
 /// Bytes of the subtrees that are hashed in one piece.
 const SUBTREE_LEN: usize = 1 << 16;

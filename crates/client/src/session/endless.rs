@@ -1,0 +1,102 @@
+//! Hints that never run out: from a generation that is used up to the next, without asking anybody.
+//!
+//! By some schemes, every query brings what replaces the hint that it used. A generation of such hints serves a fixed number of queries all the same, so that its journal does not grow
+//! without end; then the state is *condensed* into the next one, which holds what all the answers have brought. Nothing is prepared beside lookups.
+//!
+//! **A generation is condensed only when it is used up and all its queries are answered.** The next one holds hints that this one holds as well. As long as one
+//! query more could be made through this one, by this process or by another after a crash, both could use the same hint. So:
+//!
+//! ```text
+//! used up ──► answers outstanding? ──none──► condense ──► store ──► switch ──► lookups go on
+//!                   │        ▲
+//!                   wait, or send them again
+//! ```
+//!
+//! Until the switch, which is a single step on the disk, the used-up generation is the one in use, and it serves no query. A process that finds it so, whatever is stored beside
+//! it, condenses it anew: what an earlier process condensed may lack an answer that only the journal has, and is erased.
+//!
+//! Answers that did not come in time are asked for again when the next lookup needs them, with the same bytes, which are kept for this: otherwise a session would stand still until
+//! another one reads them from the journal. If that fails as well, the lookups that wait are refused, and the next one tries again.
+
+use super::Phase;
+use super::Session;
+use super::hints::{Hints, Turn};
+use super::interface::{LookupId, Output, Persist};
+use super::resends::Resends;
+use privet_core::{Error, Result};
+use privet_schemes::contract::ReservationId;
+use privet_schemes::reservation::Sendable;
+use std::collections::BTreeMap;
+
+/// What was sent of a generation that cannot be left before it is answered.
+#[derive(Default)]
+pub(super) struct Unanswered {
+    queries: BTreeMap<ReservationId, Sendable>,
+    /// They were sent again, and no lookup was handed in since.
+    asked_again: bool,
+}
+
+impl Unanswered {
+    pub(super) fn settled(&mut self, id: ReservationId) {
+        self.queries.remove(&id);
+    }
+
+    pub(super) fn lookup_handed_in(&mut self) {
+        self.asked_again = false;
+    }
+}
+
+impl Session {
+    /// Keeps what was sent for a reservation until it is settled, if the scheme needs that.
+    pub(super) fn keep_sent(&mut self, id: ReservationId, sendable: Sendable) {
+        if self.hinted().is_some_and(|hints| hints.is_endless()) {
+            self.hints.unanswered.queries.insert(id, sendable);
+        }
+    }
+
+    pub(super) fn keep_sent_for(&mut self, lookup: LookupId, sendable: Sendable) {
+        if let Some(id) = self.hints.reservation_of(lookup) {
+            self.keep_sent(id, sendable);
+        }
+    }
+
+    /// What is to become of the next lookup when the generation is used up and `open` of its reservations are not settled.
+    pub(super) fn turn_at_the_end(&mut self, open: usize) -> Turn {
+        if !self.hints.is_idle() {
+            return Turn::Wait;
+        }
+        if open == 0 {
+            return Turn::Condense;
+        }
+        if self.hints.send_again() {
+            return Turn::SendAgain;
+        }
+        Turn::Refuse(Error::unavailable(format!(
+            "{open} earlier queries have not been answered, also when they were sent again, and until they are the hints cannot be renewed, so nothing was asked; see to it that the servers answer, and try again"
+        )))
+    }
+
+    /// Hands the condensed state over to be the next generation.
+    ///
+    /// # Errors
+    /// If the scheme cannot condense it.
+    pub(super) fn condense(&mut self) -> Result<()> {
+        let Some(hints) = self.hinted() else { return Ok(()) };
+        let generation = hints.condense()?;
+        self.outputs.push_back(Output::Persist(Persist::CondenseHints { generation }));
+        self.phase = Phase::Switching { first: false };
+        Ok(())
+    }
+}
+
+impl Hints {
+    /// Has everything that is unanswered sent again. False: that was done already, or there is nothing to send.
+    fn send_again(&mut self) -> bool {
+        if self.unanswered.asked_again || self.unanswered.queries.is_empty() {
+            return false;
+        }
+        self.unanswered.asked_again = true;
+        self.resends = Resends::new(std::mem::take(&mut self.unanswered.queries));
+        true
+    }
+}

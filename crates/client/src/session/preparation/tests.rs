@@ -1,0 +1,280 @@
+//! The schedule, and the steps that follow from it.
+
+use super::*;
+
+const SMALL: Pace = Pace {
+    shortest_piece: 1,
+    stride: 1 << 20,
+    checkpoint_interval: 1 << 20,
+    checkpoint_every: Duration::MAX,
+};
+
+fn due_at(schedule: Schedule, total: u64) -> Vec<u64> {
+    (0..=total).map(|used| schedule.due(Supply { used, total })).collect()
+}
+
+#[test]
+fn preparation_begins_at_a_quarter_and_is_complete_at_three() {
+    for (table_len, total) in [(1, 1), (1, 7), (100, 4), (1000, 64), (12_345, 401), (1 << 30, 9)] {
+        let due = due_at(Schedule::new(table_len, 0, &SMALL), total);
+        let (begin, end) = ((total / 4) as usize, (total - total / 4) as usize);
+        assert!(due[..begin].iter().all(|due| *due == 0));
+        assert!(due[begin] > 0, "{table_len} {total}");
+        assert!(due[end..].iter().all(|due| *due == table_len), "{table_len} {total}");
+        assert!(due.windows(2).all(|pair| pair[0] <= pair[1]));
+    }
+}
+
+#[test]
+fn pieces_are_spread_evenly() {
+    let due = due_at(Schedule::new(6400, 0, &SMALL), 400);
+    for (used, due) in due.iter().enumerate().take(300).skip(100) {
+        // 64 pieces of 100 bytes over 200 queries.
+        let exact = (used - 100) as f64 * 32.0;
+        assert!((0.0..=132.0).contains(&(*due as f64 - exact)), "{used}: {due}");
+        assert_eq!(due % 100, 0);
+    }
+}
+
+#[test]
+fn pieces_are_no_shorter_than_the_state_or_a_mebibyte() {
+    let first = |schedule: Schedule| schedule.due(Supply { used: 25, total: 100 });
+    assert_eq!(first(Schedule::new(1 << 30, 0, &Pace::default())), 1 << 24);
+    assert_eq!(first(Schedule::new(1 << 30, 1 << 27, &Pace::default())), 1 << 27);
+    assert_eq!(first(Schedule::new(1 << 22, 0, &Pace::default())), 1 << 20);
+    assert_eq!(first(Schedule::new(1000, 0, &Pace::default())), 1000);
+}
+
+/// Everything that is asked for while each fetch and each step succeeds at once.
+fn run(preparing: &mut Preparing) -> Vec<Step> {
+    let mut steps = Vec::new();
+    while let Some(step) = preparing.next(Duration::ZERO) {
+        steps.push(step);
+        match step {
+            Step::Begin => preparing.resumed(preparing.received),
+            Step::Fetch { len, .. } => {
+                preparing.received(len);
+                preparing.fetched(false);
+                preparing.absorbed(preparing.received);
+            }
+            Step::Ask => {
+                assert!(preparing.requested(preparing.received));
+                preparing.received(preparing.reply_len.unwrap());
+                preparing.fetched(false);
+                preparing.absorbed(preparing.received);
+            }
+            Step::Checkpoint => preparing.saved(),
+            Step::Finish => preparing.ended(true),
+        }
+    }
+    steps
+}
+
+#[test]
+fn a_generation_is_prepared_by_the_piece() {
+    let pace = Pace {
+        shortest_piece: 10,
+        stride: 4,
+        checkpoint_interval: 1 << 20,
+        checkpoint_every: Duration::MAX,
+    };
+    let schedule = Schedule::new(25, 0, &pace);
+    let mut preparing = Preparing::next_generation(schedule, pace, 0);
+    let mut steps = Vec::new();
+    for used in 1..=8 {
+        preparing.lookup_sent(Supply { used, total: 8 });
+        steps.extend(run(&mut preparing));
+    }
+    let fetch = |offset, len| Step::Fetch { offset, len };
+    let expected = [
+        Step::Begin,
+        fetch(0, 4),
+        fetch(4, 4),
+        fetch(8, 2),
+        Step::Checkpoint,
+        fetch(10, 4),
+        fetch(14, 4),
+        fetch(18, 2),
+        Step::Checkpoint,
+        fetch(20, 4),
+        fetch(24, 1),
+        Step::Finish,
+    ];
+    assert_eq!(steps, expected);
+    assert!(preparing.is_complete());
+}
+
+#[test]
+fn a_late_start_catches_up_by_two_pieces_a_lookup_until_the_hints_are_used_up() {
+    let pace = Pace {
+        shortest_piece: 10,
+        stride: 100,
+        checkpoint_interval: 1 << 20,
+        checkpoint_every: Duration::MAX,
+    };
+    let schedule = Schedule::new(100, 0, &pace);
+    let mut preparing = Preparing::next_generation(schedule, pace, 30);
+    let fetched = |steps: Vec<Step>| -> Vec<(u64, u64)> {
+        let fetched = steps.into_iter().filter_map(|step| match step {
+            Step::Fetch { offset, len } => Some((offset, len)),
+            _ => None,
+        });
+        fetched.collect()
+    };
+    preparing.lookup_sent(Supply { used: 38, total: 40 });
+    assert_eq!(fetched(run(&mut preparing)), [(30, 20)]);
+    preparing.lookup_sent(Supply { used: 39, total: 40 });
+    assert_eq!(fetched(run(&mut preparing)), [(50, 20)]);
+    preparing.lookup_sent(Supply { used: 40, total: 40 });
+    assert_eq!(fetched(run(&mut preparing)), [(70, 30)]);
+}
+
+#[test]
+fn no_more_than_a_stride_waits_for_the_worker_when_another_is_asked_for() {
+    let pace = Pace {
+        shortest_piece: 10,
+        stride: 10,
+        checkpoint_interval: 1 << 20,
+        checkpoint_every: Duration::MAX,
+    };
+    let mut preparing = Preparing::foreground(100, pace);
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
+    assert_eq!(preparing.next(Duration::ZERO), None, "the worker has not said where to go on");
+    preparing.resumed(0);
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 0, len: 10 }));
+    assert_eq!(preparing.next(Duration::ZERO), None, "one fetch at a time");
+    preparing.received(10);
+    preparing.fetched(false);
+    assert_eq!(preparing.next(Duration::ZERO), None, "a whole stride waits for the worker");
+    preparing.absorbed(1);
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 10, len: 10 }));
+}
+
+#[test]
+fn a_first_generation_is_saved_every_so_often_even_in_the_midst_of_a_fetch() {
+    let pace = Pace { stride: 100, checkpoint_every: Duration::from_secs(5), ..SMALL };
+    let mut preparing = Preparing::foreground(100, pace);
+    let at = Duration::from_secs;
+    assert_eq!(preparing.next(at(0)), Some(Step::Begin));
+    preparing.resumed(0);
+    assert_eq!(preparing.next(at(1)), Some(Step::Fetch { offset: 0, len: 100 }));
+    assert_eq!(preparing.next(at(9)), None, "there is nothing to save");
+    preparing.received(10);
+    assert_eq!(preparing.next(at(10)), None);
+    assert_eq!(preparing.next(at(14)), None);
+    assert_eq!(preparing.next(at(15)), Some(Step::Checkpoint));
+    preparing.received(10);
+    assert_eq!(preparing.next(at(30)), None, "the last one is still being saved");
+    preparing.saved();
+    assert_eq!(preparing.next(at(31)), Some(Step::Checkpoint));
+    preparing.saved();
+    preparing.received(80);
+    assert_eq!(preparing.next(at(60)), None, "the fetch is not over");
+    preparing.fetched(false);
+    assert_eq!(preparing.next(at(60)), Some(Step::Finish));
+}
+
+#[test]
+fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up() {
+    let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &SMALL), SMALL, 0);
+    let lookup = |used| Supply { used, total: 400 };
+    let began = |preparing: &mut Preparing| preparing.next(Duration::ZERO) == Some(Step::Begin);
+    preparing.lookup_sent(lookup(100));
+    assert!(began(&mut preparing));
+    preparing.ended(false);
+    preparing.lookup_sent(lookup(101));
+    assert!(!began(&mut preparing), "nothing more is due");
+    preparing.lookup_sent(lookup(110));
+    assert!(began(&mut preparing));
+    preparing.ended(false);
+    preparing.lookup_sent(lookup(399));
+    assert!(began(&mut preparing));
+    preparing.ended(false);
+    preparing.lookup_refused();
+    assert!(began(&mut preparing));
+    preparing.resumed(40);
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 40, len: 60 }));
+    preparing.fetched(true);
+    assert_eq!(preparing.next(Duration::ZERO), None, "given up");
+    preparing.lookup_refused();
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 40, len: 60 }));
+}
+
+#[test]
+fn a_given_up_fetch_waits_for_the_next_lookup_and_keeps_what_came() {
+    let pace = Pace {
+        shortest_piece: 10,
+        stride: 10,
+        checkpoint_interval: 1 << 20,
+        checkpoint_every: Duration::MAX,
+    };
+    let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 0);
+    preparing.lookup_sent(Supply { used: 20, total: 40 });
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
+    preparing.resumed(0);
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 0, len: 10 }));
+    preparing.received(3);
+    preparing.fetched(true);
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Checkpoint));
+    assert_eq!(preparing.next(Duration::ZERO), None);
+    preparing.lookup_sent(Supply { used: 21, total: 40 });
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 3, len: 10 }));
+}
+
+#[test]
+fn a_stream_that_a_process_did_not_live_to_finish_is_finished_by_the_next() {
+    let pace = Pace {
+        shortest_piece: 10,
+        stride: 10,
+        checkpoint_interval: 1 << 20,
+        checkpoint_every: Duration::MAX,
+    };
+    let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 100);
+    preparing.lookup_sent(Supply { used: 20, total: 40 });
+    assert_eq!(preparing.next(Duration::ZERO), None, "not all of it is due");
+    preparing.lookup_sent(Supply { used: 30, total: 40 });
+    assert_eq!(run(&mut preparing), [Step::Begin, Step::Finish]);
+}
+
+#[test]
+fn replies_are_asked_for_one_at_a_time_and_whole() {
+    let pace = Pace {
+        shortest_piece: 10,
+        stride: 1000,
+        checkpoint_interval: 1 << 20,
+        checkpoint_every: Duration::MAX,
+    };
+    // Five replies of seven bytes; pieces of ten.
+    let schedule = Schedule::new(35, 0, &pace);
+    let mut preparing = Preparing::next_generation(schedule, pace, 0).of_replies(Some(7));
+    let steps: Vec<Vec<Step>> = (1..=8)
+        .map(|used| {
+            preparing.lookup_sent(Supply { used, total: 8 });
+            run(&mut preparing)
+        })
+        .collect();
+    let [none, first, second, third, fourth, rest @ ..] = &steps[..] else { panic!("eight") };
+    assert!(none.is_empty() && rest.iter().all(Vec::is_empty));
+    assert_eq!(*first, [Step::Begin, Step::Ask, Step::Ask, Step::Checkpoint], "14 of 10 bytes");
+    assert_eq!(*second, [Step::Ask, Step::Checkpoint], "21 of 20");
+    assert_eq!(*third, [Step::Ask, Step::Ask, Step::Finish], "35 of 30");
+    assert!(fourth.is_empty() && preparing.is_complete());
+}
+
+#[test]
+fn a_request_is_awaited_and_one_that_was_given_up_is_made_again() {
+    let mut preparing = Preparing::foreground(14, SMALL).of_replies(Some(7));
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
+    preparing.resumed(7);
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Ask));
+    assert!(preparing.is_at_work(), "the worker makes the request");
+    assert_eq!(preparing.next(Duration::ZERO), None);
+    assert!(preparing.requested(7));
+    assert!(!preparing.requested(7), "it is sent once");
+    assert!(!preparing.is_at_work());
+    assert_eq!(preparing.next(Duration::ZERO), None, "one at a time");
+    preparing.fetched(true);
+    preparing.lookup_refused();
+    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Ask));
+    assert!(!preparing.requested(0), "not one that belongs elsewhere");
+}

@@ -1,0 +1,192 @@
+//! What changes a generation of hints: the journal's records of the schemes that share a [`HintTable`](super::HintTable).
+
+use crate::codec::Reader;
+use crate::{Edit, Error, Result, TableDelta, TableShape};
+use zeroize::Zeroizing;
+
+/// One state change.
+pub enum Change {
+    /// A reservation.
+    Exchange(Exchange),
+    /// What the answers to a reservation's queries come to.
+    Answer {
+        /// Which reservation.
+        id: u64,
+        /// One record or more: how many, and what they are, is the scheme's to say.
+        values: Zeroizing<Vec<u8>>,
+    },
+    /// Edits of the table.
+    Delta(TableDelta),
+}
+
+/// A hint goes out of use, and another takes its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The reservation.
+    pub id: u64,
+    /// The id of the hint that is used. `None`: no hint contained the record.
+    pub hint: Option<u32>,
+    /// Which hint takes its place; how it is counted is the scheme's to say.
+    pub successor: u32,
+    /// The record that is asked for, and that the successor will contain.
+    pub index: u64,
+    /// Which half of the query is the real one, for schemes whose queries have halves.
+    pub real_half: bool,
+    /// Whatever else the scheme needs.
+    pub note: u64,
+}
+
+const EXCHANGE: u8 = 1;
+const ANSWER: u8 = 2;
+const DELTA: u8 = 3;
+
+impl Change {
+    /// `1 ‖ id (u64) ‖ hint (u32, all ones: none) ‖ successor (u32) ‖ index (u64) ‖ real half (u8) ‖ note (u64)`, `2 ‖ id (u64) ‖ values` or
+    /// `3 ‖ number of edits (u64) ‖ for each: index (u64) ‖ difference`
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let room = match self {
+            Change::Exchange(_) => 34,
+            Change::Answer { values, .. } => 9 + values.len(),
+            Change::Delta(delta) => {
+                9 + delta.edits().len() * (8 + delta.shape().record_len() as usize)
+            }
+        };
+        // Room for all of it at once: growing would leave copies behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(room));
+        match self {
+            Change::Exchange(exchange) => {
+                bytes.push(EXCHANGE);
+                bytes.extend(exchange.id.to_le_bytes());
+                bytes.extend(exchange.hint.unwrap_or(u32::MAX).to_le_bytes());
+                bytes.extend(exchange.successor.to_le_bytes());
+                bytes.extend(exchange.index.to_le_bytes());
+                bytes.push(u8::from(exchange.real_half));
+                bytes.extend(exchange.note.to_le_bytes());
+            }
+            Change::Answer { id, values } => {
+                bytes.push(ANSWER);
+                bytes.extend(id.to_le_bytes());
+                bytes.extend_from_slice(values);
+            }
+            Change::Delta(delta) => {
+                bytes.push(DELTA);
+                bytes.extend((delta.edits().len() as u64).to_le_bytes());
+                for edit in delta.edits() {
+                    bytes.extend(edit.index.to_le_bytes());
+                    bytes.extend_from_slice(&edit.difference);
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Reads a change for a table of shape `shape` whose answers come to `values_len` bytes.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none.
+    pub fn decode(bytes: &[u8], shape: TableShape, values_len: usize) -> Result<Self> {
+        Self::read(bytes, shape, values_len).map_err(|error| {
+            Error::corrupted("the journal of used hints holds a change that does not parse")
+                .caused_by(error)
+        })
+    }
+
+    fn read(bytes: &[u8], shape: TableShape, values_len: usize) -> Result<Self> {
+        let mut reader = Reader::new("a change of hints", bytes);
+        let change = match reader.u8()? {
+            EXCHANGE => Change::Exchange(Exchange {
+                id: reader.u64()?,
+                hint: Some(reader.u32()?).filter(|hint| *hint != u32::MAX),
+                successor: reader.u32()?,
+                index: reader.u64()?,
+                real_half: match reader.u8()? {
+                    0 => false,
+                    1 => true,
+                    other => {
+                        return Err(Error::invalid_message(format!("there is no half {other}")));
+                    }
+                },
+                note: reader.u64()?,
+            }),
+            ANSWER => Change::Answer {
+                id: reader.u64()?,
+                values: Zeroizing::new(reader.bytes(values_len)?.to_vec()),
+            },
+            DELTA => {
+                let count = reader.u64()?;
+                let mut edits = Vec::new();
+                for _ in 0..count {
+                    let index = reader.u64()?;
+                    let difference = reader.bytes(shape.record_len() as usize)?.to_vec();
+                    edits.push(Edit { index, difference });
+                }
+                Change::Delta(TableDelta::new(shape, edits)?)
+            }
+            other => {
+                return Err(Error::invalid_message(format!("there is no change of kind {other}")));
+            }
+        };
+        reader.finish()?;
+        Ok(change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Blame;
+    use proptest::prelude::*;
+
+    fn shape() -> TableShape {
+        TableShape::new(100, 5).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn changes_survive_being_written_down(
+            id in any::<u64>(),
+            hint in proptest::option::of(0..u32::MAX),
+            successor in any::<u32>(),
+            index in any::<u64>(),
+            real_half in any::<bool>(),
+            note in any::<u64>(),
+            edits in proptest::collection::vec((0..100u64, any::<[u8; 5]>()), 0..5),
+        ) {
+            let exchange = Exchange { id, hint, successor, index, real_half, note };
+            let encoded = Change::Exchange(exchange).encode();
+            let Change::Exchange(decoded) = Change::decode(&encoded, shape(), 10).unwrap() else { panic!() };
+            prop_assert_eq!(decoded, exchange);
+
+            let values = Zeroizing::new(vec![7; 10]);
+            let encoded = Change::Answer { id, values }.encode();
+            let Change::Answer { id: found, values } = Change::decode(&encoded, shape(), 10).unwrap() else { panic!() };
+            prop_assert_eq!((found, values.as_slice()), (id, [7; 10].as_slice()));
+
+            let edits: Vec<Edit> = edits
+                .into_iter()
+                .map(|(index, difference)| Edit { index, difference: difference.to_vec() })
+                .collect();
+            let delta = TableDelta::new(shape(), edits).unwrap();
+            let encoded = Change::Delta(delta.clone()).encode();
+            let Change::Delta(found) = Change::decode(&encoded, shape(), 10).unwrap() else { panic!() };
+            prop_assert_eq!(found, delta);
+            for cut in 0..encoded.len() {
+                let error = Change::decode(&encoded[..cut], shape(), 10).err().unwrap();
+                prop_assert_eq!(error.blame(), Blame::Corrupted);
+            }
+        }
+
+        #[test]
+        fn bytes_that_are_no_change_are_refused_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let _ = Change::decode(&bytes, shape(), 10);
+        }
+    }
+
+    #[test]
+    fn a_change_of_many_edits_allocates_no_more_than_it_has_bytes() {
+        let mut bytes = vec![DELTA];
+        bytes.extend(u64::MAX.to_le_bytes());
+        let error = Change::decode(&bytes, shape(), 10).err().unwrap();
+        assert_eq!(error.blame(), Blame::Corrupted);
+    }
+}

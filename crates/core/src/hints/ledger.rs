@@ -1,0 +1,187 @@
+//! Reservations under way.
+//!
+//! The choice of hints is complete with the reservation. What the answer brings is the *parity* of the successor, its value. So hints whose
+//! value is still unknown, because a query is under way or its answer never came, take part in the choice like all others, and the record looked up through one of them
+//! is known once both answers are there. Leaving such hints out would make a client that waits for an answer behave differently from one that has it.
+
+use super::{HintTable, xor};
+use crate::{Error, Result};
+use std::collections::{BTreeMap, HashMap};
+use zeroize::Zeroizing;
+
+/// Records that nobody took are kept for this many reservations.
+const RECORDS_KEPT: usize = 1024;
+
+type Bytes = Zeroizing<Vec<u8>>;
+
+/// The reservations of a generation: how many there were, which are not resolved yet, and the records that came of the others.
+#[derive(Default)]
+pub struct Ledger {
+    reservations: u64,
+    open: BTreeMap<u64, Open>,
+    /// Rows whose parity waits for the record of a reservation.
+    waiting: HashMap<u32, u64>,
+    records: BTreeMap<u64, Result<Bytes>>,
+}
+
+/// A reservation whose record is not known yet.
+struct Open {
+    /// Where the hint was that was used. `None`: a cover was sent.
+    row: Option<u32>,
+    /// The parity of that hint. `None`: it waits for another reservation.
+    used: Option<Bytes>,
+    /// The XOR of what the successor contains beside the record. `None`: it comes with the answer.
+    rest: Option<Bytes>,
+    /// What the answers came to: the XOR of what the used hint contained beside the record.
+    sum: Option<Bytes>,
+    /// The reservation that used the successor, if there was one already, and waits for this one.
+    next: Option<u64>,
+    /// Whatever the scheme wants to find again.
+    note: u64,
+}
+
+impl Ledger {
+    /// Reservations so far, which is the number of the next one.
+    pub fn reservations(&self) -> u64 {
+        self.reservations
+    }
+
+    /// Notes a reservation, the next one, that uses the hint in `row` (`None`: that sends a cover). Call it before that row is exchanged. `rest` is the XOR of what the successor contains beside the
+    /// record, if that is known before the answer.
+    pub fn reserve(&mut self, row: Option<u32>, rest: Option<Bytes>, note: u64, table: &mut HintTable) {
+        let id = self.reservations;
+        let mut used = None;
+        if let Some(row) = row {
+            let parity = table.take_parity(row);
+            match self.waiting.insert(row, id).and_then(|before| self.open.get_mut(&before)) {
+                Some(before) => before.next = Some(id),
+                None => used = Some(parity),
+            }
+        }
+        self.open.insert(id, Open { row, used, rest, sum: None, next: None, note });
+        self.reservations += 1;
+    }
+
+    /// The note of a reservation that waits for an answer.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it does not.
+    pub fn unanswered(&self, id: u64) -> Result<u64> {
+        let open = self.open.get(&id).filter(|open| open.sum.is_none());
+        open.map(|open| open.note).ok_or_else(|| {
+            Error::api_misuse("an answer was given for a lookup that does not wait for one")
+        })
+    }
+
+    /// Takes in what the answers to a reservation came to (the XOR of what the used hint contained beside the record; and `rest`, if [`reserve`](Self::reserve) was not told), and returns the
+    /// reservations that are resolved now, this one or others that waited for it.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it does not wait for answers. Nothing is changed then.
+    pub fn answer(
+        &mut self,
+        id: u64,
+        sum: Bytes,
+        rest: Option<Bytes>,
+        table: &mut HintTable,
+    ) -> Result<Vec<u64>> {
+        let open = self.open.get_mut(&id).filter(|open| open.sum.is_none()).ok_or_else(|| {
+            Error::corrupted("the journal of used hints answers a lookup that is not open")
+        })?;
+        open.sum = Some(sum);
+        open.rest = open.rest.take().or(rest);
+        let mut resolved = Vec::new();
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let Some(open) = self.open.remove(&id) else { break };
+            match open.row {
+                None => {
+                    self.keep_record(id, Err(no_hint()));
+                    resolved.push(id);
+                    break;
+                }
+                Some(row) => match (&open.used, &open.sum) {
+                    (Some(used), Some(sum)) => {
+                        let mut record = sum.clone();
+                        xor(&mut record, used);
+                        next = self.complete_successor(id, row, &open, &record, table);
+                        self.keep_record(id, Ok(record));
+                        resolved.push(id);
+                    }
+                    _ => {
+                        self.open.insert(id, open);
+                        break;
+                    }
+                },
+            }
+        }
+        Ok(resolved)
+    }
+
+    /// Gives the successor its parity, where it is or where it was used already. Returns the reservation that used it.
+    fn complete_successor(
+        &mut self,
+        id: u64,
+        row: u32,
+        open: &Open,
+        record: &[u8],
+        table: &mut HintTable,
+    ) -> Option<u64> {
+        let mut parity = Zeroizing::new(record.to_vec());
+        if let Some(rest) = &open.rest {
+            xor(&mut parity, rest);
+        }
+        match open.next.and_then(|next| self.open.get_mut(&next)) {
+            Some(next) => next.used = Some(parity),
+            None => {
+                table.parity_mut(row).copy_from_slice(&parity);
+                if self.waiting.get(&row) == Some(&id) {
+                    self.waiting.remove(&row);
+                }
+            }
+        }
+        open.next
+    }
+
+    fn keep_record(&mut self, id: u64, record: Result<Bytes>) {
+        self.records.insert(id, record);
+        if self.records.len() > RECORDS_KEPT {
+            self.records.pop_first();
+        }
+    }
+
+    /// A resolved reservation's record, until it is taken.
+    pub fn record(&self, id: u64) -> Option<&Result<Bytes>> {
+        self.records.get(&id)
+    }
+
+    /// The record of a resolved reservation, once.
+    pub fn take_record(&mut self, id: u64) -> Option<Result<Bytes>> {
+        self.records.remove(&id)
+    }
+
+    /// The reservations that wait for answers, oldest first.
+    pub fn open(&self) -> impl Iterator<Item = u64> {
+        self.open.iter().filter(|(_, open)| open.sum.is_none()).map(|(id, _)| *id)
+    }
+
+    /// Whether no reservation is open, so that every hint has its parity.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), saying that `what` has to wait, otherwise.
+    pub fn check_settled(&self, what: &str) -> Result<()> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        Err(Error::api_misuse(format!(
+            "{what} while {} lookups wait for answers",
+            self.open.len()
+        )))
+    }
+}
+
+fn no_hint() -> Error {
+    Error::exhausted(
+        "no hint contains the record, which happens with a probability below e^-40; the query that was sent was a cover. Try again after other lookups, or with fresh hints",
+    )
+}

@@ -1,0 +1,39 @@
+//! Secret single-use hints over partitions of a table: what the schemes with sublinear servers share.
+//!
+//! A table is cut into *partitions* of equal size. A *hint* stands for one random record in each of some partitions, and its *parity* is the XOR of those records.
+//! A client with a hint that contains the record it wants asks for the XOR of the others, in a form that hides which partition is missing, and the difference is the
+//! record. The hint is then used up, and one that also contains the record takes its place. Dummy subsets and Piano differ in what a hint contains, how the
+//! missing partition is hidden and where the next hint comes from; the rest is here:
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`partitions`] | [`Partitions`]: the cut, and where a record lies in it |
+//! | [`partition_stream`] | [`PartitionStream`]: the table streaming past, a group of partitions at a time |
+//! | [`table`] | [`HintTable`]: the live hints; finding those that contain a record, exchanging one for another |
+//! | `search` | candidates among marked bits, in a fixed number of steps |
+//! | [`ledger`] | [`Ledger`]: reservations under way, which waits for which, and the records that came of them |
+//! | [`change`] | [`Change`]: state changes as they stand in a journal |
+//! | [`offsets`] | rows of small numbers, packed into bytes |
+//!
+//! The pseudorandom function behind hints is in [`privet_kernels::subset_hints`].
+
+pub mod change;
+pub mod ledger;
+pub mod offsets;
+pub mod partition_stream;
+pub mod partitions;
+mod search;
+pub mod table;
+
+pub use change::{Change, Exchange};
+pub use ledger::Ledger;
+pub use partition_stream::PartitionStream;
+pub use partitions::Partitions;
+#[cfg(feature = "planted-leaks")]
+pub use search::EARLY_EXIT;
+pub use table::{Found, HintForm, HintTable, LiveHint};
+
+/// Bytes of a record, XORed onto others.
+pub(crate) fn xor(into: &mut [u8], bytes: &[u8]) {
+    into.iter_mut().zip(bytes).for_each(|(into, byte)| *into ^= byte);
+}

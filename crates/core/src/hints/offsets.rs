@@ -1,0 +1,99 @@
+//! Rows of small numbers, packed into bytes: the offsets of a query.
+//!
+//! Each number takes the same number of bits, one after the other from the lowest bit of each byte on; the last byte is filled up with zeros.
+
+use crate::{Error, Result};
+
+/// How many bytes `count` numbers of `bits` bits take.
+pub fn packed_len(count: usize, bits: u32) -> usize {
+    (count as u64 * u64::from(bits)).div_ceil(8) as usize
+}
+
+/// Appends `numbers`, of `bits` bits each, at most 16, to `out`. Higher bits than those must be zero.
+pub fn pack(numbers: &[u16], bits: u32, out: &mut Vec<u8>) {
+    let (mut buffer, mut filled) = (0u64, 0);
+    for number in numbers {
+        buffer |= u64::from(*number) << filled;
+        filled += bits;
+        while filled >= 8 {
+            out.push(buffer as u8);
+            buffer >>= 8;
+            filled -= 8;
+        }
+    }
+    if filled > 0 {
+        out.push(buffer as u8);
+    }
+}
+
+/// The `count` numbers of `bits` bits, at most 16, that `bytes` holds.
+///
+/// # Errors
+/// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) unless it holds exactly those, filled up with zeros.
+pub fn unpack(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u16>> {
+    let expected = packed_len(count, bits);
+    if bytes.len() != expected {
+        return Err(Error::invalid_message(format!(
+            "{count} offsets of {bits} bits take {expected} bytes, not {}",
+            bytes.len()
+        )));
+    }
+    if !padding_is_zero(bytes, count as u64 * u64::from(bits)) {
+        return Err(Error::invalid_message("a query's offsets must be filled up with zeros"));
+    }
+    // Four bytes from where a number begins hold all of it: 16 bits, and 7 before them. The last ones need bytes beyond the end.
+    let mut padded = Vec::with_capacity(bytes.len() + 4);
+    padded.extend_from_slice(bytes);
+    padded.extend([0; 4]);
+    let mask = ((1u64 << bits) - 1) as u32;
+    let number = |place: usize| {
+        let bit = place as u64 * u64::from(bits);
+        let [a, b, c, d] = *padded[(bit / 8) as usize..].first_chunk().unwrap_or(&[0; 4]);
+        (u32::from_le_bytes([a, b, c, d]) >> (bit % 8) & mask) as u16
+    };
+    Ok((0..count).map(number).collect())
+}
+
+/// Whether the bits of `bytes` from `bits` on, all in its last byte, are zero.
+pub fn padding_is_zero(bytes: &[u8], bits: u64) -> bool {
+    bits.is_multiple_of(8) || bytes.last().is_none_or(|last| last >> (bits % 8) == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_packed_comes_back(numbers in prop::collection::vec(any::<u16>(), 0..50), bits in 0u32..=16) {
+            let mask = ((1u32 << bits) - 1) as u16;
+            let numbers: Vec<u16> = numbers.iter().map(|number| number & mask).collect();
+            let mut bytes = vec![7];
+            pack(&numbers, bits, &mut bytes);
+            prop_assert_eq!(bytes.len(), 1 + packed_len(numbers.len(), bits));
+            prop_assert_eq!(unpack(&bytes[1..], numbers.len(), bits).unwrap(), numbers);
+        }
+
+        #[test]
+        fn whatever_is_accepted_is_what_would_be_packed(bytes in prop::collection::vec(any::<u8>(), 0..9), count in 0usize..12, bits in 0u32..=16) {
+            if let Ok(numbers) = unpack(&bytes, count, bits) {
+                let mut again = Vec::new();
+                pack(&numbers, bits, &mut again);
+                prop_assert_eq!(again, bytes);
+            } else {
+                let whole = (count as u64 * u64::from(bits)).is_multiple_of(8);
+                prop_assert!(bytes.len() != packed_len(count, bits) || !whole);
+            }
+        }
+    }
+
+    #[test]
+    fn the_lowest_bits_come_first() {
+        let mut bytes = Vec::new();
+        pack(&[0b001, 0b110, 0b111], 3, &mut bytes);
+        assert_eq!(bytes, [0b1111_0001, 0b1]);
+        assert!(unpack(&[0b1111_0001, 0b11], 3, 3).is_err());
+        assert!(unpack(&[0b1111_0001], 3, 3).is_err());
+    }
+}

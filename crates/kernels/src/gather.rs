@@ -1,0 +1,65 @@
+//! Records from scattered places of a table: what a server with sublinear work spends its time on.
+//!
+//! About √n records are read for a query, each from another place, so each costs the time of a random read
+//! from memory. A processor that only finds out about a read when its instruction comes along has a few
+//! under way at a time; told of the addresses in advance, it has as many as its caches can wait for. The
+//! table should lie in huge pages ([`HugeBuffer`](crate::HugeBuffer)), or each read misses in the
+//! translation of addresses too.
+
+use crate::dispatch::Kernels;
+
+/// A position beyond the end of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("position {position} lies outside a table of {records} records")]
+pub struct PositionOutOfRange {
+    /// The offending position.
+    pub position: u64,
+    /// The number of records in the table.
+    pub records: u64,
+}
+
+impl Kernels {
+    /// Copies the records at `positions` (in records; repeats are copied again), one after the other, into
+    /// `out`, which it overwrites. The table is `records.len() / record_len` records of `record_len` bytes.
+    /// Records are prefetched some positions ahead, so that many reads are under way at a time.
+    ///
+    /// Addresses follow the positions, which whoever runs this is meant to know.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionOutOfRange`] for the first position outside the table; `out` is then unchanged.
+    ///
+    /// # Panics
+    ///
+    /// If `record_len` is 0 or `out.len()` is not one record for each position.
+    pub fn gather_records(
+        self,
+        records: &[u8],
+        record_len: usize,
+        positions: &[u64],
+        out: &mut [u8],
+    ) -> Result<(), PositionOutOfRange> {
+        assert!(record_len > 0, "records have at least one byte");
+        assert_eq!(
+            Some(out.len()),
+            positions.len().checked_mul(record_len),
+            "there is room for one record for each position"
+        );
+        check_positions(records, record_len, positions)?;
+        self.gather_records_dispatch(records, record_len, positions, out);
+        Ok(())
+    }
+}
+
+/// That all positions lie in the table.
+pub(crate) fn check_positions(
+    table: &[u8],
+    record_len: usize,
+    positions: &[u64],
+) -> Result<(), PositionOutOfRange> {
+    let records = (table.len() / record_len) as u64;
+    match positions.iter().find(|&&position| position >= records) {
+        Some(&position) => Err(PositionOutOfRange { position, records }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,107 @@
+//! From a hint to a query: both forms of dummy subsets ask a server the same way (Algorithm 2 of the paper).
+
+use super::{DummySubsetsParameters, DummySubsetsQuery};
+use privet_core::hints::{HintForm, HintTable, Partitions};
+use privet_core::{Secret, SecretRng};
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
+
+/// The form of this scheme's hints.
+pub(super) fn hint_form(parameters: &DummySubsetsParameters, key: [u8; 16]) -> HintForm {
+    HintForm {
+        partitions: *parameters.cut(),
+        key: Secret::new(key),
+        selects: true,
+        security: parameters.hint_security(),
+    }
+}
+
+/// The query for `index` through the hint in `row`, which contains it.
+pub(super) fn query_through(
+    table: &HintTable,
+    row: u32,
+    index: u64,
+    real_half: bool,
+    kernels: Kernels,
+) -> Option<DummySubsetsQuery> {
+    let hint = table.hint(row)?;
+    let cut = table.partitions();
+    let partitions = cut.count() as usize;
+    let mut selects = Zeroizing::new(vec![0; partitions]);
+    let mut offsets = Zeroizing::new(vec![0; partitions]);
+    kernels.subset_rebuild(table.key(), hint.id, cut.records(), &mut selects, &mut offsets);
+    let mut real = Zeroizing::new(vec![false; partitions]);
+    real.iter_mut().zip(selects.iter()).for_each(|(real, select)| {
+        *real = (*select < hint.cutoff) != hint.above;
+    });
+    let (extra_partition, extra_offset) = cut.place(hint.extra.unwrap_or(index));
+    real[extra_partition as usize] = true;
+    offsets[extra_partition as usize] = extra_offset as u16;
+    real[cut.place(index).0 as usize] = false;
+
+    let mut kept = vec![0; partitions / 2 + 1];
+    let mut filled = 0;
+    for (real, offset) in real.iter().zip(offsets.iter()) {
+        // Written always and kept if it is real, so that no branch depends on it.
+        kept[filled.min(partitions / 2)] = *offset;
+        filled += usize::from(*real);
+    }
+    kept.truncate(partitions / 2);
+    Some(query(cut, &real, real_half, kept))
+}
+
+/// A query that is good for nothing but to be sent: a uniform split and uniform offsets, as every query's look.
+pub(super) fn cover(cut: &Partitions, rng: &mut SecretRng) -> DummySubsetsQuery {
+    let partitions = cut.count() as usize;
+    let mut real: Vec<bool> = (0..partitions).map(|k| k < partitions / 2).collect();
+    for k in (1..partitions).rev() {
+        real.swap(k, rng.below(k as u64 + 1) as usize);
+    }
+    let records = u64::from(cut.records());
+    let offsets = (0..partitions / 2).map(|_| rng.below(records) as u16).collect();
+    query(cut, &real, false, offsets)
+}
+
+fn query(cut: &Partitions, real: &[bool], real_half: bool, offsets: Vec<u16>) -> DummySubsetsQuery {
+    let halves = real.chunks(8).map(|real| {
+        let bits = real.iter().enumerate();
+        bits.fold(0, |byte, (bit, real)| byte | (u8::from(*real == real_half) << bit))
+    });
+    DummySubsetsQuery { halves: halves.collect(), offsets, offset_bits: cut.offset_bits() }
+}
+
+/// Whether the half of pair `id` that does *not* select the partition of `index` is the one of the partitions not below the cutoff.
+pub(super) fn successor_is_above(table: &HintTable, id: u32, cutoff: u32, index: u64, kernels: Kernels) -> bool {
+    let (partition, _) = table.partitions().place(index);
+    let mut select = [0];
+    kernels.subset_selects_at(table.key(), partition, &[id], &mut select);
+    select[0] < cutoff
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+
+    /// What the hint in `row` contains: for each partition, the offset of its record there, if any.
+    pub(in super::super) fn contents(table: &HintTable, row: u32, kernels: Kernels) -> Option<Vec<Option<u16>>> {
+        let hint = table.hint(row)?;
+        let cut = table.partitions();
+        let partitions = cut.count() as usize;
+        let (mut selects, mut offsets) = (vec![0; partitions], vec![0; partitions]);
+        kernels.subset_rebuild(table.key(), hint.id, cut.records(), &mut selects, &mut offsets);
+        let picks = selects.iter().zip(&offsets);
+        let mut contents: Vec<Option<u16>> = picks
+            .map(|(v, offset)| ((*v < hint.cutoff) != hint.above).then_some(*offset))
+            .collect();
+        if let Some(extra) = hint.extra {
+            let (partition, offset) = cut.place(extra);
+            contents[partition as usize] = Some(offset as u16);
+        }
+        Some(contents)
+    }
+
+    /// What all live hints contain.
+    pub(in super::super) fn all_contents(table: &HintTable, kernels: Kernels) -> Vec<Vec<Option<u16>>> {
+        (0..table.len()).filter_map(|row| contents(table, row, kernels)).collect()
+    }
+}

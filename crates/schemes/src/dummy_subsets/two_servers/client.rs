@@ -1,0 +1,238 @@
+//! The client: as in the single-server form, but what takes a used hint's place comes with the answer (Algorithms 2 and 3).
+//!
+//! The successor of the hint that is used is the pair of the next id: the half of it that does not select the record's partition, with the record as its extra. Which half that is follows
+//! from the key and the pair's cutoff, both of which the client has. The offline server sends both halves' parities and cannot tell which is used.
+
+use super::generation::Layout;
+use super::messages::{Replenishment, TwoServersQuery};
+use super::{DummySubsetsAnswer, DummySubsetsParameters, DummySubsetsTwo};
+use crate::contract::{
+    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
+};
+use crate::dummy_subsets::query::{cover, hint_form, query_through, successor_is_above};
+use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
+
+/// Queries of a generation, after which the state is written down anew: a journal of some megabytes.
+const QUERIES: u64 = 1 << 16;
+/// Cutoffs are computed for so many ids at a time.
+const CUTOFF_BLOCK: u32 = 8;
+
+/// A client whose hints never run out.
+pub struct DummySubsetsTwoClient {
+    parameters: DummySubsetsParameters,
+    kernels: Kernels,
+    pub(super) table: HintTable,
+    /// The pair that will take the next used hint's place: its id, …
+    next_id: u32,
+    /// … and the cutoffs of the block of ids in which it is.
+    cutoffs: Zeroizing<[u32; CUTOFF_BLOCK as usize]>,
+    pub(super) ledger: Ledger,
+}
+
+impl DummySubsetsTwoClient {
+    /// The next pair: its id and cutoff.
+    fn next_pair(&self) -> Option<(u32, u32)> {
+        let cutoff = self.cutoffs[(self.next_id % CUTOFF_BLOCK) as usize];
+        (self.next_id < u32::MAX - CUTOFF_BLOCK).then_some((self.next_id, cutoff))
+    }
+
+    /// Goes on to the first valid pair from `id` on.
+    fn advance_to(&mut self, id: u32) {
+        self.next_id = id;
+        loop {
+            if self.next_id.is_multiple_of(CUTOFF_BLOCK) {
+                self.compute_cutoffs();
+            }
+            match self.next_pair() {
+                Some((_, 0)) => self.next_id += 1,
+                _ => return,
+            }
+        }
+    }
+
+    fn compute_cutoffs(&mut self) {
+        let partitions = self.parameters.partitions();
+        let first = self.next_id / CUTOFF_BLOCK * CUTOFF_BLOCK;
+        let cutoffs = self.cutoffs.as_mut_slice();
+        self.kernels.subset_cutoffs(self.table.key(), first, partitions, partitions / 2, cutoffs);
+    }
+
+    /// How many groups of hints a search looks at. Used hints leave gaps; in the long run, if which hints are used is as good as random, the live ones are spread over 2.72 times as many groups as they would
+    /// fill (the sum of 1/k for k up to 8).
+    fn search_len(&self) -> usize {
+        let begun = self.next_id.div_ceil(8);
+        begun.min(self.parameters.singles() / 8 * 3) as usize
+    }
+
+    /// Takes a hint out of use and puts half of the next pair in its place.
+    fn exchange(&mut self, exchange: &Exchange) -> Result<()> {
+        let Exchange { id, hint, successor, index, real_half, note } = *exchange;
+        let impossible = |what| {
+            Error::corrupted(format!("the journal of used hints does not fit the hints: {what}"))
+        };
+        if id != self.ledger.reservations() {
+            return Err(impossible("a change is missing or comes twice"));
+        }
+        if self.next_pair().map(|(id, cutoff)| (id, u64::from(cutoff))) != Some((successor, note)) {
+            return Err(impossible("a pair is not the next one"));
+        }
+        if index >= self.parameters.shape().records() {
+            return Err(impossible("a record lies beyond the table"));
+        }
+        let row = match hint {
+            None => None,
+            Some(hint) => {
+                Some(self.table.row_of(hint).ok_or_else(|| impossible("a hint was used twice"))?)
+            }
+        };
+        let cutoff = note as u32;
+        let above = successor_is_above(&self.table, successor, cutoff, index, self.kernels);
+        let note = u64::from(real_half) | u64::from(above) << 1;
+        self.ledger.reserve(row, None, note, &mut self.table);
+        self.advance_to(successor + 1);
+        // A cover takes no hint out of use, so its pair does not come into use either.
+        if let Some(row) = row {
+            let successor = LiveHint { id: successor, cutoff, above, extra: Some(index) };
+            self.table.exchange(row, successor, self.search_len())?;
+        }
+        self.table.search_at_least(self.search_len());
+        Ok(())
+    }
+}
+
+impl HintedClient for DummySubsetsTwoClient {
+    fn load(
+        parameters: DummySubsetsParameters,
+        mut generation: Zeroizing<Vec<u8>>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        let layout = Layout::new(&parameters);
+        let (key, next_id) = layout.check(&generation)?;
+        let hints = layout.split_off_hints(&mut generation);
+        if layout.hints(&hints).flatten().any(|hint| hint.id >= next_id) {
+            return Err(Error::corrupted("the stored hints have ids that are yet to come"));
+        }
+        let form = hint_form(&parameters, key);
+        let table =
+            HintTable::new(form, layout.hints(&hints), generation, layout.parities, kernels)?;
+        let cutoffs = Zeroizing::new([0; CUTOFF_BLOCK as usize]);
+        let ledger = Ledger::default();
+        let mut client = Self { parameters, kernels, table, next_id, cutoffs, ledger };
+        client.compute_cutoffs();
+        client.advance_to(next_id);
+        client.table.search_at_least(client.search_len());
+        Ok(client)
+    }
+
+    fn reserve(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<Reserved<TwoServersQuery>> {
+        let id = self.ledger.reservations();
+        if id == QUERIES {
+            return Err(Error::exhausted(format!(
+                "this generation of hints has served its {QUERIES} queries; it goes on once it is written down anew"
+            )));
+        }
+        let Some((successor, cutoff)) = self.next_pair() else {
+            return Err(Error::exhausted(
+                "a key serves four billion queries, which were made; prepare hints anew under a fresh one",
+            ));
+        };
+        let index = index.expose();
+        let real_half = rng.below(2) == 1;
+        let row = self.table.find(index).choose(rng);
+        let query =
+            row.and_then(|row| query_through(&self.table, row, index, real_half, self.kernels));
+        let hint = row.and_then(|row| self.table.hint(row)).map(|hint| hint.id);
+        let exchange =
+            Exchange { id, hint, successor, index, real_half, note: u64::from(cutoff) };
+        let key = Secret::new(*self.table.key());
+        Ok(Reserved {
+            id: ReservationId(id),
+            change: Change::Exchange(exchange).encode(),
+            queries: vec![
+                TwoServersQuery::Replenish(Replenishment { key, id: successor, cutoff }),
+                TwoServersQuery::Subsets(
+                    query.unwrap_or_else(|| cover(self.parameters.cut(), rng)),
+                ),
+            ],
+        })
+    }
+
+    fn apply(&mut self, change: &[u8]) -> Result<()> {
+        let record_len = self.parameters.cut().record_len();
+        match Change::decode(change, self.parameters.shape(), 2 * record_len)? {
+            Change::Exchange(exchange) => self.exchange(&exchange),
+            Change::Answer { id, values } => {
+                let (sum, rest) = values.split_at(record_len);
+                let (sum, rest) = (Zeroizing::new(sum.to_vec()), Zeroizing::new(rest.to_vec()));
+                self.ledger.answer(id, sum, Some(rest), &mut self.table).map(drop)
+            }
+            Change::Delta(delta) => {
+                self.ledger.check_settled("the table cannot be edited")?;
+                for edit in delta.edits() {
+                    self.table.patch(edit.index, &edit.difference);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn settle(
+        &self,
+        id: ReservationId,
+        answers: &[DummySubsetsAnswer],
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        let [replenished, answer] = answers else {
+            return Err(Error::api_misuse(format!(
+                "there are two servers, {} answers were given",
+                answers.len()
+            )));
+        };
+        let note = self.ledger.unanswered(id.0)?;
+        let (sum, rest) = (answer.half(note & 1 == 1), replenished.half(note >> 1 == 1));
+        let values = Zeroizing::new([sum.as_slice(), rest.as_slice()].concat());
+        Ok(Change::Answer { id: id.0, values }.encode())
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        self.ledger.take_record(id.0)
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        self.ledger.open().map(ReservationId).collect()
+    }
+
+    fn supply(&self) -> Supply {
+        Supply { used: self.ledger.reservations(), total: QUERIES }
+    }
+}
+
+impl Endless for DummySubsetsTwoClient {
+    fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
+        if self.supply().left() > 0 {
+            return Err(Error::api_misuse(
+                "a generation of hints is written down anew only when it is used up",
+            ));
+        }
+        self.ledger.check_settled("hints cannot be written down anew")?;
+        Layout::new(&self.parameters).encode(&self.table, self.next_id)
+    }
+}
+
+impl Updatable for DummySubsetsTwoClient {
+    fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        self.ledger.check_settled("the table cannot be edited")?;
+        delta.check_shape(self.parameters.shape())?;
+        Ok(Change::Delta(delta.clone()).encode())
+    }
+}
+
+impl SchemeOf for DummySubsetsTwoClient {
+    type Scheme = DummySubsetsTwo;
+}

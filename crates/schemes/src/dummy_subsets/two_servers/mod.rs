@@ -1,0 +1,71 @@
+//! Dummy subsets with two servers that do not collude: one computes hints, the other answers, and hints never run out.
+//!
+//! **Who learns what.** The *offline server* (role 0) gets the client's key, so it knows what every hint may be; it computes parities for ids that simply count up, and of each new hint it
+//! returns those of *both* halves, so it learns nothing of what is looked up. The *online server* (role 1) sees what the server of the single-server form sees, a random balanced
+//! split and uniform offsets, and never the key. Both together would learn everything, which is the assumption: they do not collude. A server that computes wrongly makes the client recover wrong bytes;
+//! this scheme does not notice. The client computes all cutoffs itself, so that neither server has a say in what its hints contain.
+//!
+//! **What it costs**, for `p` partitions of `s` records and λ = [`DEFAULT_HINT_SECURITY`](super::DEFAULT_HINT_SECURITY) = 80:
+//!
+//! | | bytes | work |
+//! |---|---|---|
+//! | offline, once, client | λ·s/1 cutoffs up, λ·s records down | λ·n/4 AES blocks |
+//! | offline, once, offline server | – | λ·n/2 record XORs, 0.4·λ·n AES blocks |
+//! | query, to each server | 24 bytes / p/8 + p·log₂(s)/16 up | λ·s/8 AES blocks to find a hint, three times that after many queries |
+//! | answer, each server | 2 records down | p random reads; the offline server also 2·p AES blocks |
+//! | state | λ·s records and 12·λ·s bytes, secret, on the client; the table on the servers | – |
+//!
+//! **From paper to function** (Ren, Mughees, Sun, §3.3): Algorithm 1 is [`PreparingServer::prepare`](crate::contract::PreparingServer) with [`DummySubsetsTwoPreparation`]; Algorithm 2 is
+//! [`DummySubsetsTwoClient`]'s [`reserve`](crate::contract::HintedClient::reserve); Algorithm 3 is [`DummySubsetsTwoServer`]'s answer in role 0 and the client's `exchange`. Different from the paper: the client sends
+//! cutoffs instead of receiving them; replenishment travels with the query, in one round; ids have 32 bits, enough for 4 billion lookups.
+
+mod client;
+mod generation;
+mod messages;
+mod preparation;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use client::DummySubsetsTwoClient;
+pub use messages::{HintsReply, HintsRequest, Replenishment, TwoServersQuery};
+pub use preparation::DummySubsetsTwoPreparation;
+pub use server::DummySubsetsTwoServer;
+
+use super::{DummySubsetsAnswer, DummySubsetsParameters};
+use crate::SchemeId;
+use crate::contract::{Asked, Message, Offline, Role, Scheme};
+use crate::offline::OfflinePhase;
+
+/// The server that computes hints.
+pub(crate) const OFFLINE: Role = Role(0);
+/// The server that answers.
+pub(crate) const ONLINE: Role = Role(1);
+
+/// The scheme's types, without a state.
+pub struct DummySubsetsTwo;
+
+impl Scheme for DummySubsetsTwo {
+    const ID: SchemeId = SchemeId::DummySubsetsTwo;
+    const SERVERS: usize = 2;
+    type Parameters = DummySubsetsParameters;
+    type Query = TwoServersQuery;
+    type Answer = DummySubsetsAnswer;
+}
+
+impl Offline for DummySubsetsTwo {
+    fn offline_phase(parameters: &DummySubsetsParameters) -> OfflinePhase {
+        OfflinePhase::Ask {
+            role: OFFLINE,
+            requests: messages::requests(parameters),
+            request_len: HintsRequest::encoded_len(parameters),
+            reply_len: HintsReply::encoded_len(parameters),
+        }
+    }
+}
+
+impl Asked for DummySubsetsTwo {
+    const ASKED: Role = OFFLINE;
+    type Request = HintsRequest;
+    type Reply = HintsReply;
+}

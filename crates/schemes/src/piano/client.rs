@@ -1,0 +1,362 @@
+//! The client: chooses a hint that contains the record, asks for the others of that hint, and puts a backup in its place (§2.4 of the paper).
+//!
+//! # Why queries teach nothing
+//!
+//! A server sees a row of uniform offsets, whatever is asked for (see [`HintTable`] for why that holds for any sequence of queries). In the place of the wanted record's chunk stands the offset of
+//! a pair that is used once and independent of every hint, or nothing, and which place is left out cannot be seen.
+//!
+//! # What may run out
+//!
+//! Every chunk has a number of spares for each window, and a record that lies in it uses one up. The records of a window are all different ([`Lookups`]) and the table is shuffled, so that
+//! no chunk's spares are used up but with the probability that [`PianoParameters`] says, **unless records are chosen by where they lie**. The order is public, so whoever makes a client look up
+//! records of their choice can make it fail. The query that is sent then is a cover, which looks like any other, and the failure shows nowhere but in the client.
+
+use super::generation::{Layout, Offsets, key};
+use super::lookups::{Failure, Lookups};
+use super::server::xor;
+use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
+use crate::contract::{
+    HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
+};
+use privet_core::hints::table::HintForm;
+use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
+use privet_kernels::Kernels;
+use std::marker::PhantomData;
+use zeroize::{Zeroize as _, Zeroizing};
+
+/// A client with the hints of one window.
+pub struct PianoClient<F> {
+    pub(super) parameters: PianoParameters,
+    kernels: Kernels,
+    pub(super) layout: Layout,
+    /// One row for each primary hint. Its bytes are the whole generation, backups and pairs included.
+    pub(super) table: HintTable,
+    pub(super) ledger: Ledger,
+    pub(super) lookups: Lookups,
+    offsets: Offsets,
+    /// For each chunk the spares that are used up.
+    pub(super) spares_used: Zeroizing<Vec<u32>>,
+    form: PhantomData<F>,
+}
+
+/// What the successor of a change is when there is none, because no hint contains the record, …
+const NO_HINT: u32 = u32::MAX;
+/// … or its chunk has no spares left.
+const NO_SPARES: u32 = u32::MAX - 1;
+
+impl<F: AnswerForm> HintedClient for PianoClient<F> {
+    fn load(
+        parameters: PianoParameters,
+        generation: Zeroizing<Vec<u8>>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        let layout = Layout::of::<F>(&parameters);
+        layout.check(&generation)?;
+        let form = HintForm {
+            partitions: *parameters.cut(),
+            key: Secret::new(*key(&generation)),
+            selects: false,
+            security: parameters.expected_hints(),
+        };
+        let whole = |id| Some(LiveHint { id, cutoff: 0, above: false, extra: None });
+        let hints = (0..parameters.primaries()).map(whole);
+        let mut table = HintTable::new(form, hints, generation, layout.hints(), kernels)?;
+        table.search_at_least(parameters.searched_groups(0));
+        let shape = parameters.shape();
+        let lookups =
+            Lookups::new(shape.records(), parameters.record_len(), parameters.window(), kernels)?;
+        Ok(Self {
+            kernels,
+            layout,
+            table,
+            ledger: Ledger::default(),
+            lookups,
+            offsets: Offsets::new(&parameters, kernels)?,
+            spares_used: Zeroizing::new(vec![0; parameters.chunks() as usize]),
+            parameters,
+            form: PhantomData,
+        })
+    }
+
+    fn reserve(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<Reserved<PianoQuery<F>>> {
+        let id = self.ledger.reservations();
+        if id >= self.parameters.window() {
+            return Err(Error::exhausted(format!(
+                "this window of hints has served all of its {} queries, and no query is sent without a fresh hint",
+                self.parameters.window()
+            )));
+        }
+        let wanted = self.parameters.permutation().position(index);
+        let before = self.lookups.find(wanted);
+        let filler = self.lookups.filler(rng);
+        let asked = if before.is_some() { filler } else { wanted };
+
+        let (chunk, _) = self.parameters.cut().place(asked);
+        let row = self.table.find(asked).choose(rng);
+        let spare = self.next_spare(chunk);
+        let hint = row.and_then(|row| self.table.hint(row));
+        let (hint, successor, query) = match (hint, spare) {
+            (Some(hint), Some(spare)) => {
+                (Some(hint.id), spare, self.query_through(hint, asked, spare))
+            }
+            (None, _) => (None, NO_HINT, self.cover(rng)),
+            (_, None) => (None, NO_SPARES, self.cover(rng)),
+        };
+        let note = before.unwrap_or(id);
+        let exchange = Exchange { id, hint, successor, index: asked, real_half: false, note };
+        Ok(Reserved {
+            id: ReservationId(id),
+            change: Change::Exchange(exchange).encode(),
+            queries: vec![query],
+        })
+    }
+
+    fn apply(&mut self, change: &[u8]) -> Result<()> {
+        match Change::decode(change, self.parameters.shape(), self.parameters.record_len())? {
+            Change::Exchange(exchange) => self.exchange(&exchange),
+            Change::Answer { id, values } => self.answer(id, values),
+            Change::Delta(delta) => self.patch(&delta),
+        }
+    }
+
+    fn settle(&self, id: ReservationId, answers: &[PianoAnswer<F>]) -> Result<Zeroizing<Vec<u8>>> {
+        let [answer] = answers else {
+            return Err(Error::api_misuse(format!(
+                "Piano has one server, {} answers were given",
+                answers.len()
+            )));
+        };
+        let spare = self.ledger.unanswered(id.0)? as usize;
+        let record_len = self.parameters.record_len();
+        // What comes of a cover is not looked at, but it is noted like anything else.
+        let values = match self.lookups.position(id.0) {
+            None => Zeroizing::new(vec![0; record_len]),
+            Some(_) if F::REPLACES_THE_WANTED => {
+                let mut sum = Zeroizing::new(answer.parities.clone());
+                xor(&mut sum, &self.table.bytes()[self.layout.pair(spare)]);
+                sum
+            }
+            Some(position) => {
+                let (chunk, _) = self.parameters.cut().place(position);
+                let start = chunk as usize * record_len;
+                Zeroizing::new(answer.parities[start..start + record_len].to_vec())
+            }
+        };
+        Ok(Change::Answer { id: id.0, values }.encode())
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        if self.ledger.unanswered(id.0).is_ok() {
+            return None;
+        }
+        self.lookups.take(id.0)
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        self.ledger.open().map(ReservationId).collect()
+    }
+
+    fn supply(&self) -> Supply {
+        Supply { used: self.ledger.reservations(), total: self.parameters.window() }
+    }
+}
+
+/// Queries.
+impl<F: AnswerForm> PianoClient<F> {
+    /// The number, over all chunks, of the spare that a query about `chunk` uses.
+    fn next_spare(&self, chunk: u32) -> Option<u32> {
+        let used = *self.spares_used.get(chunk as usize)?;
+        (used < self.parameters.spares()).then_some(chunk * self.parameters.spares() + used)
+    }
+
+    /// The query for `position` through `hint`, which contains it, and the pair `spare` of its chunk.
+    pub(super) fn query_through(
+        &self,
+        hint: LiveHint,
+        position: u64,
+        spare: u32,
+    ) -> PianoQuery<F> {
+        let mut offsets = self.contents(hint, position);
+        let (chunk, _) = self.parameters.cut().place(position);
+        if F::REPLACES_THE_WANTED {
+            offsets[chunk as usize] = self.pair_offset(chunk, spare);
+        } else {
+            // The last place takes what is not to be kept, and no branch tells from where on offsets move up.
+            for place in 0..offsets.len() - 1 {
+                let moves = place >= chunk as usize;
+                offsets[place] = if moves { offsets[place + 1] } else { offsets[place] };
+            }
+            offsets.pop();
+        }
+        PianoQuery::new(&self.parameters, std::mem::take(&mut offsets))
+    }
+
+    /// What a hint contains, if it contains `position`: an offset for each chunk.
+    pub(super) fn contents(&self, hint: LiveHint, position: u64) -> Zeroizing<Vec<u16>> {
+        let chunks = self.parameters.chunks() as usize;
+        let mut selects = Zeroizing::new(vec![0; chunks]);
+        let mut offsets = Zeroizing::new(vec![0; chunks]);
+        let (key, records) = (self.table.key(), self.parameters.chunk_records());
+        self.kernels.subset_rebuild(key, hint.id, records, &mut selects, &mut offsets);
+        // A hint without an extra record has the wanted one in its place anyway.
+        let (chunk, offset) = self.parameters.cut().place(hint.extra.unwrap_or(position));
+        offsets[chunk as usize] = offset as u16;
+        offsets
+    }
+
+    /// The offset of a pair of `chunk`.
+    pub(super) fn pair_offset(&self, chunk: u32, spare: u32) -> u16 {
+        let within = spare - chunk * self.parameters.spares();
+        let group = within / 8 * 8;
+        let first = self.parameters.first_pair(chunk) + group;
+        let offsets = self.offsets.of(self.table.key(), first, chunk, 8);
+        offsets[(within - group) as usize]
+    }
+
+    /// A query that is good for nothing but to be sent: uniform offsets, as every query's look.
+    pub(super) fn cover(&self, rng: &mut SecretRng) -> PianoQuery<F> {
+        let records = u64::from(self.parameters.chunk_records());
+        let count = PianoQuery::<F>::count(&self.parameters);
+        let offsets = (0..count).map(|_| rng.below(records) as u16).collect();
+        PianoQuery::new(&self.parameters, offsets)
+    }
+}
+
+/// State changes.
+impl<F: AnswerForm> PianoClient<F> {
+    /// Takes a hint out of use and puts a backup in its place.
+    fn exchange(&mut self, exchange: &Exchange) -> Result<()> {
+        let Exchange { id, hint, successor, index: position, note: wanted, .. } = *exchange;
+        let impossible = |what| {
+            Error::corrupted(format!("the journal of used hints does not fit the hints: {what}"))
+        };
+        if id != self.ledger.reservations() || id >= self.parameters.window() {
+            return Err(impossible("a change is missing or comes twice"));
+        }
+        if position >= self.parameters.shape().records() || wanted > id {
+            return Err(impossible("a record is not there"));
+        }
+        let (chunk, _) = self.parameters.cut().place(position);
+        let searched = self.parameters.searched_groups(id + 1);
+        let Some(hint) = hint else {
+            let failure = match successor {
+                NO_HINT => Failure::NoHint,
+                NO_SPARES => Failure::NoSpares,
+                _ => return Err(impossible("a backup is used for nothing")),
+            };
+            self.ledger.reserve(None, None, 0, &mut self.table);
+            self.table.search_at_least(searched);
+            self.lookups.reserve(Err(failure), wanted);
+            return Ok(());
+        };
+        if self.next_spare(chunk) != Some(successor) {
+            return Err(impossible("a backup is not the next of its chunk"));
+        }
+        let row = self.table.row_of(hint).ok_or_else(|| impossible("a hint was used twice"))?;
+        let parity = &mut self.table.bytes_mut()[self.layout.backup(successor as usize)];
+        let rest = Zeroizing::new(parity.to_vec());
+        parity.zeroize();
+        self.ledger.reserve(Some(row), Some(rest), u64::from(successor), &mut self.table);
+        let id = self.parameters.primaries() + successor;
+        let successor = LiveHint { id, cutoff: 0, above: false, extra: Some(position) };
+        self.table.exchange(row, successor, searched)?;
+        self.spares_used[chunk as usize] += 1;
+        self.lookups.reserve(Ok(position), wanted);
+        Ok(())
+    }
+
+    /// Takes in what the hint that a reservation used contains beside its record, and keeps every record that is known now.
+    fn answer(&mut self, id: u64, sum: Zeroizing<Vec<u8>>) -> Result<()> {
+        let spare = self.ledger.unanswered(id).map(|spare| spare as usize);
+        let resolved = self.ledger.answer(id, sum, None, &mut self.table)?;
+        if let (Ok(spare), true) = (spare, F::REPLACES_THE_WANTED)
+            && self.lookups.position(id).is_some()
+        {
+            self.table.bytes_mut()[self.layout.pair(spare)].zeroize();
+        }
+        for id in resolved {
+            if let Some(Ok(record)) = self.ledger.take_record(id) {
+                self.lookups.resolve(id, &record);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<F: AnswerForm> SchemeOf for PianoClient<F> {
+    type Scheme = PianoScheme<F>;
+}
+
+/// Edits of the table, which are public: nothing here needs to take the same time.
+impl<F: AnswerForm> Updatable for PianoClient<F> {
+    fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        if delta.shape() != self.parameters.shape() {
+            return Err(Error::api_misuse("an update is for a table of another shape"));
+        }
+        self.ledger.check_settled("hints cannot follow an update")?;
+        Ok(Change::Delta(delta.clone()).encode())
+    }
+}
+
+impl<F: AnswerForm> PianoClient<F> {
+    fn patch(&mut self, delta: &TableDelta) -> Result<()> {
+        self.ledger.check_settled("hints cannot follow an update").map_err(|error| {
+            Error::corrupted("the journal of used hints holds an update at an impossible place")
+                .caused_by(error)
+        })?;
+        for edit in delta.edits() {
+            let index = RecordIndex::new(edit.index, self.parameters.shape())?;
+            let position = self.parameters.permutation().position(&index);
+            self.table.patch(position, &edit.difference);
+            self.patch_backups(position, &edit.difference);
+            if F::REPLACES_THE_WANTED {
+                self.patch_pairs(position, &edit.difference);
+            }
+            self.lookups.patch(position, &edit.difference);
+        }
+        Ok(())
+    }
+
+    /// The backups in reserve that contain the record. One that is in use stands in the table of hints.
+    fn patch_backups(&mut self, position: u64, difference: &[u8]) {
+        let (chunk, offset) = self.parameters.cut().place(position);
+        let (first, spares) = (self.parameters.primaries(), self.parameters.spares());
+        let end = first as usize + self.parameters.backups() as usize;
+        let mut marks = Zeroizing::new(vec![0; end.div_ceil(64)]);
+        let (key, records) = (self.table.key(), self.parameters.chunk_records());
+        self.kernels.subset_offset_matches(key, chunk, offset, records, &mut marks);
+        for (word, mut mark) in marks.iter().copied().enumerate().skip(first as usize / 64) {
+            while mark != 0 {
+                let id = word * 64 + mark.trailing_zeros() as usize;
+                mark &= mark - 1;
+                if id >= end {
+                    break;
+                }
+                let backup = id - first as usize;
+                let (of_chunk, spare) = (backup / spares as usize, (backup % spares as usize) as u32);
+                if of_chunk != chunk as usize && spare >= self.spares_used[of_chunk] {
+                    xor(&mut self.table.bytes_mut()[self.layout.backup(backup)], difference);
+                }
+            }
+        }
+    }
+
+    /// The pairs in reserve whose record it is.
+    fn patch_pairs(&mut self, position: u64, difference: &[u8]) {
+        let (chunk, offset) = self.parameters.cut().place(position);
+        let spares = self.parameters.spares();
+        let first = self.parameters.first_pair(chunk);
+        let offsets = self.offsets.of(self.table.key(), first, chunk, spares);
+        for spare in self.spares_used[chunk as usize]..spares {
+            if u32::from(offsets[spare as usize]) == offset {
+                let pair = (chunk * spares + spare) as usize;
+                xor(&mut self.table.bytes_mut()[self.layout.pair(pair)], difference);
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What was looked up in the window: so that no record is asked for twice, and the ones that are known can be told again.
+//!
+//! A record that was asked for before in the window is not asked for again, or it would use up the spares of its chunk, and whoever asks for one record all the time would run out of hints
+//! soon. A *filler* is asked for instead, a uniformly chosen record that was not yet, and the wanted one comes from here. Nobody can tell: filler or not, a query is made in the same way.
+//!
+//! **The work is the same for every record**, and depends on the number of queries made before: everything that was looked up is compared with the wanted record, and a filler is drawn
+//! whether or not it is needed.
+
+use privet_core::{Error, Result, SecretRng};
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
+
+/// Everything that was asked for in a window, by position in the shuffled table, in order. What was asked for in reservation `k` is *entry* `k`.
+pub(super) struct Lookups {
+    records: u64,
+    window: u64,
+    record_len: usize,
+    kernels: Kernels,
+    /// The lower halves of the positions, all ones for an entry that is none because a cover was sent; and the upper halves, which only large tables need to tell positions apart.
+    lower: Zeroizing<Vec<u32>>,
+    upper: Zeroizing<Vec<u32>>,
+    /// For each reservation the entry of the record that was wanted, its own if it was not known before.
+    wanted: Zeroizing<Vec<u64>>,
+    outcomes: Vec<Outcome>,
+    told: Vec<bool>,
+    known: Zeroizing<Vec<u8>>,
+}
+
+/// What came of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Open,
+    Known,
+    Failed(Failure),
+}
+
+/// Why a cover was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// No hint contains the record.
+    NoHint,
+    /// The chunk that it lies in has no spares left.
+    NoSpares,
+}
+
+impl Lookups {
+    /// Room for the `window` queries of a table of `records` records.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub(super) fn new(
+        records: u64,
+        record_len: usize,
+        window: u64,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        // Room for all at once: growing would leave copies behind.
+        let room = window as usize;
+        let mut known = Zeroizing::new(Vec::new());
+        known.try_reserve_exact(room * record_len).map_err(|error| {
+            Error::unavailable("no memory for the records of a window").caused_by(error)
+        })?;
+        Ok(Self {
+            records,
+            window,
+            record_len,
+            kernels,
+            lower: Zeroizing::new(Vec::with_capacity(room)),
+            upper: Zeroizing::new(Vec::with_capacity(room)),
+            wanted: Zeroizing::new(Vec::with_capacity(room)),
+            outcomes: Vec::with_capacity(room),
+            told: Vec::with_capacity(room),
+            known,
+        })
+    }
+
+    /// Whether positions and the mark for none do not fit into 32 bits.
+    fn is_wide(&self) -> bool {
+        self.records > u64::from(u32::MAX)
+    }
+
+    /// The first entry for `position`.
+    pub(super) fn find(&self, position: u64) -> Option<u64> {
+        let mut found = u64::MAX;
+        for (number, word) in (0..).zip(self.entries(position).iter()) {
+            let entry = 64 * number + u64::from(word.trailing_zeros());
+            let first = (*word != 0) & (found == u64::MAX);
+            found = if first { entry } else { found };
+        }
+        (found != u64::MAX).then_some(found)
+    }
+
+    /// A bit for each entry: whether it is for `position`.
+    fn entries(&self, position: u64) -> Zeroizing<Vec<u64>> {
+        let mut marks = Zeroizing::new(vec![0; self.lower.len().div_ceil(64)]);
+        self.kernels.subset_equal_words(&self.lower, position as u32, &mut marks);
+        if self.is_wide() {
+            let mut upper = Zeroizing::new(vec![0; marks.len()]);
+            self.kernels.subset_equal_words(&self.upper, (position >> 32) as u32, &mut upper);
+            marks.iter_mut().zip(upper.iter()).for_each(|(mark, upper)| *mark &= upper);
+        }
+        marks
+    }
+
+    /// A position to ask for if the wanted one is known: uniform among those that were not asked for. In tables that have fewer records than a window has queries, among all: every chunk has
+    /// spares for all queries there.
+    pub(super) fn filler(&self, rng: &mut SecretRng) -> u64 {
+        loop {
+            let position = rng.below(self.records);
+            // Fewer than three quarters of the records are asked for in a window, but in tables of less than a dozen.
+            if self.records < self.window || self.find(position).is_none() {
+                return position;
+            }
+        }
+    }
+
+    /// Notes a reservation that asks for `position`, or sends a cover, because of a record that belongs to the entry `wanted`.
+    pub(super) fn reserve(&mut self, asked: Result<u64, Failure>, wanted: u64) {
+        let position = asked.unwrap_or(u64::MAX);
+        self.lower.push(position as u32);
+        self.upper.push((position >> 32) as u32);
+        self.wanted.push(wanted);
+        self.outcomes.push(asked.map_or_else(Outcome::Failed, |_| Outcome::Open));
+        self.told.push(false);
+        let len = self.known.len() + self.record_len;
+        self.known.resize(len, 0);
+    }
+
+    /// What reservation `id` asked for.
+    pub(super) fn position(&self, id: u64) -> Option<u64> {
+        let at = id as usize;
+        let failed = matches!(self.outcomes.get(at)?, Outcome::Failed(_));
+        let upper = if self.is_wide() { u64::from(self.upper[at]) << 32 } else { 0 };
+        (!failed).then_some(upper | u64::from(self.lower[at]))
+    }
+
+    /// Keeps the record that reservation `id` brought.
+    pub(super) fn resolve(&mut self, id: u64, record: &[u8]) {
+        self.outcomes[id as usize] = Outcome::Known;
+        self.known_mut(id).copy_from_slice(record);
+    }
+
+    /// The record that the answered reservation `id` was made for, once, if it is known.
+    pub(super) fn take(&mut self, id: u64) -> Option<Result<Zeroizing<Vec<u8>>>> {
+        let wanted = *self.wanted.get(id as usize)?;
+        if self.told[id as usize] {
+            return None;
+        }
+        let record = match self.outcomes[wanted as usize] {
+            Outcome::Open => return None,
+            Outcome::Known => Ok(Zeroizing::new(self.known_mut(wanted).to_vec())),
+            Outcome::Failed(failure) => Err(failure.error()),
+        };
+        self.told[id as usize] = true;
+        Some(record)
+    }
+
+    /// Follows an edit of the table.
+    pub(super) fn patch(&mut self, position: u64, difference: &[u8]) {
+        for (number, mut word) in self.entries(position).iter().copied().enumerate() {
+            while word != 0 {
+                let entry = 64 * number as u64 + u64::from(word.trailing_zeros());
+                super::server::xor(self.known_mut(entry), difference);
+                word &= word - 1;
+            }
+        }
+    }
+
+    fn known_mut(&mut self, entry: u64) -> &mut [u8] {
+        let start = entry as usize * self.record_len;
+        &mut self.known[start..start + self.record_len]
+    }
+}
+
+impl Failure {
+    fn error(self) -> Error {
+        Error::exhausted(match self {
+            Failure::NoHint => {
+                "no hint contains the record, which happens in less than one window of queries in 2^40; the query that was sent was a cover. Try again after other lookups, or with fresh hints"
+            }
+            Failure::NoSpares => {
+                "too many records of one part of the shuffled table were asked for, and its hints are used up; the query that was sent was a cover. This happens when records are chosen by where they lie in the shuffled table, by chance in less than one window of queries in 2^40. Try again with fresh hints"
+            }
+        })
+    }
+}

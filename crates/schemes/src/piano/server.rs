@@ -1,0 +1,143 @@
+//! The server: the shuffled table in memory, of which a query reads one record for each chunk, or two.
+
+use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
+use crate::contract::{Answerer, Message as _, Role, SchemeOf, StreamingServer};
+use privet_core::{Error, Result, TableView};
+use privet_kernels::Kernels;
+use privet_kernels::memory::HugeBuffer;
+use std::marker::PhantomData;
+
+/// Records are copied in batches of about this many bytes: few enough to stay in the first-level cache, many enough to be prefetched.
+const BATCH_BYTES: usize = 1 << 15;
+
+/// A table laid out for answering: its records in shuffled order in huge pages, with zero records after the last up to whole chunks.
+pub struct PianoServer<F> {
+    parameters: PianoParameters,
+    records: HugeBuffer<u8>,
+    kernels: Kernels,
+    form: PhantomData<F>,
+}
+
+impl<F: AnswerForm> PianoServer<F> {
+    /// Copies the records of `table` to their places; the source can be dropped.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub fn new(
+        parameters: PianoParameters,
+        table: TableView<'_>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        let natural = table.bytes_for(parameters.shape())?;
+        let record_len = parameters.record_len();
+        let no_memory = || Error::unavailable("no memory for the table");
+        let chunk_bytes = parameters.cut().partition_bytes();
+        let len = usize::try_from(u64::from(parameters.chunks()) * chunk_bytes);
+        let len = len.map_err(|_| no_memory())?;
+        let mut records =
+            HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))?;
+
+        let order = parameters.permutation().tabulate();
+        let mut first = 0;
+        for places in records[..natural.len()].chunks_mut(batch(record_len) * record_len) {
+            let count = (places.len() / record_len) as u64;
+            let indices: Vec<u64> = (first..first + count).map(|at| order.index_at(at)).collect();
+            kernels.gather_records(natural, record_len, &indices, places).map_err(|error| {
+                Error::corrupted("the order of records leads out of the table").caused_by(error)
+            })?;
+            first += count;
+        }
+        Ok(Self { parameters, records, kernels, form: PhantomData })
+    }
+
+    fn answer_one(&self, query: &PianoQuery<F>) -> PianoAnswer<F> {
+        let mut parities = vec![0; PianoAnswer::<F>::encoded_len(&self.parameters)];
+        if F::REPLACES_THE_WANTED {
+            let positions = (0..).zip(&query.offsets).map(|(chunk, at)| self.position(chunk, *at));
+            let positions: Vec<u64> = positions.collect();
+            let record_len = self.parameters.record_len();
+            let gathered =
+                self.kernels.gather_xor(&self.records, record_len, &positions, &mut parities);
+            debug_assert!(gathered.is_ok(), "every chunk lies within the padded table");
+        } else {
+            self.possible_parities(&query.offsets, &mut parities);
+        }
+        PianoAnswer { parities, form: PhantomData }
+    }
+
+    /// For each chunk the XOR of the records that `offsets` name if that chunk is the one left out (`PossibleParities` of the paper). If it is chunk `k`, offset `j` is for chunk `j`
+    /// where `j < k`, and for chunk `j + 1` elsewhere; so from one chunk to the next a single offset moves to another chunk.
+    fn possible_parities(&self, offsets: &[u16], parities: &mut [u8]) {
+        let record_len = self.parameters.record_len();
+        // Relative to the parity without chunk 0, which is only known in the end.
+        let mut without_first = vec![0; record_len];
+        let mut parity = vec![0; record_len];
+        let batch = batch(2 * record_len);
+        let mut found = vec![0; 2 * batch.min(offsets.len()) * record_len];
+        let mut parities_after_first = parities[record_len..].chunks_exact_mut(record_len);
+        for (number, offsets) in offsets.chunks(batch).enumerate() {
+            let first = (number * batch) as u64;
+            let positions = (first..).zip(offsets).flat_map(|(chunk, offset)| {
+                [self.position(chunk, *offset), self.position(chunk + 1, *offset)]
+            });
+            let positions: Vec<u64> = positions.collect();
+            let found = &mut found[..positions.len() * record_len];
+            let gathered =
+                self.kernels.gather_records(&self.records, record_len, &positions, found);
+            debug_assert!(gathered.is_ok(), "every chunk lies within the padded table");
+            let pairs = found.chunks_exact(2 * record_len);
+            for (pair, place) in pairs.zip(&mut parities_after_first) {
+                let (here, next) = pair.split_at(record_len);
+                xor(&mut without_first, next);
+                xor(&mut parity, here);
+                xor(&mut parity, next);
+                place.copy_from_slice(&parity);
+            }
+        }
+        parities.chunks_exact_mut(record_len).for_each(|parity| xor(parity, &without_first));
+    }
+
+    fn position(&self, chunk: u64, offset: u16) -> u64 {
+        chunk << self.parameters.offset_bits() | u64::from(offset)
+    }
+}
+
+/// How many pieces of `len` bytes make a batch.
+fn batch(len: usize) -> usize {
+    (BATCH_BYTES / len).max(1)
+}
+
+pub(super) fn xor(into: &mut [u8], bytes: &[u8]) {
+    into.iter_mut().zip(bytes).for_each(|(into, byte)| *into ^= byte);
+}
+
+impl<F: AnswerForm> Answerer for PianoServer<F> {
+    const SHARES_PASSES: bool = false;
+
+    fn parameters(&self) -> &PianoParameters {
+        &self.parameters
+    }
+
+    fn answer(&self, _role: Role, queries: &[PianoQuery<F>]) -> Vec<PianoAnswer<F>> {
+        queries.iter().map(|query| self.answer_one(query)).collect()
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        self.records.huge_page_bytes().map(|bytes| bytes as u64)
+    }
+}
+
+impl<F: AnswerForm> StreamingServer for PianoServer<F> {
+    fn streamed(&self) -> &[u8] {
+        &self.records[..self.parameters.shape().bytes() as usize]
+    }
+}
+
+impl<F: AnswerForm> SchemeOf for PianoServer<F> {
+    type Scheme = PianoScheme<F>;
+}

@@ -1,0 +1,128 @@
+//! What changes a generation of hints: the journal's records of this scheme.
+
+use super::SinglePassParameters;
+use super::draws::Seed;
+use privet_core::codec::Reader;
+use privet_core::{Edit, Error, RecordIndex, Result, Secret, TableDelta};
+use zeroize::Zeroizing;
+
+/// One state change.
+pub(super) enum Change {
+    /// A reservation: what the query shows is shuffled in again.
+    Lookup(Lookup),
+    /// What the answers to a reservation's queries bring.
+    Answers {
+        /// Which reservation.
+        id: u64,
+        /// What they bring.
+        brought: Brought,
+    },
+    /// Edits of the table.
+    Edits(TableDelta),
+}
+
+/// A reservation.
+pub(super) struct Lookup {
+    /// Its number.
+    pub(super) id: u64,
+    /// The record that is wanted.
+    pub(super) index: RecordIndex,
+    /// From which everything is drawn that the lookup needs.
+    pub(super) seed: Seed,
+}
+
+/// What two answers come to.
+pub(super) struct Brought {
+    /// The XOR of what server 1 sent, the decoy aside: one record.
+    pub(super) others: Zeroizing<Vec<u8>>,
+    /// For each partition the XOR of what the two servers sent, but zero for the wanted record's: `Q` records.
+    pub(super) differences: Zeroizing<Vec<u8>>,
+}
+
+const LOOKUP: u8 = 1;
+const ANSWERS: u8 = 2;
+const EDITS: u8 = 3;
+
+impl Change {
+    /// `1 ‖ id (u64) ‖ index (u64) ‖ seed (32)`, `2 ‖ id (u64) ‖ others ‖ differences`, or `3 ‖ number of edits (u32) ‖ for each: index (u64) ‖ difference`
+    pub(super) fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let room = match self {
+            Change::Lookup(_) => 49,
+            Change::Answers { brought, .. } => {
+                9 + brought.others.len() + brought.differences.len()
+            }
+            Change::Edits(delta) => {
+                5 + delta.edits().iter().map(|edit| 8 + edit.difference.len()).sum::<usize>()
+            }
+        };
+        // Room for all of it at once: growing would leave copies behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(room));
+        match self {
+            Change::Lookup(Lookup { id, index, seed }) => {
+                bytes.push(LOOKUP);
+                bytes.extend(id.to_le_bytes());
+                bytes.extend(index.expose().to_le_bytes());
+                bytes.extend(seed.expose());
+            }
+            Change::Answers { id, brought } => {
+                bytes.push(ANSWERS);
+                bytes.extend(id.to_le_bytes());
+                bytes.extend_from_slice(&brought.others);
+                bytes.extend_from_slice(&brought.differences);
+            }
+            Change::Edits(delta) => {
+                bytes.push(EDITS);
+                bytes.extend((delta.edits().len() as u32).to_le_bytes());
+                for edit in delta.edits() {
+                    bytes.extend(edit.index.to_le_bytes());
+                    bytes.extend_from_slice(&edit.difference);
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Reads a change.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not parse.
+    pub(super) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
+        Self::read(parameters, bytes).map_err(|error| {
+            Error::corrupted("the journal of hints holds a change that does not parse")
+                .caused_by(error)
+        })
+    }
+
+    fn read(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
+        let (shape, record_len) = (parameters.shape(), parameters.record_len());
+        let mut reader = Reader::new("a change of hints", bytes);
+        let change = match reader.u8()? {
+            LOOKUP => Change::Lookup(Lookup {
+                id: reader.u64()?,
+                index: RecordIndex::new(reader.u64()?, shape)?,
+                seed: Secret::new(reader.array()?),
+            }),
+            ANSWERS => Change::Answers {
+                id: reader.u64()?,
+                brought: Brought {
+                    others: Zeroizing::new(reader.bytes(record_len)?.to_vec()),
+                    differences: Zeroizing::new(reader.bytes(parameters.answer_len())?.to_vec()),
+                },
+            },
+            EDITS => {
+                let count = reader.u32()?;
+                let mut edits = Vec::new();
+                for _ in 0..count {
+                    let index = reader.u64()?;
+                    edits.push(Edit { index, difference: reader.bytes(record_len)?.to_vec() });
+                }
+                Change::Edits(TableDelta::new(shape, edits)?)
+            }
+            other => {
+                return Err(Error::invalid_message(format!("there is no change of kind {other}")));
+            }
+        };
+        reader.finish()?;
+        Ok(change)
+    }
+}

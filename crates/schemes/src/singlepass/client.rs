@@ -1,0 +1,265 @@
+//! The client: shows one server the hint that contains the record, but for the record, the other one what is shuffled in for it, and shuffles (Figure 5 of the TAPIR paper, without the
+//! commitments).
+//!
+//! # Why queries teach nothing
+//!
+//! *Server 0* sees `σ_q(r_q)` for each partition `q`, with fresh uniform `r_q`: uniform offsets, whatever the permutations are by then. So it may know what they were in the beginning.
+//!
+//! *Server 1* sees `σ_q(m)` for the hint `m` that contains the record, and a uniform offset in place of the record's. If it has no idea of the permutations, these are uniform offsets: `m` is
+//! where one of them has the record, and they are independent. What matters is that it has no idea of them afterwards either, although it knows numbers that stood at one place, of all partitions but
+//! one. There each of these numbers changes places with a uniformly chosen one, and then it is at a uniform place; the rest was and is uniform. In the wanted record's own partition nothing was shown,
+//! so nothing is exchanged. (Lemma A.1.1; the advantage is 0, and it is for the pseudorandom numbers alone that the scheme has an advantage at all.)
+//!
+//! The exchange is complete with the reservation, and what the answers bring is the *values* of hints. So what is sent does not depend on what was answered, or whether anything was.
+//!
+//! # The order of answers
+//!
+//! A hint's value is that of the permutations at one moment. A record is told from the value that its hint had when the query was made, so what the answers bring is taken in in the order of the
+//! queries. Answers may come in any order; one that comes before its turn is kept, and its record told when those before it are there.
+
+use super::change::{Brought, Change, Lookup};
+use super::draws::Seed;
+use super::generation::Generation;
+use super::messages::{SinglePassAnswer, SinglePassQuery};
+use super::permutations::{Coins, Place};
+use super::{SinglePass, SinglePassParameters};
+use crate::contract::{
+    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
+};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
+use privet_kernels::Kernels;
+use std::collections::BTreeMap;
+use zeroize::Zeroizing;
+
+/// Records that nobody took are kept for this many reservations.
+const RECORDS_KEPT: usize = 1024;
+
+/// A client with one generation of hints.
+pub struct SinglePassClient {
+    parameters: SinglePassParameters,
+    kernels: Kernels,
+    /// The permutations as of the last reservation, the hints as of the last one before those in `pending`.
+    pub(super) generation: Generation,
+    reservations: u64,
+    pending: BTreeMap<u64, Pending>,
+    records: BTreeMap<u64, Record>,
+}
+
+/// A reservation whose record is not known yet.
+struct Pending {
+    place: Place,
+    seed: Seed,
+    /// Once the answers are there, if those to an earlier reservation are not.
+    brought: Option<Brought>,
+}
+
+impl SinglePassClient {
+    fn coins(&self, seed: &Seed) -> Coins {
+        Coins::from_seed(&self.parameters, seed, self.kernels)
+    }
+
+    /// The reservation that waits for answers.
+    fn unanswered(&self, id: u64) -> Option<&Pending> {
+        self.pending.get(&id).filter(|pending| pending.brought.is_none())
+    }
+}
+
+impl HintedClient for SinglePassClient {
+    fn load(
+        parameters: SinglePassParameters,
+        generation: Zeroizing<Vec<u8>>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        let generation = Generation::decode(&parameters, &generation)?;
+        Ok(Self {
+            parameters,
+            kernels,
+            generation,
+            reservations: 0,
+            pending: BTreeMap::new(),
+            records: BTreeMap::new(),
+        })
+    }
+
+    fn reserve(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<Reserved<SinglePassQuery>> {
+        let total = self.supply().total;
+        if self.reservations >= total {
+            return Err(Error::exhausted(format!(
+                "this generation of hints has served all of its {total} queries; it must be written down as the next one first"
+            )));
+        }
+        let mut seed = Zeroizing::new([0; 32]);
+        rng.fill(seed.as_mut());
+        let seed = Secret::new(*seed);
+        // A second handle on the same secret, for the change.
+        let index = RecordIndex::new(index.expose(), self.parameters.shape())?;
+        let permutations = &self.generation.permutations;
+        let queries = permutations.show(permutations.place_of(&index), &self.coins(&seed));
+        let id = self.reservations;
+        Ok(Reserved {
+            id: ReservationId(id),
+            change: Change::Lookup(Lookup { id, index, seed }).encode(),
+            queries: queries.into(),
+        })
+    }
+
+    fn apply(&mut self, change: &[u8]) -> Result<()> {
+        match Change::decode(&self.parameters, change)? {
+            Change::Lookup(lookup) => self.look_up(lookup),
+            Change::Answers { id, brought } => self.answered(id, brought),
+            Change::Edits(delta) => self.follow(&delta),
+        }
+    }
+
+    fn settle(
+        &self,
+        id: ReservationId,
+        answers: &[SinglePassAnswer],
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        let [fresh, used] = answers else {
+            return Err(Error::api_misuse(format!(
+                "SinglePass has two servers, {} answers were given",
+                answers.len()
+            )));
+        };
+        let pending = self.unanswered(id.0).ok_or_else(|| {
+            Error::api_misuse("answers were given for a lookup that does not wait for any")
+        })?;
+        let (record_len, answer_len) = (self.parameters.record_len(), self.parameters.answer_len());
+        if fresh.records.len() != answer_len || used.records.len() != answer_len {
+            return Err(Error::api_misuse("answers were given that are of another table"));
+        }
+        let start = pending.place.partition as usize * record_len;
+        let wanted = start..start + record_len;
+
+        let mut others = Zeroizing::new(used.records[wanted.clone()].to_vec());
+        used.records.chunks_exact(record_len).for_each(|record| xor(&mut others, record));
+        let mut differences = Zeroizing::new(used.records.clone());
+        xor(&mut differences, &fresh.records);
+        differences[wanted].fill(0);
+        Ok(Change::Answers { id: id.0, brought: Brought { others, differences } }.encode())
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        self.records.remove(&id.0).map(Ok)
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        let unanswered = self.pending.iter().filter(|(_, pending)| pending.brought.is_none());
+        unanswered.map(|(id, _)| ReservationId(*id)).collect()
+    }
+
+    fn supply(&self) -> Supply {
+        Supply { used: self.reservations, total: self.parameters.queries_per_generation() }
+    }
+}
+
+impl Endless for SinglePassClient {
+    fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
+        if self.supply().left() > 0 || !self.pending.is_empty() {
+            return Err(Error::api_misuse(
+                "a generation of hints is written down as the next one before it is used up and all its queries are answered",
+            ));
+        }
+        self.generation.encode(&self.parameters)
+    }
+}
+
+impl Updatable for SinglePassClient {
+    fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        if delta.shape() != self.parameters.shape() {
+            return Err(Error::api_misuse("edits were given that are of a table of another shape"));
+        }
+        if !self.pending.is_empty() {
+            return Err(Error::api_misuse(
+                "edits of the table were given while a lookup waits for answers, which belong to the table before",
+            ));
+        }
+        Ok(Change::Edits(delta.clone()).encode())
+    }
+}
+
+/// State changes.
+impl SinglePassClient {
+    /// Shuffles in what a query shows.
+    fn look_up(&mut self, lookup: Lookup) -> Result<()> {
+        let Lookup { id, index, seed } = lookup;
+        if id != self.reservations || self.supply().left() == 0 {
+            return Err(impossible("a change is missing or comes twice"));
+        }
+        let coins = self.coins(&seed);
+        let permutations = &mut self.generation.permutations;
+        let place = permutations.place_of(&index);
+        permutations.shuffle(place, &coins);
+        self.pending.insert(id, Pending { place, seed, brought: None });
+        self.reservations += 1;
+        Ok(())
+    }
+
+    fn answered(&mut self, id: u64, brought: Brought) -> Result<()> {
+        match self.pending.get_mut(&id) {
+            Some(pending @ Pending { brought: None, .. }) => pending.brought = Some(brought),
+            _ => return Err(impossible("it answers a lookup that is not open")),
+        }
+        self.catch_up();
+        Ok(())
+    }
+
+    /// Takes in all answers whose turn it is: tells the record, and changes the values of the hints that changed places.
+    fn catch_up(&mut self) {
+        while let Some(first) = self.pending.first_entry()
+            && first.get().brought.is_some()
+        {
+            let (id, Pending { place, seed, brought }) = first.remove_entry();
+            let Some(Brought { mut others, differences }) = brought else { return };
+            let coins = self.coins(&seed);
+            let record_len = self.parameters.record_len();
+            let hints = &mut self.generation.hints;
+            let range = |hint: u16| {
+                let start = usize::from(hint) * record_len;
+                start..start + record_len
+            };
+            xor(&mut others, &hints[range(place.hint)]);
+            let differences = differences.chunks_exact(record_len);
+            for (difference, partner) in differences.zip(coins.partners.iter()) {
+                xor(&mut hints[range(place.hint)], difference);
+                xor(&mut hints[range(*partner)], difference);
+            }
+            self.records.insert(id, others);
+            if self.records.len() > RECORDS_KEPT {
+                self.records.pop_first();
+            }
+        }
+    }
+
+    /// Brings the hints up to date with a table in which some records are others.
+    fn follow(&mut self, delta: &TableDelta) -> Result<()> {
+        if !self.pending.is_empty() {
+            return Err(impossible("the table was edited while a lookup was open"));
+        }
+        let record_len = self.parameters.record_len();
+        for edit in delta.edits() {
+            let index = RecordIndex::new(edit.index, self.parameters.shape())?;
+            let hint = self.generation.permutations.place_of(&index).hint;
+            let start = usize::from(hint) * record_len;
+            xor(&mut self.generation.hints[start..start + record_len], &edit.difference);
+        }
+        Ok(())
+    }
+}
+
+fn impossible(what: &str) -> Error {
+    Error::corrupted(format!("the journal of hints does not fit the hints: {what}"))
+}
+
+fn xor(into: &mut [u8], bytes: &[u8]) {
+    into.iter_mut().zip(bytes).for_each(|(into, byte)| *into ^= byte);
+}
+
+impl SchemeOf for SinglePassClient {
+    type Scheme = SinglePass;
+}

@@ -1,0 +1,103 @@
+//! A generation: the permutations and the hints that belong to them. How it is written down.
+
+use super::SinglePassParameters;
+use super::draws::Seed;
+use super::permutations::{Permutations, draw_all, encode_row};
+use privet_core::codec::Reader;
+use privet_core::{Error, Result};
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
+
+const VERSION: u32 = 1;
+const HEADER: usize = 4;
+
+/// Permutations and hints that fit each other: hint `m` is the XOR over all partitions of the record that the partition's permutation has at `m`.
+pub(super) struct Generation {
+    pub(super) permutations: Permutations,
+    /// `M` records.
+    pub(super) hints: Zeroizing<Vec<u8>>,
+}
+
+impl Generation {
+    /// The encoding of a first generation: its permutations follow from the seed, its hints are what the server replied.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub(super) fn encode_first(
+        parameters: &SinglePassParameters,
+        seed: &Seed,
+        hints: &[u8],
+        kernels: Kernels,
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        let mut bytes = blank(parameters)?;
+        let (permutations, after) = parts(parameters, &mut bytes);
+        let row_bytes = 2 * parameters.partition_records() as usize;
+        draw_all(parameters, seed, kernels, |partition, row| {
+            encode_row(row, &mut permutations[partition * row_bytes..][..row_bytes]);
+        });
+        after.copy_from_slice(hints);
+        Ok(bytes)
+    }
+
+    /// `version (u32) ‖ for each partition its permutation (u16 each) ‖ hints`
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub(super) fn encode(&self, parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
+        let mut bytes = blank(parameters)?;
+        let (permutations, hints) = parts(parameters, &mut bytes);
+        self.permutations.encode(permutations);
+        hints.copy_from_slice(&self.hints);
+        Ok(bytes)
+    }
+
+    /// Takes an encoding for what it is.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is none for `parameters`, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub(super) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
+        let len = encoded_len(parameters);
+        if bytes.len() as u64 != len {
+            return Err(Error::corrupted(format!(
+                "the stored hints have {} bytes; for this table they would have {len}",
+                bytes.len()
+            )));
+        }
+        let mut reader = Reader::new("stored hints", bytes);
+        let version = reader.u32()?;
+        if version != VERSION {
+            return Err(Error::corrupted(format!(
+                "the stored hints have format {version}; this version reads format {VERSION}"
+            )));
+        }
+        let permutations = reader.bytes(2 * parameters.padded_records() as usize)?;
+        let permutations = Permutations::decode(parameters, permutations)?;
+        let hints = Zeroizing::new(reader.bytes(parameters.hint_bytes() as usize)?.to_vec());
+        Ok(Self { permutations, hints })
+    }
+}
+
+fn encoded_len(parameters: &SinglePassParameters) -> u64 {
+    HEADER as u64 + parameters.state_bytes()
+}
+
+/// An encoding of nothing but the version.
+fn blank(parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
+    let len = encoded_len(parameters);
+    let no_memory = || Error::unavailable(format!("no memory for {len} bytes of hints"));
+    let room = usize::try_from(len).map_err(|_| no_memory())?;
+    // Room for all of it at once: growing would leave copies behind.
+    let mut bytes = Zeroizing::new(Vec::new());
+    bytes.try_reserve_exact(room).map_err(|error| no_memory().caused_by(error))?;
+    bytes.resize(room, 0);
+    bytes[..HEADER].copy_from_slice(&VERSION.to_le_bytes());
+    Ok(bytes)
+}
+
+/// Where the permutations and where the hints are written down.
+fn parts<'a>(
+    parameters: &SinglePassParameters,
+    bytes: &'a mut [u8],
+) -> (&'a mut [u8], &'a mut [u8]) {
+    bytes[HEADER..].split_at_mut(2 * parameters.padded_records() as usize)
+}

@@ -1,0 +1,155 @@
+//! How a table is cut into partitions.
+
+use crate::contract::Parameters;
+use privet_core::codec::Reader;
+use privet_core::{Error, Result, TableIdentity, TableShape};
+
+/// Offsets are 16 bits.
+const MAX_PARTITION_RECORDS: u64 = 1 << 16;
+/// With one partition a query would not depend on the permutation, and a hint would be a record.
+const MIN_PARTITIONS: u64 = 2;
+/// A client holds its permutations and hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever a server announces.
+const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
+/// The hints come as one message, and so does an answer.
+const MAX_MESSAGE_BYTES: u64 = 1 << 26;
+/// How many lookups the default cut expects of a client.
+const EXPECTED_LOOKUPS: u64 = 1024;
+/// What the default cut has a client download before its first lookup, at most.
+const DEFAULT_MAX_HINT_BYTES: u64 = 1 << 22;
+
+/// A generation serves as many queries as make its journal about twice as large as itself, but at least and at most these.
+const FEWEST_QUERIES: u64 = 64;
+const MOST_QUERIES: u64 = 4096;
+
+/// The table as `partitions` partitions of `partition_records` records. The last ones may reach beyond the table; what lies there counts as zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinglePassParameters {
+    shape: TableShape,
+    partition_records: u32,
+    partitions: u32,
+}
+
+impl SinglePassParameters {
+    /// The default cut: the one for which a client that makes 1024 lookups sends and receives the least, hints included, as long as they come to no more than 4 MiB.
+    ///
+    /// That is `M·w` bytes of hints and `4·Q + 2·Q·w` for each lookup, least where `M² = 1024·n·(2·w + 4)/w`. So 2^24 records of 32 bytes are cut into 256 partitions
+    /// of 65 536: 2 MiB once, and 17 KiB for each lookup. For fewer than some thousand records it comes to two halves.
+    ///
+    /// # Errors
+    /// As [`with_partition_records`](Self::with_partition_records).
+    pub fn new(shape: TableShape) -> Result<Self> {
+        let (records, record_len) = (shape.records(), shape.record_len());
+        let of_lookups = u128::from(EXPECTED_LOOKUPS) * u128::from(records);
+        let cheapest = of_lookups * (2 * u128::from(record_len) + 4) / u128::from(record_len);
+        // At most the limit, so it fits 64 bits.
+        let cheapest = cheapest.isqrt().min(u128::from(MAX_PARTITION_RECORDS)) as u64;
+        let chosen = cheapest
+            .min(DEFAULT_MAX_HINT_BYTES / record_len)
+            .min(records.div_ceil(MIN_PARTITIONS));
+        // Records so long that many of them would make too long an answer are the one case for longer hints.
+        let largest_answer = MAX_MESSAGE_BYTES / record_len;
+        let fewest = records.div_ceil(largest_answer.max(1)).min(MAX_PARTITION_RECORDS);
+        Self::with_partition_records(shape, chosen.max(fewest).max(2))
+    }
+
+    /// A cut with the given number of records in a partition. More of them: shorter queries and answers and less work for the servers, more hints to download.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is not between 2 and 2^16, or the client's state or the messages would be beyond
+    /// reason.
+    pub fn with_partition_records(shape: TableShape, partition_records: u64) -> Result<Self> {
+        if !(2..=MAX_PARTITION_RECORDS).contains(&partition_records) {
+            return Err(Error::api_misuse(format!(
+                "a partition has between 2 and {MAX_PARTITION_RECORDS} records, not {partition_records}"
+            )));
+        }
+        let partitions = shape.records().div_ceil(partition_records).max(MIN_PARTITIONS);
+        let (hints, answer) =
+            (partition_records * shape.record_len(), partitions.saturating_mul(shape.record_len()));
+        if hints.max(answer) > MAX_MESSAGE_BYTES {
+            return Err(Error::api_misuse(format!(
+                "SinglePass on {} records of {} bytes, cut into {partitions} partitions of {partition_records}, would take {hints} bytes of hints and {answer} bytes for an answer; the limit for either is {MAX_MESSAGE_BYTES}",
+                shape.records(),
+                shape.record_len()
+            )));
+        }
+        let state = 2 * u128::from(partitions) * u128::from(partition_records) + u128::from(hints);
+        if state > u128::from(MAX_STATE_BYTES) {
+            return Err(Error::api_misuse(format!(
+                "SinglePass on {} records of {} bytes would take {state} bytes of a client's memory for permutations and hints; the limit is {MAX_STATE_BYTES}",
+                shape.records(),
+                shape.record_len()
+            )));
+        }
+        // An answer has a byte at least for each partition, so there are at most 2^26.
+        Ok(Self {
+            shape,
+            partition_records: partition_records as u32,
+            partitions: partitions as u32,
+        })
+    }
+
+    /// The table's shape.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// Records in a partition, and hints, `M`: between 2 and 2^16.
+    pub fn partition_records(&self) -> u32 {
+        self.partition_records
+    }
+
+    /// The number of partitions, `Q`: at least 2.
+    pub fn partitions(&self) -> u32 {
+        self.partitions
+    }
+
+    /// What a client keeps of a generation, in bytes: two for each number of each permutation, and a record for each hint.
+    pub fn state_bytes(&self) -> u64 {
+        2 * self.padded_records() + self.hint_bytes()
+    }
+
+    /// Bytes of all hints.
+    pub fn hint_bytes(&self) -> u64 {
+        u64::from(self.partition_records) * self.shape.record_len()
+    }
+
+    /// How many queries a generation serves before it is written down anew: as many as make the journal, to which each adds about `Q` records and both its queries, about twice
+    /// as large as the generation, but at least 64 and at most 4096.
+    pub fn queries_per_generation(&self) -> u64 {
+        let journalled = u64::from(self.partitions) * (self.shape.record_len() + 4);
+        (2 * self.state_bytes() / journalled).clamp(FEWEST_QUERIES, MOST_QUERIES)
+    }
+
+    /// Records in all partitions, those beyond the table's end included.
+    pub(crate) fn padded_records(&self) -> u64 {
+        u64::from(self.partitions) * u64::from(self.partition_records)
+    }
+
+    /// Bytes of a record.
+    pub(crate) fn record_len(&self) -> usize {
+        self.shape.record_len() as usize
+    }
+
+    /// Bytes of an answer: a record for each partition.
+    pub(crate) fn answer_len(&self) -> usize {
+        self.partitions as usize * self.record_len()
+    }
+}
+
+impl Parameters for SinglePassParameters {
+    /// Eight bytes: the number of records in a partition, little-endian. Everything else follows from the table's shape.
+    fn encode(&self) -> Vec<u8> {
+        u64::from(self.partition_records).to_le_bytes().to_vec()
+    }
+
+    fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("the parameters of SinglePass", bytes);
+        let partition_records = reader.u64()?;
+        reader.finish()?;
+        Self::with_partition_records(identity.shape, partition_records).map_err(|error| {
+            Error::peer_misbehaved("the server announced parameters that are refused")
+                .caused_by(error)
+        })
+    }
+}

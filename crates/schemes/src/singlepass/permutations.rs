@@ -1,0 +1,161 @@
+//! One permutation of the offsets for each partition: which record of it each hint contains.
+
+use super::SinglePassParameters;
+use super::draws::{Draws, Purpose, Seed, Streams};
+use super::messages::SinglePassQuery;
+use privet_core::{Error, RecordIndex, Result};
+use privet_kernels::Kernels;
+use privet_kernels::memory::HugeBuffer;
+use zeroize::{Zeroize as _, Zeroizing};
+
+/// Fills `row` with the permutation that the numbers of a stream make: Fisher and Yates' shuffle, in the form that needs no row to begin with. For `i` from 1 on, with a number `j` below
+/// `i + 1`: `σ(i) = σ(j)`, then `σ(j) = i`.
+pub(super) fn draw(draws: &mut Draws<'_>, row: &mut [u16]) {
+    if let Some(first) = row.first_mut() {
+        *first = 0;
+    }
+    for i in 1..row.len() {
+        let j = usize::from(draws.below(i as u32 + 1));
+        row[i] = row[j];
+        row[j] = i as u16;
+    }
+}
+
+/// The permutations as they are in the beginning, one partition after the other: `each` gets the partition and its row.
+pub(super) fn draw_all(
+    parameters: &SinglePassParameters,
+    seed: &Seed,
+    kernels: Kernels,
+    mut each: impl FnMut(usize, &[u16]),
+) {
+    let streams = Streams::new(seed, Purpose::Permutations, kernels);
+    let records = parameters.partition_records() as usize;
+    let mut row = Zeroizing::new(vec![0; records]);
+    for partition in 0..parameters.partitions() {
+        draw(&mut streams.stream(partition, records), &mut row);
+        each(partition as usize, &row);
+    }
+}
+
+/// What a lookup draws. The same for every record, and nothing of it depends on one.
+pub(super) struct Coins {
+    /// For each partition the hint with which the used one changes places there, below `M`.
+    pub(super) partners: Zeroizing<Vec<u16>>,
+    /// What is read in the place of the wanted record: an offset, below `M`.
+    pub(super) decoy: u16,
+}
+
+impl Coins {
+    pub(super) fn from_seed(
+        parameters: &SinglePassParameters,
+        seed: &Seed,
+        kernels: Kernels,
+    ) -> Self {
+        let partitions = parameters.partitions() as usize;
+        let streams = Streams::new(seed, Purpose::Lookup, kernels);
+        let mut draws = streams.stream(0, partitions + 1);
+        let records = parameters.partition_records();
+        let partners = (0..partitions).map(|_| draws.below(records)).collect();
+        Self { partners: Zeroizing::new(partners), decoy: draws.below(records) }
+    }
+}
+
+/// Where a record is: its partition, and the hint that contains it. Both secret.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) partition: u32,
+    pub(super) hint: u16,
+}
+
+/// The permutations of all partitions. Erased when dropped.
+pub(super) struct Permutations {
+    /// Number `m` of partition `q` is at `q·M + m`.
+    offsets: HugeBuffer<u16>,
+    records: usize,
+}
+
+impl Permutations {
+    /// Reads permutations of little-endian numbers of two bytes.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if one of them is no permutation, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub(super) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
+        let records = parameters.partition_records() as usize;
+        let numbers = bytes.as_chunks::<2>().0;
+        let offsets = HugeBuffer::new_zeroed(numbers.len()).map_err(|error| {
+            Error::unavailable("no memory for the permutations of hints").caused_by(error)
+        })?;
+        let mut read = Self { offsets, records };
+        for (offset, number) in read.offsets.iter_mut().zip(numbers) {
+            *offset = u16::from_le_bytes(*number);
+        }
+        let mut seen = Zeroizing::new(vec![false; 1 << 16]);
+        for row in read.offsets.chunks_exact(records) {
+            seen.fill(false);
+            row.iter().for_each(|offset| seen[usize::from(*offset)] = true);
+            // As many different numbers as there are places, and none beyond.
+            if !seen[..records].iter().all(|seen| *seen) {
+                return Err(Error::corrupted("the stored hints hold a permutation that is none"));
+            }
+        }
+        Ok(read)
+    }
+
+    /// What [`decode`](Self::decode) reads, into as many bytes.
+    pub(super) fn encode(&self, bytes: &mut [u8]) {
+        encode_row(&self.offsets, bytes);
+    }
+
+    /// Where the record `index` is. Takes the same time for every record of the table: the whole permutation of its partition is gone through.
+    pub(super) fn place_of(&self, index: &RecordIndex) -> Place {
+        let (partition, offset) = index.divide(self.records as u64);
+        let row = &self.offsets[partition as usize * self.records..][..self.records];
+        let offset = offset as u16;
+        let hint = row.iter().enumerate().fold(0, |found, (hint, entry)| {
+            found | (hint as u16 & u16::from(*entry == offset).wrapping_neg())
+        });
+        Place { partition: partition as u32, hint }
+    }
+
+    /// The two queries of a lookup: what is shuffled in, for the server that knows the permutations' beginnings, and the used hint, for the one that knows nothing.
+    pub(super) fn show(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
+        let rows = self.offsets.chunks_exact(self.records);
+        let hint = usize::from(place.hint);
+        let (fresh, used) = rows
+            .zip(coins.partners.iter())
+            .zip(0u32..)
+            .map(|((row, partner), partition)| {
+                let wanted = u16::from(partition == place.partition).wrapping_neg();
+                let used = row[hint];
+                (row[usize::from(*partner)], used ^ ((used ^ coins.decoy) & wanted))
+            })
+            .unzip();
+        [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
+    }
+
+    /// In every partition but the wanted record's, the used hint and its partner there exchange their records. No branch depends on which partition that is.
+    pub(super) fn shuffle(&mut self, place: Place, coins: &Coins) {
+        let rows = self.offsets.chunks_exact_mut(self.records);
+        let hint = usize::from(place.hint);
+        for ((row, partner), partition) in rows.zip(coins.partners.iter()).zip(0u32..) {
+            let partner = usize::from(*partner);
+            let others = u16::from(partition == place.partition).wrapping_sub(1);
+            let difference = (row[hint] ^ row[partner]) & others;
+            row[hint] ^= difference;
+            // Once is right also where the partner is the hint itself: the difference is then zero.
+            row[partner] ^= difference;
+        }
+    }
+}
+
+/// Numbers as two bytes each, little-endian.
+pub(super) fn encode_row(row: &[u16], bytes: &mut [u8]) {
+    let places = bytes.as_chunks_mut::<2>().0;
+    places.iter_mut().zip(row).for_each(|(place, number)| *place = number.to_le_bytes());
+}
+
+impl Drop for Permutations {
+    fn drop(&mut self) {
+        self.offsets.zeroize();
+    }
+}

@@ -1,0 +1,94 @@
+//! The servers: the table in memory, of which a query reads one record for each partition. The hint server goes through all of it once for each client.
+
+use super::permutations::draw_all;
+use super::{
+    SinglePass, SinglePassAnswer, SinglePassParameters, SinglePassQuery, SinglePassReply,
+    SinglePassRequest,
+};
+use crate::contract::{Answerer, PreparingServer, Role, SchemeOf};
+use privet_core::{Error, Result, TableView};
+use privet_kernels::Kernels;
+use privet_kernels::memory::HugeBuffer;
+
+/// A table laid out for answering: its records in their natural order in huge pages, with zero records after the last up to whole partitions. The same for both roles.
+pub struct SinglePassServer {
+    parameters: SinglePassParameters,
+    records: HugeBuffer<u8>,
+    kernels: Kernels,
+}
+
+impl SinglePassServer {
+    /// Copies `table` into place; the source can be dropped.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub fn new(
+        parameters: SinglePassParameters,
+        table: TableView<'_>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        let bytes = table.bytes_for(parameters.shape())?;
+        let no_memory = || Error::unavailable("no memory for the table");
+        let len = parameters.padded_records() * table.shape().record_len();
+        let len = usize::try_from(len).map_err(|_| no_memory())?;
+        let mut records =
+            HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))?;
+        records[..bytes.len()].copy_from_slice(bytes);
+        Ok(Self { parameters, records, kernels })
+    }
+
+    fn answer_one(&self, query: &SinglePassQuery) -> SinglePassAnswer {
+        let partition_records = u64::from(self.parameters.partition_records());
+        let positions: Vec<u64> = query
+            .offsets
+            .iter()
+            .zip(0u64..)
+            .map(|(offset, partition)| partition * partition_records + u64::from(*offset))
+            .collect();
+        let record_len = self.parameters.record_len();
+        let mut records = vec![0; self.parameters.answer_len()];
+        let gathered =
+            self.kernels.gather_records(&self.records, record_len, &positions, &mut records);
+        debug_assert!(gathered.is_ok(), "every partition lies within the padded table");
+        SinglePassAnswer { records }
+    }
+}
+
+impl Answerer for SinglePassServer {
+    const SHARES_PASSES: bool = false;
+
+    fn parameters(&self) -> &SinglePassParameters {
+        &self.parameters
+    }
+
+    fn answer(&self, _role: Role, queries: &[SinglePassQuery]) -> Vec<SinglePassAnswer> {
+        queries.iter().map(|query| self.answer_one(query)).collect()
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        self.records.huge_page_bytes().map(|bytes| bytes as u64)
+    }
+}
+
+impl PreparingServer for SinglePassServer {
+    /// The single pass: partition after partition, each permuted and XORed into the hints. Takes one thread; several clients' requests may be worked on side by side.
+    fn prepare(&self, request: &SinglePassRequest) -> Result<SinglePassReply> {
+        let record_len = self.parameters.record_len();
+        let mut hints = vec![0; self.parameters.hint_bytes() as usize];
+        let partition_bytes = hints.len();
+        draw_all(&self.parameters, &request.seed, self.kernels, |partition, row| {
+            let records = &self.records[partition * partition_bytes..][..partition_bytes];
+            self.kernels.xor_accumulate_permuted(records, record_len, row, &mut hints);
+        });
+        Ok(SinglePassReply { hints })
+    }
+}
+
+impl SchemeOf for SinglePassServer {
+    type Scheme = SinglePass;
+}
