@@ -3,12 +3,12 @@
 //! BLAKE3 is a tree, so the digest of a prefix is a short list of chaining values, one for each complete subtree to the left, and the bytes since the last of them. The
 //! `blake3` crate exposes subtrees for such uses; the tests compare the outcome with [`blake3::hash`].
 
+use crate::codec::Reader;
+use crate::{Error, Result};
 use blake3::Hasher;
 use blake3::hazmat::{
     ChainingValue, HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root,
 };
-use crate::codec::Reader;
-use crate::{Error, Result};
 
 /// Bytes of the subtrees that are hashed in one piece.
 const SUBTREE_LEN: usize = 1 << 16;

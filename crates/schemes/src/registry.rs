@@ -22,6 +22,9 @@ use crate::dummy_subsets::{
 };
 use crate::offline::HintSource;
 use crate::simplepir::{SimplePir, SimplePirClient, SimplePirParameters, SimplePirServer};
+use crate::singlepass::{
+    SinglePass, SinglePassClient, SinglePassParameters, SinglePassPreparation, SinglePassServer,
+};
 use clients::{HintedHost, LocalHost, PreparationHost, StatelessHost};
 use privet_core::{Error, Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
@@ -85,10 +88,12 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
         SchemeId::DoublePir => SchemePlan::of::<DoublePir>(&DoublePirParameters::new(identity)?),
         SchemeId::Dpf => SchemePlan::of::<Dpf>(&DpfParameters::new(identity)),
         SchemeId::DummySubsets => SchemePlan::of::<DummySubsets>(&subsets()?),
+        SchemeId::SinglePass => SchemePlan::of::<SinglePass>(&match tuning.partition_records {
+            Some(records) => SinglePassParameters::with_partition_records(identity.shape, records)?,
+            None => SinglePassParameters::new(identity.shape)?,
+        }),
         SchemeId::DummySubsetsTwo => SchemePlan::of::<DummySubsetsTwo>(&subsets()?),
-        SchemeId::Piano
-        | SchemeId::PianoAllParities
-        | SchemeId::SinglePass => return Err(not_yet(scheme)),
+        SchemeId::Piano | SchemeId::PianoAllParities => return Err(not_yet(scheme)),
         SchemeId::Download => SchemePlan::of::<Download>(&DownloadParameters::new(identity)),
     })
 }
@@ -126,12 +131,15 @@ pub fn setup(
             let server = DummySubsetsServer::new(parameters, table, kernels)?;
             Box::new(Ready(ServerHost::new(plan, server)))
         }
-        SchemeId::Piano
-        | SchemeId::PianoAllParities
-        | SchemeId::SinglePass => return Err(not_yet(scheme)),
+        SchemeId::Piano | SchemeId::PianoAllParities => return Err(not_yet(scheme)),
         SchemeId::DummySubsetsTwo => {
             let parameters = DummySubsetsParameters::decode(&identity, &plan.parameters)?;
             let server = DummySubsetsTwoServer::new(parameters, table, kernels)?;
+            Box::new(Ready(ServerHost::new(plan, server).preparing()))
+        }
+        SchemeId::SinglePass => {
+            let parameters = SinglePassParameters::decode(&identity, &plan.parameters)?;
+            let server = SinglePassServer::new(parameters, table, kernels)?;
             Box::new(Ready(ServerHost::new(plan, server).preparing()))
         }
         SchemeId::Download => Box::new(Ready(FetchedHost { plan })),
@@ -194,6 +202,11 @@ pub fn hinted_client(
             let client = DummySubsetsTwoClient::load(parameters.clone(), generation, kernels)?;
             Ok(Box::new(HintedHost::endless(plan, parameters, client)))
         }
+        SchemeId::SinglePass => {
+            let parameters = SinglePassParameters::decode(identity, &plan.parameters)?;
+            let client = SinglePassClient::load(parameters.clone(), generation, kernels)?;
+            Ok(Box::new(HintedHost::endless(plan, parameters, client)))
+        }
         _ => Err(other_kind(plan.scheme)),
     }
 }
@@ -220,6 +233,11 @@ pub fn preparation(
         SchemeId::DummySubsetsTwo => {
             let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
             let preparation = start.preparation::<DummySubsetsTwoPreparation>(parameters)?;
+            Ok(Box::new(PreparationHost::asking(preparation, plan.offline.len())))
+        }
+        SchemeId::SinglePass => {
+            let parameters = SinglePassParameters::decode(identity, &plan.parameters)?;
+            let preparation = start.preparation::<SinglePassPreparation>(parameters)?;
             Ok(Box::new(PreparationHost::asking(preparation, plan.offline.len())))
         }
         _ => Err(other_kind(plan.scheme)),

@@ -48,7 +48,13 @@ impl Ledger {
 
     /// Notes a reservation, the next one, that uses the hint in `row` (`None`: that sends a cover). Call it before that row is exchanged. `rest` is the XOR of what the successor contains beside the
     /// record, if that is known before the answer.
-    pub fn reserve(&mut self, row: Option<u32>, rest: Option<Bytes>, note: u64, table: &mut HintTable) {
+    pub fn reserve(
+        &mut self,
+        row: Option<u32>,
+        rest: Option<Bytes>,
+        note: u64,
+        table: &mut HintTable,
+    ) {
         let id = self.reservations;
         let mut used = None;
         if let Some(row) = row {
@@ -173,10 +179,7 @@ impl Ledger {
         if self.open.is_empty() {
             return Ok(());
         }
-        Err(Error::api_misuse(format!(
-            "{what} while {} lookups wait for answers",
-            self.open.len()
-        )))
+        Err(Error::api_misuse(format!("{what} while {} lookups wait for answers", self.open.len())))
     }
 }
 

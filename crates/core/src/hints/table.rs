@@ -127,7 +127,8 @@ impl HintTable {
         if bytes.len() < parities + rows * partitions.record_len() {
             return Err(Error::corrupted("stored hints end before their parities"));
         }
-        let salt = blake3::derive_key("privet 2026-11 fingerprints of records in hints", key.expose());
+        let salt =
+            blake3::derive_key("privet 2026-11 fingerprints of records in hints", key.expose());
         let salt = Zeroizing::new(salt);
         let mut table = Self {
             partitions,
@@ -326,7 +327,12 @@ impl HintTable {
         );
         marks.iter_mut().zip(self.live.iter()).for_each(|(mark, live)| *mark &= live);
         let marks = Zeroizing::new(
-            marks.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect::<Vec<u64>>(),
+            marks
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|bytes| u64::from_le_bytes(*bytes))
+                .collect::<Vec<u64>>(),
         );
         let expected = self.rows.len() as f64 / f64::from(self.partitions.records());
         let lanes = marks.len() * 64;

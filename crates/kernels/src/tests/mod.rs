@@ -3,9 +3,11 @@
 
 mod byte_matrix;
 mod dispatch;
+mod gather;
 mod ggm_tree;
 mod keystream;
 mod memory;
+mod permutations;
 mod selected_xor;
 mod strassen;
 mod subset_hints;

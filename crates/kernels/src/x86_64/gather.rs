@@ -3,7 +3,7 @@
 //! Prefetching is in the baseline of x86-64, and copies wait for memory whatever the vectors they use: both
 //! vector arms copy records with the one function here.
 
-use super::prefetch;
+use super::prefetch_second_level;
 
 /// How many positions ahead records are prefetched.
 const POSITIONS_AHEAD: usize = 32;
@@ -24,10 +24,10 @@ pub(super) fn prefetch_record(table: &[u8], record_len: usize, positions: &[u64]
         let start = (position as usize).wrapping_mul(record_len);
         let len = record_len.min(PREFETCHED_BYTES);
         for offset in (0..len).step_by(64) {
-            prefetch(table.as_ptr(), start.wrapping_add(offset));
+            prefetch_second_level(table.as_ptr(), start.wrapping_add(offset));
         }
         // A record may begin in the middle of a line and so end in one more.
-        prefetch(table.as_ptr(), start.wrapping_add(len - 1));
+        prefetch_second_level(table.as_ptr(), start.wrapping_add(len - 1));
     }
 }
 

@@ -12,9 +12,9 @@ use crate::portable;
 use crate::portable::permutations::{exchange, exchange_mask, put_right};
 
 /// How many permutations ahead numbers are prefetched.
-const NUMBERS_AHEAD: usize = 8;
+const NUMBERS_AHEAD: usize = 32;
 /// How many permutations later the inverse is put right.
-const INVERSES_BEHIND: usize = 16;
+const INVERSES_BEHIND: usize = 32;
 /// How many elements of a permutation ahead records are prefetched.
 const RECORDS_AHEAD: usize = 16;
 /// Of longer records, how many bytes are prefetched; the processor follows by itself.
@@ -54,7 +54,7 @@ pub(crate) fn swap(
 /// Asks for the number at `place`.
 #[inline(always)]
 fn prefetch_number(numbers: &[u16], place: usize) {
-    prefetch(numbers.as_ptr(), place.wrapping_mul(size_of::<u16>()));
+    prefetch_second_level(numbers.as_ptr(), place.wrapping_mul(size_of::<u16>()));
 }
 
 /// See [`Kernels::xor_accumulate_permuted`](crate::Kernels::xor_accumulate_permuted). To be compiled for

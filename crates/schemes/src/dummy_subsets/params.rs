@@ -136,11 +136,6 @@ impl DummySubsetsParameters {
         let (singles, pairs) = (u64::from(self.singles), u64::from(self.pairs));
         (singles + 2 * pairs) * self.shape().record_len() + 4 * (singles + pairs)
     }
-
-    /// Bytes of a record.
-    pub(crate) fn record_len(&self) -> usize {
-        self.cut.record_len()
-    }
 }
 
 impl Parameters for DummySubsetsParameters {

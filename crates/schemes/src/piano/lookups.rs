@@ -172,6 +172,14 @@ impl Lookups {
     }
 }
 
+#[cfg(test)]
+impl Lookups {
+    /// Plants a mistake: nothing is known to have been asked for.
+    pub(super) fn forget(&mut self) {
+        self.lower.fill(u32::MAX);
+    }
+}
+
 impl Failure {
     fn error(self) -> Error {
         Error::exhausted(match self {

@@ -258,3 +258,12 @@ impl Parameters for PianoParameters {
         })
     }
 }
+
+#[cfg(test)]
+impl PianoParameters {
+    /// For tests: fewer hints than would do.
+    pub(super) fn with_hints(mut self, primaries: u32, spares: u32) -> Self {
+        (self.primaries, self.spares) = (primaries, spares);
+        self
+    }
+}

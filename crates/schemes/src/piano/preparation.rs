@@ -18,15 +18,15 @@ use zeroize::Zeroizing;
 
 /// The hints of a window in the making.
 pub struct PianoPreparation<F> {
-    hints: HintsInTheMaking<F>,
+    pub(super) hints: HintsInTheMaking<F>,
     stream: PartitionStream,
 }
 
-struct HintsInTheMaking<F> {
+pub(super) struct HintsInTheMaking<F> {
     parameters: PianoParameters,
     kernels: Kernels,
     layout: Layout,
-    generation: Zeroizing<Vec<u8>>,
+    pub(super) generation: Zeroizing<Vec<u8>>,
     offsets: Offsets,
     form: PhantomData<F>,
 }

@@ -9,6 +9,7 @@ use crate::dummy_subsets::two_servers::DummySubsetsTwo;
 use crate::dummy_subsets::{DummySubsets, DummySubsetsParameters};
 use crate::offline::OfflinePhase;
 use crate::simplepir::{SimplePir, SimplePirParameters};
+use crate::singlepass::{SinglePass, SinglePassParameters};
 use privet_core::{Result, TableIdentity};
 
 /// What is known of a scheme on a table before any of its state exists: sizes of all messages, and what has to flow first.
@@ -52,9 +53,9 @@ impl SchemePlan {
                 .map(|p| Self::of::<DummySubsets>(&p)),
             SchemeId::DummySubsetsTwo => DummySubsetsParameters::decode(identity, parameters)
                 .map(|p| Self::of::<DummySubsetsTwo>(&p)),
-            SchemeId::Piano
-            | SchemeId::PianoAllParities
-            | SchemeId::SinglePass => Err(super::not_yet(scheme)),
+            SchemeId::Piano | SchemeId::PianoAllParities => Err(super::not_yet(scheme)),
+            SchemeId::SinglePass => SinglePassParameters::decode(identity, parameters)
+                .map(|p| Self::of::<SinglePass>(&p)),
             SchemeId::Download => {
                 DownloadParameters::decode(identity, parameters).map(|p| Self::of::<Download>(&p))
             }

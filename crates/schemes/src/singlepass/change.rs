@@ -48,9 +48,7 @@ impl Change {
     pub(super) fn encode(&self) -> Zeroizing<Vec<u8>> {
         let room = match self {
             Change::Lookup(_) => 49,
-            Change::Answers { brought, .. } => {
-                9 + brought.others.len() + brought.differences.len()
-            }
+            Change::Answers { brought, .. } => 9 + brought.others.len() + brought.differences.len(),
             Change::Edits(delta) => {
                 5 + delta.edits().iter().map(|edit| 8 + edit.difference.len()).sum::<usize>()
             }

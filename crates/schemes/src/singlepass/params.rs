@@ -43,9 +43,8 @@ impl SinglePassParameters {
         let cheapest = of_lookups * (2 * u128::from(record_len) + 4) / u128::from(record_len);
         // At most the limit, so it fits 64 bits.
         let cheapest = cheapest.isqrt().min(u128::from(MAX_PARTITION_RECORDS)) as u64;
-        let chosen = cheapest
-            .min(DEFAULT_MAX_HINT_BYTES / record_len)
-            .min(records.div_ceil(MIN_PARTITIONS));
+        let chosen =
+            cheapest.min(DEFAULT_MAX_HINT_BYTES / record_len).min(records.div_ceil(MIN_PARTITIONS));
         // Records so long that many of them would make too long an answer are the one case for longer hints.
         let largest_answer = MAX_MESSAGE_BYTES / record_len;
         let fewest = records.div_ceil(largest_answer.max(1)).min(MAX_PARTITION_RECORDS);

@@ -79,8 +79,13 @@ impl PreparingServer for SinglePassServer {
     /// The single pass: partition after partition, each permuted and XORed into the hints. Takes one thread; several clients' requests may be worked on side by side.
     fn prepare(&self, request: &SinglePassRequest) -> Result<SinglePassReply> {
         let record_len = self.parameters.record_len();
-        let mut hints = vec![0; self.parameters.hint_bytes() as usize];
-        let partition_bytes = hints.len();
+        let partition_bytes = self.parameters.hint_bytes() as usize;
+        let mut hints = Vec::new();
+        hints.try_reserve_exact(partition_bytes).map_err(|error| {
+            Error::unavailable(format!("no memory for {partition_bytes} bytes of hints"))
+                .caused_by(error)
+        })?;
+        hints.resize(partition_bytes, 0);
         draw_all(&self.parameters, &request.seed, self.kernels, |partition, row| {
             let records = &self.records[partition * partition_bytes..][..partition_bytes];
             self.kernels.xor_accumulate_permuted(records, record_len, row, &mut hints);

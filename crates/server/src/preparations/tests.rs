@@ -1,1 +1,436 @@
+//! Everything behind the transport is real: requests pass admission and the service, and a client's going away is a future that is dropped.
 
+use super::*;
+use crate::admission::{AdmissionLayer, AdmissionLimits, Admitted};
+use crate::batch::{BatchSettings, Batcher, Lane};
+use crate::fetch::ChunkStream;
+use crate::hosted::HostedTables;
+use crate::service::PrivetService;
+use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
+use privet_schemes::SchemeId;
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::SchemePlan;
+use privet_wire::proto::privet_client::PrivetClient;
+use privet_wire::proto::privet_server::{Privet, PrivetServer};
+use privet_wire::{AnswerRequest, PrepareRequest, PrepareResponse, proto};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
+use tokio::sync::mpsc as async_mpsc;
+use tokio::task::JoinHandle;
+use tonic::{Code, Request, Response, Status};
+use tower::Layer;
+
+const ASKED: Role = Role(1);
+const REQUEST_LEN: usize = 4;
+
+/// A scheme whose reply is the request backwards. It refuses requests that begin with 255 and panics on those that begin with 254. Its answers are its queries.
+struct Hinting {
+    plan: SchemePlan,
+    /// The requests it computed, in order.
+    seen: Mutex<Vec<Vec<u8>>>,
+    /// Where it says that it begins to compute, and waits to be let through. Without it, it does neither.
+    gate: Option<(async_mpsc::UnboundedSender<()>, Mutex<mpsc::Receiver<()>>)>,
+}
+
+/// The test's end of a gate.
+struct Gate {
+    began: async_mpsc::UnboundedReceiver<()>,
+    open: mpsc::Sender<()>,
+}
+
+fn identity() -> TableIdentity {
+    TableIdentity {
+        id: TableId([3; 16]),
+        epoch: Epoch(1),
+        digest: TableDigest([0; 32]),
+        shape: TableShape::new(4, 1).unwrap(),
+    }
+}
+
+/// A plan of two servers, of which one is asked for hints. Queries to either have a length of their own.
+fn plan() -> SchemePlan {
+    let plan = SchemePlan::from_announcement(SchemeId::SimplePir, &identity(), &2u64.to_le_bytes())
+        .unwrap();
+    let offline = OfflinePhase::Ask {
+        role: ASKED,
+        requests: 3,
+        request_len: REQUEST_LEN,
+        reply_len: REQUEST_LEN,
+    };
+    SchemePlan { offline, servers: 2, query_lens: vec![6, 2], ..plan }
+}
+
+impl Hinting {
+    fn new(plan: SchemePlan, gated: bool) -> (Arc<Self>, Gate) {
+        let (begin, began) = async_mpsc::unbounded_channel();
+        let (open, opened) = mpsc::channel();
+        let gate = gated.then(|| (begin, Mutex::new(opened)));
+        (Arc::new(Self { plan, seen: Mutex::new(Vec::new()), gate }), Gate { began, open })
+    }
+
+    fn seen(&self) -> Vec<Vec<u8>> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl ErasedServer for Hinting {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn answer(&self, _role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
+        queries.iter().map(|query| Ok(query.to_vec())).collect()
+    }
+
+    fn prepare(&self, role: Role, request: &[u8]) -> Result<Vec<u8>> {
+        assert_eq!(role, ASKED);
+        self.seen.lock().unwrap().push(request.to_vec());
+        if let Some((begin, opened)) = &self.gate {
+            begin.send(()).unwrap();
+            opened.lock().unwrap().recv().unwrap();
+        }
+        match request.first() {
+            Some(254) => panic!("planted"),
+            Some(255) => Err(Error::invalid_message("planted")),
+            _ => Ok(request.iter().rev().copied().collect()),
+        }
+    }
+
+    fn streamed(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn shares_passes(&self) -> bool {
+        false
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        0
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+type Client = PrivetClient<Admitted<PrivetServer<PrivetService>>>;
+
+/// A server without its sockets.
+struct World {
+    client: Client,
+    scheme: Arc<Hinting>,
+    gate: Gate,
+    preparations: Arc<Preparations>,
+    metrics: Arc<Metrics>,
+    digest: [u8; 32],
+}
+
+impl World {
+    fn new(plan: SchemePlan, gated: bool, max_preparations: usize, at_once: usize) -> Self {
+        let metrics = Arc::new(Metrics::new());
+        let digest = plan.digest(&identity());
+        let (scheme, gate) = Hinting::new(plan, gated);
+        let tables = HostedTables::of("t", identity(), Arc::clone(&scheme) as _);
+        let lane =
+            |role| Lane { table: "t".into(), server: Arc::clone(&scheme) as _, role: Role(role) };
+        let settings = BatchSettings { window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
+        let batcher =
+            Batcher::start((0..2).map(lane).collect(), settings, Arc::clone(&metrics)).unwrap();
+        let preparations = Arc::new(Preparations::new(at_once, Arc::clone(&metrics)));
+        let service = PrivetService::new(
+            Arc::new(tables),
+            vec![0],
+            Arc::new(batcher),
+            Arc::clone(&preparations),
+            None,
+        );
+        let limits = AdmissionLimits {
+            max_concurrent_requests: 100,
+            max_concurrent_fetches: 1,
+            max_preparations,
+            request_deadline: Duration::from_secs(3600),
+            stall_limit: Duration::from_secs(3600),
+        };
+        let admission = AdmissionLayer::new(limits, Arc::clone(&metrics));
+        let client = PrivetClient::new(admission.layer(PrivetServer::new(service)));
+        Self { client, scheme, gate, preparations, metrics, digest }
+    }
+
+    fn request(&self, bytes: &[u8]) -> PrepareRequest {
+        PrepareRequest {
+            table: identity().id,
+            epoch: identity().epoch,
+            parameter_digest: self.digest,
+            role: ASKED,
+            request: Bytes::copy_from_slice(bytes),
+        }
+    }
+
+    async fn ask(&self, request: PrepareRequest) -> Result<Vec<u8>, Status> {
+        let reply = self.client.clone().prepare(proto::PrepareRequest::from(request.clone()));
+        let response = PrepareResponse::try_from(reply.await?.into_inner()).unwrap();
+        response.check_belongs_to(&request).unwrap();
+        Ok(response.reply.to_vec())
+    }
+
+    /// A client that asks, beside the test, for hints from four times `number`.
+    fn asking(&self, number: u8) -> JoinHandle<Result<Vec<u8>, Status>> {
+        let request = proto::PrepareRequest::from(self.request(&[number; REQUEST_LEN]));
+        let mut client = self.client.clone();
+        tokio::spawn(async move {
+            client.prepare(request).await.map(|response| response.into_inner().reply.to_vec())
+        })
+    }
+
+    async fn until_waiting(&self, count: i64) {
+        while self.metrics.preparations_waiting.get() != count {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn until_running(&self, count: i64) {
+        while self.metrics.preparations_running.get() != count {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn shows(&self, line: &str) -> bool {
+        self.metrics.render().lines().any(|shown| shown == line)
+    }
+}
+
+fn invalid(refused: Result<Vec<u8>, Status>, sentence: &str) {
+    let status = refused.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+    assert!(status.message().contains(sentence), "{sentence:?} is not in {status}");
+}
+
+#[tokio::test]
+async fn hints_are_computed_for_whoever_asks_the_right_server_for_the_right_table() {
+    let world = World::new(plan(), false, 4, 1);
+    let good = || world.request(&[1, 2, 3, 4]);
+    assert_eq!(world.ask(good()).await.unwrap(), [4, 3, 2, 1]);
+
+    for role in [0, 2, 255] {
+        let refused = world.ask(PrepareRequest { role: Role(role), ..good() }).await;
+        invalid(refused, &format!("computed by the server of role 1, not {role}"));
+    }
+    for len in [0, REQUEST_LEN - 1, REQUEST_LEN + 1, 1000] {
+        let refused = world.ask(world.request(&vec![1; len])).await;
+        invalid(refused, &format!("has 4 bytes, not {len}"));
+    }
+    let elsewhere = PrepareRequest { table: TableId([4; 16]), ..good() };
+    assert_eq!(world.ask(elsewhere).await.unwrap_err().code(), Code::NotFound);
+    let before = PrepareRequest { epoch: Epoch(0), ..good() };
+    assert_eq!(world.ask(before).await.unwrap_err().code(), Code::FailedPrecondition);
+    let other = PrepareRequest { parameter_digest: [9; 32], ..good() };
+    assert_eq!(world.ask(other).await.unwrap_err().code(), Code::FailedPrecondition);
+    assert_eq!(world.scheme.seen(), [[1, 2, 3, 4]], "what is refused is not computed");
+
+    invalid(world.ask(world.request(&[255; 4])).await, "planted");
+    let bug = world.ask(world.request(&[254; 4])).await.unwrap_err();
+    assert_eq!(bug.code(), Code::Unavailable);
+    assert!(bug.message().contains("this is a bug in it"), "{bug}");
+    // Neither of them keeps the only turn.
+    assert_eq!(world.ask(good()).await.unwrap(), [4, 3, 2, 1]);
+    assert!(world.shows("privet_preparations_total{table=\"t\"} 2"));
+    assert!(world.shows("privet_preparation_seconds_count 2"));
+}
+
+#[tokio::test]
+async fn a_table_whose_clients_ask_for_no_hints_refuses_every_request() {
+    let world = World::new(SchemePlan { offline: OfflinePhase::Nothing, ..plan() }, false, 4, 1);
+    for (role, len) in [(0, 0), (0, REQUEST_LEN), (1, REQUEST_LEN), (200, 1)] {
+        let request = PrepareRequest { role: Role(role), ..world.request(&vec![1; len]) };
+        invalid(world.ask(request).await, "no hints to ask for");
+    }
+    assert!(world.scheme.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_few_are_computed_at_once_the_others_wait_in_order_and_more_are_refused() {
+    let mut world = World::new(plan(), true, 4, 2);
+    let mut asking = Vec::new();
+    for number in 1..=4 {
+        asking.push(world.asking(number));
+        if number <= 2 {
+            world.gate.began.recv().await.unwrap();
+        } else {
+            world.until_waiting(i64::from(number) - 2).await;
+        }
+    }
+    assert_eq!(world.metrics.preparations_running.get(), 2);
+    for _ in 0..3 {
+        let refused = world.ask(world.request(&[9; 4])).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Unavailable);
+        assert!(refused.message().contains("4 preparations are under way"), "{refused}");
+        assert!(refused.message().contains("try again"), "{refused}");
+    }
+    assert!(world.shows("privet_shed_total{reason=\"preparations\"} 3"));
+    assert!(world.shows("privet_requests_total{method=\"Prepare\",status=\"UNAVAILABLE\"} 3"));
+
+    (0..4).for_each(|_| world.gate.open.send(()).unwrap());
+    for (number, reply) in (1..).zip(asking) {
+        assert_eq!(reply.await.unwrap().unwrap(), [number; REQUEST_LEN]);
+    }
+    let first_bytes: Vec<u8> = world.scheme.seen().iter().map(|request| request[0]).collect();
+    assert_eq!(first_bytes, [1, 2, 3, 4]);
+
+    // All places are free again.
+    world.gate.open.send(()).unwrap();
+    world.ask(world.request(&[5; 4])).await.unwrap();
+}
+
+#[tokio::test]
+async fn queries_are_answered_while_hints_are_computed_and_others_wait_for_them() {
+    let mut world = World::new(plan(), true, 3, 1);
+    let asking = [1, 2, 3].map(|number| world.asking(number));
+    world.gate.began.recv().await.unwrap();
+    world.until_waiting(2).await;
+    let query = |role: u8, len: usize| {
+        proto::AnswerRequest::from(AnswerRequest {
+            table: identity().id,
+            epoch: identity().epoch,
+            parameter_digest: world.digest,
+            role: Role(role),
+            query: vec![7; len].into(),
+        })
+    };
+    let mut client = world.client.clone();
+    for (role, len) in [(0, 6), (1, 2), (0, 6)] {
+        let answer = client.answer(query(role, len)).await.unwrap().into_inner().answer;
+        assert_eq!(answer, vec![7; len]);
+        // Each role's queries have a length of their own, and what is no role has no queries.
+        for (role, len) in [(role, 8 - len), (2, len), (255, len)] {
+            let refused = client.answer(query(role, len)).await.unwrap_err();
+            assert_eq!(refused.code(), Code::InvalidArgument);
+        }
+    }
+    assert_eq!(world.metrics.preparations_running.get(), 1);
+    (0..3).for_each(|_| world.gate.open.send(()).unwrap());
+    for reply in asking {
+        reply.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_while_it_waits_leaves_its_place_and_is_not_computed() {
+    let mut world = World::new(plan(), true, 2, 1);
+    let first = world.asking(1);
+    world.gate.began.recv().await.unwrap();
+    let second = world.asking(2);
+    world.until_waiting(1).await;
+    second.abort();
+    assert!(second.await.unwrap_err().is_cancelled());
+    assert_eq!(world.metrics.preparations_waiting.get(), 0);
+    let third = world.asking(3);
+    world.until_waiting(1).await;
+    (0..2).for_each(|_| world.gate.open.send(()).unwrap());
+    assert_eq!(first.await.unwrap().unwrap(), [1; 4]);
+    assert_eq!(third.await.unwrap().unwrap(), [3; 4]);
+    assert_eq!(world.scheme.seen(), [[1; 4], [3; 4]]);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_during_the_computation_does_not_make_room_for_a_second_one() {
+    let mut world = World::new(plan(), true, 8, 1);
+    let first = world.asking(1);
+    world.gate.began.recv().await.unwrap();
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    let second = world.asking(2);
+    world.until_waiting(1).await;
+    assert_eq!(world.metrics.preparations_running.get(), 1);
+    assert_eq!(world.scheme.seen(), [[1; 4]]);
+    world.gate.open.send(()).unwrap();
+    world.gate.began.recv().await.unwrap();
+    world.gate.open.send(()).unwrap();
+    assert_eq!(second.await.unwrap().unwrap(), [2; 4]);
+    world.until_running(0).await;
+}
+
+#[tokio::test]
+async fn a_stop_refuses_what_waits_and_waits_for_what_is_computed() {
+    let mut world = World::new(plan(), true, 8, 1);
+    let running = world.asking(1);
+    world.gate.began.recv().await.unwrap();
+    let waiting = world.asking(2);
+    world.until_waiting(1).await;
+    let preparations = Arc::clone(&world.preparations);
+    let stop = tokio::spawn(async move { preparations.stop().await });
+    assert_eq!(waiting.await.unwrap().unwrap_err().code(), Code::Unavailable);
+    let late = world.ask(world.request(&[3; 4])).await.unwrap_err();
+    assert!(late.message().contains("the server is stopping"), "{late}");
+    assert!(!stop.is_finished());
+    world.gate.open.send(()).unwrap();
+    stop.await.unwrap();
+    assert_eq!(world.metrics.preparations_running.get(), 0);
+    assert_eq!(running.await.unwrap().unwrap(), [1; 4]);
+    assert_eq!(world.scheme.seen(), [[1; 4]]);
+}
+
+#[test]
+fn bytes_without_another_owner_are_erased() {
+    let whole = Bytes::from(vec![0xee; 100]);
+    let part = whole.slice(10..20);
+    assert!(erased(part).is_none(), "somebody else still reads them");
+    assert!(whole.iter().all(|byte| *byte == 0xee));
+    assert_eq!(&erased(whole).unwrap()[..], [0; 100]);
+    assert!(erased(Bytes::from_static(b"static")).is_none());
+}
+
+/// Replies whether the request's bytes could be erased.
+struct Eraser;
+
+#[tonic::async_trait]
+impl Privet for Eraser {
+    type FetchStream = ChunkStream;
+
+    async fn describe(
+        &self,
+        _: Request<proto::DescribeRequest>,
+    ) -> Result<Response<proto::DescribeResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn fetch(
+        &self,
+        _: Request<proto::FetchRequest>,
+    ) -> Result<Response<ChunkStream>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn prepare(
+        &self,
+        request: Request<proto::PrepareRequest>,
+    ) -> Result<Response<proto::PrepareResponse>, Status> {
+        let request = PrepareRequest::try_from(request.into_inner()).unwrap();
+        let reply = erased(request.request).unwrap_or_default().freeze();
+        let (table, epoch, parameter_digest) =
+            (request.table, request.epoch, request.parameter_digest);
+        Ok(Response::new(PrepareResponse { table, epoch, parameter_digest, reply }.into()))
+    }
+
+    async fn answer(
+        &self,
+        _: Request<proto::AnswerRequest>,
+    ) -> Result<Response<proto::AnswerResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+}
+
+#[tokio::test]
+async fn the_service_is_the_only_owner_of_a_requests_bytes_and_can_erase_them() {
+    let mut client = PrivetClient::new(PrivetServer::new(Eraser));
+    for len in [1, 16, 4000, 100_000] {
+        let request = proto::PrepareRequest {
+            table_id: vec![1; 16],
+            epoch: 1,
+            parameter_digest: vec![1; 32],
+            role: 1,
+            request: vec![0xee; len].into(),
+        };
+        let reply = client.prepare(request).await.unwrap().into_inner().reply;
+        assert!(reply == vec![0; len], "of {len} bytes, {} were erased", reply.len());
+    }
+}

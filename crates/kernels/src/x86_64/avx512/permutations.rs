@@ -1,12 +1,4 @@
-//! Permuted records with AVX-512.
+//! Permuted records: memory sets the pace, and 32-byte vectors keep up with it. With longer ones the
+//! compiler's loops over records of odd lengths are slower.
 
-/// See [`Kernels::xor_accumulate_permuted`](crate::Kernels::xor_accumulate_permuted).
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-pub(crate) fn xor_accumulate(
-    partition: &[u8],
-    record_len: usize,
-    permutation: &[u16],
-    sums: &mut [u8],
-) {
-    crate::x86_64::permutations::xor_accumulate(partition, record_len, permutation, sums);
-}
+pub(crate) use crate::x86_64::avx2::permutations::xor_accumulate;

@@ -1,7 +1,8 @@
 //! Every record comes back, over any shape and any sequence of queries, and failures are as rare as the formula says.
 
 use super::*;
-use privet_core::Blame;
+use crate::contract::Updatable as _;
+use privet_core::{Blame, Edit, TableDelta};
 use proptest::prelude::*;
 
 /// Sequences of indices that stress one thing each.
@@ -54,6 +55,36 @@ proptest! {
         world.rng = SecretRng::from_fixed_seed([seed; 32]);
         let mut client = world.client();
         for index in sequence.indices(&mut world, 40) {
+            prop_assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));
+        }
+    }
+
+    /// Edits and lookups in any order, many edits of one record among them, and then every record: through hints of the offline phase, through ones that have taken a used hint's place, and
+    /// through pairs that were in reserve when the edits came.
+    #[test]
+    fn edits_are_followed(
+        steps in prop::collection::vec((any::<bool>(), 0u64..60, any::<[u8; 3]>()), 1..60),
+    ) {
+        let mut world = World::new(60, 3);
+        let mut client = world.client();
+        for (edits, index, bytes) in steps {
+            if edits {
+                let edit = |at: u64| Edit { index: at % 60, difference: bytes.to_vec() };
+                let edits = vec![edit(index), edit(index), edit(index + 7), edit(index)];
+                for edit in &edits {
+                    let record = &mut world.records[edit.index as usize * 3..][..3];
+                    record.iter_mut().zip(&edit.difference).for_each(|(byte, change)| *byte ^= change);
+                }
+                let view = TableView::new(identity(world.parameters.shape()), &world.records).unwrap();
+                world.server =
+                    DummySubsetsServer::new(world.parameters.clone(), view, Kernels::detect()).unwrap();
+                let delta = TableDelta::new(world.parameters.shape(), edits).unwrap();
+                client.apply_delta(&delta).unwrap();
+            } else {
+                prop_assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));
+            }
+        }
+        for index in (0..60).cycle().take(client.supply().left() as usize) {
             prop_assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));
         }
     }
@@ -165,4 +196,18 @@ fn every_arm_prepares_the_same_hints() {
     });
     let generations: Vec<_> = generations.collect();
     assert!(generations.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn edits_wait_for_answers_and_fit_the_table() {
+    let mut world = World::new(200, 4);
+    let mut client = world.client();
+    let edits = || vec![Edit { index: 3, difference: vec![1; 4] }];
+    let delta = TableDelta::new(world.parameters.shape(), edits()).unwrap();
+    let other = TableDelta::new(TableShape::new(201, 4).unwrap(), edits()).unwrap();
+    assert_eq!(client.apply_delta(&other).err().unwrap().blame(), Blame::ApiMisuse);
+    let open = world.reserve(&mut client, 3).unwrap();
+    assert_eq!(client.apply_delta(&delta).err().unwrap().blame(), Blame::ApiMisuse);
+    world.settle(&mut client, &open).unwrap().unwrap();
+    client.apply_delta(&delta).unwrap();
 }

@@ -4,7 +4,7 @@ mod known_answers;
 mod lookups;
 mod messages;
 mod state;
-mod statistics;
+pub(in crate::dummy_subsets) mod statistics;
 
 use super::*;
 use crate::contract::{

@@ -6,9 +6,9 @@ use super::super::query::cover;
 use super::*;
 use privet_core::hints::EARLY_EXIT;
 
-const RECORDS: u64 = 128;
-const PARTITION: u32 = 8;
-const PARTITIONS: usize = 16;
+pub(in crate::dummy_subsets) const RECORDS: u64 = 128;
+pub(in crate::dummy_subsets) const PARTITION: u32 = 8;
+pub(in crate::dummy_subsets) const PARTITIONS: usize = 16;
 
 fn small_world() -> World {
     let shape = TableShape::new(RECORDS, 1).unwrap();
@@ -17,13 +17,14 @@ fn small_world() -> World {
 }
 
 /// What a server sees of one query: for each partition its half, and the offset of the record that is read there.
-struct View {
-    halves: Vec<bool>,
-    offsets: Vec<u16>,
+#[derive(Clone)]
+pub(in crate::dummy_subsets) struct View {
+    pub(in crate::dummy_subsets) halves: Vec<bool>,
+    pub(in crate::dummy_subsets) offsets: Vec<u16>,
 }
 
 impl View {
-    fn of(query: &DummySubsetsQuery) -> Self {
+    pub(in crate::dummy_subsets) fn of(query: &DummySubsetsQuery) -> Self {
         let halves: Vec<bool> =
             (0..PARTITIONS).map(|k| query.halves[k / 8] >> (k % 8) & 1 == 1).collect();
         let mut filled = [0; 2];
@@ -102,7 +103,7 @@ fn excess(counts: &[u64], expected: &[f64]) -> f64 {
 }
 
 /// How far two rows of counts are from having the same distribution.
-fn difference(one: &[u64], other: &[u64]) -> f64 {
+pub(in crate::dummy_subsets) fn difference(one: &[u64], other: &[u64]) -> f64 {
     let (ones, others) = (one.iter().sum::<u64>() as f64, other.iter().sum::<u64>() as f64);
     let (mut chi_square, mut freedom) = (0.0, -1.0);
     for (a, b) in one.iter().zip(other).filter(|(a, b)| **a + **b >= 10) {
@@ -115,7 +116,7 @@ fn difference(one: &[u64], other: &[u64]) -> f64 {
 }
 
 /// Chi-square has a heavy tail where freedom is small: with one degree of it, this is passed with a probability of 10^-6.
-const THRESHOLD: f64 = 16.0;
+pub(in crate::dummy_subsets) const THRESHOLD: f64 = 16.0;
 
 /// Views of the last query of each of `rounds` histories, each of a fresh client.
 fn last_views(behaviour: Behaviour, history: &[u64], rounds: usize) -> Vec<View> {
@@ -129,7 +130,7 @@ fn last_views(behaviour: Behaviour, history: &[u64], rounds: usize) -> Vec<View>
 }
 
 /// Every half and every offset on its own.
-fn marginals(views: &[View]) -> f64 {
+pub(in crate::dummy_subsets) fn marginals(views: &[View]) -> f64 {
     let rounds = views.len() as f64;
     let mut worst = f64::MIN;
     for k in 0..PARTITIONS {
@@ -143,7 +144,7 @@ fn marginals(views: &[View]) -> f64 {
 }
 
 /// Neighbouring partitions: which halves they are in, and whether their offsets agree.
-fn adjacent_pairs(views: &[View]) -> f64 {
+pub(in crate::dummy_subsets) fn adjacent_pairs(views: &[View]) -> f64 {
     let rounds = views.len() as f64;
     let same_half = (PARTITIONS as f64 / 2.0 - 1.0) / (PARTITIONS as f64 - 1.0);
     let mut worst = f64::MIN;
@@ -167,7 +168,7 @@ fn adjacent_pairs(views: &[View]) -> f64 {
 }
 
 /// The queried partition: its half and offset, together.
-fn queried_partition(views: &[View], index: u64) -> f64 {
+pub(in crate::dummy_subsets) fn queried_partition(views: &[View], index: u64) -> f64 {
     let partition = (index / u64::from(PARTITION)) as usize;
     let mut counts = [0; 2 * PARTITION as usize];
     for view in views {
@@ -180,11 +181,17 @@ fn queried_partition(views: &[View], index: u64) -> f64 {
 /// Counts of a feature of whole histories: how alike the splits of each two of its queries are, and how many of their offsets agree.
 fn history_features(behaviour: Behaviour, history: &[u64], rounds: usize) -> Vec<u64> {
     let mut world = small_world();
-    let mut counts = vec![0; (PARTITIONS + 1) * (PARTITIONS + 1)];
-    for _ in 0..rounds {
+    let of_one = |_| {
         let mut client = world.client();
-        let views: Vec<View> =
-            history.iter().map(|index| behaviour.ask(&mut world, &mut client, *index)).collect();
+        history.iter().map(|index| behaviour.ask(&mut world, &mut client, *index)).collect()
+    };
+    features((0..rounds).map(of_one))
+}
+
+/// The same of given histories.
+pub(in crate::dummy_subsets) fn features(histories: impl Iterator<Item = Vec<View>>) -> Vec<u64> {
+    let mut counts = vec![0; (PARTITIONS + 1) * (PARTITIONS + 1)];
+    for views in histories {
         for (later, view) in views.iter().enumerate() {
             for earlier in &views[..later] {
                 let alike = |k: &usize| view.halves[*k] == earlier.halves[*k];

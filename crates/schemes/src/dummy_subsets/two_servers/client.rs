@@ -29,6 +29,8 @@ pub struct DummySubsetsTwoClient {
     next_id: u32,
     /// … and the cutoffs of the block of ids in which it is.
     cutoffs: Zeroizing<[u32; CUTOFF_BLOCK as usize]>,
+    /// Queries that this generation serves.
+    pub(super) queries: u64,
     pub(super) ledger: Ledger,
 }
 
@@ -120,7 +122,7 @@ impl HintedClient for DummySubsetsTwoClient {
             HintTable::new(form, layout.hints(&hints), generation, layout.parities, kernels)?;
         let cutoffs = Zeroizing::new([0; CUTOFF_BLOCK as usize]);
         let ledger = Ledger::default();
-        let mut client = Self { parameters, kernels, table, next_id, cutoffs, ledger };
+        let mut client = Self { parameters, kernels, table, next_id, cutoffs, queries: QUERIES, ledger };
         client.compute_cutoffs();
         client.advance_to(next_id);
         client.table.search_at_least(client.search_len());
@@ -133,9 +135,10 @@ impl HintedClient for DummySubsetsTwoClient {
         rng: &mut SecretRng,
     ) -> Result<Reserved<TwoServersQuery>> {
         let id = self.ledger.reservations();
-        if id == QUERIES {
+        if id == self.queries {
             return Err(Error::exhausted(format!(
-                "this generation of hints has served its {QUERIES} queries; it goes on once it is written down anew"
+                "this generation of hints has served its {} queries; it goes on once it is written down anew",
+                self.queries
             )));
         }
         let Some((successor, cutoff)) = self.next_pair() else {
@@ -209,7 +212,7 @@ impl HintedClient for DummySubsetsTwoClient {
     }
 
     fn supply(&self) -> Supply {
-        Supply { used: self.ledger.reservations(), total: QUERIES }
+        Supply { used: self.ledger.reservations(), total: self.queries }
     }
 }
 

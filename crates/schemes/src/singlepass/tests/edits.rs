@@ -12,7 +12,8 @@ impl World {
         let (shape, len) = (self.parameters.shape(), self.parameters.record_len());
         let mut edits = Vec::new();
         for _ in 0..count {
-            let index = self.rng.below(shape.records().min(20)) * shape.records() / shape.records().min(20);
+            let index =
+                self.rng.below(shape.records().min(20)) * shape.records() / shape.records().min(20);
             let mut difference = vec![0; len];
             self.rng.fill(&mut difference);
             let record = &mut self.records[index as usize * len..][..len];
@@ -108,7 +109,9 @@ fn an_edit_does_not_use_up_a_query_and_is_in_what_is_written_down() {
     }
     let delta = world.edit(10);
     let change = client.apply_delta(&delta).unwrap();
-    assert!(matches!(Change::decode(&world.parameters, &change), Ok(Change::Edits(same)) if same == delta));
+    assert!(
+        matches!(Change::decode(&world.parameters, &change), Ok(Change::Edits(same)) if same == delta)
+    );
     assert_eq!(client.supply().used, total);
     let mut next = world.load(&client.condense().unwrap());
     for index in 0..30 {

@@ -20,7 +20,7 @@ proptest! {
     fn whatever_is_accepted_is_what_would_be_encoded(bytes in prop::collection::vec(0u8..3, 0..9)) {
         // Three partitions of 258: 0x0101 is the last offset, what begins with 2 in its upper byte lies beyond, and so does 0x0102.
         let parameters = cut(700, 3, 258);
-        let beyond = bytes.chunks(2).any(|offset| offset[1..] > [1] || offset == [2, 1]);
+        let beyond = bytes.chunks(2).any(|offset| offset.get(1).is_some_and(|upper| *upper > 1) || *offset == [2, 1]);
         match SinglePassQuery::decode(&parameters, &bytes) {
             Ok(query) => {
                 prop_assert!(!beyond && bytes.len() == 6);
@@ -46,7 +46,11 @@ fn messages_that_are_none_are_refused() {
     // A record that lies beyond the table but not beyond its partition counts as zero.
     query(&[0, 0, 0, 0, 3, 0]).unwrap();
     let lens = [
-        (32, &(|bytes: &[u8]| SinglePassRequest::decode(&parameters, bytes).map(|_| ())) as &dyn Fn(&[u8]) -> Result<()>),
+        (
+            32,
+            &(|bytes: &[u8]| SinglePassRequest::decode(&parameters, bytes).map(|_| ()))
+                as &dyn Fn(&[u8]) -> Result<()>,
+        ),
         (12, &|bytes| SinglePassReply::decode(&parameters, bytes).map(|_| ())),
         (9, &|bytes| SinglePassAnswer::decode(&parameters, bytes).map(|_| ())),
     ];
@@ -77,7 +81,7 @@ fn hints_differ_by_seed_and_not_otherwise() {
     let world = World::with(cut(1000, 5, 30));
     let hints = |byte: u8| {
         let request = SinglePassRequest { seed: Secret::new([byte; 32]) };
-        world.server.prepare(&request).hints
+        world.server.prepare(&request).unwrap().hints
     };
     assert_eq!(hints(1), hints(1));
     assert_ne!(hints(1), hints(2));
@@ -109,7 +113,9 @@ fn the_default_cut_is_the_cheapest_within_its_limits() {
         let lookup = 2 * (SinglePassQuery::encoded_len(parameters) + parameters.answer_len());
         parameters.hint_bytes() + 1024 * lookup as u64
     };
-    for (records, record_len) in [(100_000, 1), (100_000, 32), (30_000, 33), (1 << 20, 8), (9000, 400)] {
+    for (records, record_len) in
+        [(100_000, 1), (100_000, 32), (30_000, 33), (1 << 20, 8), (9000, 400)]
+    {
         let shape = TableShape::new(records, record_len).unwrap();
         let chosen = SinglePassParameters::new(shape).unwrap();
         assert!(chosen.hint_bytes() <= 4 << 20);

@@ -9,8 +9,8 @@ mod statistics;
 
 use super::*;
 use crate::contract::{
-    Answerer as _, AskingPreparation as _, HintedClient as _, Message as _, Parameters as _,
-    Preparation as _, PreparingServer as _, Record, ReservationId, Reserved, Role,
+    Answerer as _, AskingPreparation as _, HintedClient as _, Parameters as _, Preparation as _,
+    PreparingServer as _, Record, ReservationId, Reserved, Role,
 };
 use crate::offline::StreamConsumer as _;
 use crate::test_tables::{identity, public_bytes};
@@ -55,7 +55,7 @@ impl World {
         let bytes = request.encode();
         assert_eq!(bytes.len(), SinglePassRequest::encoded_len(&self.parameters));
         let request = SinglePassRequest::decode(&self.parameters, &bytes).unwrap();
-        let reply = self.server.prepare(&request).encode();
+        let reply = self.server.prepare(&request).unwrap().encode();
         assert_eq!(reply.len(), SinglePassReply::encoded_len(&self.parameters));
         reply
     }

@@ -120,8 +120,10 @@ fn written_down_and_read_back_is_the_same_client() {
     assert!(condensed == next.generation.encode(&world.parameters).unwrap());
     for index in 0..200 {
         let index = world.index(index);
-        let (one, other) =
-            (client.generation.permutations.place_of(&index), next.generation.permutations.place_of(&index));
+        let (one, other) = (
+            client.generation.permutations.place_of(&index),
+            next.generation.permutations.place_of(&index),
+        );
         assert_eq!((one.partition, one.hint), (other.partition, other.hint));
     }
 }
@@ -185,9 +187,11 @@ fn changes_that_do_not_fit_are_refused_and_change_nothing() {
 
     let parameters = world.parameters.clone();
     let corrupted = |client: &mut SinglePassClient, change: &[u8]| {
-        let before = (client.generation.encode(&parameters).unwrap(), client.open(), client.supply());
+        let before =
+            (client.generation.encode(&parameters).unwrap(), client.open(), client.supply());
         assert_eq!(client.apply(change).unwrap_err().blame(), Blame::Corrupted);
-        let after = (client.generation.encode(&parameters).unwrap(), client.open(), client.supply());
+        let after =
+            (client.generation.encode(&parameters).unwrap(), client.open(), client.supply());
         assert!(before == after);
     };
     corrupted(&mut client, &reserved.change);

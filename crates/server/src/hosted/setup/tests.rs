@@ -37,12 +37,15 @@ struct Given {
     plan: SchemePlan,
     hint: Vec<u32>,
     kept: Vec<u32>,
+    /// What the server lends to clients as it lies in its memory.
+    streamed: Option<Vec<u8>>,
     computed: Arc<AtomicU32>,
 }
 
 struct GivenServer {
     plan: SchemePlan,
     kept: Vec<u8>,
+    streamed: Option<Vec<u8>>,
 }
 
 fn words(words: &[u32]) -> PublicWords {
@@ -71,7 +74,7 @@ impl ErasedSetup for Given {
     }
 
     fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
-        Ok(Box::new(GivenServer { plan: self.plan, kept: kept.to_vec() }))
+        Ok(Box::new(GivenServer { plan: self.plan, kept: kept.to_vec(), streamed: self.streamed }))
     }
 }
 
@@ -89,7 +92,7 @@ impl ErasedServer for GivenServer {
     }
 
     fn streamed(&self) -> Option<&[u8]> {
-        None
+        self.streamed.as_deref()
     }
 
     fn shares_passes(&self) -> bool {
@@ -134,6 +137,7 @@ impl Lives {
             plan: self.plan.clone(),
             hint: self.hint.clone(),
             kept: self.kept.clone(),
+            streamed: None,
             computed: Arc::clone(&computed),
         };
         let heard = AtomicU32::new(0);
@@ -244,6 +248,7 @@ fn results_of_other_lengths_than_the_plans_are_not_served() {
             plan: lives.plan.clone(),
             hint: vec![1; hint],
             kept: lives.kept.clone(),
+            streamed: None,
             computed: Arc::clone(&computed),
         };
         let refusal = finish("test", Box::new(setup), &lives.identity, None, &|_| {});
@@ -266,5 +271,46 @@ fn the_hint_of_a_real_scheme_is_the_same_from_memory_and_from_the_file() {
     assert!(in_memory.iter().any(|byte| *byte != 0));
     for origin in [HintOrigin::Computed, HintOrigin::Cached] {
         assert_eq!(obtain(Some(&cache)), (in_memory.clone(), digest, origin));
+    }
+}
+
+#[test]
+fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = HintCache::open(dir.path()).unwrap();
+    let identity = identity(40, 3);
+    let setup = |kept: Vec<u32>, streamed: Option<Vec<u8>>| {
+        let offline = OfflinePhase::StreamShuffled { len: 120 };
+        let plan = SchemePlan { offline, ..simplepir(identity).plan().clone() };
+        Box::new(Given { plan, hint: Vec::new(), kept, streamed, computed: Arc::default() })
+    };
+    let shuffled: Vec<u8> = (0..120).rev().collect();
+    // With nothing to keep there is nothing to cache; whatever is kept, the table is not cached with it.
+    for (kept, origins) in
+        [(vec![], [HintOrigin::None; 2]), (vec![7; 5], [HintOrigin::Computed, HintOrigin::Cached])]
+    {
+        for origin in origins {
+            let setup = setup(kept.clone(), Some(shuffled.clone()));
+            let finished = finish("test", setup, &identity, Some(&cache), &|_| {}).unwrap();
+            assert_eq!(finished.origin, origin);
+            let hint = finished.hint.unwrap();
+            assert_eq!(hint.digest, *blake3::hash(&shuffled).as_bytes());
+            assert_eq!((hint.part.len(), hint.part.memory()), (120, 0));
+            assert_eq!(hint.part.copy(100, usize::MAX), &shuffled[100..]);
+            // It is the server's own memory.
+            let lent = finished.server.streamed().unwrap().as_ptr();
+            assert!(
+                matches!(hint.part.bytes(), std::borrow::Cow::Borrowed(bytes) if bytes.as_ptr() == lent)
+            );
+        }
+        assert_eq!(entries(dir.path()), usize::from(!kept.is_empty()));
+    }
+    let entry = fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap();
+    assert_eq!(entry.metadata().unwrap().len(), 4096 + 20, "a head, and five words that are kept");
+
+    for streamed in [None, Some(vec![]), Some(vec![1; 119]), Some(vec![1; 121])] {
+        let refusal = finish("test", setup(vec![], streamed), &identity, None, &|_| {});
+        let refusal = refusal.err().expect("that is not the table");
+        assert!(refusal.to_string().contains("this is a bug"), "{refusal}");
     }
 }
