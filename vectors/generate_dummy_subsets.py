@@ -6,6 +6,9 @@ A case fixes the table, the cut, the number of hints and the key, and gives:
   generation   the BLAKE3 digest of: version 1 (u32), key, the cutoff of each hint (u32), the parity of each single hint, the two parities of each pair
   queries      for some hints, a record that the hint contains: query and answer in full, and which half is the real one
   successors   for some pairs and records: whether the half not below the cutoff is taken, and the parity of the new hint
+With two servers the single hints are the same, and what takes their places are the pairs of the same ids:
+  two_servers_generation   the BLAKE3 digest of: version 1 (u32), key, the id after the last single hint (u32), parities, ids (u32), cutoffs (u32), extra records (u32, all ones), a zero bit each
+  replenish and replenished, in successors   what the offline server is asked and answers
 The table is BLAKE3's output stream of the text "a table".
 """
 import json, pathlib, struct
@@ -54,6 +57,13 @@ class Hints:
             parities += [self.parity(j), self.parity(j, above=True)]
         return u32(1) + self.key + u32(*self.cutoffs) + b"".join(parities)
 
+    def two_servers_generation(self):
+        valid = [self.cutoffs[j] != 0 for j in range(self.singles)]
+        ids = [j if valid[j] else 2**32 - 1 for j in range(self.singles)]
+        parities = b"".join(self.parity(j) for j in range(self.singles))
+        rest = u32(*ids) + u32(*self.cutoffs[:self.singles]) + b"\xff" * (4 * self.singles) + bytes((self.singles + 7) // 8)
+        return u32(1) + self.key + u32(self.singles) + parities + rest
+
     def query(self, j, index, real_half):
         real = [k for k in range(self.p) if self.below(j, k) and k != index // self.s]
         offsets = [self.offset(j, k) for k in real]
@@ -80,9 +90,12 @@ def case(records, record_len, partition, hint_security, singles, pairs, seed):
         queries.append({"hint": j, "index": index, "real_half": j % 2, "query": query.hex(), "answer": answer.hex(), "record": hints.record(index).hex()})
         pair = len(successors)
         above = hints.below(singles + pair, index // partition)
-        successors.append({"pair": pair, "above": above, "parity": xor(hints.parity(singles + pair, above), hints.record(index)).hex()})
+        replenish = hints.key + u32(singles + pair, hints.cutoffs[singles + pair])
+        replenished = hints.parity(singles + pair) + hints.parity(singles + pair, above=True)
+        successors.append({"pair": pair, "above": above, "replenish": replenish.hex(), "replenished": replenished.hex(), "parity": xor(hints.parity(singles + pair, above), hints.record(index)).hex()})
     return {"records": records, "record_len": record_len, "partition_records": partition, "partitions": partitions, "hint_security": hint_security,
             "singles": singles, "pairs": pairs, "key": hints.key.hex(), "generation_blake3": blake3(hints.generation()).hexdigest(),
+            "two_servers_generation_blake3": blake3(hints.two_servers_generation()).hexdigest(),
             "queries": queries, "successors": successors}
 
 cases = [case(37, 3, 4, 8, 64, 64, 1), case(1, 1, 1, 80, 64, 64, 2), case(1000, 16, 32, 10, 320, 192, 3), case(4096, 33, 64, 3, 192, 128, 4)]

@@ -21,6 +21,10 @@ use crate::dummy_subsets::{
     DummySubsetsServer,
 };
 use crate::offline::HintSource;
+use crate::piano::{
+    AllParities, AnswerForm, Piano, PianoAllParities, PianoClient, PianoParameters, PianoPreparation,
+    PianoServer, SingleParity,
+};
 use crate::simplepir::{SimplePir, SimplePirClient, SimplePirParameters, SimplePirServer};
 use crate::singlepass::{
     SinglePass, SinglePassClient, SinglePassParameters, SinglePassPreparation, SinglePassServer,
@@ -83,6 +87,10 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
         Some(records) => DummySubsetsParameters::with_partition_records(identity.shape, records),
         None => DummySubsetsParameters::new(identity.shape),
     };
+    let piano = || match tuning.partition_records {
+        Some(records) => PianoParameters::with_chunk_records(identity, records),
+        None => PianoParameters::new(identity),
+    };
     Ok(match scheme {
         SchemeId::SimplePir => SchemePlan::of::<SimplePir>(&SimplePirParameters::new(identity)?),
         SchemeId::DoublePir => SchemePlan::of::<DoublePir>(&DoublePirParameters::new(identity)?),
@@ -92,8 +100,9 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
             Some(records) => SinglePassParameters::with_partition_records(identity.shape, records)?,
             None => SinglePassParameters::new(identity.shape)?,
         }),
+        SchemeId::Piano => SchemePlan::of::<Piano>(&piano()?),
+        SchemeId::PianoAllParities => SchemePlan::of::<PianoAllParities>(&piano()?),
         SchemeId::DummySubsetsTwo => SchemePlan::of::<DummySubsetsTwo>(&subsets()?),
-        SchemeId::Piano | SchemeId::PianoAllParities => return Err(not_yet(scheme)),
         SchemeId::Download => SchemePlan::of::<Download>(&DownloadParameters::new(identity)),
     })
 }
@@ -131,7 +140,8 @@ pub fn setup(
             let server = DummySubsetsServer::new(parameters, table, kernels)?;
             Box::new(Ready(ServerHost::new(plan, server)))
         }
-        SchemeId::Piano | SchemeId::PianoAllParities => return Err(not_yet(scheme)),
+        SchemeId::Piano => piano_setup::<SingleParity>(plan, table, kernels)?,
+        SchemeId::PianoAllParities => piano_setup::<AllParities>(plan, table, kernels)?,
         SchemeId::DummySubsetsTwo => {
             let parameters = DummySubsetsParameters::decode(&identity, &plan.parameters)?;
             let server = DummySubsetsTwoServer::new(parameters, table, kernels)?;
@@ -144,6 +154,16 @@ pub fn setup(
         }
         SchemeId::Download => Box::new(Ready(FetchedHost { plan })),
     })
+}
+
+fn piano_setup<F: AnswerForm>(
+    plan: SchemePlan,
+    table: TableView<'_>,
+    kernels: Kernels,
+) -> Result<Box<dyn ErasedSetup>> {
+    let parameters = PianoParameters::decode(&table.identity(), &plan.parameters)?;
+    let server = PianoServer::<F>::new(parameters, table, kernels)?;
+    Ok(Box::new(Ready(ServerHost::new(plan, server).streaming())))
 }
 
 /// Starts a client of the scheme that `plan` describes, with what it downloaded (a hint, or the table itself): for schemes whose offline phase is nothing or is kept as
@@ -207,8 +227,23 @@ pub fn hinted_client(
             let client = SinglePassClient::load(parameters.clone(), generation, kernels)?;
             Ok(Box::new(HintedHost::endless(plan, parameters, client)))
         }
+        SchemeId::Piano => piano_client::<SingleParity>(plan, identity, generation, kernels),
+        SchemeId::PianoAllParities => {
+            piano_client::<AllParities>(plan, identity, generation, kernels)
+        }
         _ => Err(other_kind(plan.scheme)),
     }
+}
+
+fn piano_client<F: AnswerForm>(
+    plan: SchemePlan,
+    identity: &TableIdentity,
+    generation: Zeroizing<Vec<u8>>,
+    kernels: Kernels,
+) -> Result<Box<dyn ErasedClient>> {
+    let parameters = PianoParameters::decode(identity, &plan.parameters)?;
+    let client = PianoClient::<F>::load(parameters.clone(), generation, kernels)?;
+    Ok(Box::new(HintedHost::new(plan, parameters, client)))
 }
 
 /// Begins a generation of hints, or goes on from a checkpoint: for schemes whose offline phase streams the table. `records_digest` is the BLAKE3 digest that the
@@ -240,6 +275,8 @@ pub fn preparation(
             let preparation = start.preparation::<SinglePassPreparation>(parameters)?;
             Ok(Box::new(PreparationHost::asking(preparation, plan.offline.len())))
         }
+        SchemeId::Piano => start.piano_preparation::<SingleParity>(plan, identity),
+        SchemeId::PianoAllParities => start.piano_preparation::<AllParities>(plan, identity),
         _ => Err(other_kind(plan.scheme)),
     }
 }
@@ -261,10 +298,16 @@ impl Start<'_> {
             }
         }
     }
-}
 
-fn not_yet(scheme: SchemeId) -> Error {
-    Error::api_misuse(format!("{scheme} is not there yet"))
+    fn piano_preparation<F: AnswerForm>(
+        &self,
+        plan: &SchemePlan,
+        identity: &TableIdentity,
+    ) -> Result<Box<dyn ErasedPreparation>> {
+        let parameters = PianoParameters::decode(identity, &plan.parameters)?;
+        let preparation = self.preparation::<PianoPreparation<F>>(parameters)?;
+        Ok(Box::new(PreparationHost::streaming(preparation)))
+    }
 }
 
 fn other_kind(scheme: SchemeId) -> Error {

@@ -8,6 +8,7 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod gather;
 pub(crate) mod permutations;
+mod xor;
 
 /// Asks for the cache line `distance` bytes after `from`. Prefetching an address that is not mapped does
 /// nothing, so any address will do.

@@ -6,7 +6,8 @@
 //! reads and exchanges two numbers, from which it knows the lines of the inverse and asks for them; the
 //! second, some permutations behind, puts the inverse right.
 
-use super::{prefetch, prefetch_second_level};
+use super::prefetch_second_level;
+use super::xor::{xor_array, xor_bytes};
 use crate::permutations::{Shown, Swap};
 use crate::portable;
 use crate::portable::permutations::{exchange, exchange_mask, put_right};
@@ -16,7 +17,7 @@ const NUMBERS_AHEAD: usize = 32;
 /// How many permutations later the inverse is put right.
 const INVERSES_BEHIND: usize = 32;
 /// How many elements of a permutation ahead records are prefetched.
-const RECORDS_AHEAD: usize = 16;
+const RECORDS_AHEAD: usize = 32;
 /// Of longer records, how many bytes are prefetched; the processor follows by itself.
 const PREFETCHED_BYTES: usize = 512;
 const LINE: usize = 64;
@@ -71,7 +72,7 @@ pub(super) fn xor_accumulate(
         16 => accumulate_short::<16>(partition, permutation, sums),
         32 => accumulate_short::<32>(partition, permutation, sums),
         64 => accumulate_short::<64>(partition, permutation, sums),
-        0..WORD => portable::permutations::xor_accumulate(partition, record_len, permutation, sums),
+        0..8 => portable::permutations::xor_accumulate(partition, record_len, permutation, sums),
         _ => accumulate_any(partition, record_len, permutation, sums),
     }
 }
@@ -90,25 +91,11 @@ fn accumulate_short<const LEN: usize>(partition: &[u8], permutation: &[u16], sum
 /// The same for records of any length.
 #[inline(always)]
 fn accumulate_any(partition: &[u8], record_len: usize, permutation: &[u16], sums: &mut [u8]) {
-    const PIECE: usize = 64;
     let sums = sums.chunks_exact_mut(record_len);
     for (x, (sum, &number)) in sums.zip(permutation).enumerate() {
         prefetch_records(partition, record_len, permutation, x);
         let start = usize::from(number) * record_len;
-        let record = &partition[start..start + record_len];
-        let (pieces, rest) = sum.as_chunks_mut::<PIECE>();
-        let (record_pieces, record_rest) = record.as_chunks::<PIECE>();
-        for (sum, record) in pieces.iter_mut().zip(record_pieces) {
-            xor_array(sum, record);
-        }
-        let (words, rest) = rest.as_chunks_mut::<WORD>();
-        let (record_words, record_rest) = record_rest.as_chunks::<WORD>();
-        for (sum, record) in words.iter_mut().zip(record_words) {
-            xor_array(sum, record);
-        }
-        for (sum, byte) in rest.iter_mut().zip(record_rest) {
-            *sum ^= byte;
-        }
+        xor_bytes(sum, &partition[start..start + record_len]);
     }
 }
 
@@ -118,22 +105,10 @@ fn accumulate_any(partition: &[u8], record_len: usize, permutation: &[u16], sums
 fn prefetch_records(partition: &[u8], record_len: usize, permutation: &[u16], x: usize) {
     if let Some(&number) = permutation.get(x + RECORDS_AHEAD) {
         for offset in (0..record_len.min(PREFETCHED_BYTES)).step_by(LINE) {
-            prefetch(partition.as_ptr(), usize::from(number) * record_len + offset);
+            prefetch_second_level(partition.as_ptr(), usize::from(number) * record_len + offset);
         }
     }
     for offset in (0..record_len).step_by(LINE) {
         prefetch_second_level(partition.as_ptr(), partition.len() + x * record_len + offset);
-    }
-}
-
-const WORD: usize = size_of::<u64>();
-
-/// Word by word, which the compiler makes vectors of; byte by byte it would not.
-#[inline(always)]
-fn xor_array<const LEN: usize>(sum: &mut [u8; LEN], bytes: &[u8; LEN]) {
-    const { assert!(LEN.is_multiple_of(WORD)) };
-    let words = sum.as_chunks_mut::<WORD>().0.iter_mut();
-    for (sum, word) in words.zip(bytes.as_chunks::<WORD>().0) {
-        *sum = (u64::from_ne_bytes(*sum) ^ u64::from_ne_bytes(*word)).to_ne_bytes();
     }
 }

@@ -8,6 +8,7 @@ use crate::dpf::{Dpf, DpfParameters};
 use crate::dummy_subsets::two_servers::DummySubsetsTwo;
 use crate::dummy_subsets::{DummySubsets, DummySubsetsParameters};
 use crate::offline::OfflinePhase;
+use crate::piano::{Piano, PianoAllParities, PianoParameters};
 use crate::simplepir::{SimplePir, SimplePirParameters};
 use crate::singlepass::{SinglePass, SinglePassParameters};
 use privet_core::{Result, TableIdentity};
@@ -53,7 +54,11 @@ impl SchemePlan {
                 .map(|p| Self::of::<DummySubsets>(&p)),
             SchemeId::DummySubsetsTwo => DummySubsetsParameters::decode(identity, parameters)
                 .map(|p| Self::of::<DummySubsetsTwo>(&p)),
-            SchemeId::Piano | SchemeId::PianoAllParities => Err(super::not_yet(scheme)),
+            SchemeId::Piano => {
+                PianoParameters::decode(identity, parameters).map(|p| Self::of::<Piano>(&p))
+            }
+            SchemeId::PianoAllParities => PianoParameters::decode(identity, parameters)
+                .map(|p| Self::of::<PianoAllParities>(&p)),
             SchemeId::SinglePass => SinglePassParameters::decode(identity, parameters)
                 .map(|p| Self::of::<SinglePass>(&p)),
             SchemeId::Download => {

@@ -39,16 +39,25 @@ impl SinglePassParameters {
     /// As [`with_partition_records`](Self::with_partition_records).
     pub fn new(shape: TableShape) -> Result<Self> {
         let (records, record_len) = (shape.records(), shape.record_len());
-        let of_lookups = u128::from(EXPECTED_LOOKUPS) * u128::from(records);
-        let cheapest = of_lookups * (2 * u128::from(record_len) + 4) / u128::from(record_len);
+        let lookup = 2 * record_len + 4;
+        let of_lookups = u128::from(EXPECTED_LOOKUPS) * u128::from(records) * u128::from(lookup);
+        let cheapest = (of_lookups / u128::from(record_len)).isqrt();
         // At most the limit, so it fits 64 bits.
-        let cheapest = cheapest.isqrt().min(u128::from(MAX_PARTITION_RECORDS)) as u64;
-        let chosen =
-            cheapest.min(DEFAULT_MAX_HINT_BYTES / record_len).min(records.div_ceil(MIN_PARTITIONS));
-        // Records so long that many of them would make too long an answer are the one case for longer hints.
-        let largest_answer = MAX_MESSAGE_BYTES / record_len;
-        let fewest = records.div_ceil(largest_answer.max(1)).min(MAX_PARTITION_RECORDS);
-        Self::with_partition_records(shape, chosen.max(fewest).max(2))
+        let cheapest = cheapest.clamp(2, u128::from(MAX_PARTITION_RECORDS)) as u64;
+
+        let most_records = (DEFAULT_MAX_HINT_BYTES / record_len).clamp(2, MAX_PARTITION_RECORDS);
+        let fewest = records.div_ceil(most_records).max(MIN_PARTITIONS);
+        // Records so long that one of each partition would make too long an answer are the one case for longer hints.
+        let most = (MAX_MESSAGE_BYTES / record_len).max(MIN_PARTITIONS);
+        let bytes = |partitions: &u64| {
+            let hints = records.div_ceil(*partitions).saturating_mul(record_len);
+            hints.saturating_add(EXPECTED_LOOKUPS * lookup * partitions)
+        };
+        // The costs are convex in the number of partitions, so it is one of the two next to where they are least.
+        let about = records / cheapest;
+        let candidates = [about, about + 1].map(|partitions| partitions.max(fewest).min(most));
+        let partitions = candidates.into_iter().min_by_key(bytes).unwrap_or(fewest);
+        Self::with_partition_records(shape, records.div_ceil(partitions).max(2))
     }
 
     /// A cut with the given number of records in a partition. More of them: shorter queries and answers and less work for the servers, more hints to download.

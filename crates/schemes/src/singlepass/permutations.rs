@@ -89,12 +89,16 @@ impl Permutations {
         for (offset, number) in read.offsets.iter_mut().zip(numbers) {
             *offset = u16::from_le_bytes(*number);
         }
-        let mut seen = Zeroizing::new(vec![false; 1 << 16]);
+        let mut seen = Zeroizing::new(vec![false; records]);
         for row in read.offsets.chunks_exact(records) {
             seen.fill(false);
-            row.iter().for_each(|offset| seen[usize::from(*offset)] = true);
-            // As many different numbers as there are places, and none beyond.
-            if !seen[..records].iter().all(|seen| *seen) {
+            for offset in row {
+                if let Some(seen) = seen.get_mut(usize::from(*offset)) {
+                    *seen = true;
+                }
+            }
+            // As many different numbers as there are places.
+            if !seen.iter().all(|seen| *seen) {
                 return Err(Error::corrupted("the stored hints hold a permutation that is none"));
             }
         }

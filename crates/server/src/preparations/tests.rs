@@ -167,8 +167,9 @@ impl World {
     }
 
     async fn ask(&self, request: PrepareRequest) -> Result<Vec<u8>, Status> {
-        let reply = self.client.clone().prepare(proto::PrepareRequest::from(request.clone()));
-        let response = PrepareResponse::try_from(reply.await?.into_inner()).unwrap();
+        let mut client = self.client.clone();
+        let response = client.prepare(proto::PrepareRequest::from(request.clone())).await?;
+        let response = PrepareResponse::try_from(response.into_inner()).unwrap();
         response.check_belongs_to(&request).unwrap();
         Ok(response.reply.to_vec())
     }

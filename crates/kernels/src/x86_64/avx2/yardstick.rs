@@ -8,7 +8,6 @@ use super::{load, store_words};
 use crate::portable;
 use crate::portable::yardstick::xor_blocks;
 use crate::x86_64::aes_key::round_keys;
-use crate::x86_64::gather::{prefetch_record, record};
 use crate::x86_64::prefetch;
 
 /// How far ahead of the loads a sequential reading prefetches, in bytes.
@@ -42,25 +41,7 @@ pub(crate) fn read_sum(bytes: &[u8]) -> u64 {
 /// See [`crate::portable::yardstick::gather_xor`].
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn gather_xor(table: &[u8], record_len: usize, positions: &[u64], out: &mut [u8]) {
-    out.fill(0);
-    if let Ok(out) = <&mut [u8; 32]>::try_from(&mut *out) {
-        let mut sum = _mm256_setzero_si256();
-        for (i, &position) in positions.iter().enumerate() {
-            prefetch_record(table, 32, positions, i);
-            let record = record(table, 32, position);
-            sum = _mm256_xor_si256(sum, load(record.as_array().expect("32 bytes")));
-        }
-        // SAFETY: the array has 32 bytes, and the store needs no alignment.
-        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), sum) };
-        return;
-    }
-    for (i, &position) in positions.iter().enumerate() {
-        prefetch_record(table, record_len, positions, i);
-        // Compiled for AVX2, this loop needs no help.
-        for (sum, byte) in out.iter_mut().zip(record(table, record_len, position)) {
-            *sum ^= byte;
-        }
-    }
+    crate::x86_64::gather::xor_records(table, record_len, positions, out);
 }
 
 /// See [`crate::portable::yardstick::aes_blocks`].

@@ -3,12 +3,13 @@
 use std::arch::x86_64::*;
 
 pub(crate) use super::byte_matrix::multiply_accumulate;
+// Memory sets the pace, and a masked load of a whole vector would also wait for the line behind the record.
 use super::keystream::{Cipher, LANES, VECTOR_BLOCKS, counters, each_block};
 use super::load;
 use crate::portable;
 use crate::portable::yardstick::xor_blocks;
-use crate::x86_64::gather::{prefetch_record, record};
-use crate::x86_64::{avx2, prefetch};
+pub(crate) use crate::x86_64::avx2::yardstick::gather_xor;
+use crate::x86_64::prefetch;
 
 /// How far ahead of the loads a sequential reading prefetches, in bytes.
 const READ_AHEAD: usize = 4096;
@@ -30,32 +31,6 @@ pub(crate) fn read_sum(bytes: &[u8]) -> u64 {
         total = total.wrapping_add(_mm512_reduce_add_epi64(sum) as u64);
     }
     total
-}
-
-/// See [`crate::portable::yardstick::gather_xor`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-pub(crate) fn gather_xor(table: &[u8], record_len: usize, positions: &[u64], out: &mut [u8]) {
-    if record_len == 32 {
-        // Half a vector without a mask is faster than a whole one with it.
-        return avx2::yardstick::gather_xor(table, record_len, positions, out);
-    }
-    out.fill(0);
-    if record_len <= 64 {
-        let mut sum = _mm512_setzero_si512();
-        for (i, &position) in positions.iter().enumerate() {
-            prefetch_record(table, record_len, positions, i);
-            sum = _mm512_xor_si512(sum, load_up_to(record(table, record_len, position)));
-        }
-        store_up_to(out, sum);
-        return;
-    }
-    for (i, &position) in positions.iter().enumerate() {
-        prefetch_record(table, record_len, positions, i);
-        let record = record(table, record_len, position);
-        for (out, bytes) in out.chunks_mut(64).zip(record.chunks(64)) {
-            store_up_to(out, _mm512_xor_si512(load_up_to(out), load_up_to(bytes)));
-        }
-    }
 }
 
 /// Up to 64 bytes, filled up with zeros.

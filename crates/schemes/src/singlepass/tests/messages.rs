@@ -100,7 +100,7 @@ fn sizes_are_as_promised() {
     // The shape of the published figures.
     let published = SinglePassParameters::with_partition_records(shape, 4096).unwrap();
     assert_eq!((published.partitions(), published.hint_bytes()), (4096, 4096 * 32));
-    assert_eq!(published.queries_per_generation(), 457);
+    assert_eq!(published.queries_per_generation(), 456);
     assert_eq!(
         SinglePass::offline_phase(&published),
         OfflinePhase::Ask { role: Role(0), requests: 1, request_len: 32, reply_len: 4096 * 32 }

@@ -18,8 +18,9 @@ const THRESHOLD: f64 = 8.0;
 /// A planted leak must exceed the threshold at least that many times.
 const CLEARLY: f64 = 3.0;
 
-/// How often each view is expected.
+/// How often each view is expected; fewer do for a leak.
 const EXPECTED: usize = 25;
+const EXPECTED_OF_LEAKS: usize = 6;
 
 /// What may be wrong with a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +128,9 @@ impl Small {
         let partitions = self.world.parameters.partitions();
         let cells = self.partition_records.pow(3 * partitions) as usize;
         let mut counts = vec![0u64; cells];
-        for _ in 0..cells * EXPECTED {
+        let honest = leak == Nothing && (looks.role == 0 || known.is_none());
+        let expected = if honest { EXPECTED } else { EXPECTED_OF_LEAKS };
+        for _ in 0..cells * expected {
             let (mut fresh, mut reused) = ([0; 32], [0; 32]);
             self.world.rng.fill(&mut fresh);
             self.world.rng.fill(&mut reused);
@@ -143,12 +146,16 @@ impl Small {
             }
             counts[cell] += 1;
         }
-        let expected = EXPECTED as f64;
-        let chi_square: f64 =
-            counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum();
-        let freedom = cells as f64 - 1.0;
-        (chi_square - freedom) / (2.0 * freedom).sqrt()
+        excess(&counts, expected as f64)
     }
+}
+
+/// How far counts are from all being as expected, in standard deviations of the chi-square distribution.
+fn excess(counts: &[u64], expected: f64) -> f64 {
+    let chi_square: f64 =
+        counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum();
+    let freedom = counts.len() as f64 - 1.0;
+    (chi_square - freedom) / (2.0 * freedom).sqrt()
 }
 
 const FIRST_THREE: [usize; 3] = [0, 1, 2];
@@ -271,9 +278,6 @@ fn permutations_are_uniform_and_independent() {
         };
         counts[number(0) * 24 + number(4)] += 1;
     }
-    let expected = EXPECTED as f64;
-    let chi_square: f64 =
-        counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum();
-    let excess = (chi_square - 575.0) / 1150f64.sqrt();
-    assert!(excess.abs() < THRESHOLD, "{excess}");
+    let excess = excess(&counts, EXPECTED as f64);
+    assert!(excess < THRESHOLD, "{excess}");
 }

@@ -114,8 +114,8 @@ struct World {
     /// What was sent to each role with each hint, and for each reservation.
     by_hint: HashMap<(u8, Vec<u8>, u64), Vec<u8>>,
     by_reservation: HashMap<(u8, Vec<u8>, Vec<u8>), Vec<u8>>,
-    /// What each process asked for: by the number of the reply.
-    requests: HashMap<(u64, Vec<u8>), Vec<u8>>,
+    /// What each process asked for, by its number and how many generations there had been, and by the number of the reply.
+    requests: HashMap<((u64, u64), Vec<u8>), Vec<u8>>,
     /// Parts that are stored to the end.
     complete: HashSet<PartKind>,
     /// What was sent by a scheme without state.
@@ -572,7 +572,8 @@ impl World {
         if request.role != role || server != usize::from(role.0) {
             return Err("a request went to another server than the one that may see it".to_owned());
         }
-        let number = (self.process, toy::reply_number_of(&request.request));
+        let generation = (self.process, self.disk.kept().switches);
+        let number = (generation, toy::reply_number_of(&request.request));
         let first = self.requests.entry(number).or_insert_with(|| request.request.to_vec());
         if *first != request.request {
             return Err("a request was repeated with other bytes".to_owned());

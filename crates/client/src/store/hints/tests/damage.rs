@@ -128,7 +128,7 @@ fn missing_files_are_refused_by_name() {
 #[test]
 fn an_older_journal_is_not_taken_for_the_last() {
     let (disk, _) = lived();
-    let file = "journal-2.redb";
+    let file = "journal-4.redb";
     let older = disk.read(file);
     let mut opened = hints(&disk).unwrap();
     opened.reserve(ReservationId(2), &record(b"change", b"query")).unwrap();

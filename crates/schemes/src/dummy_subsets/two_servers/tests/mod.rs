@@ -1,5 +1,6 @@
 //! A table, its two servers and a client in one place.
 
+mod known_answers;
 mod lookups;
 mod state;
 mod statistics;
@@ -7,7 +8,8 @@ mod statistics;
 use super::*;
 use crate::contract::{
     Answerer as _, AskingPreparation as _, Endless as _, HintedClient as _, Preparation as _,
-    PreparingServer as _, QueryMessage as _, Record, Reserved, Updatable as _,
+    PreparingServer as _, QueryMessage as _, Record, ReservationId, Reserved,
+    Updatable as _,
 };
 use crate::offline::StreamConsumer as _;
 use crate::test_tables::{identity, public_bytes, query_through_its_encoding};
@@ -57,9 +59,14 @@ impl World {
 
     pub(super) fn generation(&mut self) -> Zeroizing<Vec<u8>> {
         let mut preparation = self.preparation();
+        self.replies(&mut preparation)
+    }
+
+    /// What comes of a preparation that gets all its replies.
+    pub(super) fn replies(&self, preparation: &mut DummySubsetsTwoPreparation) -> Zeroizing<Vec<u8>> {
         let len = DummySubsetsTwo::offline_phase(&self.parameters).len();
         while preparation.next_offset() < len {
-            let reply = self.reply(&mut preparation);
+            let reply = self.reply(preparation);
             preparation.absorb(preparation.next_offset(), &reply).unwrap();
         }
         preparation.finish().unwrap();
