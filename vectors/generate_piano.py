@@ -129,7 +129,7 @@ def case(n, w, s, primaries, spares, key_byte):
 
 def permutation(n, seed_byte):
     permutation = Permutation(n, bytes([seed_byte]) * 32)
-    numbers = sorted({0, 1, 2, 3, n // 3, n // 2, n - 1} & set(range(n)))
+    numbers = sorted(k for k in {0, 1, 2, 3, n // 3, n // 2, n - 1} if k < n)
     return {"records": n, "seed_byte": seed_byte, "positions": [[k, permutation.position(k)] for k in numbers]}
 
 permutations = [permutation(n, n % 251) for n in [1, 2, 3, 5, 7, 10, 1000, 1025, 100_003, 2**24, 2**24 + 1, 2**32 + 5, 2**40 + 7]]

@@ -41,15 +41,16 @@ time "$privet" build "$work/packages.jsonl" --key Package -o "$work/packages.pri
 "$privet" inspect "$work/packages.privet" --verify
 
 # All servers have the same table file, and all clients the same state directory.
-for scheme in simplepir dpf dummy-subsets download; do
+for scheme in simplepir dpf dummy-subsets dummy-subsets-two piano piano-all-parities singlepass download; do
     echo
     echo "== $scheme"
     serve packages "$scheme"
     urls=("$url")
-    if [ "$scheme" = dpf ]; then
-        serve packages dpf dpf-second
+    case "$scheme" in dpf | dummy-subsets-two | singlepass)
+        serve packages "$scheme" "$scheme-second"
         urls+=("$url")
-    fi
+        ;;
+    esac
 
     echo "-- names that are there: the first, the last, those with the longest values, and others in between"
     time "$privet" get "${urls[@]}" --state "$work/state" --keys-from "$work/names" --json --verbose >"$work/found.jsonl"

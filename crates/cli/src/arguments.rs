@@ -44,6 +44,10 @@ pub(crate) struct Build {
     /// Column that holds the key; without it, records are numbered by row from 0
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key: Option<String>,
+    /// How keys get to records: with buckets every lookup takes one query; with cuckoo it takes two, and tables can
+    /// change without clients having to learn where keys went
+    #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "key")]
+    pub(crate) key_map: KeyMap,
     /// Columns that make up the value, as compact JSON; default: all but the key
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', conflicts_with = "raw_value")]
     pub(crate) value: Vec<String>,
@@ -65,6 +69,14 @@ pub(crate) struct Build {
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum KeyMap {
+    /// One candidate record for each key
+    Buckets,
+    /// Two candidate records for each key
+    Cuckoo,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -105,6 +117,10 @@ pub(crate) struct Serve {
     pub(crate) tables: Vec<String>,
     #[arg(long, default_value = "auto", value_parser = parse_scheme, help = served_schemes())]
     pub(crate) scheme: SchemeChoice,
+    /// Records in each partition (or chunk) of the table, for schemes that cut it into such; default: by the
+    /// table's shape. Two servers of one scheme have to agree
+    #[arg(long, value_name = "S", value_parser = parse_number)]
+    pub(crate) partition_records: Option<u64>,
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = parse_address)]
     pub(crate) listen: SocketAddr,
@@ -150,7 +166,9 @@ pub(crate) struct Serve {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("wanted").required(true).multiple(true).args(["key", "index", "keys_from"]))]
 pub(crate) struct Get {
-    /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers, those of all
+    /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers, those of all.
+    /// For dummy-subsets-two and singlepass the order counts: the first server computes the hints and learns
+    /// their key, the second answers and must never learn it; name them in the same order every time
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     /// A key to look up; may be repeated
@@ -245,6 +263,9 @@ pub(crate) struct Bench {
     /// Bytes in a record
     #[arg(long, value_name = "B", value_parser = parse_number)]
     pub(crate) record_len: u64,
+    /// Records in each partition (or chunk), for schemes that cut the table into such; default: by its shape
+    #[arg(long, value_name = "S", value_parser = parse_number)]
+    pub(crate) partition_records: Option<u64>,
     /// Queries to measure, rounded up to whole batches
     #[arg(long, value_name = "Q", default_value = "16", value_parser = parse_number)]
     pub(crate) queries: u64,

@@ -3,26 +3,55 @@
 use crate::display;
 use privet_core::TableIdentity;
 use privet_schemes::SchemeId;
-use privet_schemes::contract::Parameters as _;
+use privet_schemes::contract::Parameters;
 use privet_schemes::doublepir::DoublePirParameters;
 use privet_schemes::dummy_subsets::DummySubsetsParameters;
+use privet_schemes::piano::{AllParities, PianoParameters, SingleParity};
 use privet_schemes::registry::SchemePlan;
+use privet_schemes::singlepass::SinglePassParameters;
 
 /// What a person may want to know of a scheme's parameters beyond its name, if there is anything.
 pub(crate) fn words(plan: &SchemePlan, identity: &TableIdentity) -> Option<String> {
-    match plan.scheme {
-        SchemeId::DummySubsets => dummy_subsets(plan, identity).map(|parameters| {
-            format!(
-                "{} partitions of {} records; {} hints and {} pairs of backup hints, one pair for each query, {} in memory",
+    match Cut::of(plan, identity) {
+        Some(Cut::Subsets(parameters)) => {
+            let cut = format!(
+                "{} partitions of {} records",
                 display::count(parameters.partitions().into()),
                 display::count(parameters.partition_records().into()),
-                display::count(parameters.singles().into()),
-                display::count(parameters.pairs().into()),
-                display::bytes(parameters.state_bytes())
-            )
-        }),
-        SchemeId::DoublePir => {
-            let parameters = DoublePirParameters::decode(identity, &plan.parameters).ok()?;
+            );
+            let singles = display::count(parameters.singles().into());
+            Some(match plan.scheme {
+                SchemeId::DummySubsetsTwo => {
+                    format!("{cut}; {singles} hints, replaced as they are used")
+                }
+                _ => format!(
+                    "{cut}; {singles} hints and {} pairs of backup hints, one pair for each query, {} in memory",
+                    display::count(parameters.pairs().into()),
+                    display::bytes(parameters.state_bytes())
+                ),
+            })
+        }
+        Some(Cut::Chunks(parameters)) => Some(format!(
+            "{} chunks of {} records; {} hints and {} spare ones for each chunk, for a window of {} queries, {} in memory",
+            display::count(parameters.chunks().into()),
+            display::count(parameters.chunk_records().into()),
+            display::count(parameters.primaries().into()),
+            display::count(parameters.spares().into()),
+            display::count(parameters.window()),
+            display::bytes(match plan.scheme {
+                SchemeId::PianoAllParities => parameters.state_bytes::<AllParities>(),
+                _ => parameters.state_bytes::<SingleParity>(),
+            })
+        )),
+        Some(Cut::Permutations(parameters)) => Some(format!(
+            "{} partitions of {} records, a secret permutation for each; {} hints, replaced as they are used, {} in memory",
+            display::count(parameters.partitions().into()),
+            display::count(parameters.partition_records().into()),
+            display::count(parameters.partition_records().into()),
+            display::bytes(parameters.state_bytes())
+        )),
+        None if plan.scheme == SchemeId::DoublePir => {
+            let parameters: DoublePirParameters = decoded(plan, identity)?;
             Some(format!(
                 "{} columns of {} records, second matrix {}",
                 display::count(parameters.columns()),
@@ -30,19 +59,48 @@ pub(crate) fn words(plan: &SchemePlan, identity: &TableIdentity) -> Option<Strin
                 display::bytes(parameters.kept_bytes())
             ))
         }
+        None => None,
+    }
+}
+
+/// What a scheme promises less than others of its kind, if it does, in one sentence.
+pub(crate) fn weaker_promise(scheme: SchemeId) -> Option<&'static str> {
+    match scheme {
+        SchemeId::Piano | SchemeId::PianoAllParities => Some(
+            "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and nothing is revealed",
+        ),
         _ => None,
     }
 }
 
-/// The parameters, if the scheme is dummy subsets.
-pub(crate) fn dummy_subsets(
-    plan: &SchemePlan,
-    identity: &TableIdentity,
-) -> Option<DummySubsetsParameters> {
-    match plan.scheme {
-        SchemeId::DummySubsets => DummySubsetsParameters::decode(identity, &plan.parameters).ok(),
-        _ => None,
+/// How a scheme cuts the table, if it reads single records of it.
+pub(crate) enum Cut {
+    /// Dummy subsets, with one server or two: partitions, of which a hint has one half.
+    Subsets(DummySubsetsParameters),
+    /// Piano: chunks of the shuffled table.
+    Chunks(PianoParameters),
+    /// SinglePass: partitions with a permutation for each.
+    Permutations(SinglePassParameters),
+}
+
+impl Cut {
+    /// The cut that `plan` describes.
+    pub(crate) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Option<Self> {
+        match plan.scheme {
+            SchemeId::DummySubsets | SchemeId::DummySubsetsTwo => {
+                decoded(plan, identity).map(Self::Subsets)
+            }
+            SchemeId::Piano | SchemeId::PianoAllParities => {
+                decoded(plan, identity).map(Self::Chunks)
+            }
+            SchemeId::SinglePass => decoded(plan, identity).map(Self::Permutations),
+            _ => None,
+        }
     }
+}
+
+fn decoded<P: Parameters>(plan: &SchemePlan, identity: &TableIdentity) -> Option<P> {
+    P::decode(identity, &plan.parameters).ok()
 }
 
 /// What bounds a query from below, whoever implements the scheme.
@@ -52,11 +110,11 @@ pub(crate) enum Work {
     WholeTable,
     /// The client has the table, and reads the record itself.
     Nothing,
-    /// The server reads single records, and the client may compute a pseudorandom function in AES blocks.
+    /// Servers read single records, and the client may compute a pseudorandom function in AES blocks.
     Records {
-        /// Records that the server reads: one for each partition.
+        /// Records that each server reads.
         records: u64,
-        /// Blocks that the client computes, at most: one for eight hints while it looks for those that contain the record, and two for each partition when it
+        /// Blocks that the client computes, at most: one for eight hints while it looks for those that contain the record, and some for each partition when it
         /// takes one of them apart. 0 for a client that computes none.
         aes_blocks: u64,
     },
@@ -68,9 +126,30 @@ impl Work {
         if plan.scheme == SchemeId::Download {
             return Work::Nothing;
         }
-        let Some(parameters) = dummy_subsets(plan, identity) else { return Work::WholeTable };
-        let partitions = u64::from(parameters.partitions());
-        let hints = u64::from(parameters.singles()) + u64::from(parameters.pairs());
-        Work::Records { records: partitions, aes_blocks: hints / 8 + 2 * partitions }
+        match Cut::of(plan, identity) {
+            None => Work::WholeTable,
+            // Of every partition one record, for either half; to replace a hint, the same.
+            Some(Cut::Subsets(parameters)) => {
+                let partitions = u64::from(parameters.partitions());
+                let hints = match plan.scheme {
+                    SchemeId::DummySubsetsTwo => u64::from(parameters.singles()),
+                    _ => u64::from(parameters.singles()) + u64::from(parameters.pairs()),
+                };
+                Work::Records { records: partitions, aes_blocks: hints / 8 + 2 * partitions }
+            }
+            Some(Cut::Chunks(parameters)) => {
+                let chunks = u64::from(parameters.chunks());
+                // Without the wanted record's chunk, the offsets may belong to either of two chunks in each place.
+                let records = match plan.scheme {
+                    SchemeId::PianoAllParities => 2 * chunks,
+                    _ => chunks,
+                };
+                let hints = u64::from(parameters.primaries()) + parameters.window();
+                Work::Records { records, aes_blocks: hints / 8 + 3 * chunks }
+            }
+            Some(Cut::Permutations(parameters)) => {
+                Work::Records { records: parameters.partitions().into(), aes_blocks: 0 }
+            }
+        }
     }
 }

@@ -18,7 +18,7 @@
 //! # Secrets
 //!
 //! The permutations, and which numbers are exchanged, are the client's secrets. No branch depends on any of
-//! them. The addresses in the client's own memory do depend on the numbers, though not on which partition
+//! them, but for checks of bounds, which all go the same way. The addresses in the client's own memory do depend on the numbers, though not on which partition
 //! is skipped: whoever shares the caches with the client may learn of them, the servers do not.
 
 use crate::dispatch::Kernels;
@@ -92,7 +92,8 @@ impl Kernels {
     /// as long as a record, is XORed with record `permutation[x]` of the partition. One call for each
     /// partition of a table makes the hints.
     ///
-    /// Fastest where partition and sums stay in the second-level cache together.
+    /// Fastest where partition and sums stay in the second-level cache together, and where partitions lie one
+    /// after the other in memory and are passed in this order: what lies behind this one is prefetched.
     ///
     /// # Panics
     ///

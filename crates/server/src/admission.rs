@@ -32,6 +32,7 @@ pub(crate) struct AdmissionLimits {
     pub(crate) max_concurrent_fetches: usize,
     pub(crate) max_preparations: usize,
     pub(crate) request_deadline: Duration,
+    pub(crate) preparation_deadline: Duration,
     pub(crate) stall_limit: Duration,
 }
 
@@ -106,9 +107,11 @@ where
         let request = request.map(|body| Body::new(Counted { body, bytes: bytes_in }));
         Box::pin(async move {
             let limits = admission.limits;
-            let Ok(response) =
-                tokio::time::timeout(limits.request_deadline, inner.call(request)).await
-            else {
+            let deadline = match outcome.method {
+                "Prepare" => limits.preparation_deadline,
+                _ => limits.request_deadline,
+            };
+            let Ok(response) = tokio::time::timeout(deadline, inner.call(request)).await else {
                 outcome.end(StatusCode::DeadlineExceeded);
                 let status =
                     Status::deadline_exceeded("the server did not answer in time; try again later");

@@ -16,7 +16,7 @@
 //! parse gets an error of its own and leaves the others of its batch alone.
 
 use crate::observe::Metrics;
-use bytes::Bytes;
+use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::registry::ErasedServer;
@@ -62,7 +62,7 @@ struct State {
 }
 
 struct Job {
-    query: Bytes,
+    query: SecretBytes,
     arrived: Instant,
     reply: oneshot::Sender<Result<Vec<u8>>>,
 }
@@ -94,7 +94,7 @@ impl Batcher {
     ///
     /// # Errors
     /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; what the scheme says of the query itself.
-    pub(crate) async fn answer(&self, lane: usize, query: Bytes) -> Result<Vec<u8>> {
+    pub(crate) async fn answer(&self, lane: usize, query: SecretBytes) -> Result<Vec<u8>> {
         let answer = self.shared.enqueue(lane, query)?;
         answer.await.map_err(|_| {
             Error::unavailable("the server is stopping; ask again later or ask another one")
@@ -132,7 +132,11 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enqueue(&self, lane: usize, query: Bytes) -> Result<oneshot::Receiver<Result<Vec<u8>>>> {
+    fn enqueue(
+        &self,
+        lane: usize,
+        query: SecretBytes,
+    ) -> Result<oneshot::Receiver<Result<Vec<u8>>>> {
         let (reply, answer) = oneshot::channel();
         let mut state = self.lock();
         if state.stopped {

@@ -50,13 +50,15 @@ pub struct ServerConfig {
     pub preparations_at_once: Option<usize>,
     /// How long a request may take from its first byte until its answer begins. Default: 30 s.
     pub request_deadline: Duration,
+    /// The same for a request for hints, the wait for its turn included: computing the reply takes time in proportion to the table. Default: 10 min.
+    pub preparation_deadline: Duration,
     /// How long a client may leave a response unread before its connection is closed. Default: 60 s.
     pub stall_limit: Duration,
     /// How long a new connection may take until the TLS handshake is done, and again until the first byte of HTTP. Default: 10 s.
     pub handshake_limit: Duration,
     /// How often a quiet connection is asked whether it is still there, and how long it may take to say so. Default: 20 s.
     pub keepalive: Duration,
-    /// How long requests under way may take to finish when the server stops. Default: 10 s.
+    /// How long requests under way may take to finish when the server stops; those for hints are cut off as well, but what is being computed is computed to its end. Default: 10 s.
     pub drain_limit: Duration,
     /// Where precomputed hints, and what servers keep of the computation for themselves, lie in files, so that a restart need not compute them again. Nobody else may write
     /// there. Default: none; hints then live in memory.
@@ -111,6 +113,7 @@ impl ServerConfig {
             max_preparations: 16,
             preparations_at_once: None,
             request_deadline: Duration::from_secs(30),
+            preparation_deadline: Duration::from_secs(600),
             stall_limit: Duration::from_secs(60),
             handshake_limit: Duration::from_secs(10),
             keepalive: Duration::from_secs(20),
@@ -155,6 +158,7 @@ impl ServerConfig {
         }
         let durations = [
             ("request_deadline", self.request_deadline),
+            ("preparation_deadline", self.preparation_deadline),
             ("stall_limit", self.stall_limit),
             ("handshake_limit", self.handshake_limit),
             ("keepalive", self.keepalive),

@@ -22,6 +22,7 @@
 //! | `admission` | slots, deadlines and load shedding for requests; counts what passes |
 //! | `service` | the four methods: is this about a table that is served, in its epoch, under its parameters? |
 //! | `fetch` | streams that read no further ahead than a bound |
+//! | `secret_bytes` | what a client sent, erased after use |
 //! | `preparations` | turns to compute hints for one client |
 //! | `batch` | the queue in front of the compute thread |
 //! | `observe` | metrics, and the HTTP endpoint that shows them |
@@ -46,7 +47,7 @@
 //! | connecting | [`max_connections`](ServerConfig::max_connections), each with a window of 1 MiB; the silent ones are closed |
 //! | asking | [`max_concurrent_requests`](ServerConfig::max_concurrent_requests) requests no longer than the longest valid one, and as many answers, each within [`request_deadline`](ServerConfig::request_deadline) |
 //! | fetching | [`max_concurrent_fetches`](ServerConfig::max_concurrent_fetches) streams of three chunks each |
-//! | asking for hints | [`max_preparations`](ServerConfig::max_preparations) requests and as many replies, of which [`preparations_at_once`](ServerConfig::preparations_at_once) are computed at a time |
+//! | asking for hints | [`max_preparations`](ServerConfig::max_preparations) requests and as many replies, of which [`preparations_at_once`](ServerConfig::preparations_at_once) are computed at a time, each within [`preparation_deadline`](ServerConfig::preparation_deadline) |
 //! | not reading | [`stall_limit`](ServerConfig::stall_limit), then its connection is closed |
 //!
 //! # What is observed
@@ -66,6 +67,7 @@ mod hosted;
 mod observe;
 mod preparations;
 pub mod running;
+mod secret_bytes;
 mod service;
 pub mod table;
 

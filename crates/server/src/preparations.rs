@@ -10,21 +10,19 @@
 //! A client that goes away while it waits has its place free at once. A computation that has begun is brought to its end, and holds its turn until then: a client cannot
 //! have more computed by leaving and coming back.
 //!
-//! A request says what the other servers of its scheme must not learn. It is not logged, and its bytes are erased when it has served or was refused.
+//! A request says what the other servers of its scheme must not learn. It is not logged, and its bytes are [erased](SecretBytes) when it has served or was refused.
 
 use crate::hosted::HostedTable;
 use crate::observe::{Metrics, Open};
-use bytes::{Bytes, BytesMut};
+use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::registry::ErasedServer;
-use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
-use zeroize::Zeroize;
 
 /// The turns to compute, and what is being computed.
 pub(crate) struct Preparations {
@@ -47,7 +45,7 @@ impl Preparations {
         &self,
         table: &HostedTable,
         role: Role,
-        request: SecretRequest,
+        request: SecretBytes,
     ) -> Result<Vec<u8>> {
         let waiting = Open::new(&self.metrics.preparations_waiting);
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| stopping())?;
@@ -81,7 +79,7 @@ struct Computation {
     table: String,
     server: Arc<dyn ErasedServer>,
     role: Role,
-    request: SecretRequest,
+    request: SecretBytes,
     metrics: Arc<Metrics>,
     // Given back when the computation ends, whether anybody waits for it still or not.
     running: Open,
@@ -112,37 +110,6 @@ impl Computation {
         drop((running, turn));
         reply
     }
-}
-
-/// The bytes of a request for hints, erased when they are no longer needed.
-pub(crate) struct SecretRequest(Bytes);
-
-impl SecretRequest {
-    /// These bytes, which should have no other owner: otherwise they stay when this one goes.
-    pub(crate) fn new(request: Bytes) -> Self {
-        Self(request)
-    }
-}
-
-impl Deref for SecretRequest {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl Drop for SecretRequest {
-    fn drop(&mut self) {
-        drop(erased(std::mem::take(&mut self.0)));
-    }
-}
-
-/// The bytes with nothing left of them, if they have no other owner.
-fn erased(bytes: Bytes) -> Option<BytesMut> {
-    let mut bytes = bytes.try_into_mut().ok()?;
-    bytes.zeroize();
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -284,6 +284,7 @@ fn serve(
         max_concurrent_fetches: config.max_concurrent_fetches,
         max_preparations: config.max_preparations,
         request_deadline: config.request_deadline,
+        preparation_deadline: config.preparation_deadline,
         stall_limit: config.stall_limit,
     };
     tonic::transport::Server::builder()

@@ -4,7 +4,8 @@ use crate::batch::Batcher;
 use crate::config::QueryObserver;
 use crate::fetch::{self, ChunkStream};
 use crate::hosted::{HostedTable, HostedTables};
-use crate::preparations::{Preparations, SecretRequest};
+use crate::preparations::Preparations;
+use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
@@ -66,6 +67,7 @@ impl PrivetService {
             observe(&request);
         }
         let AnswerRequest { table, epoch, parameter_digest, role, query } = request;
+        let query = SecretBytes::new(query);
         let number = self.tables.find(table, epoch, &parameter_digest)?;
         check_query(&self.tables.tables[number], role, &query)?;
         let lane = self.first_lanes[number] + usize::from(role.0);
@@ -75,7 +77,7 @@ impl PrivetService {
 
     async fn reply_to(&self, request: PrepareRequest) -> Result<PrepareResponse> {
         let PrepareRequest { table, epoch, parameter_digest, role, request } = request;
-        let request = SecretRequest::new(request);
+        let request = SecretBytes::new(request);
         let hosted = &self.tables.tables[self.tables.find(table, epoch, &parameter_digest)?];
         check_preparation(hosted, role, &request)?;
         let reply = self.preparations.reply(hosted, role, request).await?;

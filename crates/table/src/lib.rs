@@ -6,7 +6,7 @@
 //! | module | what it holds | feature |
 //! |---|---|---|
 //! | [`layout`] | [`RecordLayout`]: how to get from a key or a row number to a record, and from a record to a value; downloaded by every client | |
-//! | [`key_map`] | tables by key: one record answers a key, and a miss looks like a hit | |
+//! | [`key_map`] | tables by key: one or two records answer a key, and a miss looks like a hit | |
 //! | [`digest`] | how a table's digest comes about from its records and its layout | |
 //! | `snapshot` | a table as a file: checksummed, memory-mapped, written whole or not at all | `files` |
 //! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
@@ -31,8 +31,10 @@
 //!
 //! let snapshot = Snapshot::open("packages.privet".as_ref())?;
 //! let key_map = snapshot.key_map().expect("built with a key");
-//! let bucket = snapshot.view().record(key_map.locate(b"openssl")).expect("within the table");
-//! let value = key_map.find_in(b"openssl", bucket)?;
+//! for candidate in key_map.candidates(b"openssl") {
+//!     let record = snapshot.view().record(candidate).expect("within the table");
+//!     let value = key_map.find_in(b"openssl", record)?;
+//! }
 //! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "files"))]

@@ -5,6 +5,7 @@
 //! | [`table`] | a table whose records can be computed again |
 //! | [`offline`] | what happens before the first query: on the server, and on the client |
 //! | [`online`] | queries, their journal, answers, records |
+//! | [`edits`] | what a client's hints take to follow an edit of the table |
 //! | [`plain`] | the lookup that is not private, for comparison |
 //! | [`traffic`] | bytes that cross the wire |
 //! | [`yardsticks`] | the limits of one core of this machine |
@@ -13,6 +14,7 @@
 //! Times are medians; bytes are those of the encoded messages. The machine's yardsticks are taken in the same run, because figures from a shared machine only
 //! mean something as ratios to them.
 
+mod edits;
 mod offline;
 mod online;
 mod plain;
@@ -24,13 +26,13 @@ mod yardsticks;
 use crate::arguments::{Bench, Subject};
 use crate::display;
 use crate::exit::Outcome;
-use crate::scheme::{self, Work};
+use crate::scheme::{Cut, Work};
 use offline::{Measured, ReadyClient, ReadyServer};
 use online::Timings;
 use privet_core::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
-use privet_schemes::registry::ServerOptions;
+use privet_schemes::registry::{ServerOptions, Tuning};
 use report::{Offline, Online, Ratios, Report, ServerTime};
 use std::time::Instant;
 use table::BenchTable;
@@ -57,9 +59,15 @@ fn measure(arguments: &Bench) -> Result<Report> {
         Subject::Scheme(scheme) => {
             measure_scheme(scheme, arguments, &table, ServerOptions { kernels, threads })?
         }
+        Subject::Plain if arguments.partition_records.is_some() => {
+            return Err(Error::api_misuse(
+                "plain lookups do not cut the table into partitions, so their size cannot be chosen",
+            ));
+        }
         Subject::Plain => plain::measure(arguments, &table)?,
     };
     let yardsticks = yardsticks::take(kernels, shape)?;
+    let online = measured.online.against(measured.work, &yardsticks);
     Ok(Report {
         scheme: arguments.scheme.name(),
         records: shape.records(),
@@ -68,9 +76,10 @@ fn measure(arguments: &Bench) -> Result<Report> {
         batch: arguments.batch,
         threads,
         verified: true,
-        ratios: Ratios::new(measured.work, shape, &measured.online, &yardsticks),
+        ratios: Ratios::new(measured.work, shape, &online, &yardsticks),
         offline: measured.offline,
-        online: measured.online,
+        online,
+        edit_us: measured.edit_us,
         client_state_bytes: measured.client_state_bytes,
         server_extra_bytes: measured.server_extra_bytes,
         kernel: kernels.arm().to_string(),
@@ -86,6 +95,7 @@ const MOST_IN_A_BATCH: u64 = 1024;
 struct Run {
     offline: Offline,
     online: Online,
+    edit_us: Option<f64>,
     client_state_bytes: u64,
     server_extra_bytes: u64,
     work: Work,
@@ -104,16 +114,22 @@ fn measure_scheme(
 ) -> Result<Run> {
     let identity = table.identity();
     let queries = whole_batches(arguments) * arguments.batch;
+    let tuning = Tuning { partition_records: arguments.partition_records };
     let Measured { value: ReadyServer { server, received }, seconds: server_s } =
-        offline::server(scheme, table, options)?;
+        offline::server(scheme, table, tuning, options)?;
     let plan = server.plan().clone();
-    if let Some(parameters) = scheme::dummy_subsets(&plan, &identity) {
-        // The client knows exactly, but only after the long work.
-        check_supply(queries, parameters.pairs().into())?;
+    // The client knows exactly, but only after the long work.
+    match Cut::of(&plan, &identity) {
+        Some(Cut::Subsets(parameters)) if plan.servers == 1 => {
+            check_supply(queries, parameters.pairs().into())?;
+        }
+        Some(Cut::Chunks(parameters)) => check_supply(queries, parameters.window())?,
+        _ => {}
     }
     let received_len = received.kept_len();
-    let Measured { value: ReadyClient { mut client, mut journal, state_bytes }, seconds: client_s } =
-        offline::client(&plan, table, received, options.kernels)?;
+    let Measured { value: ready, seconds: client_s } =
+        offline::client(&plan, table, server.as_ref(), received, options.kernels)?;
+    let ReadyClient { mut client, mut journal, state_bytes, prepare_s } = ready;
     if let Some(hints) = client.hints() {
         check_supply(queries, hints.supply().left())?;
     }
@@ -130,26 +146,30 @@ fn measure_scheme(
         )?;
     }
 
+    let edit_us = edits::measure(table, client.as_mut())?.map(median);
     let wire = traffic::of(&plan, &identity);
     let extra_bytes = server.resident_bytes().saturating_sub(table.shape().bytes());
     let answers = (0..).zip(timings.answers);
     Ok(Run {
         offline: Offline {
             server_s,
+            prepare_s,
             client_s,
-            up_bytes: wire.fetch_request,
-            down_bytes: wire.fetch_response,
+            up_bytes: wire.offline_up,
+            down_bytes: wire.offline_down,
         },
         online: Online {
             client_query_us: median(timings.query),
             journal_us: median(timings.journal),
             client_recover_us: median(timings.recover),
             servers: answers
-                .map(|(role, answers)| ServerTime { role, answer_us: median(answers) })
+                .zip(&wire.lookups)
+                .map(|((role, answers), lookup)| ServerTime::new(role, median(answers), *lookup))
                 .collect(),
-            up_bytes: wire.query * plan.servers as u64,
-            down_bytes: wire.answer * plan.servers as u64,
+            up_bytes: wire.lookups.iter().map(|lookup| lookup.query).sum(),
+            down_bytes: wire.lookups.iter().map(|lookup| lookup.answer).sum(),
         },
+        edit_us,
         client_state_bytes: state_bytes,
         server_extra_bytes: extra_bytes + received_len,
         work: Work::of(&plan, &identity),

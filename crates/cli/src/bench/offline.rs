@@ -7,8 +7,11 @@ use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
+use privet_schemes::contract::Role;
 use privet_schemes::offline::{Download, OfflinePhase, StreamConsumer as _};
-use privet_schemes::registry::{self, ErasedClient, ErasedServer, SchemePlan, ServerOptions};
+use privet_schemes::registry::{
+    self, ErasedClient, ErasedPreparation, ErasedServer, SchemePlan, ServerOptions, Tuning,
+};
 use privet_wire::limits::FETCH_CHUNK_LEN;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +32,7 @@ pub(super) struct ReadyServer {
 pub(super) struct Received {
     /// The hint; empty if there is none.
     hint: Vec<u8>,
-    /// BLAKE3 digest of the hint, or of the table if clients receive that.
+    /// BLAKE3 digest of the hint, or of the table as clients receive it if they do.
     digest: [u8; 32],
 }
 
@@ -47,12 +50,15 @@ pub(super) struct ReadyClient {
     pub(super) journal: Option<HintJournal>,
     /// What it keeps between queries.
     pub(super) state_bytes: u64,
+    /// Seconds that a server took to compute this client's hints, if one did.
+    pub(super) prepare_s: Option<f64>,
 }
 
 /// Starts the server, computes what clients receive, and its digest. The table's own bytes are dropped again.
 pub(super) fn server(
     scheme: SchemeId,
     table: &BenchTable,
+    tuning: Tuning,
     options: ServerOptions,
 ) -> Result<Measured<ReadyServer>> {
     let len = usize::try_from(table.shape().bytes())
@@ -63,13 +69,16 @@ pub(super) fn server(
     let view = TableView::new(table.identity(), &bytes)?;
     let bar = display::share_progress("computing the hint");
     let start = Instant::now();
-    let setup = registry::setup(scheme, view, registry::Tuning::default(), options)?;
+    let setup = registry::setup(scheme, view, tuning, options)?;
     let precomputed = setup.precompute(&|share| bar.set_position((share * 1000.0) as u64))?;
     let server = setup.finish(&precomputed.kept.as_bytes())?;
     let hint = precomputed.hint.as_bytes().into_owned();
     let digest = match server.plan().offline {
         OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. } => {
             *blake3::hash(&bytes).as_bytes()
+        }
+        OfflinePhase::StreamShuffled { .. } => {
+            *blake3::hash(server.streamed().unwrap_or_default()).as_bytes()
         }
         _ => *blake3::hash(&hint).as_bytes(),
     };
@@ -82,11 +91,15 @@ pub(super) fn server(
 pub(super) fn client(
     plan: &SchemePlan,
     table: &BenchTable,
+    server: &dyn ErasedServer,
     received: Received,
     kernels: Kernels,
 ) -> Result<Measured<ReadyClient>> {
     match plan.offline {
-        OfflinePhase::StreamTable { .. } => streaming(plan, table, received.digest, kernels),
+        OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. } => {
+            streaming(plan, table, server.streamed(), received.digest, kernels)
+        }
+        OfflinePhase::Ask { role, .. } => asking(plan, table, server, role, kernels),
         OfflinePhase::KeepTable { .. } => keeping(plan, table, received.digest, kernels),
         _ => downloading(plan, table, received, kernels),
     }
@@ -109,7 +122,8 @@ fn downloading(
     }
     let client = registry::client(plan.clone(), &table.identity(), Arc::new(hint), kernels)?;
     let seconds = start.elapsed().as_secs_f64();
-    Ok(Measured { value: ReadyClient { client, journal: None, state_bytes }, seconds })
+    let value = ReadyClient { client, journal: None, state_bytes, prepare_s: None };
+    Ok(Measured { value, seconds })
 }
 
 /// As [`streaming`], but the table stays, in memory here.
@@ -131,34 +145,81 @@ fn keeping(
     timed.run(|| download.finish())?;
     let client = registry::client(plan.clone(), &table.identity(), Arc::new(kept), kernels)?;
     Ok(Measured {
-        value: ReadyClient { client, journal: None, state_bytes },
+        value: ReadyClient { client, journal: None, state_bytes, prepare_s: None },
         seconds: timed.0.as_secs_f64(),
     })
 }
 
-/// Computing the table's bytes again, and storing the generation, is not the client's work and not measured.
+/// The table comes from the memory of a server that holds it in an order of its own, and is computed again otherwise. That, and storing the generation, is not the client's work
+/// and not measured.
 fn streaming(
     plan: &SchemePlan,
     table: &BenchTable,
+    streamed: Option<&[u8]>,
     digest: [u8; 32],
     kernels: Kernels,
 ) -> Result<Measured<ReadyClient>> {
-    let identity = table.identity();
-    let bar = display::byte_progress("streaming the table", Some(table.shape().bytes()));
+    let len = plan.offline.len();
+    let bar = display::byte_progress("streaming the table", Some(len));
     let mut timed = Stopwatch::default();
-
     let mut preparation =
-        timed.run(|| registry::preparation(plan, &identity, digest, None, kernels))?;
+        timed.run(|| registry::preparation(plan, &table.identity(), digest, None, kernels))?;
     let mut contents = table.contents();
     let mut buffer = vec![0; FETCH_CHUNK_LEN];
-    let len = plan.offline.len();
     for offset in (0..len).step_by(FETCH_CHUNK_LEN) {
-        let chunk = &mut buffer[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize];
-        contents.fill(chunk);
+        let chunk_len = (len - offset).min(FETCH_CHUNK_LEN as u64) as usize;
+        let chunk = match streamed {
+            Some(streamed) => {
+                let start = offset as usize;
+                streamed.get(start..start + chunk_len).ok_or_else(|| {
+                    Error::api_misuse("a server streams less than it announces; this is a bug")
+                })?
+            }
+            None => {
+                contents.fill(&mut buffer[..chunk_len]);
+                &buffer[..chunk_len]
+            }
+        };
         timed.run(|| preparation.absorb(offset, chunk))?;
         bar.set_position(offset);
     }
     bar.finish_and_clear();
+    prepared(plan, table, preparation, timed, None, kernels)
+}
+
+/// The server's part, computing the hints, is measured apart from the client's.
+fn asking(
+    plan: &SchemePlan,
+    table: &BenchTable,
+    server: &dyn ErasedServer,
+    role: Role,
+    kernels: Kernels,
+) -> Result<Measured<ReadyClient>> {
+    let bar = display::byte_progress("asking for hints", Some(plan.offline.len()));
+    let (mut timed, mut prepare) = (Stopwatch::default(), Stopwatch::default());
+    // Replies have no digest that anybody could announce: they are for this client alone.
+    let mut preparation =
+        timed.run(|| registry::preparation(plan, &table.identity(), [0; 32], None, kernels))?;
+    while let Some(request) = timed.run(|| preparation.request()) {
+        let reply = prepare.run(|| server.prepare(role, &request))?;
+        let offset = preparation.next_offset();
+        timed.run(|| preparation.absorb(offset, &reply))?;
+        bar.set_position(preparation.next_offset());
+    }
+    bar.finish_and_clear();
+    prepared(plan, table, preparation, timed, Some(prepare), kernels)
+}
+
+/// The client's last steps: the generation is whole, and is loaded.
+fn prepared(
+    plan: &SchemePlan,
+    table: &BenchTable,
+    mut preparation: Box<dyn ErasedPreparation>,
+    mut timed: Stopwatch,
+    prepare: Option<Stopwatch>,
+    kernels: Kernels,
+) -> Result<Measured<ReadyClient>> {
+    let identity = table.identity();
     let generation = timed.run(|| {
         preparation.finish()?;
         preparation.generation()
@@ -168,8 +229,9 @@ fn streaming(
     let journal = Some(HintJournal::new(plan, &identity, &generation)?);
     let client =
         timed.run(|| registry::hinted_client(plan.clone(), &identity, generation, kernels))?;
+    let prepare_s = prepare.map(|prepare| prepare.0.as_secs_f64());
     Ok(Measured {
-        value: ReadyClient { client, journal, state_bytes },
+        value: ReadyClient { client, journal, state_bytes, prepare_s },
         seconds: timed.0.as_secs_f64(),
     })
 }

@@ -38,17 +38,24 @@ pub(super) fn measure(arguments: &Bench, table: &BenchTable) -> Result<Run> {
         }
     }
 
-    let (up_bytes, down_bytes) = traffic::lookup(&table.identity(), [0; 32], 8, record_len);
+    let lookup = traffic::lookup(&table.identity(), [0; 32], 8, record_len);
     Ok(Run {
-        offline: Offline { server_s: 0.0, client_s: 0.0, up_bytes: 0, down_bytes: 0 },
+        offline: Offline {
+            server_s: 0.0,
+            prepare_s: None,
+            client_s: 0.0,
+            up_bytes: 0,
+            down_bytes: 0,
+        },
         online: Online {
             client_query_us: 0.0,
             journal_us: 0.0,
             client_recover_us: 0.0,
-            servers: vec![ServerTime { role: 0, answer_us: median(answer_us) }],
-            up_bytes,
-            down_bytes,
+            servers: vec![ServerTime::new(0, median(answer_us), lookup)],
+            up_bytes: lookup.query,
+            down_bytes: lookup.answer,
         },
+        edit_us: None,
         client_state_bytes: 0,
         server_extra_bytes: 0,
         work: Work::Records { records: 1, aes_blocks: 0 },

@@ -1,5 +1,6 @@
 //! What `privet bench` prints: one JSON object, documented in `docs/bench.md` and stable, or the same as a page for people.
 
+use super::traffic::LookupBytes;
 use crate::display::{self, Page};
 use crate::scheme::Work;
 use privet_core::TableShape;
@@ -18,6 +19,8 @@ pub(super) struct Report {
     pub(super) verified: bool,
     pub(super) offline: Offline,
     pub(super) online: Online,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) edit_us: Option<f64>,
     pub(super) client_state_bytes: u64,
     pub(super) server_extra_bytes: u64,
     pub(super) kernel: String,
@@ -31,6 +34,9 @@ pub(super) struct Report {
 #[derive(Serialize)]
 pub(super) struct Offline {
     pub(super) server_s: f64,
+    /// Of schemes in which a server computes hints for a client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prepare_s: Option<f64>,
     pub(super) client_s: f64,
     pub(super) up_bytes: u64,
     pub(super) down_bytes: u64,
@@ -50,6 +56,31 @@ pub(super) struct Online {
 pub(super) struct ServerTime {
     pub(super) role: u8,
     pub(super) answer_us: f64,
+    pub(super) up_bytes: u64,
+    pub(super) down_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) to_random_reads: Option<f64>,
+}
+
+impl ServerTime {
+    /// Without the ratio, which waits for the yardsticks.
+    pub(super) fn new(role: u8, answer_us: f64, bytes: LookupBytes) -> Self {
+        let LookupBytes { query, answer } = bytes;
+        Self { role, answer_us, up_bytes: query, down_bytes: answer, to_random_reads: None }
+    }
+}
+
+impl Online {
+    /// With each server's time compared with the yardstick of its work.
+    pub(super) fn against(mut self, work: Work, yardsticks: &Yardsticks) -> Self {
+        if let Work::Records { records, .. } = work {
+            let least_us = records as f64 / yardsticks.random_reads_per_s * 1e6;
+            for server in &mut self.servers {
+                server.to_random_reads = Some(server.answer_us / least_us);
+            }
+        }
+        self
+    }
 }
 
 #[derive(Serialize)]
@@ -93,13 +124,12 @@ impl Ratios {
                     query_to_aes: None,
                 }
             }
-            Work::Records { records, aes_blocks } => {
-                let least_us = |units: u64, rate: f64| units as f64 / rate * 1e6;
-                let reads_us = least_us(records, yardsticks.random_reads_per_s);
-                let aes_us = least_us(aes_blocks, yardsticks.aes_blocks_per_s);
+            Work::Records { aes_blocks, .. } => {
+                let aes_us = aes_blocks as f64 / yardsticks.aes_blocks_per_s * 1e6;
+                let ratios = online.servers.iter().filter_map(|server| server.to_random_reads);
                 Self {
                     answer_to_read: None,
-                    answer_to_random_reads: Some(slowest / reads_us),
+                    answer_to_random_reads: Some(ratios.fold(0.0, f64::max)),
                     query_to_aes: (aes_blocks > 0).then_some(online.client_query_us / aes_us),
                 }
             }
@@ -126,6 +156,9 @@ impl Report {
         ));
         page.line("offline, once");
         page.entry("server", seconds(self.offline.server_s));
+        if let Some(prepare_s) = self.offline.prepare_s {
+            page.entry("server, for a client", seconds(prepare_s));
+        }
         page.entry("client", seconds(self.offline.client_s));
         page.entry(
             "sent, received",
@@ -153,7 +186,7 @@ impl Report {
             let answer = us(server.answer_us);
             page.entry(
                 &format!("server {} answer", server.role),
-                match (self.work, self.ratios.answer_to_random_reads) {
+                match (self.work, server.to_random_reads) {
                     (Work::Records { records, .. }, Some(ratio)) => {
                         let records = display::count(records);
                         format!("{answer}: {records} records, {ratio:.2} x random reads")
@@ -175,6 +208,10 @@ impl Report {
                 display::bytes(self.online.down_bytes)
             ),
         );
+        if let Some(edit_us) = self.edit_us {
+            page.line("when a record of the table changes, median");
+            page.entry("client", us(edit_us));
+        }
         page.line("kept");
         page.entry("client state", display::bytes(self.client_state_bytes));
         page.entry("server, beyond table", display::bytes(self.server_extra_bytes));

@@ -6,46 +6,83 @@ use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
 use privet_wire::limits::FETCH_CHUNK_LEN;
 use privet_wire::prost::Message;
-use privet_wire::{AnswerRequest, AnswerResponse, FetchChunk, FetchRequest, PartKind, proto};
+use privet_wire::{
+    AnswerRequest, AnswerResponse, FetchChunk, FetchRequest, PartKind, PrepareRequest,
+    PrepareResponse, proto,
+};
 
-/// Bytes of each kind of message, for one server.
+/// Bytes of each kind of message.
 pub(super) struct Traffic {
-    pub(super) fetch_request: u64,
-    pub(super) fetch_response: u64,
+    /// Before the first query, over all servers.
+    pub(super) offline_up: u64,
+    pub(super) offline_down: u64,
+    /// A query and its answer, for each server that is asked.
+    pub(super) lookups: Vec<LookupBytes>,
+}
+
+/// Bytes of one query and of its answer.
+#[derive(Clone, Copy)]
+pub(super) struct LookupBytes {
     pub(super) query: u64,
     pub(super) answer: u64,
 }
 
 /// The messages of a scheme on a table.
 pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
-    let (table, epoch, parameter_digest) = (identity.id, identity.epoch, plan.digest(identity));
-    let (mut fetch_request, mut fetch_response) = (0, 0);
-    let received = match plan.offline {
-        OfflinePhase::Download { len } => Some((PartKind::Hint, len)),
-        OfflinePhase::StreamTable { len } | OfflinePhase::KeepTable { len } => {
-            Some((PartKind::Table, len))
+    let parameter_digest = plan.digest(identity);
+    let (offline_up, offline_down) = match plan.offline {
+        OfflinePhase::Download { len } => {
+            fetched(identity, parameter_digest, PartKind::Hint, len)
         }
-        _ => None,
+        OfflinePhase::StreamTable { len }
+        | OfflinePhase::StreamShuffled { len }
+        | OfflinePhase::KeepTable { len } => {
+            fetched(identity, parameter_digest, PartKind::Table, len)
+        }
+        OfflinePhase::Ask { requests, request_len, reply_len, .. } => {
+            let (request, reply) = prepared(identity, parameter_digest, request_len, reply_len);
+            (requests * request, requests * reply)
+        }
+        _ => (0, 0),
     };
-    if let Some((part, len)) = received {
-        let request = FetchRequest { table, epoch, parameter_digest, part, offset: 0, len: 0 };
-        fetch_request = framed(&proto::FetchRequest::from(request));
-        let full = vec![0; FETCH_CHUNK_LEN];
-        fetch_response = (0..len)
-            .step_by(FETCH_CHUNK_LEN)
-            .map(|offset| {
-                let data =
-                    full[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize].to_vec().into();
-                framed(&proto::FetchChunk::from(FetchChunk { offset, data }))
-            })
-            .sum();
-    }
     // A scheme of which nothing has to be asked sends nothing.
-    let (query, answer) = match plan.longest_query() {
-        0 => (0, 0),
-        query_len => lookup(identity, parameter_digest, query_len, plan.answer_len),
+    let asks = plan.longest_query() > 0;
+    let lookups = plan.query_lens.iter().filter(|_| asks).map(|query_len| {
+        lookup(identity, parameter_digest, *query_len, plan.answer_len)
+    });
+    Traffic { offline_up, offline_down, lookups: lookups.collect() }
+}
+
+/// Bytes of the request for a part of `len` bytes, and of the chunks in which it comes.
+fn fetched(
+    identity: &TableIdentity,
+    parameter_digest: [u8; 32],
+    part: PartKind,
+    len: u64,
+) -> (u64, u64) {
+    let (table, epoch) = (identity.id, identity.epoch);
+    let request = FetchRequest { table, epoch, parameter_digest, part, offset: 0, len: 0 };
+    let full = vec![0; FETCH_CHUNK_LEN];
+    let chunk = |offset| {
+        let data = full[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize].to_vec().into();
+        framed(&proto::FetchChunk::from(FetchChunk { offset, data }))
     };
-    Traffic { fetch_request, fetch_response, query, answer }
+    (framed(&proto::FetchRequest::from(request)), (0..len).step_by(FETCH_CHUNK_LEN).map(chunk).sum())
+}
+
+/// Bytes of one request for hints and of its reply.
+fn prepared(
+    identity: &TableIdentity,
+    parameter_digest: [u8; 32],
+    request_len: usize,
+    reply_len: usize,
+) -> (u64, u64) {
+    let (table, epoch) = (identity.id, identity.epoch);
+    let request = vec![0; request_len].into();
+    let request = PrepareRequest { table, epoch, parameter_digest, role: Role(0), request };
+    let reply = vec![0; reply_len].into();
+    let reply = PrepareResponse { table, epoch, parameter_digest, reply };
+    (framed(&proto::PrepareRequest::from(request)), framed(&proto::PrepareResponse::from(reply)))
 }
 
 /// Bytes of one query and of its answer, given those of what they carry.
@@ -54,13 +91,16 @@ pub(super) fn lookup(
     parameter_digest: [u8; 32],
     query_len: usize,
     answer_len: usize,
-) -> (u64, u64) {
+) -> LookupBytes {
     let (table, epoch) = (identity.id, identity.epoch);
     let query = vec![0; query_len].into();
     let query = AnswerRequest { table, epoch, parameter_digest, role: Role(0), query };
     let answer = vec![0; answer_len].into();
     let answer = AnswerResponse { table, epoch, parameter_digest, answer };
-    (framed(&proto::AnswerRequest::from(query)), framed(&proto::AnswerResponse::from(answer)))
+    LookupBytes {
+        query: framed(&proto::AnswerRequest::from(query)),
+        answer: framed(&proto::AnswerResponse::from(answer)),
+    }
 }
 
 fn framed(message: &impl Message) -> u64 {

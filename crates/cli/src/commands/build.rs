@@ -1,12 +1,13 @@
 //! `privet build`: from an input file to a table file.
 
-use crate::arguments::{Build, InputFormat, OnDuplicate};
+use crate::arguments::{Build, InputFormat, KeyMap, OnDuplicate};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use indicatif::ProgressBar;
 use privet_core::Result;
 use privet_table::build::{self, BuildOptions, BuildReport, Progress, Stage, build_table};
 use privet_table::import::{Format, Source};
+use privet_table::key_map::KeyMapKind;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -15,6 +16,10 @@ use std::time::Instant;
 pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     let options = BuildOptions {
         key: arguments.key.clone(),
+        key_map: match arguments.key_map {
+            KeyMap::Buckets => KeyMapKind::Buckets,
+            KeyMap::Cuckoo => KeyMapKind::Cuckoo,
+        },
         value_columns: arguments.value.clone(),
         raw_value: arguments.raw_value.clone(),
         max_value: arguments.max_value,
@@ -101,7 +106,7 @@ impl Report {
             rows: built.rows,
             records: built.records,
             record_len: built.record_len,
-            key_map: map.map(|map| map.kind),
+            key_map: map.map(|map| map.kind.name()),
             load: built.load,
             stash_entries: map.map_or(0, |map| map.stash_entries),
             stash_bytes: map.map_or(0, |map| map.stash_bytes),

@@ -4,11 +4,13 @@ use crate::arguments::{Demo, SchemeChoice};
 use crate::commands::serve::served;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use crate::scheme;
+use crate::scheme::{self, Cut};
 use privet_client::{Client, ClientOptions, Target};
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::{SchemeId, registry};
+use privet_schemes::contract::Role;
+use privet_schemes::registry::{self, SchemePlan, Tuning};
+use privet_schemes::SchemeId;
 use privet_server::{RunningServer, Server, ServerConfig};
 use privet_table::build::{BuildOptions, build_table};
 use privet_table::import::{Format, Source};
@@ -56,7 +58,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
 
 /// Why a scheme is not shown on the table, with numbers: that is worth knowing too.
 fn unsuitable(scheme: SchemeId, identity: &TableIdentity) -> Option<String> {
-    match registry::plan(scheme, identity, registry::Tuning::default()) {
+    match registry::plan(scheme, identity, Tuning::default()) {
         Err(error) => Some(error.to_string()),
         Ok(plan) if plan.offline.len() > MOST_RECEIVED => Some(format!(
             "clients would receive {} before their first lookup, for a table of {}",
@@ -74,12 +76,12 @@ const MOST_RECEIVED: u64 = 1 << 28;
 fn show(number: u32, servers: &[Started], entries: u64) -> Result<()> {
     let client = connect(number, servers)?;
     let lookups = look_up(&client, entries)?;
-    for (number, server) in (1..).zip(servers) {
+    for (role, server) in (0..).map(Role).zip(servers) {
         let queries =
             std::mem::take(&mut *server.seen.lock().unwrap_or_else(PoisonError::into_inner));
         let name =
-            if servers.len() == 1 { "the server".to_owned() } else { format!("server {number}") };
-        what_a_server_saw(&name, &client, &lookups, &queries)?;
+            if servers.len() == 1 { "the server".to_owned() } else { format!("server {}", role.0 + 1) };
+        what_a_server_saw(role, &name, &client, &lookups, &queries)?;
     }
     Ok(())
 }
@@ -169,7 +171,7 @@ async fn start(path: &Path, scheme: SchemeId) -> Result<Vec<Started>> {
 async fn start_one(path: &Path, scheme: SchemeId) -> Result<Started> {
     let start = Instant::now();
     let snapshot = Snapshot::open(path)?;
-    let table = served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme))?;
+    let table = served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme), Tuning::default())?;
     let mut config = ServerConfig::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
     let seen = Seen::default();
     let sees = Arc::clone(&seen);
@@ -201,6 +203,12 @@ fn connect(number: u32, servers: &[Started]) -> Result<Client> {
         OfflinePhase::Download { .. } => "a hint, the same for every client",
         OfflinePhase::StreamTable { .. } => {
             "the whole table, of which the client keeps secret hints only"
+        }
+        OfflinePhase::StreamShuffled { .. } => {
+            "the whole table in a public order, of which the client keeps secret hints only"
+        }
+        OfflinePhase::Ask { .. } => {
+            "hints that the first server computed for this client, who keeps them secret from the second"
         }
         OfflinePhase::KeepTable { .. } => "the whole table, which the client keeps",
         _ => "nothing but how to read records",
@@ -265,6 +273,7 @@ const SHOWN: usize = 12;
 
 /// A server's side of the same lookups.
 fn what_a_server_saw(
+    role: Role,
     name: &str,
     client: &Client,
     lookups: &[LookedUp],
@@ -300,24 +309,49 @@ fn what_a_server_saw(
     page.line(format!(
         "   Queries 2 and 3 ask for the same name and agree in {repeat:.1} % of their bits; 2 and 4 ask for different ones and agree in {other:.1} %."
     ));
-    let table = client.table();
-    if let Some(parameters) = scheme::dummy_subsets(&table.scheme.plan, &table.identity) {
-        let partitions = u64::from(parameters.partitions());
-        page.line(format!(
-            "   Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. With its hint the client gets its record from one of the sums; from which, and which record, does not show.",
-            display::count(partitions)
-        ));
+    if let Some(meaning) = meaning(role, &client.table().scheme.plan, &client.table().identity) {
+        page.line(format!("   {meaning}"));
     }
     if plan.servers > 1 {
         page.line("   Only with the query that the other server got for the same lookup does one of these say which record is wanted.");
     }
+    // Numbers that count up, and numbers with bits to spare, are not compared with coins.
+    let comparison = match (plan.scheme, role) {
+        (SchemeId::DummySubsetsTwo, Role(0)) | (SchemeId::SinglePass, _) => "",
+        _ => "Bits drawn at random agree in 50 %. ",
+    };
     let misses: Vec<&str> =
         lookups.iter().filter(|lookup| !lookup.found).map(|lookup| lookup.key.as_str()).collect();
     page.line(format!(
-        "   Bits drawn at random agree in 50 %. The misses ({}) look like the rest. That is all that the queries show.",
+        "   {comparison}The misses ({}) look like the rest. That is all that the queries show.",
         misses.join(", ")
     ));
     page.print()
+}
+
+/// What the queries of a scheme say to the server of role `role`, if that takes words.
+fn meaning(role: Role, plan: &SchemePlan, identity: &TableIdentity) -> Option<String> {
+    Some(match (plan.scheme, Cut::of(plan, identity)?) {
+        (SchemeId::DummySubsetsTwo, _) if role == Role(0) => {
+            "Each asks for what replaces one hint: hints are numbered, and the numbers count up, whatever is looked up.".to_owned()
+        }
+        (_, Cut::Subsets(parameters)) => format!(
+            "Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. With its hint the client gets its record from one of the sums; from which, and which record, does not show.",
+            display::count(parameters.partitions().into())
+        ),
+        (SchemeId::PianoAllParities, Cut::Chunks(parameters)) => format!(
+            "Each names a place in all but one of {} chunks, not saying which one is left out, and gets back a sum for each of them that it may be. The client's hint tells which sum has its record.",
+            display::count(parameters.chunks().into())
+        ),
+        (_, Cut::Chunks(parameters)) => format!(
+            "Each names one record in each of {} chunks, and gets their sum back. In the wanted record's chunk it names another one, which the client knows; which chunk that is does not show.",
+            display::count(parameters.chunks().into())
+        ),
+        (_, Cut::Permutations(parameters)) => format!(
+            "Each names one record in each of {} partitions, and gets them back. In the wanted record's partition it names one at random; which partition that is does not show.",
+            display::count(parameters.partitions().into())
+        ),
+    })
 }
 
 /// Percent of places at which two queries hold the same bit.

@@ -189,18 +189,17 @@ type NextGeneration = Arc<Mutex<Option<(u64, u64)>>>;
 /// Progress bars for what is received before the first lookup, and notices, on standard error.
 fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send + 'static {
     let mut bar: Option<(PartKind, ProgressBar)> = None;
-    // Whether the table, if it is received, is kept as it is.
-    let mut keeps_table = false;
+    let mut offline = OfflinePhase::Nothing;
     move |progress| match progress {
         Progress::Described(table) => {
-            keeps_table = matches!(table.scheme.plan.offline, OfflinePhase::KeepTable { .. });
+            offline = table.scheme.plan.offline;
         }
         Progress::Part { part, done, total, fetched } => {
             if !fetched || total == 0 {
                 return;
             }
             if bar.as_ref().is_none_or(|(shown, _)| *shown != part) {
-                let fresh = display::byte_progress(activity(part, keeps_table), Some(total));
+                let fresh = display::byte_progress(activity(part, offline), Some(total));
                 // What was at hand before says nothing of the rate at which the rest arrives.
                 fresh.set_position(done);
                 fresh.reset_eta();
@@ -213,13 +212,15 @@ fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send 
                 }
             }
         }
-        Progress::Waiting { part: PartKind::Table, done: 0, .. } if !keeps_table => {
+        Progress::Waiting { part: PartKind::Table, done: 0, .. }
+            if !matches!(offline, OfflinePhase::KeepTable { .. }) =>
+        {
             let _ = say("another process has the hints for this table; waiting for it");
         }
         Progress::Waiting { part, done: 0, total } => {
             let _ = say(&format!(
                 "another process is {} ({}); waiting for it",
-                activity(part, keeps_table),
+                activity(part, offline),
                 display::bytes(total)
             ));
         }
@@ -237,11 +238,12 @@ fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send 
 }
 
 /// What a client does while a part flows.
-fn activity(part: PartKind, keeps_table: bool) -> &'static str {
-    match part {
-        PartKind::Layout => "downloading the record layout",
-        PartKind::Hint => "downloading the hint",
-        _ if keeps_table => "downloading the table",
+fn activity(part: PartKind, offline: OfflinePhase) -> &'static str {
+    match (part, offline) {
+        (PartKind::Layout, _) => "downloading the record layout",
+        (PartKind::Hint, _) => "downloading the hint",
+        (_, OfflinePhase::KeepTable { .. }) => "downloading the table",
+        (_, OfflinePhase::Ask { .. }) => "receiving hints from the first server",
         // Nothing of the table is kept as it is.
         _ => "preparing hints from the table",
     }
@@ -273,6 +275,12 @@ fn describe(client: &Client) {
     ));
     if let Some(words) = scheme::words(&table.scheme.plan, &identity) {
         let _ = say(&words);
+    }
+    if let OfflinePhase::Ask { .. } = table.scheme.plan.offline {
+        let _ = say("the first server computes the hints and learns their key; the second answers and must not learn it");
+    }
+    if let Some(weaker) = scheme::weaker_promise(table.scheme.plan.scheme) {
+        let _ = say(weaker);
     }
 }
 

@@ -35,6 +35,7 @@ struct Report {
     key_column: Option<String>,
     value: &'static str,
     value_columns: Vec<String>,
+    key_map: Option<&'static str>,
     keys: Option<u64>,
     load: Option<f64>,
     stash_entries: Option<u64>,
@@ -63,6 +64,7 @@ impl Report {
                 _ => "json",
             },
             value_columns: header.value_form.columns().to_vec(),
+            key_map: key_map.map(|map| map.kind().name()),
             keys: key_map.map(|map| map.keys()),
             load: key_map.map(|map| map.load()),
             stash_entries: key_map.map(|map| map.stash_entries()),
@@ -83,11 +85,11 @@ impl Report {
             "records",
             format!("{} of {}", display::count(self.records), display::bytes(self.record_len)),
         );
-        match (&self.key_column, self.keys) {
-            (Some(column), Some(keys)) => {
+        match (&self.key_column, self.key_map, self.keys) {
+            (Some(column), Some(kind), Some(keys)) => {
                 page.entry(
                     "key map",
-                    format!("buckets, {} keys from column {column:?}", display::count(keys)),
+                    format!("{kind}, {} keys from column {column:?}", display::count(keys)),
                 );
                 page.entry("load", format!("{:.1} %", self.load.unwrap_or_default() * 100.0));
                 page.entry(

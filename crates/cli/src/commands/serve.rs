@@ -5,7 +5,7 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
-use privet_schemes::registry;
+use privet_schemes::registry::{self, Tuning};
 use privet_server::{
     HintOrigin, ReadyTable, RecordSource, RunningServer, ServedTable, Server, ServerConfig,
     TlsFiles,
@@ -18,10 +18,11 @@ use std::time::Duration;
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     start_logging(arguments.log_json);
+    let tuning = Tuning { partition_records: arguments.partition_records };
     let tables = arguments
         .tables
         .iter()
-        .map(|named| open(named, arguments.scheme))
+        .map(|named| open(named, arguments.scheme, tuning))
         .collect::<Result<Vec<_>>>()?;
     let config = config(arguments)?;
     let runtime =
@@ -104,7 +105,7 @@ impl RecordSource for SnapshotRecords {
 }
 
 /// Opens `FILE` or `NAME=FILE`.
-fn open(named: &str, scheme: SchemeChoice) -> Result<ServedTable> {
+fn open(named: &str, scheme: SchemeChoice, tuning: Tuning) -> Result<ServedTable> {
     let (name, path) = match named.split_once('=') {
         Some((name, path)) if !name.is_empty() && !name.contains('/') => {
             (Some(name.to_owned()), Path::new(path))
@@ -124,7 +125,7 @@ fn open(named: &str, scheme: SchemeChoice) -> Result<ServedTable> {
             })?
         }
     };
-    served(name, snapshot, scheme)
+    served(name, snapshot, scheme, tuning)
 }
 
 /// A table file, to be served under `name`.
@@ -132,6 +133,7 @@ pub(crate) fn served(
     name: String,
     snapshot: Snapshot,
     scheme: SchemeChoice,
+    tuning: Tuning,
 ) -> Result<ServedTable> {
     let identity = snapshot.identity();
     Ok(ServedTable {
@@ -142,6 +144,7 @@ pub(crate) fn served(
             SchemeChoice::Auto => registry::choose(&identity),
             SchemeChoice::Named(scheme) => scheme,
         },
+        tuning,
         records: Box::new(SnapshotRecords(snapshot)),
     })
 }

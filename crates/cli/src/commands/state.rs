@@ -92,7 +92,7 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
             let next = match next {
                 NextGeneration::None => "not begun".to_owned(),
                 NextGeneration::Partial { offset } => {
-                    format!("{} of the table streamed", display::bytes(*offset))
+                    format!("{} received", display::bytes(*offset))
                 }
                 NextGeneration::Ready => "ready".to_owned(),
             };

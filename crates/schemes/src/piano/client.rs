@@ -169,7 +169,7 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
 /// Queries.
 impl<F: AnswerForm> PianoClient<F> {
     /// The number, over all chunks, of the spare that a query about `chunk` uses.
-    fn next_spare(&self, chunk: u32) -> Option<u32> {
+    pub(super) fn next_spare(&self, chunk: u32) -> Option<u32> {
         let used = *self.spares_used.get(chunk as usize)?;
         (used < self.parameters.spares()).then_some(chunk * self.parameters.spares() + used)
     }

@@ -6,8 +6,8 @@ use privet_core::codec::Reader;
 use privet_core::{Edit, Error, RecordIndex, Result, Secret, TableDelta};
 use zeroize::Zeroizing;
 
-/// One state change.
-pub(super) enum Change {
+/// One state change, as it is read.
+pub(super) enum Change<'a> {
     /// A reservation: what the query shows is shuffled in again.
     Lookup(Lookup),
     /// What the answers to a reservation's queries bring.
@@ -15,7 +15,7 @@ pub(super) enum Change {
         /// Which reservation.
         id: u64,
         /// What they bring.
-        brought: Brought,
+        brought: Brought<'a>,
     },
     /// Edits of the table.
     Edits(TableDelta),
@@ -32,66 +32,75 @@ pub(super) struct Lookup {
 }
 
 /// What two answers come to.
-pub(super) struct Brought {
+#[derive(Clone, Copy)]
+pub(super) struct Brought<'a> {
     /// The XOR of what server 1 sent, the decoy aside: one record.
-    pub(super) others: Zeroizing<Vec<u8>>,
-    /// For each partition the XOR of what the two servers sent, but zero for the wanted record's: `Q` records.
-    pub(super) differences: Zeroizing<Vec<u8>>,
+    pub(super) others: &'a [u8],
+    /// For each partition the XOR of what the two servers sent: `Q` records.
+    pub(super) differences: &'a [u8],
 }
 
 const LOOKUP: u8 = 1;
 const ANSWERS: u8 = 2;
 const EDITS: u8 = 3;
 
-impl Change {
-    /// `1 ‖ id (u64) ‖ index (u64) ‖ seed (32)`, `2 ‖ id (u64) ‖ others ‖ differences`, or `3 ‖ number of edits (u32) ‖ for each: index (u64) ‖ difference`
+impl Lookup {
+    /// `1 ‖ id (u64) ‖ index (u64) ‖ seed (32)`
     pub(super) fn encode(&self) -> Zeroizing<Vec<u8>> {
-        let room = match self {
-            Change::Lookup(_) => 49,
-            Change::Answers { brought, .. } => 9 + brought.others.len() + brought.differences.len(),
-            Change::Edits(delta) => {
-                5 + delta.edits().iter().map(|edit| 8 + edit.difference.len()).sum::<usize>()
-            }
-        };
-        // Room for all of it at once: growing would leave copies behind.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(room));
-        match self {
-            Change::Lookup(Lookup { id, index, seed }) => {
-                bytes.push(LOOKUP);
-                bytes.extend(id.to_le_bytes());
-                bytes.extend(index.expose().to_le_bytes());
-                bytes.extend(seed.expose());
-            }
-            Change::Answers { id, brought } => {
-                bytes.push(ANSWERS);
-                bytes.extend(id.to_le_bytes());
-                bytes.extend_from_slice(&brought.others);
-                bytes.extend_from_slice(&brought.differences);
-            }
-            Change::Edits(delta) => {
-                bytes.push(EDITS);
-                bytes.extend((delta.edits().len() as u32).to_le_bytes());
-                for edit in delta.edits() {
-                    bytes.extend(edit.index.to_le_bytes());
-                    bytes.extend_from_slice(&edit.difference);
-                }
-            }
-        }
+        let mut bytes = with_room(LOOKUP, 48);
+        bytes.extend(self.id.to_le_bytes());
+        bytes.extend(self.index.expose().to_le_bytes());
+        bytes.extend(self.seed.expose());
         bytes
     }
+}
 
+/// `2 ‖ id (u64) ‖ others ‖ differences`, the last from what server 0 and server 1 sent.
+pub(super) fn encode_answers(
+    id: u64,
+    others: &[u8],
+    fresh: &[u8],
+    used: &[u8],
+) -> Zeroizing<Vec<u8>> {
+    let mut bytes = with_room(ANSWERS, 8 + others.len() + used.len());
+    bytes.extend(id.to_le_bytes());
+    bytes.extend_from_slice(others);
+    bytes.extend(fresh.iter().zip(used).map(|(fresh, used)| fresh ^ used));
+    bytes
+}
+
+/// `3 ‖ number of edits (u32) ‖ for each: index (u64) ‖ difference`
+pub(super) fn encode_edits(delta: &TableDelta) -> Zeroizing<Vec<u8>> {
+    let room = delta.edits().iter().map(|edit| 8 + edit.difference.len()).sum::<usize>();
+    let mut bytes = with_room(EDITS, 4 + room);
+    bytes.extend((delta.edits().len() as u32).to_le_bytes());
+    for edit in delta.edits() {
+        bytes.extend(edit.index.to_le_bytes());
+        bytes.extend_from_slice(&edit.difference);
+    }
+    bytes
+}
+
+/// A change's first byte, and room for all of it at once: growing would leave copies behind.
+fn with_room(kind: u8, room: usize) -> Zeroizing<Vec<u8>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(1 + room));
+    bytes.push(kind);
+    bytes
+}
+
+impl<'a> Change<'a> {
     /// Reads a change.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not parse.
-    pub(super) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
+    pub(super) fn decode(parameters: &SinglePassParameters, bytes: &'a [u8]) -> Result<Self> {
         Self::read(parameters, bytes).map_err(|error| {
             Error::corrupted("the journal of hints holds a change that does not parse")
                 .caused_by(error)
         })
     }
 
-    fn read(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
+    fn read(parameters: &SinglePassParameters, bytes: &'a [u8]) -> Result<Self> {
         let (shape, record_len) = (parameters.shape(), parameters.record_len());
         let mut reader = Reader::new("a change of hints", bytes);
         let change = match reader.u8()? {
@@ -103,8 +112,8 @@ impl Change {
             ANSWERS => Change::Answers {
                 id: reader.u64()?,
                 brought: Brought {
-                    others: Zeroizing::new(reader.bytes(record_len)?.to_vec()),
-                    differences: Zeroizing::new(reader.bytes(parameters.answer_len())?.to_vec()),
+                    others: reader.bytes(record_len)?,
+                    differences: reader.bytes(parameters.answer_len())?,
                 },
             },
             EDITS => {

@@ -8,7 +8,7 @@
 //! *Server 1* sees `σ_q(m)` for the hint `m` that contains the record, and a uniform offset in place of the record's. If it has no idea of the permutations, these are uniform offsets: `m` is
 //! where one of them has the record, and they are independent. What matters is that it has no idea of them afterwards either, although it knows numbers that stood at one place, of all partitions but
 //! one. There each of these numbers changes places with a uniformly chosen one, and then it is at a uniform place; the rest was and is uniform. In the wanted record's own partition nothing was shown,
-//! so nothing is exchanged. (Lemma A.1.1; the advantage is 0, and it is for the pseudorandom numbers alone that the scheme has an advantage at all.)
+//! so nothing is exchanged. (Lemma A.1.1, where the advantage of whoever would tell two records apart is 0. What is left is to tell the pseudorandom numbers from random ones.)
 //!
 //! The exchange is complete with the reservation, and what the answers bring is the *values* of hints. So what is sent does not depend on what was answered, or whether anything was.
 //!
@@ -17,7 +17,7 @@
 //! A hint's value is that of the permutations at one moment. A record is told from the value that its hint had when the query was made, so what the answers bring is taken in in the order of the
 //! queries. Answers may come in any order; one that comes before its turn is kept, and its record told when those before it are there.
 
-use super::change::{Brought, Change, Lookup};
+use super::change::{Brought, Change, Lookup, encode_answers, encode_edits};
 use super::draws::Seed;
 use super::generation::Generation;
 use super::messages::{SinglePassAnswer, SinglePassQuery};
@@ -31,9 +31,6 @@ use privet_kernels::Kernels;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
-/// Records that nobody took are kept for this many reservations.
-const RECORDS_KEPT: usize = 1024;
-
 /// A client with one generation of hints.
 pub struct SinglePassClient {
     parameters: SinglePassParameters,
@@ -41,7 +38,9 @@ pub struct SinglePassClient {
     /// The permutations as of the last reservation, the hints as of the last one before those in `pending`.
     pub(super) generation: Generation,
     reservations: u64,
+    /// What answers brought before their turn takes no more memory than the journal does on disk, about twice the generation.
     pending: BTreeMap<u64, Pending>,
+    /// Told and not taken, of this generation: far less than that. All of them, because one answer that was late may tell any number.
     records: BTreeMap<u64, Record>,
 }
 
@@ -50,7 +49,13 @@ struct Pending {
     place: Place,
     seed: Seed,
     /// Once the answers are there, if those to an earlier reservation are not.
-    brought: Option<Brought>,
+    brought: Option<Kept>,
+}
+
+/// What the answers to a reservation came to, kept until it is their turn. See [`Brought`].
+struct Kept {
+    others: Zeroizing<Vec<u8>>,
+    differences: Zeroizing<Vec<u8>>,
 }
 
 impl SinglePassClient {
@@ -102,7 +107,7 @@ impl HintedClient for SinglePassClient {
         let id = self.reservations;
         Ok(Reserved {
             id: ReservationId(id),
-            change: Change::Lookup(Lookup { id, index, seed }).encode(),
+            change: Lookup { id, index, seed }.encode(),
             queries: queries.into(),
         })
     }
@@ -133,15 +138,10 @@ impl HintedClient for SinglePassClient {
         if fresh.records.len() != answer_len || used.records.len() != answer_len {
             return Err(Error::api_misuse("answers were given that are of another table"));
         }
-        let start = pending.place.partition as usize * record_len;
-        let wanted = start..start + record_len;
-
-        let mut differences = Zeroizing::new(used.records.clone());
-        let mut others = sum(differences.clone(), record_len);
-        xor(&mut others, &used.records[wanted.clone()]);
-        xor(&mut differences, &fresh.records);
-        differences[wanted].fill(0);
-        Ok(Change::Answers { id: id.0, brought: Brought { others, differences } }.encode())
+        let mut others = sum(&used.records, record_len);
+        let decoy = pending.place.partition as usize * record_len;
+        xor(&mut others, &used.records[decoy..decoy + record_len]);
+        Ok(encode_answers(id.0, &others, &fresh.records, &used.records))
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
@@ -179,7 +179,7 @@ impl Updatable for SinglePassClient {
                 "edits of the table were given while a lookup waits for answers, which belong to the table before",
             ));
         }
-        Ok(Change::Edits(delta.clone()).encode())
+        Ok(encode_edits(delta))
     }
 }
 
@@ -194,44 +194,57 @@ impl SinglePassClient {
         let coins = self.coins(&seed);
         let permutations = &mut self.generation.permutations;
         let place = permutations.place_of(&index);
-        permutations.shuffle(place, &coins);
+        permutations.exchange(place.hint, &coins.partners_of(place));
         self.pending.insert(id, Pending { place, seed, brought: None });
         self.reservations += 1;
         Ok(())
     }
 
-    fn answered(&mut self, id: u64, brought: Brought) -> Result<()> {
-        match self.pending.get_mut(&id) {
-            Some(pending @ Pending { brought: None, .. }) => pending.brought = Some(brought),
-            _ => return Err(impossible("it answers a lookup that is not open")),
+    /// Takes in what answers bring, if it is their turn, and what was kept for its turn after them.
+    fn answered(&mut self, id: u64, brought: Brought<'_>) -> Result<()> {
+        let first = self.pending.keys().next() == Some(&id);
+        let Some(pending) = self.pending.get_mut(&id).filter(|pending| pending.brought.is_none())
+        else {
+            return Err(impossible("it answers a lookup that is not open"));
+        };
+        if !first {
+            let [others, differences] =
+                [brought.others, brought.differences].map(|bytes| Zeroizing::new(bytes.to_vec()));
+            pending.brought = Some(Kept { others, differences });
+            return Ok(());
         }
-        self.catch_up();
+        if let Some(pending) = self.pending.remove(&id) {
+            self.take_in(id, &pending, brought);
+        }
+        while let Some(next) = self.pending.first_entry()
+            && next.get().brought.is_some()
+        {
+            let (id, mut pending) = next.remove_entry();
+            if let Some(Kept { others, differences }) = pending.brought.take() {
+                let brought = Brought { others: &others, differences: &differences };
+                self.take_in(id, &pending, brought);
+            }
+        }
         Ok(())
     }
 
-    /// Takes in all answers whose turn it is: tells the record, and changes the values of the hints that changed places.
-    fn catch_up(&mut self) {
-        while let Some(first) = self.pending.first_entry()
-            && first.get().brought.is_some()
-        {
-            let (id, Pending { place, seed, brought }) = first.remove_entry();
-            let Some(Brought { mut others, differences }) = brought else { return };
-            let coins = self.coins(&seed);
-            let record_len = self.parameters.record_len();
-            let hints = &mut self.generation.hints;
-            let range = |hint: u16| {
-                let start = usize::from(hint) * record_len;
-                start..start + record_len
-            };
-            xor(&mut others, &hints[range(place.hint)]);
-            let each = differences.chunks_exact(record_len).zip(coins.partners.iter());
-            each.for_each(|(difference, partner)| xor(&mut hints[range(*partner)], difference));
-            xor(&mut hints[range(place.hint)], &sum(differences, record_len));
-            self.records.insert(id, others);
-            if self.records.len() > RECORDS_KEPT {
-                self.records.pop_first();
-            }
-        }
+    /// Tells the record, and changes the values of the hints that changed places.
+    fn take_in(&mut self, id: u64, pending: &Pending, brought: Brought<'_>) {
+        let partners = self.coins(&pending.seed).partners_of(pending.place);
+        let record_len = self.parameters.record_len();
+        let hints = &mut self.generation.hints;
+        let range = |hint: u16| {
+            let start = usize::from(hint) * record_len;
+            start..start + record_len
+        };
+        let used = range(pending.place.hint);
+        let mut record = Zeroizing::new(brought.others.to_vec());
+        xor(&mut record, &hints[used.clone()]);
+        // Where the used hint stays in its place, both XORs are of the same hint and cancel.
+        xor(&mut hints[used], &sum(brought.differences, record_len));
+        let each = brought.differences.chunks_exact(record_len).zip(partners.iter());
+        each.for_each(|(difference, partner)| xor(&mut hints[range(*partner)], difference));
+        self.records.insert(id, record);
     }
 
     /// Brings the hints up to date with a table in which some records are others.
@@ -254,16 +267,13 @@ fn impossible(what: &str) -> Error {
     Error::corrupted(format!("the journal of hints does not fit the hints: {what}"))
 }
 
-/// The XOR of several records. Halves are XORed onto each other, because long rows of bytes take less time than many short ones.
-fn sum(mut records: Zeroizing<Vec<u8>>, record_len: usize) -> Zeroizing<Vec<u8>> {
-    let mut count = records.len() / record_len;
-    while count > 1 {
-        let (kept, folded) =
-            records[..count * record_len].split_at_mut(count.div_ceil(2) * record_len);
-        xor(kept, folded);
-        count = count.div_ceil(2);
-    }
-    Zeroizing::new(records[..record_len].to_vec())
+/// The XOR of several records. Short ones are XORed many at a time, because one long row of bytes takes less time than many short ones.
+fn sum(records: &[u8], record_len: usize) -> Zeroizing<Vec<u8>> {
+    let mut sums = Zeroizing::new(vec![0; record_len * (1024 / record_len).max(1)]);
+    records.chunks(sums.len()).for_each(|several| xor(&mut sums, several));
+    let (first, others) = sums.split_at_mut(record_len);
+    others.chunks_exact(record_len).for_each(|other| xor(first, other));
+    Zeroizing::new(first.to_vec())
 }
 
 fn xor(into: &mut [u8], bytes: &[u8]) {

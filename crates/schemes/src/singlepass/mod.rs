@@ -37,7 +37,7 @@
 //! | Permute | `permutations.rs`, from the numbers of `draws.rs` |
 //! | Query, Figure 5, lines 5 to 10 and 13; line 12 | [`SinglePassClient`]'s [`reserve`](crate::contract::HintedClient::reserve); the [`apply`](crate::contract::HintedClient::apply) that follows |
 //! | Answer | [`SinglePassServer`]'s [`answer`](crate::contract::Answerer::answer) |
-//! | Recon, lines 17 to 20 | `SinglePassClient`'s `catch_up` |
+//! | Recon, lines 17 to 20 | `SinglePassClient`'s `take_in` |
 //! | edits, Figure 6 | [`SinglePassClient`]'s [`apply_delta`](crate::contract::Updatable::apply_delta) |
 //!
 //! Different from the paper: the inverse permutations, in which it looks up where the wanted record is, are not kept. They are as large as the permutations themselves and would have to be

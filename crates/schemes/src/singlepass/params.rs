@@ -57,7 +57,8 @@ impl SinglePassParameters {
         let about = records / cheapest;
         let candidates = [about, about + 1].map(|partitions| partitions.max(fewest).min(most));
         let partitions = candidates.into_iter().min_by_key(bytes).unwrap_or(fewest);
-        Self::with_partition_records(shape, records.div_ceil(partitions).max(2))
+        let chosen = records.div_ceil(partitions).clamp(2, MAX_PARTITION_RECORDS);
+        Self::with_partition_records(shape, chosen)
     }
 
     /// A cut with the given number of records in a partition. More of them: shorter queries and answers and less work for the servers, more hints to download.

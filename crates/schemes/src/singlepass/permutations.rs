@@ -39,7 +39,7 @@ pub(super) fn draw_all(
 
 /// What a lookup draws. The same for every record, and nothing of it depends on one.
 pub(super) struct Coins {
-    /// For each partition the hint with which the used one changes places there, below `M`.
+    /// For each partition a hint, below `M`: the one whose record is shown to the server that knows the permutations' beginnings, and in whose place the used one then goes.
     pub(super) partners: Zeroizing<Vec<u16>>,
     /// What is read in the place of the wanted record: an offset, below `M`.
     pub(super) decoy: u16,
@@ -57,6 +57,12 @@ impl Coins {
         let records = parameters.partition_records();
         let partners = (0..partitions).map(|_| draws.below(records)).collect();
         Self { partners: Zeroizing::new(partners), decoy: draws.below(records) }
+    }
+
+    /// The partners with whom the hint that contains the record at `place` does change places. In the record's own partition it is itself: nothing was shown there, so it stays where it is.
+    pub(super) fn partners_of(mut self, place: Place) -> Zeroizing<Vec<u16>> {
+        self.partners[place.partition as usize] = place.hint;
+        self.partners
     }
 }
 
@@ -137,18 +143,12 @@ impl Permutations {
         [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
     }
 
-    /// In every partition but the wanted record's, the used hint and its partner there exchange their records. No branch depends on which partition that is.
-    pub(super) fn shuffle(&mut self, place: Place, coins: &Coins) {
+    /// In every partition, `hint` and its partner there exchange their records.
+    pub(super) fn exchange(&mut self, hint: u16, partners: &[u16]) {
         let rows = self.offsets.chunks_exact_mut(self.records);
-        let hint = usize::from(place.hint);
-        for ((row, partner), partition) in rows.zip(coins.partners.iter()).zip(0u32..) {
-            let partner = usize::from(*partner);
-            let others = u16::from(partition == place.partition).wrapping_sub(1);
-            let difference = (row[hint] ^ row[partner]) & others;
-            row[hint] ^= difference;
-            // Once is right also where the partner is the hint itself: the difference is then zero.
-            row[partner] ^= difference;
-        }
+        rows.zip(partners).for_each(|(row, partner)| {
+            row.swap(usize::from(hint), usize::from(*partner));
+        });
     }
 }
 

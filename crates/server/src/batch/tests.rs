@@ -1,4 +1,5 @@
 use super::*;
+use bytes::Bytes;
 use privet_core::{Blame, Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::SchemePlan;
@@ -100,7 +101,7 @@ fn batcher(mirror: &Arc<Mirror>, roles: u8, settings: BatchSettings) -> Batcher 
 
 /// Queues a query at once; its answer is to be awaited.
 fn ask(batcher: &Batcher, lane: usize, query: &[u8]) -> oneshot::Receiver<Result<Vec<u8>>> {
-    batcher.shared.enqueue(lane, Bytes::copy_from_slice(query)).unwrap()
+    batcher.shared.enqueue(lane, SecretBytes::new(Bytes::copy_from_slice(query))).unwrap()
 }
 
 fn answer(receiver: oneshot::Receiver<Result<Vec<u8>>>) -> Result<Vec<u8>> {
@@ -226,7 +227,8 @@ fn a_full_queue_refuses_and_recovers() {
     let first = ask(&batcher, 0, &[0]);
     gate.began.recv().unwrap();
     let waiting: Vec<_> = (1..=3).map(|number| ask(&batcher, 0, &[number])).collect();
-    let refused = batcher.shared.enqueue(0, Bytes::from_static(&[4])).unwrap_err();
+    let refused =
+        batcher.shared.enqueue(0, SecretBytes::new(Bytes::from_static(&[4]))).unwrap_err();
     assert_eq!(refused.blame(), Blame::Exhausted);
     assert_eq!(batcher.shared.metrics.queue_depth.get(), 3);
     (0..3).for_each(|_| gate.open.send(()).unwrap());
@@ -243,14 +245,16 @@ async fn stopping_ends_those_who_wait_and_those_who_come_later() {
     let batcher = Arc::new(batcher(&mirror, 1, BatchSettings { window, ..NO_WINDOW }));
     let waiting = {
         let batcher = Arc::clone(&batcher);
-        tokio::spawn(async move { batcher.answer(0, Bytes::from_static(&[1])).await })
+        tokio::spawn(
+            async move { batcher.answer(0, SecretBytes::new(Bytes::from_static(&[1]))).await },
+        )
     };
     while batcher.shared.metrics.queue_depth.get() == 0 {
         tokio::task::yield_now().await;
     }
     batcher.stop();
     assert_eq!(waiting.await.unwrap().unwrap_err().blame(), Blame::Unavailable);
-    let late = batcher.answer(0, Bytes::from_static(&[1])).await;
+    let late = batcher.answer(0, SecretBytes::new(Bytes::from_static(&[1]))).await;
     assert_eq!(late.unwrap_err().blame(), Blame::Unavailable);
     assert!(mirror.sizes().is_empty());
 }

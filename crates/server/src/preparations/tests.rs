@@ -3,21 +3,21 @@
 use super::*;
 use crate::admission::{AdmissionLayer, AdmissionLimits, Admitted};
 use crate::batch::{BatchSettings, Batcher, Lane};
-use crate::fetch::ChunkStream;
 use crate::hosted::HostedTables;
 use crate::service::PrivetService;
+use bytes::Bytes;
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
 use privet_wire::proto::privet_client::PrivetClient;
-use privet_wire::proto::privet_server::{Privet, PrivetServer};
+use privet_wire::proto::privet_server::PrivetServer;
 use privet_wire::{AnswerRequest, PrepareRequest, PrepareResponse, proto};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 use tokio::sync::mpsc as async_mpsc;
 use tokio::task::JoinHandle;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Status};
 use tower::Layer;
 
 const ASKED: Role = Role(1);
@@ -149,6 +149,7 @@ impl World {
             max_concurrent_fetches: 1,
             max_preparations,
             request_deadline: Duration::from_secs(3600),
+            preparation_deadline: Duration::from_secs(3600),
             stall_limit: Duration::from_secs(3600),
         };
         let admission = AdmissionLayer::new(limits, Arc::clone(&metrics));
@@ -368,70 +369,4 @@ async fn a_stop_refuses_what_waits_and_waits_for_what_is_computed() {
     assert_eq!(world.metrics.preparations_running.get(), 0);
     assert_eq!(running.await.unwrap().unwrap(), [1; 4]);
     assert_eq!(world.scheme.seen(), [[1; 4]]);
-}
-
-#[test]
-fn bytes_without_another_owner_are_erased() {
-    let whole = Bytes::from(vec![0xee; 100]);
-    let part = whole.slice(10..20);
-    assert!(erased(part).is_none(), "somebody else still reads them");
-    assert!(whole.iter().all(|byte| *byte == 0xee));
-    assert_eq!(&erased(whole).unwrap()[..], [0; 100]);
-    assert!(erased(Bytes::from_static(b"static")).is_none());
-}
-
-/// Replies whether the request's bytes could be erased.
-struct Eraser;
-
-#[tonic::async_trait]
-impl Privet for Eraser {
-    type FetchStream = ChunkStream;
-
-    async fn describe(
-        &self,
-        _: Request<proto::DescribeRequest>,
-    ) -> Result<Response<proto::DescribeResponse>, Status> {
-        Err(Status::unimplemented("not here"))
-    }
-
-    async fn fetch(
-        &self,
-        _: Request<proto::FetchRequest>,
-    ) -> Result<Response<ChunkStream>, Status> {
-        Err(Status::unimplemented("not here"))
-    }
-
-    async fn prepare(
-        &self,
-        request: Request<proto::PrepareRequest>,
-    ) -> Result<Response<proto::PrepareResponse>, Status> {
-        let request = PrepareRequest::try_from(request.into_inner()).unwrap();
-        let reply = erased(request.request).unwrap_or_default().freeze();
-        let (table, epoch, parameter_digest) =
-            (request.table, request.epoch, request.parameter_digest);
-        Ok(Response::new(PrepareResponse { table, epoch, parameter_digest, reply }.into()))
-    }
-
-    async fn answer(
-        &self,
-        _: Request<proto::AnswerRequest>,
-    ) -> Result<Response<proto::AnswerResponse>, Status> {
-        Err(Status::unimplemented("not here"))
-    }
-}
-
-#[tokio::test]
-async fn the_service_is_the_only_owner_of_a_requests_bytes_and_can_erase_them() {
-    let mut client = PrivetClient::new(PrivetServer::new(Eraser));
-    for len in [1, 16, 4000, 100_000] {
-        let request = proto::PrepareRequest {
-            table_id: vec![1; 16],
-            epoch: 1,
-            parameter_digest: vec![1; 32],
-            role: 1,
-            request: vec![0xee; len].into(),
-        };
-        let reply = client.prepare(request).await.unwrap().into_inner().reply;
-        assert!(reply == vec![0; len], "of {len} bytes, {} were erased", reply.len());
-    }
 }

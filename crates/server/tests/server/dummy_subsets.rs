@@ -41,7 +41,7 @@ impl Query {
         (1..partitions).for_each(|last| halves.swap(last, below(last as u64 + 1) as usize));
         let offsets =
             (0..partitions / 2).map(|_| below(u64::from(parameters.partition_records()))).collect();
-        Self { halves, offsets, offset_bits: parameters.offset_bits() as usize }
+        Self { halves, offsets, offset_bits: parameters.cut().offset_bits() as usize }
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -163,7 +163,7 @@ async fn malformed_queries_are_refused_and_the_others_of_their_batch_answered() 
     let server = start(config(), vec![streamed("t", 98 * 64 - 1, 3, 1)]).await;
     let (mut stub, table) = described(&server).await;
     let parameters = parameters(&table);
-    assert_eq!((parameters.partitions(), parameters.offset_bits()), (98, 6));
+    assert_eq!((parameters.partitions(), parameters.cut().offset_bits()), (98, 6));
     let all = records(table.identity.shape.bytes() as usize, 1);
     let good = Query::random(&parameters, &mut SecretRng::from_fixed_seed([8; 32]));
     let bytes = good.encode();

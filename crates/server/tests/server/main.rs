@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod asked;
 mod cache;
 mod common;
 mod doublepir;

@@ -13,7 +13,7 @@ mod rows;
 mod tests;
 
 use crate::import::{Rows, Selection, Source};
-use crate::key_map::pack;
+use crate::key_map::{KeyMapKind, pack_as};
 use crate::layout::{IndexLayout, RecordLayout};
 use crate::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
 use privet_core::{Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableShape};
@@ -28,6 +28,8 @@ const REPORT_EVERY: u64 = 64;
 pub struct BuildOptions {
     /// The column that gives the key. Without one, the table is by index: record *i* holds row *i*, from 0.
     pub key: Option<String>,
+    /// The kind of key map, for a table by key.
+    pub key_map: KeyMapKind,
     /// The columns that make the value, as a JSON object. Empty for all columns but the key.
     pub value_columns: Vec<String>,
     /// The one column whose bytes are the value. Not together with `value_columns`.
@@ -106,8 +108,8 @@ pub struct BuildReport {
 /// What became of the keys of a table.
 #[derive(Clone, Debug)]
 pub struct KeyMapReport {
-    /// The kind of key map: always `"buckets"` so far.
-    pub kind: &'static str,
+    /// The kind of key map.
+    pub kind: KeyMapKind,
     /// The bytes of the key map, stash included, that every client downloads.
     pub bytes: u64,
     /// How many values are in the stash.
@@ -138,7 +140,8 @@ pub fn build_table(
     let (mut id, mut seed) = ([0; 16], [0; 32]);
     rng.fill(&mut id);
     rng.fill(&mut seed);
-    write_table(&kept, selection, TableId(id), PublicSeed::from_bytes(seed), output, progress)
+    let (id, seed) = (TableId(id), PublicSeed::from_bytes(seed));
+    write_table(&kept, selection, options.key_map, id, seed, output, progress)
 }
 
 fn selection(options: &BuildOptions) -> Result<Selection> {
@@ -169,6 +172,7 @@ fn selection(options: &BuildOptions) -> Result<Selection> {
 fn write_table(
     kept: &KeptRows,
     selection: Selection,
+    key_map: KeyMapKind,
     id: TableId,
     seed: PublicSeed,
     output: &Path,
@@ -176,7 +180,7 @@ fn write_table(
 ) -> Result<BuildReport> {
     progress(Progress { stage: Stage::Packing, bytes_done: 0, bytes_total: None });
     if selection.key.is_some() {
-        let packed = pack(kept, seed)?;
+        let packed = pack_as(key_map, kept, seed)?;
         let layout = RecordLayout::Keyed(packed.key_map().clone());
         let shape = packed.key_map().shape();
         let write = |number: u64, record: &mut Vec<u8>| packed.write_record(kept, number, record);
@@ -252,7 +256,7 @@ fn write_records(
         record_len: shape.record_len(),
         rows: kept.rows(),
         key_map: layout.key_map().map(|key_map| KeyMapReport {
-            kind: "buckets",
+            kind: key_map.kind(),
             bytes: layout_bytes,
             stash_entries: key_map.stash_entries(),
             stash_bytes: key_map.stash_bytes(),

@@ -52,8 +52,11 @@ fn keyed(key: &str) -> BuildOptions {
 
 fn look_up(snapshot: &Snapshot, key: &str) -> Option<String> {
     let key_map = snapshot.key_map().expect("by key");
-    let record = snapshot.view().record(key_map.locate(key.as_bytes())).expect("within");
-    let value = key_map.find_in(key.as_bytes(), record).expect("a bucket")?;
+    let find = |candidate| {
+        let record = snapshot.view().record(candidate).expect("within");
+        key_map.find_in(key.as_bytes(), record).expect("a bucket")
+    };
+    let value = key_map.candidates(key.as_bytes()).find_map(find)?;
     Some(String::from_utf8(value).expect("text"))
 }
 
@@ -78,6 +81,25 @@ fn a_table_by_key_gives_its_values_back() {
     assert_eq!(report.key_map.expect("by key").bytes, snapshot.layout_bytes().len() as u64);
     assert_eq!(snapshot.header().key_column.as_deref(), Some("n"));
     assert_eq!(place.names(), ["in.jsonl", "out.privet"]);
+}
+
+#[test]
+fn a_table_has_the_key_map_that_was_asked_for() {
+    let place = Place::new();
+    let rows: String = (0..500).map(|n| format!("{{\"n\":\"{n}\",\"x\":{n}}}\n")).collect();
+    for key_map in KeyMapKind::ALL {
+        let options = BuildOptions { key_map, ..keyed("n") };
+        let report = place.build(&options, place.input("in.jsonl", &rows)).expect("valid");
+        let snapshot = place.open();
+        assert_eq!(snapshot.key_map().expect("by key").kind(), key_map);
+        assert_eq!(report.key_map.expect("by key").kind, key_map);
+        for n in 0..500 {
+            let value = look_up(&snapshot, &n.to_string());
+            assert_eq!(value.as_deref(), Some(format!("{{\"x\":{n}}}").as_str()));
+        }
+        assert_eq!(look_up(&snapshot, "500"), None);
+    }
+    assert_eq!(BuildOptions::default().key_map, KeyMapKind::Buckets);
 }
 
 #[test]
@@ -142,7 +164,7 @@ fn all_formats_give_the_same_table() {
         let kept = KeptRows::read(rows, &options, &mut |_| {}).expect("valid");
         let (id, seed) = (TableId([1; 16]), PublicSeed::from_bytes([2; 32]));
         let output = place.path("out.privet");
-        write_table(&kept, selection, id, seed, &output, &mut |_| {}).expect("writable");
+        write_table(&kept, selection, KeyMapKind::Buckets, id, seed, &output, &mut |_| {}).expect("writable");
         assert_eq!(
             look_up(&place.open(), "key 2").as_deref(),
             Some(r#"{"a":"é\"\né\"\n","b":"4"}"#)

@@ -47,7 +47,7 @@ fn windows_fail_less_often_than_once_in_2_to_the_40() {
         let spares = u64::from(parameters.spares());
         assert!(exact(spares) <= allowed, "{records}: {:e}", exact(spares));
         assert!(parameters.failure_probability() <= 2.0 * allowed);
-        assert!(parameters.failure_probability() >= no_hint + exact(spares));
+        assert!(parameters.failure_probability() * (1.0 + 1e-9) >= no_hint + exact(spares));
         // Not far more than it takes: blocks of eight, and what the bound gives away.
         if spares > 24 && spares < chunk {
             assert!(exact(spares - 24) > allowed, "{records}: {spares} spares");
@@ -83,7 +83,7 @@ fn sizes_are_as_promised_and_below_the_papers() {
 
     let parameters = PianoParameters::new(&identity(shape(1 << 24, 32))).unwrap();
     assert_eq!((parameters.chunk_records(), parameters.chunks()), (8192, 2048));
-    assert_eq!((parameters.window(), parameters.primaries()), (68_138, 324_032));
+    assert_eq!((parameters.window(), parameters.primaries()), (68_140, 323_968));
     assert_eq!(parameters.spares(), 88);
     assert_eq!(PianoQuery::<SingleParity>::encoded_len(&parameters), 2048 * 13 / 8);
     assert_eq!(PianoQuery::<AllParities>::encoded_len(&parameters), (2047 * 13usize).div_ceil(8));

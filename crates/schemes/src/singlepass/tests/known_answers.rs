@@ -1,6 +1,6 @@
 //! `vectors/singlepass.json`, computed by a program that shares no code with this one.
 
-use super::super::change::{Change, Lookup};
+use super::super::change::Lookup;
 use super::super::permutations::Coins;
 use super::*;
 use privet_core::Secret;
@@ -48,8 +48,7 @@ fn known_answers() {
             for (query, name) in queries.iter().zip(["query_0", "query_1"]) {
                 assert_eq!(hex(&query.encode()), known[name].as_str().unwrap());
             }
-            let lookup = Lookup { id: id as u64, index, seed: seed(known) };
-            let change = Change::Lookup(lookup).encode();
+            let change = Lookup { id: id as u64, index, seed: seed(known) }.encode();
             client.apply(&change).unwrap();
             let reserved =
                 Reserved { id: ReservationId(id as u64), change, queries: queries.into() };

@@ -168,6 +168,10 @@ fn parameters_are_announced_and_checked() {
     assert_eq!((long.partition_records(), long.partitions()), (8, 63));
     let longest = SinglePassParameters::new(TableShape::new(8, 1 << 24).unwrap()).unwrap();
     assert_eq!((longest.partition_records(), longest.partitions()), (2, 4));
-    let refused = SinglePassParameters::new(TableShape::new(20, 1 << 24).unwrap());
-    assert_eq!(refused.unwrap_err().blame(), Blame::ApiMisuse);
+    for (records, record_len) in [(20, 1 << 24), (1 << 48, 1), (1 << 32, 1 << 16)] {
+        let refused = SinglePassParameters::new(TableShape::new(records, record_len).unwrap());
+        let error = refused.unwrap_err();
+        assert_eq!(error.blame(), Blame::ApiMisuse);
+        assert!(error.message().contains("bytes"), "{error}");
+    }
 }

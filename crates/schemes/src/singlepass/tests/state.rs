@@ -1,6 +1,6 @@
 //! The state through interruptions: changes that are replayed, answers that come late or never, a generation that becomes the next, and damage.
 
-use super::super::change::{Change, Lookup};
+use super::super::change::Lookup;
 use super::*;
 use crate::contract::Endless as _;
 use privet_core::Blame;
@@ -221,11 +221,11 @@ fn changes_that_do_not_fit_are_refused_and_change_nothing() {
     // More lookups than a generation has.
     for id in 2..client.supply().total {
         let lookup = Lookup { id, index: world.index(1), seed: privet_core::Secret::new([0; 32]) };
-        client.apply(&Change::Lookup(lookup).encode()).unwrap();
+        client.apply(&lookup.encode()).unwrap();
     }
     let id = client.supply().total;
     let lookup = Lookup { id, index: world.index(1), seed: privet_core::Secret::new([0; 32]) };
-    corrupted(&mut client, &Change::Lookup(lookup).encode());
+    corrupted(&mut client, &lookup.encode());
 }
 
 #[test]
@@ -261,6 +261,28 @@ fn an_answer_that_waits_for_another_cannot_be_answered_again() {
     world.settle(&mut client, &first);
     assert_eq!(&client.take_record(second.id).unwrap().unwrap()[..], world.record(6));
     assert_eq!(&client.take_record(first.id).unwrap().unwrap()[..], world.record(5));
+}
+
+#[test]
+fn one_late_answer_tells_a_whole_generation() {
+    let mut world = World::with(cut(12_000, 1, 6000));
+    let mut client = world.client();
+    let total = client.supply().total;
+    assert_eq!(total, 4096);
+    let reserved: Vec<_> =
+        (0..total).map(|number| world.reserve(&mut client, number * 2).unwrap()).collect();
+    for late in reserved.iter().skip(1).rev() {
+        world.settle(&mut client, late);
+        assert!(client.take_record(late.id).is_none());
+    }
+    world.settle(&mut client, &reserved[0]);
+    for (number, reserved) in (0..).zip(&reserved) {
+        assert_eq!(
+            &client.take_record(reserved.id).unwrap().unwrap()[..],
+            world.record(number * 2)
+        );
+    }
+    world.assert_hints_fit(&client);
 }
 
 #[test]

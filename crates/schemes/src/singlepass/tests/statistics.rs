@@ -7,7 +7,7 @@
 //! threshold with probability below 10^-8 (Laurent and Massart; every cell is expected 25 times), and fewer than 100 of them are computed: with other seeds than these, all honest tests
 //! would pass except with probability below 10^-6. The seeds are fixed, so what passes passes always.
 //!
-//! **Power.** A deviation of all cells by some share `d` of what is expected, up or down, adds `25·d²` for each cell, and is seen nearly always from `d` = 15 % on.
+//! **Power.** A deviation of all cells by some share `d` of what is expected, up or down, adds `25·d²` for each cell, and is seen nearly always from `d` = 16 % on.
 
 use super::super::generation::Generation;
 use super::super::permutations::{Coins, Place};
@@ -85,7 +85,7 @@ impl Small {
             let place = client.generation.permutations.place_of(&wanted);
             let coins = self.leaky_coins(leak, place);
             let queries = client.generation.permutations.show(place, &coins);
-            client.generation.permutations.shuffle(place, &coins);
+            client.generation.permutations.exchange(place.hint, &coins.partners_of(place));
             return queries.map(|query| query.offsets);
         }
         let mut reserved = match leak {
@@ -243,15 +243,13 @@ fn exchanging_in_the_wanted_partition_too_makes_hints_false() {
     let reserved = world.reserve(&mut client, 7).unwrap();
     world.settle(&mut client, &reserved);
     world.assert_hints_fit(&client);
-    // Everywhere but in the wanted record's partition the hint stays where it is.
     let place = client.generation.permutations.place_of(&world.index(7));
     let mut partners = vec![place.hint; world.parameters.partitions() as usize];
     partners[place.partition as usize] = (place.hint + 1) % 10;
-    let coins = Coins { partners: Zeroizing::new(partners), decoy: 0 };
-    client.generation.permutations.shuffle(place, &coins);
-    assert!(world.hints_fit(&client), "the wanted record's partition is left alone");
-    let none = Place { partition: u32::MAX, ..place };
-    client.generation.permutations.shuffle(none, &coins);
+    let coins = Coins { partners: Zeroizing::new(partners.clone()), decoy: 0 };
+    client.generation.permutations.exchange(place.hint, &coins.partners_of(place));
+    assert!(world.hints_fit(&client), "nothing is exchanged there");
+    client.generation.permutations.exchange(place.hint, &partners);
     assert!(!world.hints_fit(&client));
 }
 

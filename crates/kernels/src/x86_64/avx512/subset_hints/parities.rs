@@ -377,14 +377,6 @@ macro_rules! short {
                 let (quads, rest) = slice.partitions[..slice.len].as_chunks::<QUAD>();
                 for (q, partitions) in quads.iter().enumerate() {
                     slice.locate::<KIND>(&octet, q, &mut next[q]);
-                    if KIND == ALL {
-                        let p = q.saturating_sub(1);
-                        for (k, partition) in quads[p].iter().enumerate() {
-                            for i in 0..HINTS {
-                                crate::x86_64::prefetch_second_level(partition.as_ptr(), next[p].place(k, i));
-                            }
-                        }
-                    }
                     fetch::<KIND>(partitions, &current[q], &mut below, &mut total);
                 }
                 if !rest.is_empty() {
