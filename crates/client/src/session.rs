@@ -71,6 +71,7 @@
 mod agreement;
 mod asking;
 mod calls;
+mod candidates;
 mod choose;
 mod endless;
 mod hints;
@@ -92,6 +93,7 @@ pub use interface::{
 use crate::state::{PartKey, PartState, SavedHints};
 use agreement::server_name;
 use calls::{Calls, Ended, Purpose};
+use candidates::Groups;
 use hints::Hints;
 use lookups::Lookups;
 use preparation::Pace;
@@ -140,6 +142,7 @@ pub struct Session {
     parts: Parts,
     calls: Calls,
     lookups: Lookups,
+    groups: Groups,
     phase: Phase,
     chosen: Option<Box<ChosenTable>>,
     records: Option<Records>,
@@ -188,6 +191,7 @@ impl Session {
             parts,
             calls: Calls::new(options.servers, options.patience),
             lookups: Lookups::default(),
+            groups: Groups::default(),
             phase: Phase::Describing(vec![None; options.servers]),
             chosen: None,
             records: None,
@@ -400,10 +404,10 @@ impl Session {
         }
         self.calls.abandon_all(&mut self.outputs);
         for lookup in self.lookups.drop_all() {
-            self.event(Event::LookupFailed { lookup, error: repeat(&error) });
+            self.fetch_failed(lookup, repeat(&error));
         }
         for lookup in self.hints.drop_all() {
-            self.event(Event::LookupFailed { lookup, error: hints::ended_before() });
+            self.fetch_failed(lookup, hints::ended_before());
         }
         self.phase = Phase::Over(repeat(&error));
         self.event(Event::Failed(error));

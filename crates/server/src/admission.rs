@@ -4,6 +4,9 @@
 //! the response has been sent to its end, or given up. Downloads and requests for hints have slots of their own, because each takes far longer than a query: however many
 //! clients prepare, those that are prepared are served. Whoever prepares is in no hurry and asks again by itself, so what such a request is refused with is UNAVAILABLE.
 //!
+//! The transport takes a response as fast as its client reads, but each of its pieces as a whole. So they are cut here: otherwise an answer of megabytes would count as sent, and
+//! its slot as free, while all of it still lay in memory.
+//!
 //! A client that does not read its response would hold a slot and the memory behind it for ever: HTTP/2 lets it stay connected, and answer pings, while its
 //! window is closed. So a response that makes no progress for the *stall limit* costs its client the connection.
 
@@ -24,6 +27,9 @@ use tokio::task::AbortHandle;
 use tonic::body::Body;
 use tonic::{Code, Status};
 use tower::{Layer, Service};
+
+/// What the transport is given at a time, in bytes: no more than it may send in one go.
+const PIECE_LEN: usize = 1 << 16;
 
 /// The limits of [`ServerConfig`](crate::ServerConfig) that requests meet here.
 #[derive(Clone, Copy)]
@@ -126,7 +132,16 @@ where
                     .abort_handle()
             });
             Ok(response.map(|body| {
-                Body::new(Sent { body, bytes: bytes_out, progress, watch, outcome, _slot: slot })
+                let bytes = bytes_out;
+                Body::new(Sent {
+                    body,
+                    rest: Bytes::new(),
+                    bytes,
+                    progress,
+                    watch,
+                    outcome,
+                    _slot: slot,
+                })
             }))
         })
     }
@@ -255,9 +270,11 @@ impl HttpBody for Counted {
     }
 }
 
-/// A response body: counts bytes, reports progress, learns the status from the trailers, and keeps the slot until it is sent.
+/// A response body: cuts it in pieces, counts bytes, reports progress, learns the status from the trailers, and keeps the slot until it is sent.
 struct Sent {
     body: Body,
+    /// What is left of the data that the body gave last.
+    rest: Bytes,
     bytes: Counter,
     progress: Arc<AtomicU64>,
     watch: Option<AbortHandle>,
@@ -274,23 +291,37 @@ impl HttpBody for Sent {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         self.progress.fetch_add(1, Ordering::Relaxed);
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if let Some(Ok(frame)) = &frame {
-            if let Some(data) = frame.data_ref() {
-                self.bytes.inc_by(data.len() as u64);
-            } else if let Some(trailers) = frame.trailers_ref() {
+        if self.rest.is_empty() {
+            let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => frame,
+                end => return Poll::Ready(end),
+            };
+            if let Some(trailers) = frame.trailers_ref() {
                 self.outcome.status = status_in(trailers);
             }
+            match frame.into_data() {
+                Ok(data) => self.rest = data,
+                Err(frame) => return Poll::Ready(Some(Ok(frame))),
+            }
         }
-        Poll::Ready(frame)
+        let len = self.rest.len().min(PIECE_LEN);
+        let piece = self.rest.split_to(len);
+        self.bytes.inc_by(len as u64);
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (rest, body) = (self.rest.len() as u64, self.body.size_hint());
+        let mut hint = SizeHint::new();
+        hint.set_lower(body.lower().saturating_add(rest));
+        if let Some(upper) = body.upper() {
+            hint.set_upper(upper.saturating_add(rest));
+        }
+        hint
     }
 }
 

@@ -31,9 +31,7 @@ pub(super) struct LookupBytes {
 pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     let parameter_digest = plan.digest(identity);
     let (offline_up, offline_down) = match plan.offline {
-        OfflinePhase::Download { len } => {
-            fetched(identity, parameter_digest, PartKind::Hint, len)
-        }
+        OfflinePhase::Download { len } => fetched(identity, parameter_digest, PartKind::Hint, len),
         OfflinePhase::StreamTable { len }
         | OfflinePhase::StreamShuffled { len }
         | OfflinePhase::KeepTable { len } => {
@@ -47,9 +45,11 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     };
     // A scheme of which nothing has to be asked sends nothing.
     let asks = plan.longest_query() > 0;
-    let lookups = plan.query_lens.iter().filter(|_| asks).map(|query_len| {
-        lookup(identity, parameter_digest, *query_len, plan.answer_len)
-    });
+    let lookups = plan
+        .query_lens
+        .iter()
+        .filter(|_| asks)
+        .map(|query_len| lookup(identity, parameter_digest, *query_len, plan.answer_len));
     Traffic { offline_up, offline_down, lookups: lookups.collect() }
 }
 
@@ -67,7 +67,10 @@ fn fetched(
         let data = full[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize].to_vec().into();
         framed(&proto::FetchChunk::from(FetchChunk { offset, data }))
     };
-    (framed(&proto::FetchRequest::from(request)), (0..len).step_by(FETCH_CHUNK_LEN).map(chunk).sum())
+    (
+        framed(&proto::FetchRequest::from(request)),
+        (0..len).step_by(FETCH_CHUNK_LEN).map(chunk).sum(),
+    )
 }
 
 /// Bytes of one request for hints and of its reply.

@@ -7,10 +7,10 @@ use crate::exit::Outcome;
 use crate::scheme::{self, Cut};
 use privet_client::{Client, ClientOptions, Target};
 use privet_core::{Error, Result, TableIdentity};
-use privet_schemes::offline::OfflinePhase;
-use privet_schemes::contract::Role;
-use privet_schemes::registry::{self, SchemePlan, Tuning};
 use privet_schemes::SchemeId;
+use privet_schemes::contract::Role;
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::{self, SchemePlan, Tuning};
 use privet_server::{RunningServer, Server, ServerConfig};
 use privet_table::build::{BuildOptions, build_table};
 use privet_table::import::{Format, Source};
@@ -79,8 +79,11 @@ fn show(number: u32, servers: &[Started], entries: u64) -> Result<()> {
     for (role, server) in (0..).map(Role).zip(servers) {
         let queries =
             std::mem::take(&mut *server.seen.lock().unwrap_or_else(PoisonError::into_inner));
-        let name =
-            if servers.len() == 1 { "the server".to_owned() } else { format!("server {}", role.0 + 1) };
+        let name = if servers.len() == 1 {
+            "the server".to_owned()
+        } else {
+            format!("server {}", role.0 + 1)
+        };
         what_a_server_saw(role, &name, &client, &lookups, &queries)?;
     }
     Ok(())
@@ -171,7 +174,8 @@ async fn start(path: &Path, scheme: SchemeId) -> Result<Vec<Started>> {
 async fn start_one(path: &Path, scheme: SchemeId) -> Result<Started> {
     let start = Instant::now();
     let snapshot = Snapshot::open(path)?;
-    let table = served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme), Tuning::default())?;
+    let table =
+        served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme), Tuning::default())?;
     let mut config = ServerConfig::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
     let seen = Seen::default();
     let sees = Arc::clone(&seen);

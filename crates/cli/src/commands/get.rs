@@ -277,7 +277,9 @@ fn describe(client: &Client) {
         let _ = say(&words);
     }
     if let OfflinePhase::Ask { .. } = table.scheme.plan.offline {
-        let _ = say("the first server computes the hints and learns their key; the second answers and must not learn it");
+        let _ = say(
+            "the first server computes the hints and learns their key; the second answers and must not learn it",
+        );
     }
     if let Some(weaker) = scheme::weaker_promise(table.scheme.plan.scheme) {
         let _ = say(weaker);

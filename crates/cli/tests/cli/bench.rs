@@ -49,6 +49,8 @@ fn the_report_on_simplepir_has_the_promised_fields_with_every_kernel_of_this_mac
             online.client_recover_us: fraction
             online.servers[].role: whole number
             online.servers[].answer_us: fraction
+            online.servers[].up_bytes: whole number
+            online.servers[].down_bytes: whole number
             online.up_bytes: whole number
             online.down_bytes: whole number
             client_state_bytes: whole number
@@ -96,10 +98,12 @@ fn the_report_on_dummy_subsets_has_a_journal_and_other_ratios() {
         let measured = [
             &report["offline"]["server_s"],
             &report["offline"]["client_s"],
+            &report["edit_us"],
             &report["online"]["client_query_us"],
             &report["online"]["journal_us"],
             &report["online"]["client_recover_us"],
             &report["online"]["servers"][0]["answer_us"],
+            &report["online"]["servers"][0]["to_random_reads"],
             &report["ratios"]["answer_to_random_reads"],
             &report["ratios"]["query_to_aes"],
         ];
@@ -134,6 +138,73 @@ fn the_report_on_a_scheme_of_two_servers_has_both() {
         assert!((2 * 97..2 * 197).contains(&number("online", "up_bytes")), "{report}");
         assert!((2 * 5..2 * 105).contains(&number("online", "down_bytes")), "{report}");
     }
+}
+
+#[test]
+fn the_reports_on_schemes_that_read_single_records_have_each_servers_part() {
+    let table_bytes = 5000 * 5;
+    for (scheme, servers, asked) in [
+        ("dummy-subsets-two", 2, true),
+        ("piano", 1, false),
+        ("piano-all-parities", 1, false),
+        ("singlepass", 2, true),
+    ] {
+        let shape =
+            format!("--scheme {scheme} --records 5000 --record-len 5 --queries 20 --batch 3");
+        let report = Place::new().run(&format!("bench {shape} --threads 1 --json")).json();
+        assert_eq!((&report["verified"], &report["queries"]), (&true.into(), &21.into()));
+        let shown = report["online"]["servers"].as_array().unwrap();
+        assert_eq!(shown.len(), servers, "{report}");
+        for (role, server) in shown.iter().enumerate() {
+            assert_eq!(server["role"], role);
+            assert!(server["answer_us"].as_f64().unwrap() > 0.0, "{report}");
+            assert!(server["to_random_reads"].as_f64().unwrap() > 0.0, "{report}");
+        }
+        for field in ["up_bytes", "down_bytes"] {
+            let sum: u64 = shown.iter().map(|server| server[field].as_u64().unwrap()).sum();
+            assert_eq!(report["online"][field], sum, "{report}");
+        }
+        let prepare_s = report["offline"].get("prepare_s").map(|seconds| seconds.as_f64().unwrap());
+        assert_eq!(prepare_s.map(|seconds| seconds > 0.0), asked.then_some(true), "{report}");
+        let down = report["offline"]["down_bytes"].as_u64().unwrap();
+        assert_eq!(down < table_bytes, asked, "{report}");
+        for figure in [&report["edit_us"], &report["online"]["journal_us"]] {
+            assert!(figure.as_f64().unwrap() > 0.0, "{report}");
+        }
+        assert!(report["client_state_bytes"].as_u64().unwrap() > 0, "{report}");
+    }
+    // What the hint server of dummy subsets is sent says which hint to replace, and not more; the other server gets the offsets.
+    let shape = "--scheme dummy-subsets-two --records 2^16 --record-len 5 --queries 1 --threads 1";
+    let report = Place::new().run(&format!("bench {shape} --json")).json();
+    let up = |role: usize| report["online"]["servers"][role]["up_bytes"].as_u64().unwrap();
+    assert!(up(0) < up(1), "{report}");
+}
+
+#[test]
+fn the_size_of_partitions_can_be_chosen_where_there_are_any() {
+    let place = Place::new();
+    let run = |scheme: &str, more: &str| {
+        let shape = "--records 4096 --record-len 5 --queries 2 --threads 1";
+        place.run(&format!("bench --scheme {scheme} {shape} {more}"))
+    };
+    for scheme in
+        ["dummy-subsets", "dummy-subsets-two", "piano", "piano-all-parities", "singlepass"]
+    {
+        let chosen = run(scheme, "--partition-records 128");
+        assert!(
+            chosen.stdout().contains(": 32 records, ")
+                || chosen.stdout().contains(": 64 records, "),
+            "{chosen}"
+        );
+    }
+    assert_snapshot!(run("dpf", "--partition-records 128").refusal(), @r#"
+    [exit 2]
+    privet: dpf does not cut the table into partitions, so their size cannot be chosen
+    "#);
+    assert_snapshot!(run("plain", "--partition-records 128").refusal(), @r#"
+    [exit 2]
+    privet: plain lookups do not cut the table into partitions, so their size cannot be chosen
+    "#);
 }
 
 #[test]
@@ -266,7 +337,7 @@ fn shapes_and_names_that_do_not_exist_are_refused() {
     assert_snapshot!(place.run("bench --scheme onion --records 1 --record-len 1"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, download
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, download
 
     For more information, try '--help'.
     "#);

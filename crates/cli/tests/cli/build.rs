@@ -14,6 +14,26 @@ fn refused(place: &Place, arguments: &str) -> Run {
 }
 
 #[test]
+fn the_kind_of_key_map_can_be_chosen() {
+    let place = Place::new();
+    place.write("phones.csv", PHONES);
+    let report = place.run("build phones.csv --key name --key-map cuckoo -o phones.privet --json");
+    assert_eq!((report.code(), &report.json()["key_map"]), (0, &"cuckoo".into()), "{report}");
+    let report = place.run("build phones.csv --key name --key-map buckets -o phones.privet");
+    assert!(report.stdout().contains("key map                buckets, "), "{report}");
+    assert_snapshot!(refused(&place, "phones.csv --key-map cuckoo -o other.privet"), @r#"
+    [exit 2]
+    [stderr]
+    error: the following required arguments were not provided:
+      --key <COLUMN>
+
+    Usage: privet build --key <COLUMN> --key-map <KIND> --output <FILE> <INPUT>
+
+    For more information, try '--help'.
+    "#);
+}
+
+#[test]
 fn a_csv_file_becomes_a_table_by_key() {
     let place = Place::new();
     place.write("phones.csv", PHONES);

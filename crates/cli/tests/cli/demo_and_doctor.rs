@@ -9,13 +9,27 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
     let run = Place::new().run("demo --entries 50000");
     assert_eq!((run.code(), run.stderr()), (0, ""), "{run}");
     let parts: Vec<&str> = run.stdout().split("\n\n").collect();
-    let [_table, simplepir, doublepir, dpf, dummy_subsets, download] = parts[..] else {
+    let [
+        _table,
+        simplepir,
+        doublepir,
+        dpf,
+        dummy_subsets,
+        dummy_subsets_two,
+        piano,
+        all_parities,
+        singlepass,
+        download,
+    ] = parts[..]
+    else {
         panic!("{run}")
     };
     // Queries for one name have no more in common than queries for two, and neither more than chance gives.
     for (part, heading, agreement) in [
         (simplepir, "2. With simplepir: a server at", 3.0),
         (dummy_subsets, "5. With dummy-subsets: a server at", AGREEMENT),
+        (piano, "7. With piano: a server at", AGREEMENT),
+        (all_parities, "8. With piano-all-parities: a server at", AGREEMENT),
     ] {
         assert!(part.starts_with(heading), "{run}");
         let [seen] = six_names_are_looked_up(part)[..] else { panic!("{part}") };
@@ -32,7 +46,19 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
     six_queries_look_alike(first, DPF_AGREEMENT);
     six_queries_look_alike(second, DPF_AGREEMENT);
 
-    assert!(download.starts_with("6. With download: a server at"), "{run}");
+    let two = "two servers that must not collude at";
+    assert!(dummy_subsets_two.starts_with(&format!("6. With dummy-subsets-two: {two}")), "{run}");
+    let [hints, answers] = six_names_are_looked_up(dummy_subsets_two)[..] else { panic!("{run}") };
+    six_queries_are_equally_long(hints);
+    assert!(hints.contains("numbers count up, whatever is looked up"), "{hints}");
+    six_queries_look_alike(answers, AGREEMENT);
+
+    assert!(singlepass.starts_with(&format!("9. With singlepass: {two}")), "{run}");
+    let seen = six_names_are_looked_up(singlepass);
+    assert_eq!(seen.len(), 2, "{singlepass}");
+    seen.into_iter().for_each(six_queries_are_equally_long);
+
+    assert!(download.starts_with("10. With download: a server at"), "{run}");
     let [seen] = six_names_are_looked_up(download)[..] else { panic!("{download}") };
     assert_eq!(
         seen,
@@ -69,7 +95,7 @@ fn six_names_are_looked_up(part: &str) -> Vec<&str> {
     parts.collect()
 }
 
-fn six_queries_look_alike(seen: &str, agreement: f64) {
+fn six_queries_are_equally_long(seen: &str) {
     let lengths: Vec<&str> = seen
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("query "))
@@ -78,6 +104,10 @@ fn six_queries_look_alike(seen: &str, agreement: f64) {
     assert_eq!(lengths.len(), 6, "{seen}");
     assert!(lengths.iter().all(|length| *length == lengths[0]), "{lengths:?}");
     assert!(lengths[0].parse::<u64>().unwrap() > 0);
+}
+
+fn six_queries_look_alike(seen: &str, agreement: f64) {
+    six_queries_are_equally_long(seen);
     let parts = seen.split("agree in ").skip(1);
     let agreements: Vec<f64> =
         parts.map(|rest| rest.split_once(" %").unwrap().0.parse().unwrap()).collect();

@@ -26,8 +26,17 @@ fn a_table_is_described() {
     assert_snapshot!(place.run("inspect phones.privet --json --verify"), @r#"
     [exit 0]
     [stdout]
-    {"file":"phones.privet","file_bytes":4210,"table_id":"[ID]","epoch":0,"records":3,"record_len":38,"key_column":"name","value":"json","value_columns":[],"keys":3,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"digest":"[DIGEST]","created_by":"privet [VERSION]","verified":true}
+    {"file":"phones.privet","file_bytes":4210,"table_id":"[ID]","epoch":0,"records":3,"record_len":38,"key_column":"name","value":"json","value_columns":[],"key_map":"buckets","keys":3,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"digest":"[DIGEST]","created_by":"privet [VERSION]","verified":true}
     "#);
+}
+
+#[test]
+fn a_cuckoo_map_is_named() {
+    let place = Place::with_phones();
+    place.build("phones.csv --key name --key-map cuckoo -o cuckoo.privet");
+    let run = place.run("inspect cuckoo.privet");
+    assert!(run.stdout().contains("key map                cuckoo, 3 keys from column"), "{run}");
+    assert_eq!(place.run("inspect cuckoo.privet --json").json()["key_map"], "cuckoo");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
         epoch                4
         used                 by 3 lookups
         unfinished lookups   2
-        next generation      120.56 KiB of the table streamed
+        next generation      120.56 KiB received
     "#);
     assert_snapshot!(place.run("state show kept --json"), @r#"
     [exit 0]

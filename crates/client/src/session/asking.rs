@@ -3,8 +3,8 @@
 use super::agreement::server_name;
 use super::calls::Purpose;
 use super::hints::{Turn, Waiting, ended_before};
-use super::interface::{Event, ExchangeId, LookupId, Output, Persist, Request, Target};
-use super::lookups::Answer;
+use super::interface::{ExchangeId, LookupId, Output, Persist, Request, Target};
+use super::lookups::{Answer, Next};
 use super::{Phase, Session, repeat};
 use privet_core::{Error, Result};
 use privet_schemes::contract::{Record, ReservationId, Role};
@@ -24,7 +24,7 @@ impl Session {
         if self.resend_next(now) {
             return true;
         }
-        if self.lookups.under_way() >= self.options.in_flight || !self.lookups.any_waiting() {
+        if !self.lookups.may_ask(self.options.in_flight) {
             return false;
         }
         let refused = match self.turn() {
@@ -44,14 +44,18 @@ impl Session {
                 Some(error)
             }
         };
-        let Some((lookup, target)) = self.lookups.next_waiting() else { return false };
         let (Phase::Ready(client), Some(records)) = (&mut self.phase, &self.records) else {
             return false;
         };
+        let Some(next) = self.lookups.next_waiting(records.fetches()) else { return false };
+        let Next { id: lookup, target, candidate, begins } = next;
+        if begins.len() > 1 {
+            self.groups.begin(&begins);
+        }
         let prepared = match refused {
             Some(error) => Err(error),
             None => records
-                .locate(&target)
+                .locate(&target, candidate)
                 .and_then(|index| client.prepare(&index, &mut self.parts.rng)),
         };
         match prepared {
@@ -157,7 +161,7 @@ impl Session {
                 Phase::Over(error) => repeat(error),
                 _ => Error::api_misuse("an answer came before the session was ready"),
             };
-            self.event(Event::LookupFailed { lookup, error });
+            self.fetch_failed(lookup, error);
             return true;
         };
         let recovered = answers.and_then(|answers| {
@@ -208,16 +212,12 @@ impl Session {
             Some(records) => records.value(target, &record),
             None => Err(ended_before()),
         });
-        self.event(match value {
-            Ok(Some(value)) => Event::Found { lookup, value },
-            Ok(None) => Event::NotFound { lookup },
-            Err(error) => Event::LookupFailed { lookup, error },
-        });
+        self.fetched_record(lookup, value);
     }
 
     pub(super) fn lookup_failed(&mut self, lookup: LookupId, error: Error) {
         if self.lookups.end(lookup) {
-            self.event(Event::LookupFailed { lookup, error });
+            self.fetch_failed(lookup, error);
         }
     }
 }

@@ -37,11 +37,22 @@ pub(super) struct Answered {
     pub(super) answers: Vec<Result<Answer>>,
 }
 
+/// A fetch whose turn has come.
+pub(super) struct Next {
+    pub(super) id: LookupId,
+    pub(super) target: Target,
+    pub(super) candidate: usize,
+    /// All fetches of the lookup that begins with this one.
+    pub(super) begins: Vec<LookupId>,
+}
+
 #[derive(Default)]
 pub(super) struct Lookups {
     count: u64,
     open: BTreeMap<LookupId, (Target, Stage)>,
     waiting: VecDeque<LookupId>,
+    /// Fetches of a lookup that is under way, and the number of the candidate of each: they go out before anything else.
+    next_candidates: VecDeque<(LookupId, usize)>,
     answered: VecDeque<Answered>,
 }
 
@@ -54,19 +65,17 @@ impl Lookups {
         id
     }
 
-    /// Only an identity, for a lookup that fails at once.
+    /// Only an identity.
     pub(super) fn add_nothing(&mut self) -> LookupId {
         self.count += 1;
         LookupId(self.count - 1)
     }
 
-    /// Lookups between their first query and their last answer.
-    pub(super) fn under_way(&self) -> usize {
-        self.open.len() - self.waiting.len()
-    }
-
-    pub(super) fn any_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// Whether there is something to ask for, while no more than `limit` fetches are between their first query and their last answer. (A lookup that has begun to be asked for
+    /// is not held up by it.)
+    pub(super) fn may_ask(&self, limit: usize) -> bool {
+        let under_way = self.open.len() - self.waiting.len();
+        !self.next_candidates.is_empty() || (!self.waiting.is_empty() && under_way < limit)
     }
 
     /// Whether there is no lookup that waits for anything.
@@ -74,10 +83,23 @@ impl Lookups {
         self.open.is_empty() && self.answered.is_empty()
     }
 
-    /// The next lookup to ask for. It counts as under way from now on.
-    pub(super) fn next_waiting(&mut self) -> Option<(LookupId, Target)> {
+    /// The next fetch to ask for, and the number of its candidate. It counts as under way from now on. If it is the first of a lookup, others follow, until there are `fetches`;
+    /// their names come with it, its own first.
+    pub(super) fn next_waiting(&mut self, fetches: usize) -> Option<Next> {
+        if let Some((id, candidate)) = self.next_candidates.pop_front() {
+            let (target, _) = self.open.get(&id)?;
+            return Some(Next { id, target: target.clone(), candidate, begins: Vec::new() });
+        }
         let id = self.waiting.pop_front()?;
-        self.open.get(&id).map(|(target, _)| (id, target.clone()))
+        let target = self.open.get(&id).map(|(target, _)| target.clone())?;
+        let mut begins = vec![id];
+        for candidate in 1..fetches {
+            let other = self.add_nothing();
+            self.open.insert(other, (target.clone(), Stage::Waiting));
+            self.next_candidates.push_back((other, candidate));
+            begins.push(other);
+        }
+        Some(Next { id, target, candidate: 0, begins })
     }
 
     pub(super) fn commits(&mut self, id: LookupId, reservation: Reservation) {
@@ -133,6 +155,7 @@ impl Lookups {
     /// Drops all lookups that have no answer yet.
     pub(super) fn drop_all(&mut self) -> Vec<LookupId> {
         self.waiting.clear();
+        self.next_candidates.clear();
         std::mem::take(&mut self.open).into_keys().collect()
     }
 }

@@ -22,20 +22,31 @@ impl Records {
         Ok(Self { layout, shape })
     }
 
-    /// The record to ask for. Whether the table has the key plays no part in it.
+    /// How many records each lookup fetches: the same for all.
+    pub(super) fn fetches(&self) -> usize {
+        match &self.layout {
+            RecordLayout::Keyed(map) => map.candidates_per_key(),
+            _ => 1,
+        }
+    }
+
+    /// The record to ask for, or the one numbered `candidate` of several. Whether the table has the key plays no part in it.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is not looked up that way, or has no such record.
-    pub(super) fn locate(&self, target: &Target) -> Result<RecordIndex> {
+    pub(super) fn locate(&self, target: &Target, candidate: usize) -> Result<RecordIndex> {
         let index = match (&self.layout, target) {
-            (RecordLayout::Keyed(map), Target::Key(key)) => Zeroizing::new(map.locate(key)),
+            (RecordLayout::Keyed(map), Target::Key(key)) => {
+                let mut candidates = map.candidates(key);
+                Zeroizing::new(candidates.nth(candidate).ok_or_else(no_such_candidate)?)
+            }
             (RecordLayout::Index(_), Target::Index(index)) => index.clone(),
             _ => return Err(self.other_way()),
         };
         RecordIndex::new(*index, self.shape)
     }
 
-    /// The value in `record`, which is the one that [`locate`](Self::locate) named; `None` if the table does not have the key.
+    /// The value in `record`, which is one that [`locate`](Self::locate) named; `None` if the key does not lie there.
     ///
     /// # Errors
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if `record` is none.
@@ -57,4 +68,8 @@ impl Records {
             _ => "the table is looked up by key (--key), not by number",
         })
     }
+}
+
+fn no_such_candidate() -> Error {
+    Error::api_misuse("a key has fewer candidate records than were to be fetched")
 }

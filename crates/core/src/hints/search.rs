@@ -18,20 +18,20 @@ pub(crate) struct Candidates {
     pub(crate) steps: usize,
 }
 
-/// How many places a search needs for `expected` candidates on average: the mean, ten standard deviations and some for hints whose extra record is the wanted
-/// one.
-pub(crate) fn places(expected: f64, hints: usize, hint_security: u32) -> usize {
-    let likely = expected + 10.0 * expected.sqrt() + f64::from(hint_security) + 40.0;
-    (likely.ceil() as usize).min(hints)
+/// How many places a search needs for `expected` candidates on average, chosen at random, and `others`: the mean, ten standard deviations and some.
+pub(crate) fn places(expected: f64, others: u32, hints: usize) -> usize {
+    let likely = expected + 10.0 * expected.sqrt() + f64::from(others) + 40.0;
+    (likely.ceil() as usize).min(hints).max(1)
 }
 
 impl Candidates {
     /// The positions of the ones in `marks`, in a number of steps that depends on `marks.len()` and `places` alone (unless there are more ones than places).
     pub(crate) fn of(marks: &[u64], places: usize) -> Self {
-        let (words, mut steps) = marked_words(marks, places);
+        let MarkedWords { numbers: words, count, mut steps } = MarkedWords::of(marks, places);
+        let word = |at: usize| marks.get(words[at] as usize).copied().unwrap_or(0);
         let mut ids = Zeroizing::new(vec![0; places]);
         let mut taken = Zeroizing::new(vec![false; places]);
-        let (mut at, mut rest) = (0, marks.get(words[0] as usize).copied().unwrap_or(0));
+        let (mut at, mut rest) = (0, word(0));
         // A surplus place is looked up like any other, so it must not lie where the processor has just been.
         let mut elsewhere = 0u32;
         for (id, taken) in ids.iter_mut().zip(taken.iter_mut()) {
@@ -44,33 +44,76 @@ impl Candidates {
             // Words are listed once each, and unused places name the first word beyond the end.
             let next = (at + 1).min(places);
             at = if rest == 0 { next } else { at };
-            let fresh = marks.get(words[at] as usize).copied().unwrap_or(0);
-            rest = if rest == 0 { fresh } else { rest };
+            rest = if rest == 0 { word(at) } else { rest };
         }
-        let marked: u32 = marks.iter().map(|word| word.count_ones()).sum();
-        if marked as usize > places {
-            return Self::of(marks, marked as usize);
+        if count > places || rest != 0 {
+            return Self::of(marks, 2 * places);
         }
         Self { ids, taken, steps }
     }
 }
 
-/// The numbers of the words that are not zero, and then `marks.len()` in all places up to `places`, one more included. And how many words were looked at.
-fn marked_words(marks: &[u64], places: usize) -> (Zeroizing<Vec<u32>>, usize) {
-    let mut words = Zeroizing::new(vec![marks.len() as u32; places + 1]);
-    let (mut filled, mut steps) = (0, 0);
-    for (number, word) in marks.iter().enumerate() {
-        steps += 1;
+/// The words in which there are ones.
+struct MarkedWords {
+    /// Their numbers, and then `marks.len()` in all places up to `places`, one more included.
+    numbers: Zeroizing<Vec<u32>>,
+    /// How many there are; if that is more than `places`, the others are missing.
+    count: usize,
+    /// How many words were looked at.
+    steps: usize,
+}
+
+/// Words that are looked at together, to see whether any of them has a one.
+const STRIDE: usize = 8;
+
+impl MarkedWords {
+    fn of(marks: &[u64], places: usize) -> Self {
+        // A look at every stride, and then at every word of as many strides as there are places.
+        let any = |stride: &[u64]| stride.iter().fold(0, |any, word| any | word) != 0;
+        let strides = marks.chunks(STRIDE).map(any);
+        let (strides, found, mut steps) = positions(strides, places);
+        let looked_at = &strides[..places.min(marks.len().div_ceil(STRIDE))];
+        let words = looked_at.iter().flat_map(|stride| {
+            (0..STRIDE).map(|k| {
+                let number = *stride as usize * STRIDE + k;
+                (number as u32, marks.get(number).is_some_and(|word| *word != 0))
+            })
+        });
+        let end = marks.len() as u32;
+        let mut numbers = Zeroizing::new(vec![end; places + 1]);
+        let mut count = 0;
+        for (number, marked) in words {
+            steps += 1;
+            // The last place takes what is not to be kept.
+            numbers[count.min(places)] = number;
+            count += usize::from(marked);
+        }
+        numbers[count.min(places)..].fill(end);
+        Self { numbers, count: count.max(found), steps }
+    }
+}
+
+/// The positions of `true`, the first `places` of them, filled up with positions beyond the end; how many there are; and how many were looked at.
+fn positions(
+    mut marked: impl ExactSizeIterator<Item = bool>,
+    places: usize,
+) -> (Zeroizing<Vec<u32>>, usize, usize) {
+    let end = marked.len() as u32;
+    let mut numbers = Zeroizing::new(vec![end; places + 1]);
+    let (mut count, mut steps) = (0, 0);
+    for number in 0..end {
+        let marked = marked.next().unwrap_or(false);
+        steps += STRIDE;
+        // The last place takes what is not to be kept.
+        numbers[count.min(places)] = number;
+        count += usize::from(marked);
         #[cfg(any(test, feature = "planted-leaks"))]
-        if EARLY_EXIT.get() && filled > 0 {
+        if EARLY_EXIT.get() && count > 0 {
             break;
         }
-        // The last place takes what is not to be kept.
-        words[filled] = number as u32;
-        filled = (filled + usize::from(*word != 0)).min(places);
     }
-    words[filled..].fill(marks.len() as u32);
-    (words, steps)
+    numbers[count.min(places)..].fill(end);
+    (numbers, count, steps)
 }
 
 #[cfg(any(test, feature = "planted-leaks"))]

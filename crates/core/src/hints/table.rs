@@ -28,6 +28,8 @@ use zeroize::{DefaultIsZeroes, Zeroize as _, Zeroizing};
 
 /// Ids of a group share a block of the pseudorandom function.
 const GROUP: u32 = 8;
+/// Groups that are looked at between two looks at what is live: their marks fit the first-level cache. A multiple of 8.
+const GROUPS_AT_ONCE: usize = 4096;
 /// The number of no group: ids end before.
 const NO_GROUP: u32 = u32::MAX;
 /// A place of an id, or a row, that is not there.
@@ -315,28 +317,17 @@ impl HintTable {
     /// The hints whose pseudorandom record in `partition` is the one at `offset`.
     fn find_by_offset(&self, partition: u32, offset: u32) -> Found {
         let key = self.key.expose();
-        let places_of_groups = self.groups.len();
-        let mut marks = Zeroizing::new(vec![0u8; places_of_groups.next_multiple_of(8)]);
-        self.kernels.subset_group_matches(
-            key,
-            partition,
-            offset,
-            self.partitions.records(),
-            &self.groups,
-            &mut marks[..places_of_groups],
-        );
-        marks.iter_mut().zip(self.live.iter()).for_each(|(mark, live)| *mark &= live);
-        let marks = Zeroizing::new(
-            marks
-                .as_chunks::<8>()
-                .0
-                .iter()
-                .map(|bytes| u64::from_le_bytes(*bytes))
-                .collect::<Vec<u64>>(),
-        );
+        let records = self.partitions.records();
+        let mut marks = Zeroizing::new(Vec::with_capacity(self.groups.len().div_ceil(8)));
+        let mut matches = Zeroizing::new([0; GROUPS_AT_ONCE]);
+        let all = self.groups.chunks(GROUPS_AT_ONCE).zip(self.live.chunks(GROUPS_AT_ONCE));
+        for (groups, live) in all {
+            let matches = &mut matches[..groups.len()];
+            self.kernels.subset_group_matches(key, partition, offset, records, groups, matches);
+            marks.extend(words(matches).zip(words(live)).map(|(matches, live)| matches & live));
+        }
         let expected = self.rows.len() as f64 / f64::from(self.partitions.records());
-        let lanes = marks.len() * 64;
-        let candidates = Candidates::of(&marks, places(expected, lanes, self.security));
+        let candidates = Candidates::of(&marks, places(expected, 0, marks.len() * 64));
 
         let rows = candidates.ids.iter().map(|lane| {
             let place = self.rows_of.get((lane / GROUP) as usize);
@@ -369,9 +360,10 @@ impl HintTable {
         let mut marks = Zeroizing::new(vec![0u64; self.rows.len().div_ceil(64)]);
         let wanted = self.fingerprint(index);
         self.kernels.subset_equal_halfwords(&self.fingerprints, wanted, &mut marks);
+        // Those that only look like it, and those that took the places of hints used for it.
         let expected = self.rows.len() as f64 / f64::from(NO_FINGERPRINT);
         let mut candidates =
-            Candidates::of(&marks, places(expected, marks.len() * 64, self.security));
+            Candidates::of(&marks, places(expected, self.security, marks.len() * 64));
         let looked_at = candidates.ids.iter().zip(candidates.taken.iter());
         let contains = looked_at.map(|(row, taken)| {
             let row = self.rows.get(*row as usize).copied().unwrap_or_default();
@@ -391,6 +383,15 @@ impl HintTable {
             }
         }
     }
+}
+
+/// Eight bytes each as a word, the first lowest; the last ones filled up with zeros.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let (whole, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let last = (!rest.is_empty()).then_some(last);
+    whole.iter().copied().chain(last).map(u64::from_le_bytes)
 }
 
 /// Rows, and which of them hold hints that contain the wanted record.

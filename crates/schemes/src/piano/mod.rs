@@ -15,7 +15,7 @@
 //! **Two forms of answers** share this folder ([`AnswerForm`]): [`SingleParity`] ([`Piano`], the default) and [`AllParities`] ([`PianoAllParities`], as first published).
 //!
 //! **What it costs**, for `p` chunks of `s` records, `p·s ≈ n`, `s ≈ 2·√n` by default; `Q = √n·ln n` queries in a window, `M₁` primary hints and `M₂` spares for each chunk (323 968
-//! and 88 for 2^24 records):
+//! and 96 for 2^24 records):
 //!
 //! | | bytes | work |
 //! |---|---|---|

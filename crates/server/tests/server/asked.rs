@@ -65,11 +65,6 @@ async fn prepare(stub: &mut Stub, request: PrepareRequest) -> Result<PrepareResp
     Ok(response)
 }
 
-/// A connection that takes replies of any length.
-fn unlimited(stub: &Stub) -> Stub {
-    stub.clone().max_decoding_message_size(usize::MAX)
-}
-
 /// A client that keeps its hints as long as the test runs.
 struct HintedClient {
     table: TableDescription,
@@ -276,23 +271,8 @@ async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_
     };
     assert_eq!(reply_len, 1 << 20);
 
-    let (mut requests, connection) = {
-        let stream = tokio::net::TcpStream::connect(servers[0].local_addr()).await.unwrap();
-        h2::client::handshake(stream).await.unwrap()
-    };
-    let connection = tokio::spawn(connection);
-    let path = format!("http://{}/privet.v1.Privet/Prepare", servers[0].local_addr());
-    let head = http::Request::post(path)
-        .header("content-type", "application/grpc")
-        .header("te", "trailers")
-        .body(())
-        .unwrap();
-    let (response, mut upload) = requests.send_request(head, false).unwrap();
-    let message = proto::PrepareRequest::from(request_for_hints(&described, vec![1; 32]));
-    let message = privet_wire::prost::Message::encode_to_vec(&message);
-    let frame = [&[0], &(message.len() as u32).to_be_bytes()[..], &message].concat();
-    upload.send_data(frame.into(), true).unwrap();
-    let unread = response.await.unwrap();
+    let request = proto::PrepareRequest::from(request_for_hints(&described, vec![1; 32]));
+    let unread = unread(&servers[0], "Prepare", request).await;
 
     let refused =
         prepare(&mut unlimited(&stubs[0]), request_for_hints(&described, vec![2; 32])).await;
@@ -305,7 +285,6 @@ async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_
     client.check(&mut stubs, 12_345).await;
 
     drop(unread);
-    connection.abort();
     let given_up = "privet_requests_total{method=\"Prepare\",status=\"CANCELLED\"}";
     until_metric(&servers[0], given_up, 1.0).await;
     let (mut client, _) = HintedClient::prepared_by(&stubs[0], &described).await;

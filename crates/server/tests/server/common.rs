@@ -1,5 +1,6 @@
 //! Tables, servers and a bare client.
 
+use bytes::Bytes;
 use privet_core::{Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
@@ -8,6 +9,7 @@ use privet_schemes::registry::{self, ErasedClient, Recovered, Tuning};
 use privet_schemes::reservation::{Lookup, Pending, Prepared};
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig};
 use privet_table::digest::DigestParts;
+use privet_wire::prost::Message;
 use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartKind,
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
@@ -93,6 +96,11 @@ pub(crate) async fn stub(server: &RunningServer) -> Stub {
 
 pub(crate) fn stub_on(channel: Channel) -> Stub {
     PrivetClient::new(channel).max_decoding_message_size(limits::DESCRIBE_RESPONSE_LIMIT)
+}
+
+/// The same connection, for responses of any length.
+pub(crate) fn unlimited(stub: &Stub) -> Stub {
+    stub.clone().max_decoding_message_size(usize::MAX)
 }
 
 pub(crate) async fn describe(stub: &mut Stub) -> ServerDescription {
@@ -211,6 +219,39 @@ pub(crate) async fn ask(stub: &mut Stub, request: AnswerRequest) -> Result<Answe
     let response = AnswerResponse::try_from(response.into_inner()).unwrap();
     response.check_belongs_to(&request).unwrap();
     Ok(response)
+}
+
+/// A response of which nothing is read but its head. Dropping it ends its connection.
+pub(crate) struct Unread {
+    _body: h2::RecvStream,
+    _requests: h2::client::SendRequest<Bytes>,
+    connection: AbortHandle,
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        self.connection.abort();
+    }
+}
+
+/// Sends `message` to a method over a connection of its own, and returns when the response has begun.
+pub(crate) async fn unread(server: &RunningServer, method: &str, message: impl Message) -> Unread {
+    let stream = TcpStream::connect(server.local_addr()).await.unwrap();
+    let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+    let connection = tokio::spawn(connection).abort_handle();
+    let path = format!("http://{}/privet.v1.Privet/{method}", server.local_addr());
+    let head = http::Request::post(path)
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .body(())
+        .unwrap();
+    let (response, mut upload) = requests.send_request(head, false).unwrap();
+    let message = message.encode_to_vec();
+    let frame = [&[0], &(message.len() as u32).to_be_bytes()[..], &message].concat();
+    upload.send_data(frame.into(), true).unwrap();
+    let response = response.await.unwrap();
+    assert!(!response.headers().contains_key("grpc-status"), "a refusal: {response:?}");
+    Unread { _body: response.into_body(), _requests: requests, connection }
 }
 
 /// Status code and body of a plain HTTP request.

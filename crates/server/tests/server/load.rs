@@ -1,6 +1,8 @@
 //! Too much of everything: refused with RESOURCE_EXHAUSTED, and over as soon as the load is.
 
 use crate::common::*;
+use privet_server::ServerConfig;
+use privet_wire::proto;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -132,4 +134,20 @@ async fn a_client_that_is_alive_is_not_taken_for_a_dead_one() {
     let mut said = Vec::new();
     let closed = tokio::time::timeout(Duration::from_secs(20), dead.read_to_end(&mut said)).await;
     assert!(closed.is_ok(), "still open after 20 s");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_not_read_is_not_kept_for_ever() {
+    let config = ServerConfig { stall_limit: Duration::from_millis(300), ..config() };
+    let server = start(config, vec![table("t", 4, 100_000, 1)]).await;
+    let mut stub = unlimited(&stub(&server).await);
+    let mut client = TableClient::new(&mut stub, "t").await;
+    // More than a connection takes that is not read.
+    assert!(client.description.schemes[0].plan.answer_len >= 400_000);
+    let (request, _) = client.prepare(2);
+    let _unread = unread(&server, "Answer", proto::AnswerRequest::from(request)).await;
+    until_metric(&server, "privet_requests_total{method=\"Answer\",status=\"CANCELLED\"}", 1.0)
+        .await;
+    // Whoever reads is not taken for one who does not.
+    client.check(&mut stub, 3).await;
 }

@@ -164,7 +164,8 @@ fn all_formats_give_the_same_table() {
         let kept = KeptRows::read(rows, &options, &mut |_| {}).expect("valid");
         let (id, seed) = (TableId([1; 16]), PublicSeed::from_bytes([2; 32]));
         let output = place.path("out.privet");
-        write_table(&kept, selection, KeyMapKind::Buckets, id, seed, &output, &mut |_| {}).expect("writable");
+        write_table(&kept, selection, KeyMapKind::Buckets, id, seed, &output, &mut |_| {})
+            .expect("writable");
         assert_eq!(
             look_up(&place.open(), "key 2").as_deref(),
             Some(r#"{"a":"é\"\né\"\n","b":"4"}"#)

@@ -6,6 +6,7 @@ use super::world::*;
 use crate::session::*;
 use crate::state::NextGeneration;
 use privet_schemes::offline::OfflinePhase;
+use privet_wire::SchemeDescription;
 
 fn kind(flow: Flow) -> Kind {
     Kind { flow, ..Kind::default() }

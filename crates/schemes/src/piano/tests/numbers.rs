@@ -84,7 +84,7 @@ fn sizes_are_as_promised_and_below_the_papers() {
     let parameters = PianoParameters::new(&identity(shape(1 << 24, 32))).unwrap();
     assert_eq!((parameters.chunk_records(), parameters.chunks()), (8192, 2048));
     assert_eq!((parameters.window(), parameters.primaries()), (68_140, 323_968));
-    assert_eq!(parameters.spares(), 88);
+    assert_eq!(parameters.spares(), 96);
     assert_eq!(PianoQuery::<SingleParity>::encoded_len(&parameters), 2048 * 13 / 8);
     assert_eq!(PianoQuery::<AllParities>::encoded_len(&parameters), (2047 * 13usize).div_ceil(8));
     assert_eq!(PianoAnswer::<SingleParity>::encoded_len(&parameters), 32);

