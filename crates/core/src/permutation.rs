@@ -186,13 +186,13 @@ impl TabulatedPermutation {
 
 /// What is encrypted for a round's function: `argument (u64) ‖ round (u32) ‖ 0 (u32)`.
 fn input(round: u32, argument: u64) -> [u8; 16] {
-    (u128::from(argument) | u128::from(round) << 64).to_le_bytes()
+    (u128::from(argument) | (u128::from(round) << 64)).to_le_bytes()
 }
 
 /// The first 64 bits of a block as a number below `modulus`, with a bias below `modulus`·2^-64.
 fn scale(block: &aes::Block, modulus: u64) -> u64 {
     let value = u128::from_le_bytes(block.0) as u64;
-    (u128::from(value) * u128::from(modulus) >> 64) as u64
+    ((u128::from(value) * u128::from(modulus)) >> 64) as u64
 }
 
 /// `a + b mod modulus` for two numbers below it, which is far below 2^63. Without a branch.

@@ -11,7 +11,6 @@ use std::str::FromStr;
 use crate::byte_matrix::WideGroup;
 use crate::ggm_tree::TreeKeys;
 use crate::keystream::GROUP_ROWS;
-use crate::permutations::{Shown, Swap};
 use crate::portable;
 use crate::selected_xor::{Ahead, Bits, EIGHT, LINE};
 use crate::subset_hints::PartitionGroup;
@@ -490,17 +489,6 @@ impl Kernels {
         out: &mut [u8],
     ) {
         on_x86_64!(self, gather::records(records, record_len, positions, out));
-    }
-
-    pub(crate) fn swap_in_permutations_dispatch(
-        self,
-        forward: &mut [u16],
-        inverse: &mut [u16],
-        m: usize,
-        swap: Swap<'_>,
-        shown: Shown<'_>,
-    ) {
-        on_x86_64!(self, permutations::swap(forward, inverse, m, swap, shown));
     }
 
     pub(crate) fn xor_accumulate_permuted_dispatch(

@@ -6,8 +6,9 @@
 //! bytes, and words are little-endian. Row `j` of a matrix of `width` columns is the `width` words from
 //! `j * width` on.
 //!
-//! **Keys are public here.** They are not erased from memory, and the portable arm is whatever the `aes`
-//! crate chooses. Do not use this module to encrypt.
+//! **Keys of matrices are public.** The keystream alone ([`Kernels::aes128_ctr_words`]) also expands secret
+//! seeds: there the expanded key is erased, and no branch or address depends on it. Do not use this module to
+//! encrypt.
 
 use crate::dispatch::Kernels;
 use crate::threads;

@@ -175,7 +175,7 @@ impl SchemeDescription {
             let bytes =
                 |len: Option<u64>| len.map_or("nothing".to_owned(), |len| format!("{len} bytes"));
             return Err(Error::peer_misbehaved(format!(
-                "clients of {} with these parameters receive {} before their first query; the announcement says {}",
+                "clients of {} with these parameters have {} to fetch before their first query; the announcement says {}",
                 plan.scheme,
                 bytes(prescribed),
                 bytes(announced)

@@ -10,7 +10,7 @@ use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{self, SchemePlan, Tuning};
+use privet_schemes::registry::SchemePlan;
 
 fn identity(records: u64, record_len: u64) -> TableIdentity {
     TableIdentity {
@@ -37,14 +37,13 @@ fn streaming_scheme(identity: &TableIdentity) -> SchemeDescription {
     described_as(SchemeId::DummySubsets, identity, 16)
 }
 
-/// A scheme, with `parameter` records in a column or partition if that can be said.
+/// A scheme whose parameters, if it has any, are `parameter`: the number of records in a column, partition or chunk.
 fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> SchemeDescription {
     let plan = match id {
-        SchemeId::SimplePir | SchemeId::DoublePir | SchemeId::DummySubsets => {
-            SchemePlan::from_announcement(id, identity, &parameter.to_le_bytes()).unwrap()
-        }
-        _ => registry::plan(id, identity, Tuning::default()).unwrap(),
+        SchemeId::Dpf | SchemeId::Download => SchemePlan::from_announcement(id, identity, &[]),
+        _ => SchemePlan::from_announcement(id, identity, &parameter.to_le_bytes()),
     };
+    let plan = plan.unwrap();
     described(plan, identity)
 }
 

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod asked;
+mod candidates;
 mod endless;
 mod faults;
 mod generations;

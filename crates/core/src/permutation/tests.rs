@@ -128,8 +128,9 @@ fn what_walks_too_rarely_is_walked_to_the_end() {
 /// Computed by a program that shares no code with this one, the `Permutation` of `vectors/generate_piano.py`: domain, the byte of which the seed consists, numbers and their positions.
 #[test]
 fn known_answers() {
+    type Pairs = &'static [(u64, u64)];
     #[rustfmt::skip]
-    let known: &[(u64, u8, &[(u64, u64)])] = &[
+    let known: &[(u64, u8, Pairs)] = &[
         (1, 1, &[(0, 0)]),
         (2, 2, &[(0, 1), (1, 0)]),
         (3, 3, &[(0, 1), (1, 2), (2, 0)]),

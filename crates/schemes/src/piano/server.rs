@@ -8,7 +8,7 @@ use privet_kernels::memory::HugeBuffer;
 use std::marker::PhantomData;
 
 /// Records are copied in batches of about this many bytes: few enough to stay in the second-level cache, many enough that reading ahead seldom has to begin anew.
-const BATCH_BYTES: usize = 1 << 18;
+const BATCH_BYTES: usize = 1 << 16;
 
 /// A table laid out for answering: its records in shuffled order in huge pages, with zero records after the last up to whole chunks.
 pub struct PianoServer<F> {
@@ -77,18 +77,20 @@ impl<F: AnswerForm> PianoServer<F> {
         let mut found = vec![0; 2 * batch.min(offsets.len()) * record_len];
         for (number, offsets) in offsets.chunks(batch).enumerate() {
             let first = (number * batch) as u64;
-            let positions = (first..).zip(offsets).flat_map(|(chunk, offset)| {
+            let positions = (first..).zip(offsets).map(|(chunk, offset)| {
                 [self.position(chunk, *offset), self.position(chunk + 1, *offset)]
             });
-            let positions: Vec<u64> = positions.collect();
+            let positions: Vec<[u64; 2]> = positions.collect();
+            let positions = positions.as_flattened();
             let found = &mut found[..positions.len() * record_len];
             let gathered =
-                self.kernels.gather_records(&self.records, record_len, &positions, found);
+                self.kernels.gather_records(&self.records, record_len, positions, found);
             debug_assert!(gathered.is_ok(), "every chunk lies within the padded table");
             for pair in found.chunks_exact(2 * record_len) {
                 let (here, next) = pair.split_at(record_len);
                 let (moved, after) = rest.split_at_mut(record_len);
-                moved.copy_from_slice(parity);
+                // It was zero.
+                xor(moved, parity);
                 xor(moved, here);
                 xor(moved, next);
                 xor(&mut first_parity, next);
@@ -108,8 +110,16 @@ fn batch(len: usize) -> usize {
     (BATCH_BYTES / len).max(1)
 }
 
+/// Bytes of a record, XORed onto others. As numbers of 128 bits, and inlined: most records are short, and for each a call and the search for the longest vectors that fit would take longer than
+/// the work.
+#[inline]
 pub(super) fn xor(into: &mut [u8], bytes: &[u8]) {
-    into.iter_mut().zip(bytes).for_each(|(into, byte)| *into ^= byte);
+    let (pieces, rest) = into.as_chunks_mut();
+    let (other_pieces, other_rest) = bytes.as_chunks();
+    for (piece, other) in pieces.iter_mut().zip(other_pieces) {
+        *piece = (u128::from_ne_bytes(*piece) ^ u128::from_ne_bytes(*other)).to_ne_bytes();
+    }
+    rest.iter_mut().zip(other_rest).for_each(|(into, byte)| *into ^= byte);
 }
 
 impl<F: AnswerForm> Answerer for PianoServer<F> {

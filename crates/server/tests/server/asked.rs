@@ -1,14 +1,13 @@
 //! Schemes whose clients ask one of two servers for their hints: both servers are the same program, and what either is asked to be comes with the request.
 
 use crate::common::*;
+use crate::hinted::*;
 use bytes::Bytes;
-use privet_core::{Epoch, RecordIndex, SecretRng, TableId};
-use privet_kernels::Kernels;
+use privet_core::{Epoch, TableId};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{self, ErasedClient, Recovered, Tuning};
-use privet_schemes::reservation::{Journal, Lookup, Prepared};
+use privet_schemes::registry::Tuning;
 use privet_server::{HintOrigin, RunningServer, ServedTable, Server, ServerConfig};
 use privet_wire::{
     AnswerRequest, PartKind, PrepareRequest, PrepareResponse, TableDescription, proto,
@@ -65,71 +64,18 @@ async fn prepare(stub: &mut Stub, request: PrepareRequest) -> Result<PrepareResp
     Ok(response)
 }
 
-/// A client that keeps its hints as long as the test runs.
-struct HintedClient {
-    table: TableDescription,
-    scheme: Box<dyn ErasedClient>,
-    rng: SecretRng,
-}
-
-struct NoCrashes;
-
-impl Journal for NoCrashes {
-    fn append_and_sync(&mut self, _record: &[u8]) -> privet_core::Result<()> {
-        Ok(())
+/// Asks for all hints of a client. Counts the requests it took.
+async fn prepared_by(asked: &Stub, table: &TableDescription) -> (HintedClient, u64) {
+    let mut asked = unlimited(asked);
+    let mut preparation = begin_preparation(table, [0; 32]);
+    let mut requests = 0;
+    while let Some(request) = preparation.request() {
+        assert_eq!(request.len(), request_len(table));
+        let reply = prepare(&mut asked, request_for_hints(table, request.to_vec())).await;
+        preparation.absorb(preparation.next_offset(), &reply.unwrap().reply).unwrap();
+        requests += 1;
     }
-}
-
-impl HintedClient {
-    /// Asks for all hints. Counts the requests it took.
-    async fn prepared_by(asked: &Stub, table: &TableDescription) -> (Self, u64) {
-        let (plan, identity) = (&table.schemes[0].plan, &table.identity);
-        let mut asked = unlimited(asked);
-        let kernels = Kernels::detect();
-        let mut preparation =
-            registry::preparation(plan, identity, [0; 32], None, kernels).unwrap();
-        let mut requests = 0;
-        while let Some(request) = preparation.request() {
-            assert_eq!(request.len(), request_len(table));
-            let reply = prepare(&mut asked, request_for_hints(table, request.to_vec())).await;
-            preparation.absorb(preparation.next_offset(), &reply.unwrap().reply).unwrap();
-            requests += 1;
-        }
-        preparation.finish().unwrap();
-        let generation = preparation.generation().unwrap();
-        let scheme = registry::hinted_client(plan.clone(), identity, generation, kernels).unwrap();
-        (Self { table: table.clone(), scheme, rng: SecretRng::from_os().unwrap() }, requests)
-    }
-
-    /// Looks one record up, both servers at once, and compares it with what the table has there.
-    async fn check(&mut self, stubs: &mut [Stub; 2], index: u64) {
-        let shape = self.table.identity.shape;
-        let wanted = RecordIndex::new(index, shape).unwrap();
-        let Prepared::Reserved(reservation) = self.scheme.prepare(&wanted, &mut self.rng).unwrap()
-        else {
-            panic!("queries of this scheme have to be reserved");
-        };
-        let Lookup { sendable, pending } = reservation.commit(&mut NoCrashes).unwrap();
-        let request = |role: u8| AnswerRequest {
-            table: self.table.identity.id,
-            epoch: self.table.identity.epoch,
-            parameter_digest: self.table.schemes[0].parameter_digest,
-            role: Role(role),
-            query: sendable.queries()[usize::from(role)].clone().into(),
-        };
-        let [first, second] = stubs;
-        let (first, second) = tokio::join!(ask(first, request(0)), ask(second, request(1)));
-        let answers = [first.unwrap().answer, second.unwrap().answer];
-        let answers = answers.each_ref().map(|answer| &answer[..]);
-        let recovered = self.scheme.recover(pending, &answers).unwrap();
-        let Recovered::Settled { record: Some(record), .. } = recovered else {
-            panic!("nothing else is under way that this lookup would have to wait for");
-        };
-        let len = shape.record_len() as usize;
-        let all = records(shape.bytes() as usize, self.table.identity.id.0[0]);
-        let expected = &all[index as usize * len..][..len];
-        assert_eq!(&record.unwrap()[..], expected, "record {index} of {}", self.table.name);
-    }
+    (HintedClient::new(table, preparation), requests)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -142,7 +88,7 @@ async fn records_are_looked_up_with_hints_from_one_server_and_answers_from_both(
         for table in &described[0].tables {
             let plan = &table.schemes[0].plan;
             assert_eq!((plan.servers, table.schemes[0].hint_kind()), (2, None));
-            let (mut client, requests) = HintedClient::prepared_by(&stubs[0], table).await;
+            let (mut client, requests) = prepared_by(&stubs[0], table).await;
             let last = count - 1;
             for index in [0, last, last / 2, last / 3, last / 2] {
                 client.check(&mut stubs, index).await;
@@ -171,7 +117,7 @@ async fn a_partition_size_that_was_chosen_is_served_and_one_that_cannot_be_is_re
     for partition_records in [16, 128] {
         let (_servers, mut stubs) = pair(&config(), || tuned(partition_records)).await;
         for table in &describe(&mut stubs[0]).await.tables {
-            let (mut client, _) = HintedClient::prepared_by(&stubs[0], table).await;
+            let (mut client, _) = prepared_by(&stubs[0], table).await;
             client.check(&mut stubs, 999).await;
             seen.push(table.schemes[0].plan.query_lens[1]);
         }
@@ -281,13 +227,13 @@ async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_
     assert!(status.message().contains("try again"), "{status}");
     assert_eq!(metric(&servers[0], "privet_shed_total{reason=\"preparations\"}").await, 1.0);
     // The other server has a place, and queries need none.
-    let (mut client, _) = HintedClient::prepared_by(&stubs[1], &described).await;
+    let (mut client, _) = prepared_by(&stubs[1], &described).await;
     client.check(&mut stubs, 12_345).await;
 
     drop(unread);
     let given_up = "privet_requests_total{method=\"Prepare\",status=\"CANCELLED\"}";
     until_metric(&servers[0], given_up, 1.0).await;
-    let (mut client, _) = HintedClient::prepared_by(&stubs[0], &described).await;
+    let (mut client, _) = prepared_by(&stubs[0], &described).await;
     client.check(&mut stubs, 1).await;
 }
 
@@ -298,7 +244,7 @@ async fn lookups_go_on_while_others_have_hints_computed_without_a_pause() {
         let tables = || vec![served_by(scheme, table("t", 20_000, 16, 1))];
         let (servers, mut stubs) = pair(&config, tables).await;
         let described = describe(&mut stubs[0]).await.tables[0].clone();
-        let (mut client, _) = HintedClient::prepared_by(&stubs[0], &described).await;
+        let (mut client, _) = prepared_by(&stubs[0], &described).await;
         let prepared = "privet_preparations_total{table=\"t\"}";
         let before = metric(&servers[0], prepared).await;
 
@@ -308,7 +254,7 @@ async fn lookups_go_on_while_others_have_hints_computed_without_a_pause() {
                 let (stub, described, done) = (stubs[0].clone(), described.clone(), done.clone());
                 tokio::spawn(async move {
                     while !done.load(Ordering::SeqCst) {
-                        HintedClient::prepared_by(&stub, &described).await;
+                        prepared_by(&stub, &described).await;
                     }
                 })
             })
@@ -336,7 +282,7 @@ async fn what_either_server_counts_is_the_same_whatever_is_looked_up() {
             let tables = || vec![served_by(scheme, table("t", 1000, 3, 1))];
             let (servers, mut stubs) = pair(&config(), tables).await;
             let described = describe(&mut stubs[0]).await.tables[0].clone();
-            let (mut client, requests) = HintedClient::prepared_by(&stubs[0], &described).await;
+            let (mut client, requests) = prepared_by(&stubs[0], &described).await;
             for index in indices {
                 client.check(&mut stubs, index).await;
             }

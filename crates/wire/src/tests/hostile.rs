@@ -106,7 +106,9 @@ fn offered(scheme: proto::Scheme) -> Result<ServerDescription> {
 #[test]
 fn a_table_that_is_streamed_or_kept_is_announced_with_exactly_its_length() {
     let identity = identity(1000, 20);
-    for id in [SchemeId::DummySubsets, SchemeId::Download] {
+    for id in
+        [SchemeId::DummySubsets, SchemeId::Piano, SchemeId::PianoAllParities, SchemeId::Download]
+    {
         let good = proto::Scheme::from(described_as(id, &identity, 16));
         let with =
             |hint: Option<proto::PartDescription>| offered(proto::Scheme { hint, ..good.clone() });
@@ -115,7 +117,8 @@ fn a_table_that_is_streamed_or_kept_is_announced_with_exactly_its_length() {
         for hint in [None, part(0), part(19_999), part(20_001), part(u64::MAX)] {
             let error = with(hint).unwrap_err();
             assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
-            let sentence = format!("clients of {id} with these parameters receive 20000 bytes");
+            let sentence =
+                format!("clients of {id} with these parameters have 20000 bytes to fetch");
             assert!(error.to_string().contains(&sentence), "{error}");
         }
         let short = proto::PartDescription { len: 20_000, digest: vec![11; 31] };
@@ -125,15 +128,19 @@ fn a_table_that_is_streamed_or_kept_is_announced_with_exactly_its_length() {
 
 #[test]
 fn a_scheme_whose_clients_receive_nothing_first_announces_nothing() {
-    let good = proto::Scheme::from(described_as(SchemeId::Dpf, &identity(1000, 20), 0));
-    offered(good.clone()).unwrap();
-    for len in [0, 1, 20_000, u64::MAX] {
-        let hint = Some(proto::PartDescription { len, digest: vec![1; 32] });
-        let error = offered(proto::Scheme { hint, ..good.clone() }).unwrap_err();
-        assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
-        let sentence =
-            format!("receive nothing before their first query; the announcement says {len} bytes");
-        assert!(error.to_string().contains(&sentence), "{error}");
+    // Nothing at all, or nothing that would be the same for all of them.
+    for id in [SchemeId::Dpf, SchemeId::DummySubsetsTwo, SchemeId::SinglePass] {
+        let good = proto::Scheme::from(described_as(id, &identity(1000, 20), 16));
+        offered(good.clone()).unwrap();
+        for len in [0, 1, 20_000, u64::MAX] {
+            let hint = Some(proto::PartDescription { len, digest: vec![1; 32] });
+            let error = offered(proto::Scheme { hint, ..good.clone() }).unwrap_err();
+            assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
+            let sentence = format!(
+                "{id} with these parameters have nothing to fetch before their first query; the announcement says {len} bytes"
+            );
+            assert!(error.to_string().contains(&sentence), "{error}");
+        }
     }
 }
 
@@ -175,13 +182,28 @@ fn parameters_of_doublepir_that_are_no_valid_ones() {
 }
 
 #[test]
-fn parameters_of_dummy_subsets_that_are_no_valid_ones() {
-    let good = proto::Scheme::from(streaming_scheme(&identity(1000, 20)));
-    for partition_records in [0, 3, 17, 1 << 17, 1 << 63, u64::MAX] {
-        let parameters = u64::to_le_bytes(partition_records).to_vec();
-        let error = offered(proto::Scheme { parameters, ..good.clone() }).unwrap_err();
-        assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
-        assert!(error.to_string().contains("refused"), "{error}");
+fn sizes_of_partitions_that_are_no_valid_ones() {
+    for id in [
+        SchemeId::DummySubsets,
+        SchemeId::DummySubsetsTwo,
+        SchemeId::Piano,
+        SchemeId::PianoAllParities,
+        SchemeId::SinglePass,
+    ] {
+        let good = proto::Scheme::from(described_as(id, &identity(1000, 20), 16));
+        // SinglePass takes partitions of any size up to its limit, the others powers of two.
+        let no_powers: &[u64] = if id == SchemeId::SinglePass { &[] } else { &[3, 17] };
+        for partition_records in [0, 1 << 17, 1 << 63, u64::MAX].iter().chain(no_powers) {
+            let parameters = partition_records.to_le_bytes().to_vec();
+            let error = offered(proto::Scheme { parameters, ..good.clone() }).unwrap_err();
+            assert_eq!(error.blame(), Blame::PeerMisbehaved, "{id}, {partition_records}: {error}");
+            assert!(error.to_string().contains("refused"), "{error}");
+        }
+        for len in [0, 7, 9] {
+            let parameters = vec![1; len];
+            let error = offered(proto::Scheme { parameters, ..good.clone() }).unwrap_err();
+            assert_eq!(error.blame(), Blame::InvalidMessage, "{id}, {len} bytes: {error}");
+        }
     }
 }
 

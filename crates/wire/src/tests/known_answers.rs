@@ -52,6 +52,43 @@ fn a_scheme_whose_clients_stream_the_table() {
 
 #[rustfmt::skip]
 #[test]
+fn schemes_whose_clients_stream_the_table_in_an_order_of_the_schemes_own() {
+    for (id, len, name, digest) in [
+        (SchemeId::Piano, "0a05", "7069616e6f", // piano
+            "98dee31eb4f8cbd2fbf4f8311871d86837569e80f04ecf1c0564694d12615837"),
+        (SchemeId::PianoAllParities, "0a12", "7069616e6f2d616c6c2d7061726974696573", // piano-all-parities
+            "??"),
+    ] {
+        let expected = [
+            len, name,
+            "1208", "1000000000000000", // parameters: 16 records in a chunk
+            "1a20", digest, // parameter digest
+            "2226", "08a09c01", "1220", &"09".repeat(32), // the table: 20 000 bytes, digest
+        ];
+        check(proto::Scheme::from(described_as(id, &identity(1000, 20), 16)), &expected);
+    }
+}
+
+#[rustfmt::skip]
+#[test]
+fn schemes_whose_clients_ask_for_hints() {
+    for (id, len, name, digest) in [
+        (SchemeId::DummySubsetsTwo, "0a11", "64756d6d792d737562736574732d74776f", // dummy-subsets-two
+            "6d229b6480f0c9e4439e1c832e848e7bee1c635306795012439c115398a34686"),
+        (SchemeId::SinglePass, "0a0a", "73696e676c6570617373", // singlepass
+            "??"),
+    ] {
+        let expected = [
+            len, name,
+            "1208", "1000000000000000", // parameters: 16 records in a partition
+            "1a20", digest, // parameter digest; no hint
+        ];
+        check(proto::Scheme::from(described_as(id, &identity(1000, 20), 16)), &expected);
+    }
+}
+
+#[rustfmt::skip]
+#[test]
 fn a_scheme_whose_clients_keep_the_table() {
     let expected = [
         "0a08", "646f776e6c6f6164", // download; no parameters

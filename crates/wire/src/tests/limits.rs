@@ -123,6 +123,13 @@ fn requests_for_hints_and_replies_count_where_they_are_the_longest_messages() {
         assert_eq!(request_limit(plans.clone()), prepare_request_limit(5000));
         assert_eq!(response_limit(plans), prepare_response_limit(30_000_000));
     }
+    // As of a scheme: what is asked for is longer than any query.
+    let plan = described_as(SchemeId::DummySubsetsTwo, &identity, 16).plan;
+    let OfflinePhase::Ask { request_len, .. } = plan.offline else {
+        panic!("nothing is asked for")
+    };
+    assert!(request_len > plan.longest_query());
+    assert_eq!(request_limit([&plan]), prepare_request_limit(request_len));
 }
 
 #[test]

@@ -64,7 +64,8 @@ proptest! {
         let identity = TableIdentity { id: TableId(id), epoch: Epoch(epoch), digest: TableDigest(digest), shape };
         let per_column = per_column.index(records as usize) as u64 + 1;
         let covered = |id: &&SchemeId| **id != SchemeId::DoublePir || record_len <= 64;
-        let parameter = |id| if id == SchemeId::DummySubsets { 16 } else { per_column };
+        let in_columns = |id| matches!(id, SchemeId::SimplePir | SchemeId::DoublePir);
+        let parameter = |id| if in_columns(id) { per_column } else { 16 };
         let schemes = SchemeId::ALL.iter().filter(covered).map(|id| described_as(*id, &identity, parameter(*id))).collect();
         let table = TableDescription::new(&name, identity, PartDescription::new(records, layout), schemes).unwrap();
         let description = ServerDescription::new(&software, vec![table]).unwrap();
@@ -103,11 +104,17 @@ fn what_is_received_first_is_named_by_the_kind_of_scheme() {
             (SchemeId::DoublePir, Some(PartKind::Hint)),
             (SchemeId::Dpf, None),
             (SchemeId::DummySubsets, Some(PartKind::Table)),
+            (SchemeId::DummySubsetsTwo, None),
+            (SchemeId::Piano, Some(PartKind::Hint)),
+            (SchemeId::PianoAllParities, Some(PartKind::Hint)),
+            (SchemeId::SinglePass, None),
             (SchemeId::Download, Some(PartKind::Table)),
         ]
     );
-    // For both schemes whose clients receive the table, that is all of its records and nothing else.
-    for id in [SchemeId::DummySubsets, SchemeId::Download] {
+    // For all schemes whose clients receive the table, in whatever order, that is all of its records and nothing else.
+    for id in
+        [SchemeId::DummySubsets, SchemeId::Piano, SchemeId::PianoAllParities, SchemeId::Download]
+    {
         assert_eq!(described_as(id, &identity, 16).hint.unwrap().len, identity.shape.bytes());
     }
 }

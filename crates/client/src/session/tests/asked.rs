@@ -88,8 +88,9 @@ fn a_reply_may_take_long() {
         let mut world = asked_world();
         let mut asked = 0;
         world.fate = Box::new(move |_, request| {
-            asked += usize::from(matches!(request, Request::Prepare(_)));
-            if asked == 2 { Fate::Late(late) } else { Fate::Arrives }
+            let asks = matches!(request, Request::Prepare(_));
+            asked += usize::from(asks);
+            if asks && asked == 2 { Fate::Late(late) } else { Fate::Arrives }
         });
         world.found(Target::index(7));
         assert_eq!(requests(&world).len(), sent, "{late} ms");

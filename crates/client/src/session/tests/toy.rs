@@ -102,7 +102,12 @@ pub(super) fn plan(
 
 /// A server of toys.
 pub(super) fn peer(records: u64, record_len: u64, servers: usize, total: u64, kind: Kind) -> Peer {
-    let peer = Peer::indexed(records, record_len, 1);
+    serve(Peer::indexed(records, record_len, 1), servers, total, kind)
+}
+
+/// The same of another peer's table.
+pub(super) fn serve(peer: Peer, servers: usize, total: u64, kind: Kind) -> Peer {
+    let record_len = peer.identity().shape.record_len();
     let table = peer.records.clone();
     let plan = plan(table.len() as u64, record_len, servers, total, kind);
     let backwards = table.iter().rev().copied().collect();

@@ -12,7 +12,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedServer, ServerOptions};
 use privet_table::digest::{DigestParts, layout_digest};
-use privet_table::key_map::{Pairs, pack};
+use privet_table::key_map::{KeyMapKind, Pairs, pack_as};
 use privet_table::{IndexLayout, RecordLayout};
 use privet_wire::prost::Message;
 use privet_wire::{SchemeDescription, TableDescription, proto};
@@ -66,8 +66,13 @@ impl Peer {
 
     /// The same, served by another scheme.
     pub(super) fn keyed_by(scheme: SchemeId, keys: usize) -> Self {
+        Self::keyed_as(KeyMapKind::Buckets, scheme, keys)
+    }
+
+    /// The same by another kind of key map.
+    pub(super) fn keyed_as(kind: KeyMapKind, scheme: SchemeId, keys: usize) -> Self {
         let pairs = Keyed((0..keys).map(pair).collect());
-        let packed = pack(&pairs, PublicSeed::derive("privet test", b"seed")).unwrap();
+        let packed = pack_as(kind, &pairs, PublicSeed::derive("privet test", b"seed")).unwrap();
         let map = packed.key_map();
         assert_eq!(map.stash_entries(), u64::from(keys > 3), "the long value is in the stash");
         let mut records = Vec::new();

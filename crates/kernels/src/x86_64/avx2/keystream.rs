@@ -6,6 +6,7 @@ use std::arch::x86_64::*;
 use super::{load_words, store_words};
 use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
 use crate::x86_64::aes_key::round_keys;
+use zeroize::Zeroizing;
 
 /// Blocks under way.
 pub(super) const LANES: usize = 8;
@@ -51,7 +52,7 @@ pub(super) fn encrypt<const BLOCKS: usize>(
 /// See [`crate::portable::keystream::aes128_ctr_words`].
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn aes128_ctr_words(key: &[u8; 16], first_block: u64, out: &mut [u32]) {
-    ctr_words(&round_keys(key), first_block, out);
+    ctr_words(&Zeroizing::new(round_keys(key)), first_block, out);
 }
 
 #[inline]

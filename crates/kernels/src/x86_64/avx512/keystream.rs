@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::{load_words, store_words};
 use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
@@ -19,9 +19,15 @@ const VECTOR_WORDS: usize = VECTOR_BLOCKS * BLOCK_WORDS;
 /// Rows of the keystream matrix multiplied at a time: one vector of each is under way.
 const ROWS: usize = LANES;
 
-/// An expanded key, each round key in all four lanes.
+/// An expanded key, each round key in all four lanes. Erased when dropped.
 pub(super) struct Cipher {
     pub(in crate::x86_64::avx512) keys: [__m512i; 11],
+}
+
+impl Drop for Cipher {
+    fn drop(&mut self) {
+        self.keys.zeroize();
+    }
 }
 
 impl Cipher {
@@ -80,7 +86,7 @@ pub(crate) fn aes128_ctr_words(key: &[u8; 16], first_block: u64, out: &mut [u32]
         keystream_batch(&cipher, &mut counter, step, batch);
     }
     if !rest.is_empty() {
-        let mut batch = [0; BATCH];
+        let mut batch = Zeroizing::new([0; BATCH]);
         keystream_batch(&cipher, &mut counter, step, &mut batch);
         rest.copy_from_slice(&batch[..rest.len()]);
     }

@@ -6,8 +6,6 @@ mod search;
 
 use std::arch::x86_64::*;
 
-use zeroize::Zeroize;
-
 use super::keystream::Cipher;
 
 pub(crate) use cutoffs::cutoffs;
@@ -21,7 +19,7 @@ pub(crate) use search::{
 /// Partitions of one vector of blocks.
 const VECTOR_PARTITIONS: u32 = 4;
 
-/// An expanded secret key, erased when dropped.
+/// An expanded secret key.
 struct SecretCipher(Cipher);
 
 impl SecretCipher {
@@ -35,12 +33,6 @@ impl SecretCipher {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
     fn encrypt<const VECTORS: usize>(&self, blocks: &mut [__m512i; VECTORS]) {
         self.0.encrypt(blocks);
-    }
-}
-
-impl Drop for SecretCipher {
-    fn drop(&mut self) {
-        self.0.keys.zeroize();
     }
 }
 
