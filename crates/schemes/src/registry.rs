@@ -22,8 +22,8 @@ use crate::dummy_subsets::{
 };
 use crate::offline::HintSource;
 use crate::piano::{
-    AllParities, AnswerForm, Piano, PianoAllParities, PianoClient, PianoParameters, PianoPreparation,
-    PianoServer, SingleParity,
+    AllParities, AnswerForm, Piano, PianoAllParities, PianoClient, PianoParameters,
+    PianoPreparation, PianoServer, SingleParity,
 };
 use crate::simplepir::{SimplePir, SimplePirClient, SimplePirParameters, SimplePirServer};
 use crate::singlepass::{
@@ -291,7 +291,9 @@ struct Start<'a> {
 impl Start<'_> {
     fn preparation<P: Preparation>(&self, parameters: ParametersOf<P>) -> Result<P> {
         match self.checkpoint {
-            Some(checkpoint) => P::resume(parameters, self.records_digest, checkpoint, self.kernels),
+            Some(checkpoint) => {
+                P::resume(parameters, self.records_digest, checkpoint, self.kernels)
+            }
             None => {
                 let mut rng = SecretRng::from_os()?;
                 P::begin(parameters, self.records_digest, &mut rng, self.kernels)

@@ -63,8 +63,8 @@ pub struct SchemeDescription {
     pub plan: SchemePlan,
     /// [`SchemePlan::digest`] for the table.
     pub parameter_digest: [u8; 32],
-    /// What is received before the first query: all bytes of the part that [`hint_kind`](Self::hint_kind) names, a hint proper or the table's records. Present exactly if
-    /// the plan says so, of the length that it says.
+    /// What is fetched before the first query: all bytes of the part that [`hint_kind`](Self::hint_kind) names, a hint proper or the table's records. Present exactly if
+    /// the plan says so, of the length that it says; absent if a server computes hints for each client alone.
     pub hint: Option<PartDescription>,
 }
 

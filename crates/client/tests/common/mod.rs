@@ -8,7 +8,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::registry::Tuning;
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
 use privet_table::digest::{DigestParts, layout_digest};
-use privet_table::key_map::{Pairs, pack};
+use privet_table::key_map::{KeyMapKind, Pairs, pack_as};
 use privet_table::{IndexLayout, RecordLayout};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -43,8 +43,19 @@ pub(crate) fn table(name: &str, id: u8, version: u8) -> ServedTable {
 
 /// The same, served by another scheme.
 pub(crate) fn table_by(scheme: SchemeId, name: &str, id: u8, version: u8) -> ServedTable {
+    keyed_as(KeyMapKind::Buckets, scheme, name, id, version)
+}
+
+/// The same by another kind of key map.
+pub(crate) fn keyed_as(
+    kind: KeyMapKind,
+    scheme: SchemeId,
+    name: &str,
+    id: u8,
+    version: u8,
+) -> ServedTable {
     let pairs = Keyed((0..KEYS).map(|k| pair(k, version)).collect());
-    let packed = pack(&pairs, PublicSeed::derive("privet test", &[id])).unwrap();
+    let packed = pack_as(kind, &pairs, PublicSeed::derive("privet test", &[id])).unwrap();
     let map = packed.key_map();
     let (mut records, mut record) = (Vec::new(), Vec::new());
     for bucket in 0..map.buckets() {

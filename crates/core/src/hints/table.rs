@@ -288,7 +288,7 @@ impl HintTable {
         self.rows[row as usize] = Row {
             extra: hint.extra.unwrap_or(u64::MAX),
             cutoff: hint.cutoff,
-            lane: place * GROUP + bit | if hint.above { ABOVE } else { 0 },
+            lane: (place * GROUP + bit) | if hint.above { ABOVE } else { 0 },
         };
     }
 
@@ -303,7 +303,7 @@ impl HintTable {
     fn fingerprint(&self, index: u64) -> u16 {
         let mixed = (index.wrapping_mul(self.salt) ^ self.salt.rotate_left(29))
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((mixed >> 48) * u64::from(NO_FINGERPRINT) >> 16) as u16
+        (((mixed >> 48) * u64::from(NO_FINGERPRINT)) >> 16) as u16
     }
 
     /// The hints that contain record `index`, in a fixed number of places.
@@ -338,7 +338,7 @@ impl HintTable {
         if self.selects {
             let ids = candidates.ids.iter().map(|lane| {
                 let group = self.groups.get((lane / GROUP) as usize).copied().unwrap_or(0);
-                group.wrapping_mul(GROUP) | lane % GROUP
+                group.wrapping_mul(GROUP) | (lane % GROUP)
             });
             let ids = Zeroizing::new(ids.collect::<Vec<u32>>());
             self.kernels.subset_selects_at(key, partition, &ids, &mut selects);

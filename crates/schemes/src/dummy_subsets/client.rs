@@ -9,9 +9,7 @@ use super::generation::Generation;
 use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
 use super::query::{cover, hint_form, query_through, successor_is_above};
 use super::{DummySubsets, DummySubsetsParameters};
-use crate::contract::{
-    HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
-};
+use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
 use privet_kernels::Kernels;

@@ -71,7 +71,13 @@ fn query(cut: &Partitions, real: &[bool], real_half: bool, offsets: Vec<u16>) ->
 }
 
 /// Whether the half of pair `id` that does *not* select the partition of `index` is the one of the partitions not below the cutoff.
-pub(super) fn successor_is_above(table: &HintTable, id: u32, cutoff: u32, index: u64, kernels: Kernels) -> bool {
+pub(super) fn successor_is_above(
+    table: &HintTable,
+    id: u32,
+    cutoff: u32,
+    index: u64,
+    kernels: Kernels,
+) -> bool {
     let (partition, _) = table.partitions().place(index);
     let mut select = [0];
     kernels.subset_selects_at(table.key(), partition, &[id], &mut select);
@@ -83,7 +89,11 @@ pub(super) mod testing {
     use super::*;
 
     /// What the hint in `row` contains: for each partition, the offset of its record there, if any.
-    pub(in super::super) fn contents(table: &HintTable, row: u32, kernels: Kernels) -> Option<Vec<Option<u16>>> {
+    pub(in super::super) fn contents(
+        table: &HintTable,
+        row: u32,
+        kernels: Kernels,
+    ) -> Option<Vec<Option<u16>>> {
         let hint = table.hint(row)?;
         let cut = table.partitions();
         let partitions = cut.count() as usize;
@@ -101,7 +111,10 @@ pub(super) mod testing {
     }
 
     /// What all live hints contain.
-    pub(in super::super) fn all_contents(table: &HintTable, kernels: Kernels) -> Vec<Vec<Option<u16>>> {
+    pub(in super::super) fn all_contents(
+        table: &HintTable,
+        kernels: Kernels,
+    ) -> Vec<Vec<Option<u16>>> {
         (0..table.len()).filter_map(|row| contents(table, row, kernels)).collect()
     }
 }

@@ -15,9 +15,7 @@ use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
 use super::server::xor;
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
-use crate::contract::{
-    HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
-};
+use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
 use privet_core::hints::table::HintForm;
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
@@ -79,11 +77,7 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         })
     }
 
-    fn reserve(
-        &self,
-        index: &RecordIndex,
-        rng: &mut SecretRng,
-    ) -> Result<Reserved<PianoQuery<F>>> {
+    fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<PianoQuery<F>>> {
         let id = self.ledger.reservations();
         if id >= self.parameters.window() {
             return Err(Error::exhausted(format!(
@@ -175,12 +169,7 @@ impl<F: AnswerForm> PianoClient<F> {
     }
 
     /// The query for `position` through `hint`, which contains it, and the pair `spare` of its chunk.
-    pub(super) fn query_through(
-        &self,
-        hint: LiveHint,
-        position: u64,
-        spare: u32,
-    ) -> PianoQuery<F> {
+    pub(super) fn query_through(&self, hint: LiveHint, position: u64, spare: u32) -> PianoQuery<F> {
         let mut offsets = self.contents(hint, position);
         let (chunk, _) = self.parameters.cut().place(position);
         if F::REPLACES_THE_WANTED {
@@ -338,7 +327,8 @@ impl<F: AnswerForm> PianoClient<F> {
                     break;
                 }
                 let backup = id - first as usize;
-                let (of_chunk, spare) = (backup / spares as usize, (backup % spares as usize) as u32);
+                let (of_chunk, spare) =
+                    (backup / spares as usize, (backup % spares as usize) as u32);
                 if of_chunk != chunk as usize && spare >= self.spares_used[of_chunk] {
                     xor(&mut self.table.bytes_mut()[self.layout.backup(backup)], difference);
                 }

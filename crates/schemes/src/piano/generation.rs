@@ -115,8 +115,8 @@ impl Offsets {
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     pub(super) fn new(parameters: &PianoParameters, kernels: Kernels) -> Result<Self> {
         let numbers = PartitionGroup::new(parameters.chunk_records() as usize, NUMBER_LEN, 1);
-        let mut numbers = numbers
-            .map_err(|error| Error::unavailable("no memory for hints").caused_by(error))?;
+        let mut numbers =
+            numbers.map_err(|error| Error::unavailable("no memory for hints").caused_by(error))?;
         let places = numbers.partition_mut(0).as_chunks_mut::<NUMBER_LEN>().0;
         for (number, place) in places.iter_mut().enumerate() {
             *place = (number as u16).to_le_bytes();

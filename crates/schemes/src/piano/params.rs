@@ -69,7 +69,8 @@ impl PianoParameters {
         let spares = spares(window, shape.records(), chunk_records, u64::from(chunks.count()));
         // The hints' ids are numbers of 32 bits, with room to spare; further checks count on these products.
         let hints = u64::from(chunks.count()) * 2 * spares + primaries;
-        let state = bytes_of_state(&chunks, primaries + 2 * spares * u64::from(chunks.count()), window);
+        let state =
+            bytes_of_state(&chunks, primaries + 2 * spares * u64::from(chunks.count()), window);
         let limit = shape.bytes().saturating_mul(MAX_STATE_TO_TABLE).max(SMALL_STATE_BYTES);
         let limit = limit.min(MAX_STATE_BYTES);
         if state > limit || hints >= (1 << 32) - (1 << 16) {
@@ -139,8 +140,8 @@ impl PianoParameters {
 
     /// What a client keeps, in bytes: a record for each hint and each pair, and what was looked up in the window.
     pub fn state_bytes<F: AnswerForm>(&self) -> u64 {
-        let records = u64::from(self.primaries)
-            + self.backups() * if F::REPLACES_THE_WANTED { 2 } else { 1 };
+        let records =
+            u64::from(self.primaries) + self.backups() * if F::REPLACES_THE_WANTED { 2 } else { 1 };
         bytes_of_state(&self.chunks, records, self.window)
     }
 

@@ -83,8 +83,7 @@ impl<F: AnswerForm> PianoServer<F> {
             let positions: Vec<[u64; 2]> = positions.collect();
             let positions = positions.as_flattened();
             let found = &mut found[..positions.len() * record_len];
-            let gathered =
-                self.kernels.gather_records(&self.records, record_len, positions, found);
+            let gathered = self.kernels.gather_records(&self.records, record_len, positions, found);
             debug_assert!(gathered.is_ok(), "every chunk lies within the padded table");
             for pair in found.chunks_exact(2 * record_len) {
                 let (here, next) = pair.split_at(record_len);

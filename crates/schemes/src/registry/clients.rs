@@ -180,13 +180,16 @@ impl<C: StatelessClient + Send> ErasedClient for StatelessHost<C> {
     }
 }
 
+/// How a client writes its state down as a generation.
+type Condense<C> = fn(&C) -> Result<Zeroizing<Vec<u8>>>;
+
 /// A client with single-use hints.
 pub(super) struct HintedHost<C: Updatable> {
     plan: SchemePlan,
     parameters: ParametersOf<C>,
     client: C,
     /// If hints never run out.
-    condense: Option<fn(&C) -> Result<Zeroizing<Vec<u8>>>>,
+    condense: Option<Condense<C>>,
 }
 
 impl<C: Updatable> HintedHost<C> {

@@ -10,7 +10,7 @@ use tonic::Code;
 
 const FORMS: [SchemeId; 2] = [SchemeId::Piano, SchemeId::PianoAllParities];
 
-/// One table for each form of answers, with the same records, named after the form.
+/// One table for each form of answers, named after it.
 fn both_forms(count: u64, record_len: u64) -> Vec<ServedTable> {
     let numbered = FORMS.iter().zip(1..);
     let table = |(scheme, id): (&SchemeId, u8)| {

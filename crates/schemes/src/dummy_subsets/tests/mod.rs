@@ -6,13 +6,13 @@ mod messages;
 mod state;
 pub(in crate::dummy_subsets) mod statistics;
 
+use super::query::testing;
 use super::*;
 use crate::contract::{
     Answerer as _, HintedClient as _, Message as _, Parameters as _, Preparation as _, Record,
     ReservationId, Reserved, Role,
 };
 use crate::offline::StreamConsumer as _;
-use super::query::testing;
 use privet_core::hints::{Change, Exchange};
 use privet_core::{
     Epoch, RecordIndex, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,

@@ -68,7 +68,8 @@ impl Behaviour {
             }
         }
         let query = &mut reserved.queries[0];
-        let Change::Exchange(Exchange { real_half, successor, .. }) = world.decode(&reserved.change)
+        let Change::Exchange(Exchange { real_half, successor, .. }) =
+            world.decode(&reserved.change)
         else {
             panic!("a reservation is an exchange")
         };
@@ -316,7 +317,8 @@ fn the_search_does_the_same_work_for_every_record() {
 #[test]
 fn a_cover_looks_like_any_query() {
     let mut world = small_world();
-    let covers: Vec<View> = (0..6000).map(|_| View::of(&cover(world.parameters.cut(), &mut world.rng))).collect();
+    let covers: Vec<View> =
+        (0..6000).map(|_| View::of(&cover(world.parameters.cut(), &mut world.rng))).collect();
     assert!(marginals(&covers) < THRESHOLD, "{}", marginals(&covers));
     assert!(adjacent_pairs(&covers) < THRESHOLD, "{}", adjacent_pairs(&covers));
     // A cover whose halves are the lower and the upper partitions, named by a coin, is caught: each half on its own is fair, neighbours are not.

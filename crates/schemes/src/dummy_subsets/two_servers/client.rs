@@ -122,7 +122,8 @@ impl HintedClient for DummySubsetsTwoClient {
             HintTable::new(form, layout.hints(&hints), generation, layout.parities, kernels)?;
         let cutoffs = Zeroizing::new([0; CUTOFF_BLOCK as usize]);
         let ledger = Ledger::default();
-        let mut client = Self { parameters, kernels, table, next_id, cutoffs, queries: QUERIES, ledger };
+        let mut client =
+            Self { parameters, kernels, table, next_id, cutoffs, queries: QUERIES, ledger };
         client.compute_cutoffs();
         client.advance_to(next_id);
         client.table.search_at_least(client.search_len());
@@ -152,8 +153,7 @@ impl HintedClient for DummySubsetsTwoClient {
         let query =
             row.and_then(|row| query_through(&self.table, row, index, real_half, self.kernels));
         let hint = row.and_then(|row| self.table.hint(row)).map(|hint| hint.id);
-        let exchange =
-            Exchange { id, hint, successor, index, real_half, note: u64::from(cutoff) };
+        let exchange = Exchange { id, hint, successor, index, real_half, note: u64::from(cutoff) };
         let key = Secret::new(*self.table.key());
         Ok(Reserved {
             id: ReservationId(id),

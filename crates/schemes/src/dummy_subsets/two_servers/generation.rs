@@ -32,14 +32,24 @@ impl Layout {
         let cutoffs = ids + 4 * rows;
         let extras = cutoffs + 4 * rows;
         let above = extras + extra_len * rows;
-        Self { rows, extra_len, parities, ids, cutoffs, extras, above, len: above + rows.div_ceil(8) }
+        Self {
+            rows,
+            extra_len,
+            parities,
+            ids,
+            cutoffs,
+            extras,
+            above,
+            len: above + rows.div_ceil(8),
+        }
     }
 
     /// No hint in any row.
     pub(super) fn empty(&self, key: &[u8; 16], next_id: u32) -> Result<Zeroizing<Vec<u8>>> {
         let mut bytes = Zeroizing::new(Vec::new());
         bytes.try_reserve_exact(self.len).map_err(|error| {
-            Error::unavailable(format!("no memory for {} bytes of hints", self.len)).caused_by(error)
+            Error::unavailable(format!("no memory for {} bytes of hints", self.len))
+                .caused_by(error)
         })?;
         bytes.resize(self.len, 0);
         bytes[..4].copy_from_slice(&VERSION.to_le_bytes());
@@ -110,7 +120,10 @@ impl Layout {
     }
 
     /// The hints, row by row, as [`split_off_hints`](Self::split_off_hints) cut them off.
-    pub(super) fn hints<'a>(&'a self, hints: &'a [u8]) -> impl ExactSizeIterator<Item = Option<LiveHint>> + 'a {
+    pub(super) fn hints<'a>(
+        &'a self,
+        hints: &'a [u8],
+    ) -> impl ExactSizeIterator<Item = Option<LiveHint>> + 'a {
         (0..self.rows).map(|row| self.get(hints, row))
     }
 

@@ -36,10 +36,23 @@ impl DummySubsetsTwoPreparation {
     ) -> Self {
         let layout = Layout::new(&parameters);
         let key = Secret::new(key);
-        Self { parameters, kernels, layout, key, generation, replies, cutoffs: None, finished: false }
+        Self {
+            parameters,
+            kernels,
+            layout,
+            key,
+            generation,
+            replies,
+            cutoffs: None,
+            finished: false,
+        }
     }
 
-    pub(super) fn with_key(parameters: DummySubsetsParameters, key: &[u8; 16], kernels: Kernels) -> Result<Self> {
+    pub(super) fn with_key(
+        parameters: DummySubsetsParameters,
+        key: &[u8; 16],
+        kernels: Kernels,
+    ) -> Result<Self> {
         let generation = Layout::new(&parameters).empty(key, parameters.singles())?;
         Ok(Self::with(parameters, generation, *key, 0, kernels))
     }
@@ -60,7 +73,13 @@ impl DummySubsetsTwoPreparation {
         let first_id = self.first_id();
         let wanted = cutoffs.len().min((singles - first_id) as usize);
         let wanted = &mut cutoffs[..wanted];
-        self.kernels.subset_cutoffs(self.key.expose(), first_id, partitions, partitions / 2 + 1, wanted);
+        self.kernels.subset_cutoffs(
+            self.key.expose(),
+            first_id,
+            partitions,
+            partitions / 2 + 1,
+            wanted,
+        );
         cutoffs
     }
 }

@@ -148,7 +148,8 @@ fn one_record_over_and_over_uses_up_nothing<F: AnswerForm>() {
     let (chunk, _) = world.parameters.cut().place(world.position(9));
     assert!(client.spares_used[chunk as usize] < spares);
     // All were different records.
-    let mut asked: Vec<_> = (0..u64::from(2 * spares)).map(|id| client.lookups.position(id)).collect();
+    let mut asked: Vec<_> =
+        (0..u64::from(2 * spares)).map(|id| client.lookups.position(id)).collect();
     asked.sort_unstable();
     asked.dedup();
     assert_eq!(asked.len(), 2 * spares as usize);

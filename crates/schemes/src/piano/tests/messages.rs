@@ -73,8 +73,7 @@ fn parameters_are_announced_and_checked() {
     }
     let identity_of = |records, record_len| identity(shape(records, record_len));
     for announced in [0u64, 3, 1 << 17, u64::MAX] {
-        let refused =
-            PianoParameters::decode(&identity_of(1000, 2), &announced.to_le_bytes());
+        let refused = PianoParameters::decode(&identity_of(1000, 2), &announced.to_le_bytes());
         assert_eq!(refused.err().unwrap().blame(), Blame::PeerMisbehaved, "{announced}");
     }
     assert!(PianoParameters::decode(&identity_of(1000, 2), &[0; 7]).is_err());

@@ -193,6 +193,8 @@ pub(super) fn all_contents<F: AnswerForm>(client: &PianoClient<F>) -> Vec<Vec<u1
 }
 
 /// All that there is of a client's state.
-pub(super) fn snapshot<F: AnswerForm>(client: &PianoClient<F>) -> (Vec<u8>, Vec<Vec<u16>>, Vec<ReservationId>, u64) {
+pub(super) fn snapshot<F: AnswerForm>(
+    client: &PianoClient<F>,
+) -> (Vec<u8>, Vec<Vec<u16>>, Vec<ReservationId>, u64) {
     (client.table.bytes().to_vec(), all_contents(client), client.open(), client.supply().used)
 }

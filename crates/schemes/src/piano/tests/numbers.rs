@@ -8,7 +8,14 @@ struct Factorials(Vec<f64>);
 impl Factorials {
     fn up_to(largest: u64) -> Self {
         let mut sum = 0.0;
-        Self((0..=largest).map(|k| { sum += (k.max(1) as f64).ln(); sum }).collect())
+        Self(
+            (0..=largest)
+                .map(|k| {
+                    sum += (k.max(1) as f64).ln();
+                    sum
+                })
+                .collect(),
+        )
     }
 
     fn log_choose(&self, n: u64, k: u64) -> f64 {

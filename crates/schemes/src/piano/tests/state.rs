@@ -90,7 +90,10 @@ fn overlapping<F: AnswerForm>(seed: u8, few: bool, steps: &[u8]) {
     let mut changes: Vec<Zeroizing<Vec<u8>>> = Vec::new();
     let mut wanted = Vec::new();
     let mut open: Vec<Reserved<PianoQuery<F>>> = Vec::new();
-    let answer_one = |client: &mut PianoClient<F>, changes: &mut Vec<_>, world: &World<F>, reserved: &Reserved<PianoQuery<F>>| {
+    let answer_one = |client: &mut PianoClient<F>,
+                      changes: &mut Vec<_>,
+                      world: &World<F>,
+                      reserved: &Reserved<PianoQuery<F>>| {
         let answer = world.answer(&reserved.queries[0]);
         let change = client.settle(reserved.id, &[answer]).unwrap();
         client.apply(&change).unwrap();
@@ -267,8 +270,7 @@ fn changes_that_do_not_fit_are_refused_and_change_nothing<F: AnswerForm>() {
     let Ok(Change::Exchange(exchange)) = Change::decode(&good, world.parameters.shape(), 3) else {
         panic!("a reservation is an exchange")
     };
-    let Ok(Change::Exchange(used)) =
-        Change::decode(&reserved.change, world.parameters.shape(), 3)
+    let Ok(Change::Exchange(used)) = Change::decode(&reserved.change, world.parameters.shape(), 3)
     else {
         panic!("a reservation is an exchange")
     };

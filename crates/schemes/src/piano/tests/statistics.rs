@@ -165,8 +165,7 @@ fn agreements<F: AnswerForm>(
 for_both_forms!(a_query_looks_the_same_for_every_record_and_every_history);
 
 fn a_query_looks_the_same_for_every_record_and_every_history<F: AnswerForm>() {
-    let histories: [&[u64]; 5] =
-        [&[5], &[127], &[5, 5, 5], &[5, 6, 7, 5], &[100, 3, 77, 127]];
+    let histories: [&[u64]; 5] = [&[5], &[127], &[5, 5, 5], &[5, 6, 7, 5], &[100, 3, 77, 127]];
     for history in histories {
         let views = last_views::<F>(Honest, history, 5000);
         assert!(marginals(&views) < THRESHOLD, "{history:?}: {}", marginals(&views));

@@ -44,9 +44,8 @@ fn known_answers() {
             let table = &client.table;
             let row = table.row_of(hint).unwrap();
             let kernels = Kernels::detect();
-            let query = crate::dummy_subsets::query::query_through(
-                table, row, index, real_half, kernels,
-            );
+            let query =
+                crate::dummy_subsets::query::query_through(table, row, index, real_half, kernels);
             let query = TwoServersQuery::Subsets(query.unwrap());
             assert_eq!(hex(&query.encode_query()), known["query"].as_str().unwrap());
             // The next pair is what an honest client asks for, whatever the index.
@@ -59,14 +58,8 @@ fn known_answers() {
             let answers = world.answers(&[replenish, query]);
             assert_eq!(hex(&answers[0].encode()), successor["replenished"].as_str().unwrap());
             assert_eq!(hex(&answers[1].encode()), known["answer"].as_str().unwrap());
-            let exchange = Exchange {
-                id,
-                hint: Some(hint),
-                successor: new,
-                index,
-                real_half,
-                note: cutoff,
-            };
+            let exchange =
+                Exchange { id, hint: Some(hint), successor: new, index, real_half, note: cutoff };
             client.apply(&Change::Exchange(exchange).encode()).unwrap();
             let settled = client.settle(ReservationId(id), &answers).unwrap();
             client.apply(&settled).unwrap();

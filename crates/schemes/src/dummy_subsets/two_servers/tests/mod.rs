@@ -8,8 +8,7 @@ mod statistics;
 use super::*;
 use crate::contract::{
     Answerer as _, AskingPreparation as _, Endless as _, HintedClient as _, Preparation as _,
-    PreparingServer as _, QueryMessage as _, Record, ReservationId, Reserved,
-    Updatable as _,
+    PreparingServer as _, QueryMessage as _, Record, ReservationId, Reserved, Updatable as _,
 };
 use crate::offline::StreamConsumer as _;
 use crate::test_tables::{identity, public_bytes, query_through_its_encoding};
@@ -36,8 +35,15 @@ impl World {
         Self { parameters, records, server, rng: SecretRng::from_fixed_seed([3; 32]) }
     }
 
-    pub(super) fn serve(parameters: &DummySubsetsParameters, records: &[u8]) -> DummySubsetsTwoServer {
-        let view = TableView::new(identity(parameters.shape().records(), parameters.shape().record_len()), records).unwrap();
+    pub(super) fn serve(
+        parameters: &DummySubsetsParameters,
+        records: &[u8],
+    ) -> DummySubsetsTwoServer {
+        let view = TableView::new(
+            identity(parameters.shape().records(), parameters.shape().record_len()),
+            records,
+        )
+        .unwrap();
         DummySubsetsTwoServer::new(parameters.clone(), view, Kernels::detect()).unwrap()
     }
 
@@ -63,7 +69,10 @@ impl World {
     }
 
     /// What comes of a preparation that gets all its replies.
-    pub(super) fn replies(&self, preparation: &mut DummySubsetsTwoPreparation) -> Zeroizing<Vec<u8>> {
+    pub(super) fn replies(
+        &self,
+        preparation: &mut DummySubsetsTwoPreparation,
+    ) -> Zeroizing<Vec<u8>> {
         let len = DummySubsetsTwo::offline_phase(&self.parameters).len();
         while preparation.next_offset() < len {
             let reply = self.reply(preparation);

@@ -142,7 +142,8 @@ fn damaged_hints_and_checkpoints_are_refused_at_every_length() {
     let checkpoint = world.preparation().checkpoint();
     let resume = |bytes: &[u8]| {
         let parameters = parameters.clone();
-        DummySubsetsTwoPreparation::resume(parameters, [0; 32], bytes, Kernels::detect()).map(|_| ())
+        DummySubsetsTwoPreparation::resume(parameters, [0; 32], bytes, Kernels::detect())
+            .map(|_| ())
     };
     resume(&checkpoint).unwrap();
     for (bytes, read) in

@@ -126,10 +126,8 @@ fn containing(behaviour: Behaviour, history: &[u64], rounds: usize) -> Vec<u64> 
         for index in history {
             behaviour.ask(&mut world, &mut client, *index);
         }
-        let hints = crate::dummy_subsets::query::testing::all_contents(
-            &client.table,
-            Kernels::detect(),
-        );
+        let hints =
+            crate::dummy_subsets::query::testing::all_contents(&client.table, Kernels::detect());
         counts[hints.iter().filter(|hint| hint[0] == Some(5)).count()] += 1;
     }
     counts
@@ -156,9 +154,13 @@ fn the_offline_server_sees_the_same_bytes_whatever_is_looked_up() {
             .map(|number| behaviour.ask(&mut world, &mut client, history(number)).offline)
             .collect()
     };
-    let histories: [&dyn Fn(u64) -> u64; 3] = [&|_| 5, &|number| number, &|number| 127 - number * 2];
+    let histories: [&dyn Fn(u64) -> u64; 3] =
+        [&|_| 5, &|number| number, &|number| 127 - number * 2];
     let honest: Vec<_> = histories.iter().map(|history| seen(Honest, history)).collect();
     assert!(honest.windows(2).all(|pair| pair[0] == pair[1]));
     let leaking: Vec<_> = histories.iter().map(|history| seen(OnlyHalvesBelow, history)).collect();
-    assert!(leaking.windows(2).all(|pair| pair[0] != pair[1]), "a client that passes over pairs is caught");
+    assert!(
+        leaking.windows(2).all(|pair| pair[0] != pair[1]),
+        "a client that passes over pairs is caught"
+    );
 }
