@@ -180,7 +180,7 @@ pub struct Client {
 
 impl Client {
     /// Asks the servers what they serve, checks it against what was seen before, and fetches layout and hint (or the table, to keep it or to prepare single-use
-    /// hints from it) unless they are stored. `progress` hears of each step, on the client's own thread.
+    /// hints from it; or asks one of the servers for those) unless they are stored. `progress` hears of each step, on the client's own thread.
     ///
     /// # Errors
     /// Of every [`Blame`](privet_core::Blame); [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is not the one seen before, or the servers do not agree
@@ -208,7 +208,8 @@ impl Client {
         ready.wait_blocking()
     }
 
-    /// The value of `key`, or `None` if the table does not have it. Either costs the same query; or none, by a scheme whose client holds the table.
+    /// The value of `key`, or `None` if the table does not have it. Either costs the same: one query to each server, or two if the table's keys may lie in either of two records; or
+    /// none, by a scheme whose client holds the table.
     ///
     /// # Errors
     /// Of every [`Blame`](privet_core::Blame).
@@ -233,8 +234,8 @@ impl Client {
         received(self.ask(target).await)
     }
 
-    /// The values of several targets, in their order. Several queries are under way at once; there are as many as there are targets, whatever they are (or none at all,
-    /// by a scheme whose client holds the table).
+    /// The values of several targets, in their order. Several queries are under way at once; how many there are follows from the number of targets, whatever they are (or there are
+    /// none at all, by a scheme whose client holds the table).
     pub async fn get_many(&self, targets: &[Target]) -> Vec<Result<Option<Value>>> {
         // All are handed over before the first is waited for.
         let replies: Vec<_> = targets.iter().map(|target| self.ask(target.clone())).collect();
@@ -419,6 +420,11 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
         session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
         transports.push(Transport::new(address.url(), options.ca_file.as_deref())?);
     }
+    let mut digest = blake3::Hasher::new();
+    for address in &addresses {
+        digest.update(address.url().as_bytes()).update(&[0]);
+    }
+    session.addresses_digest = *digest.finalize().as_bytes();
     session.table = options.table.clone();
     session.scheme = options.scheme;
     session.accept_new_table = options.accept_new_table;

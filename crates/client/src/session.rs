@@ -22,7 +22,7 @@
 //!                                                                    └──► single-use hints ────────────►   │
 //!                                                                              │           ▲
 //!                                                                              ▼           │
-//!                                                                  none: stream the table, prepare, switch
+//!                                                          none: stream the table or ask a server, prepare, switch
 //! ```
 //!
 //! Layout and hint come from storage, or what is missing of them from the server. So does the whole table, for a scheme whose client keeps it: its lookups are read from
@@ -42,24 +42,37 @@
 //! process reserved and did not settle is sent again, byte for byte, before anything else; a reservation that fails in this session is left to the next.
 //! While one generation of hints is in use, the next is prepared beside it: the module `preparation` says when.
 //!
+//! What hints are made from is the table, streamed in its natural order or in one of the scheme's own, or the replies of one of several servers to requests. Such a request holds what no
+//! other server may learn. It goes to the server that the scheme names, and when that fails, to the same one again; there is no other to turn to.
+//!
+//! By some schemes hints never run out, and the next generation is made of the one in use and nothing else: the module `endless` says how.
+//!
+//! Schemes can also bring hints up to date with an edited table ([`Updatable`](privet_schemes::contract::Updatable)). The session does not drive that: no server tells of edits
+//! yet, and hints for one version of a table are of no use for the next.
+//!
+//! # Keys
+//!
+//! A table's key map says how many records a key may lie in, one or two. A lookup fetches all of them, each with a query (and a hint) of its own, and only together do they have an
+//! outcome: the module `candidates` says why.
+//!
 //! # Invariants
 //!
 //! What a server sees of a client must not depend on what the client looks for. So, whatever servers do:
 //!
-//! 1. **Bytes out depend only on public parameters, the history's length and coins.** A lookup is one query to each server, of a length fixed by the
-//!    parameters, whether its key is there or not; by a scheme whose client holds the table, it is none, whatever is looked up. Which stretch of the table is streamed when, for the next generation of single-use hints, follows from the
-//!    number of queries that were sent; and which queries of an earlier process are sent again, from which of them were answered.
+//! 1. **Bytes out depend only on public parameters, the history's length and coins.** A lookup is one query to each server for each record that a key of the table may lie in, of lengths fixed by the
+//!    parameters, whether its key is there or not; by a scheme whose client holds the table, it is none, whatever is looked up. Which stretch of the table is streamed when, or which hints are asked for, for the next generation of single-use hints, follows from the
+//!    number of queries that were sent; and which queries are sent again, by this process or a later one, from which of them were answered.
 //! 2. **Traffic after a failed recover equals traffic after a success.** An answer ends its query whatever it holds; nothing is asked again because of what
 //!    was or was not in it, and reading records comes after sending. (What is no answer at all, which its length shows, leaves its query to be repeated by the
-//!    next session.)
+//!    next session, or by this one if its hints are used up.)
 //! 3. **A repeated or locally known index still sends a well-formed query.** There is no cache and no way around the network: a key whose value the client already
-//!    holds (in the layout's public stash) costs the same query as any other, and so does each of several equal keys. Only a scheme whose client holds the whole table does
+//!    holds (in the layout's public stash) costs the same queries as any other, and so does each of several equal keys. Only a scheme whose client holds the whole table does
 //!    without queries, and then without any: no lookup of its session sends anything.
 //! 4. **A retry re-sends identical bytes.** A query is fixed once, before it is first sent; one that belongs to a single-use hint is read back from the journal
 //!    by a later process. No hint serves two different queries.
 //! 5. **Every message carries table id, epoch and parameter digest, and all servers must agree** on these and on everything else they say of the table. After any
 //!    failure a server is asked to describe itself again before it gets another query. (Only what is streamed in the background may fail without that: it is checked
-//!    by digest, and no query is to wait for it.)
+//!    by digest or, where it is a reply to this client alone, by its length; and no query is to wait for it.)
 //!
 //! # Failures
 //!

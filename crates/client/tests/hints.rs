@@ -24,7 +24,7 @@ fn key() -> HintsKey {
     let shape = TableShape::new(3, 5).unwrap();
     let (id, epoch) = (TableId([1; 16]), Epoch(4));
     let table = TableIdentity { id, epoch, digest: TableDigest([9; 32]), shape };
-    HintsKey { table, scheme: SchemeId::DummySubsets, parameter_digest: [5; 32] }
+    HintsKey { table, scheme: SchemeId::DummySubsets, parameter_digest: [5; 32], servers: [0; 32] }
 }
 
 /// A change and a query, in a journal record.

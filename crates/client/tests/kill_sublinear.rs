@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{any_port, config, options_of, record, records_by};
+use common::{any_port, config, cut, options_of, record, records_by};
 use privet_client::{Client, Target};
 use privet_schemes::SchemeId;
 use privet_server::Server;
@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const RECORDS: u64 = 4096;
+/// Of SinglePass, a generation then serves 64 queries; of Piano, 533.
+const PARTITION_RECORDS: u64 = 64;
 /// So many kills at least, and then until something is to be seen.
 const KILLS: u64 = 40;
 const MOST_KILLS: u64 = 400;
@@ -28,9 +30,8 @@ fn main() {
     match std::env::var("PRIVET_KILL_URLS") {
         Ok(urls) => look_up_until_killed(&urls),
         Err(_) => tokio::runtime::Runtime::new().unwrap().block_on(async {
-            // Sixteen bits for each offset; and log2 of a chunk's 128 records.
             kill_at_random_moments(SchemeId::SinglePass, 2, 16).await;
-            kill_at_random_moments(SchemeId::Piano, 1, 7).await;
+            kill_at_random_moments(SchemeId::Piano, 1, 6).await;
         }),
     }
 }
@@ -69,6 +70,7 @@ fn look_up_until_killed(urls: &str) {
 
 type Log = Arc<Mutex<Vec<Vec<u8>>>>;
 
+/// A scheme's queries take so many bits for each offset.
 async fn kill_at_random_moments(scheme: SchemeId, servers: usize, offset_bits: usize) {
     let (mut running, mut urls, mut logs) = (Vec::new(), Vec::new(), Vec::<Log>::new());
     for _ in 0..servers {
@@ -77,7 +79,10 @@ async fn kill_at_random_moments(scheme: SchemeId, servers: usize, offset_bits: u
         logs.push(Arc::clone(&log));
         config.query_observer =
             Some(Arc::new(move |request| log.lock().unwrap().push(request.query.to_vec())));
-        let server = Server::start(config, vec![records_by(scheme, RECORDS)]).await.unwrap();
+        let server =
+            Server::start(config, vec![cut(records_by(scheme, RECORDS), PARTITION_RECORDS)])
+                .await
+                .unwrap();
         urls.push(format!("http://{}", server.local_addr()));
         running.push(server);
     }

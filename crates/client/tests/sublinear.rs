@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{KEYS, any_port, config, keyed_as, options_of, pair, record, records_by};
+use common::{KEYS, any_port, config, cut, keyed_as, options_of, pair, record, records_by};
 use privet_client::{Client, ClientOptions, Target};
 use privet_schemes::SchemeId;
 use privet_server::{RunningServer, ServedTable, Server};
@@ -52,11 +52,16 @@ impl Served {
         options
     }
 
+    /// Checks that every server saw so many queries.
+    fn check_number(&self, queries: usize) {
+        assert!(self.seen.iter().all(|seen| seen.lock().unwrap().len() == queries));
+    }
+
     /// Checks that every server saw `lookups` queries, no two of them equal.
     fn check(&self, lookups: usize) {
+        self.check_number(lookups);
         for seen in &self.seen {
             let seen = seen.lock().unwrap();
-            assert_eq!(seen.len(), lookups);
             assert_eq!(seen.iter().collect::<HashSet<_>>().len(), lookups, "a query was repeated");
         }
     }
@@ -72,7 +77,7 @@ async fn get_all(client: &Client, indices: impl Iterator<Item = u64>) {
 
 /// A client that looks twenty records up in each of `rounds` rounds, through several generations of hints.
 async fn lives_long(scheme: SchemeId, rounds: u64, never_run_out: bool) {
-    let served = serve(|| records_by(scheme, RECORDS)).await;
+    let served = serve(|| cut(records_by(scheme, RECORDS), 32)).await;
     let client = Client::connect(served.options(None), |_| {}).await.unwrap();
     assert_eq!(client.table().scheme.plan.scheme, scheme);
     assert!(client.stats().prepare.down > 0);
@@ -112,7 +117,7 @@ async fn short_lived_clients_go_on_with_what_is_stored_through_generations() {
     for (scheme, processes) in
         [(SchemeId::SinglePass, 8), (SchemeId::DummySubsetsTwo, 3), (SchemeId::Piano, 14)]
     {
-        let served = serve(|| records_by(scheme, RECORDS)).await;
+        let served = serve(|| cut(records_by(scheme, RECORDS), 32)).await;
         let state = tempfile::tempdir().unwrap();
         for process in 0..processes {
             let options = served.options(Some(state.path()));
@@ -145,6 +150,7 @@ async fn keys_with_two_candidates_are_found_and_missed_at_the_same_cost() {
         }
         assert!(costs.windows(2).all(|pair| pair[0] == pair[1]), "{scheme}: {costs:?}");
         assert_eq!(client.stats().lookups, lookups);
-        served.check(2 * lookups as usize);
+        // Of a table as small as this one, two queries may be equal by chance.
+        served.check_number(2 * lookups as usize);
     }
 }

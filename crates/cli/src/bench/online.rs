@@ -155,6 +155,7 @@ impl HintJournal {
             table: *identity,
             scheme: plan.scheme,
             parameter_digest: plan.digest(identity),
+            servers: [0; 32],
         };
         let HintsOpened::Have { mut hints, .. } = store.open_hints(&key)? else {
             return Err(Error::unavailable("another process uses the temporary directory"));

@@ -63,7 +63,7 @@ fn fetched(
     let (table, epoch) = (identity.id, identity.epoch);
     let request = FetchRequest { table, epoch, parameter_digest, part, offset: 0, len: 0 };
     let full = vec![0; FETCH_CHUNK_LEN];
-    let chunk = |offset| {
+    let chunk = |offset: u64| {
         let data = full[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize].to_vec().into();
         framed(&proto::FetchChunk::from(FetchChunk { offset, data }))
     };

@@ -1,7 +1,7 @@
 //! Schemes beside SimplePIR, as a user meets them: served by one or two processes, looked up from another.
 
 use crate::place::{PHONES, Place};
-use crate::served::Served;
+use crate::served::{Served, http_get};
 use insta::assert_snapshot;
 
 const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
@@ -132,5 +132,85 @@ fn doublepir_serves_short_records_and_refuses_long_ones_with_numbers() {
     assert_snapshot!(place.run(arguments).refusal(), @r#"
     [exit 2]
     privet: table long: DoublePIR's hint has 16 MiB for each byte of a record, 1040 MiB for records of 65 bytes; the limit is 1024 MiB, records of 64 bytes; SimplePIR's hint for this table has 1 MiB
+    "#);
+}
+
+#[test]
+fn two_servers_with_hints_have_an_order() {
+    let place = Place::with_phones();
+    for scheme in ["dummy-subsets-two", "singlepass"] {
+        let serve =
+            || Served::start(&place, &format!("phones.privet --no-cache --scheme {scheme}"));
+        let (first, second) = (serve(), serve());
+        let get =
+            |arguments: &str| place.run(&format!("get {} {} {arguments}", first.url, second.url));
+        let run = get("-k ada -k nobody -k ada -v");
+        assert_eq!((run.code(), run.stdout()), (1, FOUND.repeat(2).as_str()), "{run}");
+        let order = "the first server computes the hints and learns their key; the second answers and must not learn it";
+        assert!(run.stderr().contains(order), "{run}");
+        assert!(run.stderr().contains(", replaced as they are used"), "{run}");
+        // The hints are kept, and serve the next process.
+        let again = get("-k bob -v");
+        assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
+        assert!(again.stderr().contains(" (0 B fetched); 1 lookups, "), "{again}");
+        let shown = place.run("state show");
+        assert!(shown.stdout().contains(&format!("private hints          {scheme}, ")), "{shown}");
+        place.run("state reset --yes");
+    }
+}
+
+#[test]
+fn piano_says_what_it_does_not_promise() {
+    let place = Place::with_phones();
+    for scheme in ["piano", "piano-all-parities"] {
+        let served = Served::start(&place, &format!("phones.privet --no-cache --scheme {scheme}"));
+        let run = place.run(&format!("get {} -k ada -k nobody -k ada -v", served.url));
+        assert_eq!((run.code(), run.stdout()), (1, FOUND.repeat(2).as_str()), "{run}");
+        let weaker = "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and nothing is revealed";
+        assert!(run.stderr().contains(weaker), "{run}");
+        let quiet = place.run(&format!("get {} -k ada", served.url));
+        assert_eq!((quiet.code(), quiet.stdout(), quiet.stderr()), (0, FOUND, ""));
+    }
+}
+
+#[test]
+fn a_cuckoo_map_takes_two_queries_for_each_lookup() {
+    let place = Place::new();
+    let rows: String = (0..300).map(|row| format!("k{row},{row}\n")).collect();
+    place.write("rows.csv", format!("key,value\n{rows}"));
+    let sent = |kind: &str| {
+        place.build(&format!(
+            "rows.csv --key key --raw-value value --key-map {kind} -o {kind}.privet"
+        ));
+        let options = "--no-cache --scheme simplepir --metrics-listen 127.0.0.1:0";
+        let served = Served::start(&place, &format!("{kind}.privet {options}"));
+        let run = place.run(&format!("get {} -k k7 -k k299 -k k300", served.url));
+        assert_eq!((run.code(), run.stdout()), (1, "7\n299\n"), "{run}");
+        let (_, metrics) = http_get(served.metrics_address(), "/metrics");
+        let answered = |line: &str| {
+            line.strip_prefix("privet_queries_answered_total")?.split(' ').next_back()?.parse().ok()
+        };
+        metrics.lines().filter_map(answered).sum::<u64>()
+    };
+    assert_eq!((sent("buckets"), sent("cuckoo")), (3, 6));
+}
+
+#[test]
+fn the_size_of_partitions_is_chosen_by_the_server() {
+    let place = Place::new();
+    let rows: String = (0..1000).map(|row| format!("{row:04}\n")).collect();
+    place.write("rows.csv", format!("value\n{rows}"));
+    place.build("rows.csv --raw-value value -o rows.privet");
+    let served = Served::start(
+        &place,
+        "rows.privet --no-cache --scheme dummy-subsets --partition-records 128",
+    );
+    let run = place.run(&format!("get {} --index 999 -v", served.url));
+    assert_eq!((run.code(), run.stdout()), (0, "0999\n"), "{run}");
+    assert!(run.stderr().contains("8 partitions of 128 records"), "{run}");
+    let arguments = "serve rows.privet --no-cache --listen 127.0.0.1:0 --scheme simplepir --partition-records 128";
+    assert_snapshot!(place.run(arguments).refusal(), @r#"
+    [exit 2]
+    privet: table rows: simplepir does not cut the table into partitions, so their size cannot be chosen
     "#);
 }

@@ -26,8 +26,12 @@ fn record(id: u64) -> Vec<u8> {
 }
 
 fn hints(store: &mut Store) -> Box<dyn HintStore> {
-    let key =
-        HintsKey { table: identity(2), scheme: SchemeId::DummySubsets, parameter_digest: [5; 32] };
+    let key = HintsKey {
+        table: identity(2),
+        scheme: SchemeId::DummySubsets,
+        parameter_digest: [5; 32],
+        servers: [0; 32],
+    };
     // A command that another test is starting at this moment shares the lock from its fork until it runs its program.
     for _ in 0..500 {
         if let HintsOpened::Have { hints, .. } = store.open_hints(&key).unwrap() {

@@ -32,6 +32,7 @@ fn open(state: &mut MemoryState, table: &ChosenTable) -> Box<dyn crate::state::H
         table: table.identity,
         scheme: SchemeId::DummySubsets,
         parameter_digest: table.scheme.parameter_digest,
+        servers: [0; 32],
     };
     match state.open_hints(&key).unwrap() {
         HintsOpened::Have { hints, .. } => hints,

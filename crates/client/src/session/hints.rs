@@ -126,6 +126,10 @@ impl Session {
             table: chosen.identity,
             scheme: chosen.scheme.plan.scheme,
             parameter_digest: chosen.scheme.parameter_digest,
+            servers: match chosen.scheme.plan.offline {
+                OfflinePhase::Ask { .. } => self.options.addresses_digest,
+                _ => [0; 32],
+            },
         };
         self.outputs.push_back(Output::OpenHints(key));
         self.phase = Phase::OpeningHints;

@@ -23,6 +23,8 @@ pub struct SessionOptions {
     pub scheme: Option<SchemeId>,
     /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`. That no two of them are one is for the caller to see to.
     pub servers: usize,
+    /// Digest of the servers' addresses, in their order. Hints that one server computed are used with the same servers in the same order only.
+    pub addresses_digest: [u8; 32],
     /// What was pinned in earlier sessions.
     pub pins: Vec<KnownPin>,
     /// Whether to believe a server that shows another table or version than the pinned one, and to pin that instead.
@@ -31,7 +33,8 @@ pub struct SessionOptions {
     pub max_download: u64,
     /// The instruction set to compute with.
     pub kernels: Kernels,
-    /// How many lookups may be under way at once, at least 1. Others wait their turn. (What needs no query is never under way.)
+    /// How many records may be fetched at once, at least 1; a lookup of a key that may lie in two records is begun if there is room for one. Other lookups wait their turn. (What needs no query is
+    /// never under way.)
     pub in_flight: usize,
     /// How long to wait for what.
     pub patience: Patience,
@@ -44,6 +47,7 @@ impl SessionOptions {
             table: None,
             scheme: None,
             servers,
+            addresses_digest: [0; 32],
             pins: Vec::new(),
             accept_new_table: false,
             max_download: DEFAULT_MAX_DOWNLOAD,

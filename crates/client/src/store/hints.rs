@@ -139,6 +139,17 @@ impl Hints {
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => (None, None),
             Err(error) => return Err(advised(files::blame(&path, error))),
             Ok(file) if !file.is_original()? => (None, notice_of_copy(&path, &names)),
+            Ok(file)
+                if file.anchor().is_for_table(key)
+                    && !file.anchor().is_for(key)
+                    && !replace_others
+                    && !names.is_empty() =>
+            {
+                return Err(Error::api_misuse(format!(
+                    "the hints in {} were computed by another server, or by the same ones named in another order: which address comes first decides who learns the hints' secret. Nothing was asked. Name the servers as before, or begin anew (privet state reset)",
+                    folder.path("").display()
+                )));
+            }
             Ok(file) if !file.anchor().is_for(key) && !replace_others && !names.is_empty() => {
                 return Err(Error::integrity(format!(
                     "the hints in {} are for another version of the table than this server shows; nothing was asked, and they were kept. If you believe this server, accept its table (--accept-new-table): that erases them",

@@ -424,7 +424,7 @@ fn used_hints(store: &mut Store, pin: &Pin, scheme: SchemeId) -> PathBuf {
     let Pin { table, epoch, digest, parameter_digest, .. } = *pin;
     let shape = TableShape::new(3, 5).unwrap();
     let table = TableIdentity { id: table, epoch, digest, shape };
-    let key = HintsKey { table, scheme, parameter_digest };
+    let key = HintsKey { table, scheme, parameter_digest, servers: [0; 32] };
     let HintsOpened::Have { mut hints, .. } = store.open_hints(&key).unwrap() else {
         panic!("nobody else has them")
     };

@@ -72,6 +72,11 @@ pub(crate) fn records_by(scheme: SchemeId, count: u64) -> ServedTable {
     indexed_by(scheme, records, TableShape::new(count, 32).unwrap())
 }
 
+/// The same table, cut into partitions of so many records.
+pub(crate) fn cut(table: ServedTable, partition_records: u64) -> ServedTable {
+    ServedTable { tuning: Tuning { partition_records: Some(partition_records) }, ..table }
+}
+
 pub(crate) fn record(index: u64) -> [u8; 32] {
     *blake3::hash(&index.to_le_bytes()).as_bytes()
 }

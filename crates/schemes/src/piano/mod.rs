@@ -1,4 +1,4 @@
-//! Piano: one server that reads about 2·√n records for each query, or half as many; a client with secret hints, each good for one query.
+//! Piano: one server that reads about √n/2 records for each query (or twice as many, in the older form); a client with secret hints, each good for one query.
 //!
 //! **Who learns what.** The server learns that a query was made, and when: a query is a row of uniform offsets, whatever the record and whatever was asked before, as long as
 //! AES is a pseudorandom function. The client learns the record (and streams the whole table before its first query: the table is not kept secret from clients).

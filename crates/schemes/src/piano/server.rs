@@ -88,10 +88,7 @@ impl<F: AnswerForm> PianoServer<F> {
             for pair in found.chunks_exact(2 * record_len) {
                 let (here, next) = pair.split_at(record_len);
                 let (moved, after) = rest.split_at_mut(record_len);
-                // It was zero.
-                xor(moved, parity);
-                xor(moved, here);
-                xor(moved, next);
+                xor_of(moved, parity, here, next);
                 xor(&mut first_parity, next);
                 (parity, rest) = (moved, after);
             }
@@ -119,6 +116,20 @@ pub(super) fn xor(into: &mut [u8], bytes: &[u8]) {
         *piece = (u128::from_ne_bytes(*piece) ^ u128::from_ne_bytes(*other)).to_ne_bytes();
     }
     rest.iter_mut().zip(other_rest).for_each(|(into, byte)| *into ^= byte);
+}
+
+/// The XOR of three records, each byte written once: as steps, each would wait for the one before to reach memory.
+#[inline]
+fn xor_of(out: &mut [u8], a: &[u8], b: &[u8], c: &[u8]) {
+    let (pieces, rest) = out.as_chunks_mut();
+    let ((a, last_a), (b, last_b), (c, last_c)) = (a.as_chunks(), b.as_chunks(), c.as_chunks());
+    for (((piece, a), b), c) in pieces.iter_mut().zip(a).zip(b).zip(c) {
+        let sum = u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b) ^ u128::from_ne_bytes(*c);
+        *piece = sum.to_ne_bytes();
+    }
+    for (((out, a), b), c) in rest.iter_mut().zip(last_a).zip(last_b).zip(last_c) {
+        *out = a ^ b ^ c;
+    }
 }
 
 impl<F: AnswerForm> Answerer for PianoServer<F> {

@@ -13,6 +13,7 @@ use privet_schemes::registry::SchemePlan;
 use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::proto::privet_server::PrivetServer;
 use privet_wire::{AnswerRequest, PrepareRequest, PrepareResponse, proto};
+use prometheus_client::metrics::gauge::Gauge;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 use tokio::sync::mpsc as async_mpsc;
@@ -185,20 +186,26 @@ impl World {
     }
 
     async fn until_waiting(&self, count: i64) {
-        while self.metrics.preparations_waiting.get() != count {
-            tokio::task::yield_now().await;
-        }
+        until(&self.metrics.preparations_waiting, count).await;
     }
 
     async fn until_running(&self, count: i64) {
-        while self.metrics.preparations_running.get() != count {
-            tokio::task::yield_now().await;
-        }
+        until(&self.metrics.preparations_running, count).await;
     }
 
     fn shows(&self, line: &str) -> bool {
         self.metrics.render().lines().any(|shown| shown == line)
     }
+}
+
+async fn until(gauge: &Gauge, count: i64) {
+    let reached = async {
+        while gauge.get() != count {
+            tokio::task::yield_now().await;
+        }
+    };
+    let reached = tokio::time::timeout(Duration::from_secs(60), reached).await;
+    assert!(reached.is_ok(), "{} instead of {count}", gauge.get());
 }
 
 fn invalid(refused: Result<Vec<u8>, Status>, sentence: &str) {

@@ -167,11 +167,6 @@ impl KeyMap {
         candidates.into_iter().take(self.candidates_per_key())
     }
 
-    /// The first candidate of `key`: the record that holds its bucket, in `[0, buckets())`, for a map with one candidate per key.
-    pub fn locate(&self, key: &[u8]) -> u64 {
-        self.candidates(key).next().unwrap_or_default()
-    }
-
     /// The value of `key`, given one of the records that [`candidates`](KeyMap::candidates) names; `None` if neither this record
     /// nor the stash has the key. The whole stash and the whole record are looked through in either case.
     ///

@@ -62,7 +62,9 @@ fn both_fetches_go_out_before_anything_comes_back() {
     for mut world in [world_of(&peer(SchemeId::Dpf)), toy_world_of(Kind::default(), 30)] {
         world.run();
         let before = world.sent.len();
-        (0..20).for_each(|k| drop(world.session.lookup(key(k).0)));
+        for k in 0..20 {
+            world.session.lookup(key(k).0);
+        }
         while let Some(output) = world.session.poll(world.now) {
             world.carry_out(output);
         }
@@ -78,7 +80,9 @@ fn both_fetches_go_out_before_anything_comes_back() {
     one_at_a_time.in_flight = 1;
     let mut world = World::with_options(vec![peer(SchemeId::Dpf); 2], one_at_a_time);
     world.run();
-    (0..3).for_each(|k| drop(world.session.lookup(key(k).0)));
+    for k in 0..3 {
+        world.session.lookup(key(k).0);
+    }
     while let Some(output) = world.session.poll(world.now) {
         world.carry_out(output);
     }

@@ -8,7 +8,7 @@
 //! hint is used for two different queries; what is sent again is the same, byte for byte; every lookup has exactly one outcome, unless its process was cut
 //! off; and nothing of what is sent, when or how long, differs between two runs that differ in nothing but in what is looked up.
 //!
-//! The same world has servers of other schemes: dummy subsets; two servers of DPF-PIR, one of which may lie; and one that is only fetched from, whose table may be kept in files
+//! Toys come in kinds: the table comes to them as it is, in another order, or in replies of one of the servers, and hints run out or do not. The same world has servers of other schemes: dummy subsets; two servers of DPF-PIR, one of which may lie; and one that is only fetched from, whose table may be kept in files
 //! that are damaged now and then.
 //!
 //! That the checks can fail is shown by clients and disks that are flawed on purpose. A failure names the seed:

@@ -28,12 +28,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const MAGIC: &[u8; 8] = b"privethk";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Different pages of the file, so that no write can tear both.
 pub(super) const SLOTS: [u64; 2] = [0, 4096];
 const CHECKSUM_LEN: usize = 32;
 pub(super) const SLOT_LEN: usize =
-    8 + 4 + 8 + 8 + 16 + 32 + 16 + 8 + 32 + 32 + 8 + 8 + 32 + CHECKSUM_LEN;
+    8 + 4 + 8 + 8 + 16 + 32 + 16 + 8 + 32 + 32 + 32 + 8 + 8 + 32 + CHECKSUM_LEN;
 
 /// The file system's clock may differ from this machine's, by as much as this.
 const CHANGE_TOLERANCE_MS: u64 = 60_000;
@@ -58,6 +58,8 @@ pub(crate) struct Anchor {
     pub(crate) epoch: Epoch,
     pub(crate) digest: TableDigest,
     pub(crate) parameter_digest: [u8; 32],
+    /// See [`HintsKey::servers`].
+    pub(crate) servers: [u8; 32],
     /// The generation in use; 0 before the first.
     pub(crate) generation: u64,
     /// Commits of its journal that are done.
@@ -68,7 +70,7 @@ pub(crate) struct Anchor {
 
 impl Anchor {
     pub(crate) fn new(key: &HintsKey, lineage: Lineage, place: [u8; 32]) -> Self {
-        let HintsKey { table, parameter_digest, .. } = *key;
+        let HintsKey { table, parameter_digest, servers, .. } = *key;
         Self {
             written: 0,
             lineage,
@@ -77,6 +79,7 @@ impl Anchor {
             epoch: table.epoch,
             digest: table.digest,
             parameter_digest,
+            servers,
             generation: 0,
             commits: 0,
             summary: [0; 32],
@@ -85,6 +88,11 @@ impl Anchor {
 
     /// Whether these are the hints that `key` names.
     pub(crate) fn is_for(&self, key: &HintsKey) -> bool {
+        self.is_for_table(key) && self.servers == key.servers
+    }
+
+    /// Whether these are hints for the table, version and scheme that `key` names, with whatever servers.
+    pub(crate) fn is_for_table(&self, key: &HintsKey) -> bool {
         let table = (self.table, self.epoch, self.digest)
             == (key.table.id, key.table.epoch, key.table.digest);
         table && self.parameter_digest == key.parameter_digest
@@ -102,6 +110,7 @@ impl Anchor {
         bytes.extend(self.epoch.0.to_le_bytes());
         bytes.extend(self.digest.0);
         bytes.extend(self.parameter_digest);
+        bytes.extend(self.servers);
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.commits.to_le_bytes());
         bytes.extend(self.summary);
@@ -134,6 +143,7 @@ impl Anchor {
             epoch: Epoch(reader.u64()?),
             digest: TableDigest(reader.array()?),
             parameter_digest: reader.array()?,
+            servers: reader.array()?,
             generation: reader.u64()?,
             commits: reader.u64()?,
             summary: reader.array()?,

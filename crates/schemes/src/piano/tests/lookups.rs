@@ -1,5 +1,6 @@
 //! Every record comes back, over any shape and any sequence of queries; and where hints run out, that is said and nothing else happens.
 
+use super::super::lookups::{Failure, Lookups};
 use super::*;
 use privet_core::Blame;
 use proptest::prelude::*;
@@ -256,5 +257,26 @@ fn possible_parities_are_what_they_say() {
             expected.iter_mut().zip(&records[at..at + 3]).for_each(|(sum, byte)| *sum ^= byte);
         }
         assert_eq!(answer.parities[left_out * 3..][..3], expected, "{left_out}");
+    }
+}
+
+#[test]
+fn positions_beyond_32_bits_are_told_apart() {
+    for records in [u64::from(u32::MAX), 1 << 32, (1 << 33) + 5] {
+        let mut lookups = Lookups::new(records, 1, 200, Kernels::detect()).unwrap();
+        let last = records - 1;
+        let mut asked = vec![7, last, last - 1, 0];
+        // The same lower half; and the lower half of a cover, which is for no record.
+        asked.extend([7 + (1 << 32), u64::from(u32::MAX)].into_iter().filter(|at| *at < last));
+        for (id, position) in (0..).zip(&asked) {
+            assert_eq!(lookups.find(*position), None, "{records}: {position}");
+            lookups.reserve(Ok(*position), id);
+            lookups.reserve(Err(Failure::NoHint), id);
+        }
+        for (number, position) in (0..).zip(&asked) {
+            assert_eq!(lookups.find(*position), Some(2 * number));
+            assert_eq!(lookups.position(2 * number), Some(*position));
+            assert_eq!(lookups.position(2 * number + 1), None);
+        }
     }
 }

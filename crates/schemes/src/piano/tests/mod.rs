@@ -23,7 +23,7 @@ use zeroize::Zeroizing;
 
 /// Runs a test for either form.
 macro_rules! for_both_forms {
-    ($(#[$attribute:meta])* $name:ident) => {
+    ($name:ident) => {
         mod $name {
             #[test]
             fn single_parity() {

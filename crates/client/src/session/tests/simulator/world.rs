@@ -10,11 +10,12 @@ use crate::session::*;
 use crate::state::{HintStore, MemoryState, Opened, State};
 use privet_core::Blame;
 use privet_schemes::SchemeId;
-use privet_schemes::offline::OfflinePhase;
 use privet_wire::prost::Message;
-use privet_wire::{PrepareRequest, proto};
+use privet_wire::proto;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use tempfile::TempDir;
+
+mod checks;
 
 const RECORDS: u64 = 24;
 const RECORD_LEN: u64 = 20;
@@ -115,7 +116,7 @@ struct World {
     by_hint: HashMap<(u8, Vec<u8>, u64), Vec<u8>>,
     by_reservation: HashMap<(u8, Vec<u8>, Vec<u8>), Vec<u8>>,
     /// What each process asked for, by its number and how many generations there had been, and by the number of the reply.
-    requests: HashMap<((u64, u64), Vec<u8>), Vec<u8>>,
+    requests: HashMap<(u64, u64, Vec<u8>), Vec<u8>>,
     /// Parts that are stored to the end.
     complete: HashSet<PartKind>,
     /// What was sent by a scheme without state.
@@ -562,51 +563,5 @@ impl World {
             _ => {}
         }
         response.answer = answer.into();
-    }
-
-    /// Checks a request for hints at the moment at which it is sent.
-    fn check_request(&mut self, server: usize, request: &PrepareRequest) -> Check {
-        let OfflinePhase::Ask { role, .. } = self.peer.scheme().plan.offline else {
-            return Err("hints were asked for that nobody computes".to_owned());
-        };
-        if request.role != role || server != usize::from(role.0) {
-            return Err("a request went to another server than the one that may see it".to_owned());
-        }
-        let generation = (self.process, self.disk.kept().switches);
-        let number = (generation, toy::reply_number_of(&request.request));
-        let first = self.requests.entry(number).or_insert_with(|| request.request.to_vec());
-        if *first != request.request {
-            return Err("a request was repeated with other bytes".to_owned());
-        }
-        self.report.requests += 1;
-        Ok(())
-    }
-
-    /// Checks one query at the moment at which it is sent.
-    fn check_query(&mut self, server: usize, role: u8, query: &[u8]) -> Check {
-        match self.scheme {
-            Scheme::Download => return Err("there is nobody to ask a query".to_owned()),
-            Scheme::Dpf => return self.ledger.send(server, role, self.process, query),
-            Scheme::Toy | Scheme::DummySubsets => {}
-        }
-        if !self.disk.kept().certified.contains(query) {
-            return Err("a query was sent before its receipt".to_owned());
-        }
-        self.report.sent_again += u64::from(self.disk.kept().found_unfinished.contains(query));
-        if self.scheme == Scheme::DummySubsets {
-            // Which hint a query is from is for the test of kills to say, by what queries have in common.
-            return Ok(());
-        }
-        let (nonce, hint) = toy::hint_of(query);
-        let reservation = toy::reservation_of(query);
-        let by_hint = self.by_hint.entry((role, nonce.clone(), hint));
-        if by_hint.or_insert_with(|| query.to_vec()) != query {
-            return Err("one hint was used for two queries".to_owned());
-        }
-        let by_reservation = self.by_reservation.entry((role, nonce, reservation));
-        if by_reservation.or_insert_with(|| query.to_vec()) != query {
-            return Err("a query was sent again with other bytes".to_owned());
-        }
-        Ok(())
     }
 }

@@ -124,6 +124,28 @@ fn a_server_that_announces_the_tables_id_with_other_contents_erases_nothing() {
     assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
 }
 
+/// Whoever computed the hints knows the secret they follow from, so nobody else may take that server's place.
+#[test]
+fn hints_that_other_servers_computed_are_refused_and_kept() {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let mut other = key();
+    other.servers[0] ^= 1;
+    let folder = || Arc::new(Directory::create(place.path()).unwrap());
+    let refused = Hints::open(folder(), &other, false).err().unwrap();
+    assert_eq!(refused.blame(), Blame::ApiMisuse, "{refused}");
+    assert!(refused.message().contains("in another order"), "{refused}");
+    let (mut kept, notice) = hints(place.path());
+    assert_eq!(notice, None);
+    assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
+    drop(kept);
+    // Begun anew with them, and the old secret is gone.
+    let Opening::Have { mut hints, .. } = Hints::open(folder(), &other, true).unwrap() else {
+        panic!("busy")
+    };
+    assert_eq!(seen(&mut hints).unwrap().generation, None);
+}
+
 #[test]
 fn an_anchor_of_a_later_version_is_no_damage() {
     let place = tempfile::tempdir().unwrap();
@@ -140,7 +162,7 @@ fn an_anchor_of_a_later_version_is_no_damage() {
     let folder = Arc::new(Directory::create(place.path()).unwrap());
     let refused = Hints::open(folder, &key(), true).err().unwrap();
     assert_eq!(refused.blame(), Blame::Unavailable);
-    assert!(refused.message().contains("version 2"), "{refused}");
+    assert!(refused.message().contains("version 3"), "{refused}");
 }
 
 #[test]
