@@ -89,9 +89,10 @@ async fn kill_at_random_moments(scheme: SchemeId, servers: usize, offset_bits: u
     let urls = urls.join(" ");
     let state = tempfile::tempdir().unwrap();
     let seen_enough = || {
-        let log = logs[0].lock().unwrap();
-        let distinct = log.iter().collect::<HashSet<_>>().len();
-        log.len() >= QUERIES && distinct < log.len()
+        logs.iter().all(|log| {
+            let log = log.lock().unwrap();
+            log.len() >= QUERIES && log.iter().collect::<HashSet<_>>().len() < log.len()
+        })
     };
     let mut kills = 0;
     while kills < KILLS || (kills < MOST_KILLS && !seen_enough()) {

@@ -13,7 +13,7 @@
 //! seed; who does look at the seed can choose numbers that lie together, whatever the construction.
 //!
 //! **Secret numbers.** [`position`](Permutation::position) takes the same time for every index: no branch and no address depends on it. It walks as many times as suffice but
-//! for a probability below 2^-64, and keeps the first number that is below `n`. For the whole table, [`Permutation::tabulate`] is fifty times as fast per
+//! for a probability below 2^-64, and keeps the first number that is below `n`. For the whole table, [`Permutation::tabulate`] is twenty times as fast per
 //! record, and not for secrets.
 
 use crate::{PublicSeed, RecordIndex};

@@ -18,7 +18,7 @@ pub enum SchemeId {
     DummySubsets,
     /// Dummy subsets with two servers that do not collude: one computes hints, now and for every query, the other answers; hints never run out.
     DummySubsetsTwo,
-    /// Piano: one server that reads about 2·√n records for each query, secret single-use hints; the server answers with one record.
+    /// Piano: one server that reads about √n/2 records for each query, secret single-use hints; the server answers with one record.
     Piano,
     /// Piano as first published: the answer has a record for each chunk of the table.
     PianoAllParities,

@@ -167,7 +167,8 @@ fn the_reports_on_schemes_that_read_single_records_have_each_servers_part() {
         let prepare_s = report["offline"].get("prepare_s").map(|seconds| seconds.as_f64().unwrap());
         assert_eq!(prepare_s.map(|seconds| seconds > 0.0), asked.then_some(true), "{report}");
         let down = report["offline"]["down_bytes"].as_u64().unwrap();
-        assert_eq!(down < table_bytes, asked, "{report}");
+        // Whoever makes hints has to see the whole table; whoever asks for them need not.
+        assert!(down > if asked { 0 } else { table_bytes }, "{report}");
         for figure in [&report["edit_us"], &report["online"]["journal_us"]] {
             assert!(figure.as_f64().unwrap() > 0.0, "{report}");
         }

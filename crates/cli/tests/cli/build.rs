@@ -27,7 +27,7 @@ fn the_kind_of_key_map_can_be_chosen() {
     error: the following required arguments were not provided:
       --key <COLUMN>
 
-    Usage: privet build --key <COLUMN> --key-map <KIND> --output <FILE> <INPUT>
+    Usage: privet build --output <FILE> --key <COLUMN> --key-map <KIND> <INPUT>
 
     For more information, try '--help'.
     "#);

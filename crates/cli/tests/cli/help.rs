@@ -55,6 +55,16 @@ fn build_explains_itself() {
           --key <COLUMN>
               Column that holds the key; without it, records are numbered by row from 0
 
+          --key-map <KIND>
+              How keys get to records: with buckets every lookup takes one query; with cuckoo it takes
+              two, and tables can change without clients having to learn where keys went
+
+              Possible values:
+              - buckets: One candidate record for each key
+              - cuckoo:  Two candidate records for each key
+
+              [default: buckets]
+
           --value <COLUMN,…>
               Columns that make up the value, as compact JSON; default: all but the key
 
@@ -127,9 +137,13 @@ fn serve_explains_itself() {
 
     Options:
           --scheme <SCHEME>        The scheme to answer with: simplepir, doublepir, dpf, dummy-subsets,
-                                   download; or `auto`, which takes download where simplepir's hint
-                                   would be no smaller than the table (up to 16 MiB) and simplepir
-                                   otherwise. docs/schemes.md compares them [default: auto]
+                                   dummy-subsets-two, piano, piano-all-parities, singlepass, download;
+                                   or `auto`, which takes download where simplepir's hint would be no
+                                   smaller than the table (up to 16 MiB) and simplepir otherwise.
+                                   docs/schemes.md compares them [default: auto]
+          --partition-records <S>  Records in each partition (or chunk) of the table, for schemes that
+                                   cut it into such; default: by the table's shape. Two servers of one
+                                   scheme have to agree
           --listen <ADDR>          Address to listen on [default: 127.0.0.1:7700]
           --metrics-listen <ADDR>  Second address, for /metrics (Prometheus) and /healthz
           --tls-cert <FILE>        Certificate chain in PEM; with --tls-key
@@ -162,7 +176,9 @@ fn get_explains_itself() {
 
     Arguments:
       <URL>...  Address of the server, such as http://127.0.0.1:7700; for schemes that take several
-                servers, those of all
+                servers, those of all. For dummy-subsets-two and singlepass the order counts: the first
+                server computes the hints and learns their key, the second answers and must never learn
+                it; name them in the same order every time
 
     Options:
       -k, --key <KEY>             A key to look up; may be repeated
@@ -209,20 +225,23 @@ fn bench_explains_itself() {
     Usage: privet bench [OPTIONS] --records <N> --record-len <B>
 
     Options:
-          --scheme <SCHEME>  The scheme to measure: simplepir, doublepir, dpf, dummy-subsets, download;
-                             or `plain`, a lookup that is not private, for comparison [default:
-                             simplepir]
-          --records <N>      Records in the table, such as 1000000 or 2^20
-          --record-len <B>   Bytes in a record
-          --queries <Q>      Queries to measure, rounded up to whole batches [default: 16]
-          --batch <K>        Queries answered in one pass [default: 1]
-          --threads <T>      Threads of the server; default: all cores
-          --seed <X>         Seed of the table's bytes and of the choice of records (never of secrets)
-                             [default: 1]
-          --json             Print one JSON object
-          --kernel <KERNEL>  Instruction set to compute with: portable, avx2 or avx512; default: the
-                             best there is
-      -h, --help             Print help
+          --scheme <SCHEME>        The scheme to measure: simplepir, doublepir, dpf, dummy-subsets,
+                                   dummy-subsets-two, piano, piano-all-parities, singlepass, download;
+                                   or `plain`, a lookup that is not private, for comparison [default:
+                                   simplepir]
+          --records <N>            Records in the table, such as 1000000 or 2^20
+          --record-len <B>         Bytes in a record
+          --partition-records <S>  Records in each partition (or chunk), for schemes that cut the table
+                                   into such; default: by its shape
+          --queries <Q>            Queries to measure, rounded up to whole batches [default: 16]
+          --batch <K>              Queries answered in one pass [default: 1]
+          --threads <T>            Threads of the server; default: all cores
+          --seed <X>               Seed of the table's bytes and of the choice of records (never of
+                                   secrets) [default: 1]
+          --json                   Print one JSON object
+          --kernel <KERNEL>        Instruction set to compute with: portable, avx2 or avx512; default:
+                                   the best there is
+      -h, --help                   Print help
     "#);
 }
 
@@ -298,7 +317,7 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     assert_snapshot!(place.run("serve x --scheme onion"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, download
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, download
 
     For more information, try '--help'.
     "#);

@@ -188,7 +188,11 @@ fn a_cuckoo_map_takes_two_queries_for_each_lookup() {
         assert_eq!((run.code(), run.stdout()), (1, "7\n299\n"), "{run}");
         let (_, metrics) = http_get(served.metrics_address(), "/metrics");
         let answered = |line: &str| {
-            line.strip_prefix("privet_queries_answered_total")?.split(' ').next_back()?.parse().ok()
+            line.strip_prefix("privet_queries_answered_total")?
+                .split(' ')
+                .next_back()?
+                .parse::<u64>()
+                .ok()
         };
         metrics.lines().filter_map(answered).sum::<u64>()
     };

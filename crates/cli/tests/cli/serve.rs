@@ -101,6 +101,10 @@ fn health_and_metrics_are_on_the_second_port() {
     privet_build info
     privet_connections gauge
     privet_hints counter
+    privet_preparation_seconds histogram
+    privet_preparations counter
+    privet_preparations_running gauge
+    privet_preparations_waiting gauge
     privet_queries_answered counter
     privet_queue_depth gauge
     privet_request_bytes counter

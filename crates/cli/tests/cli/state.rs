@@ -106,7 +106,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      private hints          dummy-subsets, 124.82 KiB
+      private hints          dummy-subsets, 124.85 KiB
         epoch                4
         used                 by 3 lookups
         unfinished lookups   2
@@ -115,7 +115,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     assert_snapshot!(place.run("state show kept --json"), @r#"
     [exit 0]
     [stdout]
-    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":513,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","parts":[],"hints":[{"scheme":"dummy-subsets","bytes":127812,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456}]}]}
+    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":513,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","parts":[],"hints":[{"scheme":"dummy-subsets","bytes":127844,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456}]}]}
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
     [exit 0]
@@ -158,7 +158,7 @@ fn hints_in_use_are_left_alone() {
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      private hints          dummy-subsets, 124.82 KiB
+      private hints          dummy-subsets, 124.85 KiB
         condition            in use by another process, which alone can tell more
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
@@ -208,7 +208,7 @@ fn damage_is_named_with_exit_code_4() {
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      private hints          dummy-subsets, 124.82 KiB
+      private hints          dummy-subsets, 124.85 KiB
         damaged              kept/tables/[ID]/private-dummy-subsets/anchor: it is damaged
     "#);
 }

@@ -33,7 +33,14 @@ pub use partitions::Partitions;
 pub use search::EARLY_EXIT;
 pub use table::{Found, HintForm, HintTable, LiveHint};
 
-/// Bytes of a record, XORed onto others.
-pub(crate) fn xor(into: &mut [u8], bytes: &[u8]) {
-    into.iter_mut().zip(bytes).for_each(|(into, byte)| *into ^= byte);
+/// Bytes of a record, XORed onto others. As numbers of 128 bits, and inlined: most records are short, and for each a call and the search for the longest vectors that fit would take longer than
+/// the work.
+#[inline]
+pub fn xor(into: &mut [u8], bytes: &[u8]) {
+    let (pieces, rest) = into.as_chunks_mut();
+    let (other_pieces, other_rest) = bytes.as_chunks();
+    for (piece, other) in pieces.iter_mut().zip(other_pieces) {
+        *piece = (u128::from_ne_bytes(*piece) ^ u128::from_ne_bytes(*other)).to_ne_bytes();
+    }
+    rest.iter_mut().zip(other_rest).for_each(|(into, byte)| *into ^= byte);
 }

@@ -308,10 +308,15 @@ impl HintTable {
 
     /// The hints that contain record `index`, in a fixed number of places.
     pub fn find(&self, index: u64) -> Found {
-        let (partition, offset) = self.partitions.place(index);
-        let mut found = self.find_by_offset(partition, offset);
+        let mut found = self.find_fresh(index);
         found.append(self.find_by_extra(index));
         found
+    }
+
+    /// The same for a record that no successor was made for: none has it as its extra record.
+    pub fn find_fresh(&self, index: u64) -> Found {
+        let (partition, offset) = self.partitions.place(index);
+        self.find_by_offset(partition, offset)
     }
 
     /// The hints whose pseudorandom record in `partition` is the one at `offset`.

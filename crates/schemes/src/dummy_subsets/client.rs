@@ -10,7 +10,7 @@ use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
 use super::query::{cover, hint_form, query_through, successor_is_above};
 use super::{DummySubsets, DummySubsetsParameters};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
-use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
+use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
@@ -109,8 +109,7 @@ impl DummySubsetsClient {
                 // The half that selects the partition, which is not the one that would take a hint's place.
                 let above = !successor_is_above(&self.table, id, cutoff, edit.index, self.kernels);
                 let half = self.half_range(pair, above);
-                let half = &mut self.table.bytes_mut()[half];
-                half.iter_mut().zip(&edit.difference).for_each(|(byte, change)| *byte ^= change);
+                xor(&mut self.table.bytes_mut()[half], &edit.difference);
             }
         }
         Ok(())

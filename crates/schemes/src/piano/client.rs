@@ -13,11 +13,10 @@
 
 use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
-use super::server::xor;
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
 use privet_core::hints::table::HintForm;
-use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
+use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
 use privet_kernels::Kernels;
 use std::marker::PhantomData;
@@ -91,7 +90,13 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         let asked = if before.is_some() { filler } else { wanted };
 
         let (chunk, _) = self.parameters.cut().place(asked);
-        let row = self.table.find(asked).choose(rng);
+        // What is asked was not asked before in this window, unless there are fewer records than queries.
+        let found = if self.parameters.repeats() {
+            self.table.find(asked)
+        } else {
+            self.table.find_fresh(asked)
+        };
+        let row = found.choose(rng);
         let spare = self.next_spare(chunk);
         let hint = row.and_then(|row| self.table.hint(row));
         let (hint, successor, query) = match (hint, spare) {

@@ -6,6 +6,7 @@
 //! **The work is the same for every record**, and depends on the number of queries made before: everything that was looked up is compared with the wanted record, and a filler is drawn
 //! whether or not it is needed.
 
+use privet_core::hints::xor;
 use privet_core::{Error, Result, SecretRng};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
@@ -160,7 +161,7 @@ impl Lookups {
         for (number, mut word) in self.entries(position).iter().copied().enumerate() {
             while word != 0 {
                 let entry = 64 * number as u64 + u64::from(word.trailing_zeros());
-                super::server::xor(self.known_mut(entry), difference);
+                xor(self.known_mut(entry), difference);
                 word &= word - 1;
             }
         }

@@ -115,6 +115,11 @@ impl PianoParameters {
         self.window
     }
 
+    /// Whether a window has more queries than there are records, so that records are asked for repeatedly.
+    pub fn repeats(&self) -> bool {
+        self.window > self.shape().records()
+    }
+
     /// How many hints a window begins with, `M₁`. They have the ids from 0 on.
     pub fn primaries(&self) -> u32 {
         self.primaries
@@ -126,7 +131,7 @@ impl PianoParameters {
         self.spares
     }
 
-    /// The probability that any lookup of a window fails, at most: see the [module](self).
+    /// The probability that any lookup of a window fails, at most: that no hint contains the record, or that a chunk is asked about too often.
     pub fn failure_probability(&self) -> f64 {
         let (records, chunk_records) = (self.shape().records(), u64::from(self.chunk_records()));
         let miss = (-1.0 / f64::from(self.chunk_records())).ln_1p();

@@ -4,12 +4,11 @@
 //! turn is over: some hundred hints that are touched once more cost less than a condition in the loop over half a million.
 
 use super::generation::{Layout, Offsets, key};
-use super::server::xor;
 use super::{AnswerForm, PianoParameters, PianoScheme};
 use crate::contract::{Preparation, SchemeOf};
 use crate::offline::StreamConsumer;
 use privet_core::codec::Reader;
-use privet_core::hints::PartitionStream;
+use privet_core::hints::{PartitionStream, xor};
 use privet_core::{Error, Result, SecretRng};
 use privet_kernels::Kernels;
 use privet_kernels::subset_hints::PartitionGroup;

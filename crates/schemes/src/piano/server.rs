@@ -2,6 +2,7 @@
 
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
 use crate::contract::{Answerer, Message as _, Role, SchemeOf, StreamingServer};
+use privet_core::hints::xor;
 use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
@@ -104,18 +105,6 @@ impl<F: AnswerForm> PianoServer<F> {
 /// How many pieces of `len` bytes make a batch.
 fn batch(len: usize) -> usize {
     (BATCH_BYTES / len).max(1)
-}
-
-/// Bytes of a record, XORed onto others. As numbers of 128 bits, and inlined: most records are short, and for each a call and the search for the longest vectors that fit would take longer than
-/// the work.
-#[inline]
-pub(super) fn xor(into: &mut [u8], bytes: &[u8]) {
-    let (pieces, rest) = into.as_chunks_mut();
-    let (other_pieces, other_rest) = bytes.as_chunks();
-    for (piece, other) in pieces.iter_mut().zip(other_pieces) {
-        *piece = (u128::from_ne_bytes(*piece) ^ u128::from_ne_bytes(*other)).to_ne_bytes();
-    }
-    rest.iter_mut().zip(other_rest).for_each(|(into, byte)| *into ^= byte);
 }
 
 /// The XOR of three records, each byte written once: as steps, each would wait for the one before to reach memory.

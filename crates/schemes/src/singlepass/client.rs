@@ -26,6 +26,7 @@ use super::{SinglePass, SinglePassParameters};
 use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
 };
+use privet_core::hints::xor;
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
 use privet_kernels::Kernels;
 use std::collections::BTreeMap;
@@ -274,10 +275,6 @@ fn sum(records: &[u8], record_len: usize) -> Zeroizing<Vec<u8>> {
     let (first, others) = sums.split_at_mut(record_len);
     others.chunks_exact(record_len).for_each(|other| xor(first, other));
     Zeroizing::new(first.to_vec())
-}
-
-fn xor(into: &mut [u8], bytes: &[u8]) {
-    into.iter_mut().zip(bytes).for_each(|(into, byte)| *into ^= byte);
 }
 
 impl SchemeOf for SinglePassClient {
