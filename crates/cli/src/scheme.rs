@@ -78,7 +78,7 @@ pub(crate) enum Cut {
     /// Dummy subsets, with one server or two: partitions, of which a hint has one half.
     Subsets(DummySubsetsParameters),
     /// Piano: chunks of the shuffled table.
-    Chunks(PianoParameters),
+    Chunks(Box<PianoParameters>),
     /// SinglePass: partitions with a permutation for each.
     Permutations(SinglePassParameters),
 }
@@ -91,7 +91,7 @@ impl Cut {
                 decoded(plan, identity).map(Self::Subsets)
             }
             SchemeId::Piano | SchemeId::PianoAllParities => {
-                decoded(plan, identity).map(Self::Chunks)
+                decoded(plan, identity).map(Box::new).map(Self::Chunks)
             }
             SchemeId::SinglePass => decoded(plan, identity).map(Self::Permutations),
             _ => None,

@@ -29,6 +29,8 @@ mod scheme_id;
 pub mod simplepir;
 pub mod singlepass;
 #[cfg(test)]
+mod test_statistics;
+#[cfg(test)]
 mod test_tables;
 
 pub use scheme_id::SchemeId;

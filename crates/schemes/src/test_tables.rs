@@ -4,6 +4,7 @@ use crate::contract::{Answerer, Message, QueryMessage, Role, StatelessClient};
 use privet_core::{
     Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape, TableView,
 };
+use proptest::strategy::Strategy;
 
 /// The identity of a table of that shape: always the same id, so that public parameters are known.
 pub(crate) fn identity(records: u64, record_len: u64) -> TableIdentity {
@@ -73,4 +74,47 @@ fn through_its_encoding<P, M: Message<P>>(parameters: &P, message: M) -> M {
     let bytes = message.encode();
     assert_eq!(bytes.len(), M::encoded_len(parameters));
     M::decode(parameters, &bytes).unwrap()
+}
+
+/// Sequences of indices that stress one thing each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sequence {
+    Random,
+    OneForEver,
+    OnePartition,
+    Ascending,
+}
+
+impl Sequence {
+    pub(crate) const ALL: [Sequence; 4] =
+        [Sequence::Random, Sequence::OneForEver, Sequence::OnePartition, Sequence::Ascending];
+
+    /// `count` indices into a table of `records` records, cut into partitions of `partition`.
+    pub(crate) fn indices(
+        self,
+        records: u64,
+        partition: u64,
+        count: u64,
+        rng: &mut SecretRng,
+    ) -> Vec<u64> {
+        let start = rng.below(records);
+        let first = start / partition * partition;
+        let here = partition.min(records - first);
+        (0..count)
+            .map(|k| match self {
+                Sequence::Random => rng.below(records),
+                Sequence::OneForEver => start,
+                Sequence::OnePartition => first + rng.below(here),
+                Sequence::Ascending => (start + k) % records,
+            })
+            .collect()
+    }
+}
+
+pub(crate) fn sequences() -> impl Strategy<Value = Sequence> {
+    proptest::sample::select(&Sequence::ALL[..])
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

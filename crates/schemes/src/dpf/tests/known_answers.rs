@@ -1,11 +1,8 @@
 //! `vectors/dpf.json`, computed by a program that shares no code with this one: whoever implements DPF-PIR again must send the same bytes.
 
 use super::*;
+use crate::test_tables::hex;
 use privet_core::dpf::Evaluation;
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 #[test]
 fn known_answers() {

@@ -3,10 +3,7 @@
 use super::super::generation::Generation;
 use super::super::query::query_through;
 use super::*;
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+use crate::test_tables::hex;
 
 #[test]
 fn known_answers() {

@@ -2,44 +2,9 @@
 
 use super::*;
 use crate::contract::Updatable as _;
+use crate::test_tables::sequences;
 use privet_core::{Blame, Edit, TableDelta};
 use proptest::prelude::*;
-
-/// Sequences of indices that stress one thing each.
-#[derive(Clone, Copy, Debug)]
-enum Sequence {
-    Random,
-    OneForEver,
-    OnePartition,
-    Ascending,
-}
-
-impl Sequence {
-    fn indices(self, world: &mut World, count: u64) -> Vec<u64> {
-        let records = world.parameters.shape().records();
-        let start = world.rng.below(records);
-        let partition = u64::from(world.parameters.partition_records());
-        let first = start / partition * partition;
-        let here = partition.min(records - first);
-        (0..count)
-            .map(|k| match self {
-                Sequence::Random => world.rng.below(records),
-                Sequence::OneForEver => start,
-                Sequence::OnePartition => first + world.rng.below(here),
-                Sequence::Ascending => (start + k) % records,
-            })
-            .collect()
-    }
-}
-
-fn sequences() -> impl Strategy<Value = Sequence> {
-    prop_oneof![
-        Just(Sequence::Random),
-        Just(Sequence::OneForEver),
-        Just(Sequence::OnePartition),
-        Just(Sequence::Ascending)
-    ]
-}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
@@ -54,7 +19,7 @@ proptest! {
         let mut world = World::new(records, record_len);
         world.rng = SecretRng::from_fixed_seed([seed; 32]);
         let mut client = world.client();
-        for index in sequence.indices(&mut world, 40) {
+        for index in world.indices(sequence, 40) {
             prop_assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));
         }
     }
@@ -101,7 +66,7 @@ proptest! {
         let mut world = World::with(parameters);
         let mut client = world.client();
         let mut failed = 0;
-        for index in sequence.indices(&mut world, 20) {
+        for index in world.indices(sequence, 20) {
             match world.get(&mut client, index) {
                 Ok(record) => prop_assert_eq!(&record[..], world.record(index)),
                 Err(_) => failed += 1,
@@ -113,14 +78,12 @@ proptest! {
 
 #[test]
 fn a_generation_serves_all_its_queries_whatever_they_are_and_then_says_so() {
-    for sequence in
-        [Sequence::Random, Sequence::OneForEver, Sequence::OnePartition, Sequence::Ascending]
-    {
+    for sequence in Sequence::ALL {
         let mut world = World::new(900, 3);
         let mut client = world.client();
         let total = client.supply().total;
         assert!(total >= 1200, "half of λ_hint times the records of a partition, but for ties");
-        for index in sequence.indices(&mut world, total) {
+        for index in world.indices(sequence, total) {
             assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));
         }
         assert_eq!(client.supply().left(), 0);

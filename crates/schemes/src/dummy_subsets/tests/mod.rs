@@ -13,6 +13,7 @@ use crate::contract::{
     ReservationId, Reserved, Role,
 };
 use crate::offline::StreamConsumer as _;
+use crate::test_tables::Sequence;
 use privet_core::hints::{Change, Exchange};
 use privet_core::{
     Epoch, RecordIndex, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
@@ -81,6 +82,12 @@ impl World {
     pub(super) fn client(&mut self) -> DummySubsetsClient {
         let generation = self.generation(1 << 16);
         self.load(&generation)
+    }
+
+    pub(super) fn indices(&mut self, sequence: Sequence, count: u64) -> Vec<u64> {
+        let records = self.parameters.shape().records();
+        let partition = u64::from(self.parameters.partition_records());
+        sequence.indices(records, partition, count, &mut self.rng)
     }
 
     pub(super) fn index(&self, index: u64) -> RecordIndex {

@@ -4,6 +4,7 @@
 
 use super::super::query::cover;
 use super::*;
+use crate::test_statistics::{difference, excess};
 use privet_core::hints::EARLY_EXIT;
 
 pub(in crate::dummy_subsets) const RECORDS: u64 = 128;
@@ -92,28 +93,6 @@ impl Behaviour {
         }
         view
     }
-}
-
-/// How far counts lie from what is expected of them, in standard deviations of the chi-square distribution.
-fn excess(counts: &[u64], expected: &[f64]) -> f64 {
-    let terms = counts.iter().zip(expected).filter(|(_, expected)| **expected > 0.0);
-    let chi_square: f64 =
-        terms.map(|(count, expected)| (*count as f64 - expected).powi(2) / expected).sum();
-    let freedom = counts.len() as f64 - 1.0;
-    (chi_square - freedom) / (2.0 * freedom).sqrt()
-}
-
-/// How far two rows of counts are from having the same distribution.
-pub(in crate::dummy_subsets) fn difference(one: &[u64], other: &[u64]) -> f64 {
-    let (ones, others) = (one.iter().sum::<u64>() as f64, other.iter().sum::<u64>() as f64);
-    let (mut chi_square, mut freedom) = (0.0, -1.0);
-    for (a, b) in one.iter().zip(other).filter(|(a, b)| **a + **b >= 10) {
-        let (a, b) = (*a as f64, *b as f64);
-        let difference = a * (others / ones).sqrt() - b * (ones / others).sqrt();
-        chi_square += difference * difference / (a + b);
-        freedom += 1.0;
-    }
-    (chi_square - freedom) / (2.0f64 * freedom).sqrt()
 }
 
 /// Chi-square has a heavy tail where freedom is small: with one degree of it, this is passed with a probability of 10^-6.

@@ -1,14 +1,11 @@
 //! `vectors/piano.json`, computed by a program that shares no code with this one.
 
 use super::*;
+use crate::test_tables::hex;
 use privet_core::PublicSeed;
 use privet_core::hints::{Change, Exchange};
 use privet_core::permutation::Permutation;
 use serde_json::Value;
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 fn vectors() -> Value {
     serde_json::from_str(include_str!("../../../../../vectors/piano.json")).unwrap()

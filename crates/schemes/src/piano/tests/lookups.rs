@@ -162,7 +162,7 @@ fn one_record_over_and_over_uses_up_nothing<F: AnswerForm>() {
         failed += u32::from(world.get(&mut careless, 9).is_err());
         careless.lookups.forget();
     }
-    assert_eq!(failed, spares);
+    assert!(failed >= spares, "{failed}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! would pass as well.
 
 use super::*;
+use crate::test_statistics::{difference, excess};
 use privet_core::hints::LiveHint;
 
 const CHUNK: u64 = 8;
@@ -72,28 +73,6 @@ impl Behaviour {
         }
         offsets
     }
-}
-
-/// How far counts lie from what is expected of them, in standard deviations of the chi-square distribution.
-fn excess(counts: &[u64], expected: &[f64]) -> f64 {
-    let terms = counts.iter().zip(expected);
-    let chi_square: f64 =
-        terms.map(|(count, expected)| (*count as f64 - expected).powi(2) / expected).sum();
-    let freedom = counts.len() as f64 - 1.0;
-    (chi_square - freedom) / (2.0 * freedom).sqrt()
-}
-
-/// How far two rows of counts are from having the same distribution.
-fn difference(one: &[u64], other: &[u64]) -> f64 {
-    let (ones, others) = (one.iter().sum::<u64>() as f64, other.iter().sum::<u64>() as f64);
-    let (mut chi_square, mut freedom) = (0.0, -1.0);
-    for (a, b) in one.iter().zip(other).filter(|(a, b)| **a + **b >= 10) {
-        let (a, b) = (*a as f64, *b as f64);
-        let difference = a * (others / ones).sqrt() - b * (ones / others).sqrt();
-        chi_square += difference * difference / (a + b);
-        freedom += 1.0;
-    }
-    (chi_square - freedom) / (2.0f64 * freedom).sqrt()
 }
 
 const THRESHOLD: f64 = 8.0;

@@ -3,11 +3,8 @@
 use super::super::change::Lookup;
 use super::super::permutations::Coins;
 use super::*;
+use crate::test_tables::hex;
 use privet_core::Secret;
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 fn seed(known: &serde_json::Value) -> Secret<[u8; 32]> {
     let text = known["seed"].as_str().unwrap();

@@ -1,43 +1,8 @@
 //! Every record comes back, over any shape, any cut and any sequence of queries.
 
 use super::*;
+use crate::test_tables::sequences;
 use proptest::prelude::*;
-
-/// Sequences of indices that stress one thing each.
-#[derive(Clone, Copy, Debug)]
-enum Sequence {
-    Random,
-    OneForEver,
-    OnePartition,
-    Ascending,
-}
-
-impl Sequence {
-    fn indices(self, world: &mut World, count: u64) -> Vec<u64> {
-        let records = world.parameters.shape().records();
-        let start = world.rng.below(records);
-        let partition = u64::from(world.parameters.partition_records());
-        let first = start / partition * partition;
-        let here = partition.min(records - first);
-        (0..count)
-            .map(|k| match self {
-                Sequence::Random => world.rng.below(records),
-                Sequence::OneForEver => start,
-                Sequence::OnePartition => first + world.rng.below(here),
-                Sequence::Ascending => (start + k) % records,
-            })
-            .collect()
-    }
-}
-
-fn sequences() -> impl Strategy<Value = Sequence> {
-    prop_oneof![
-        Just(Sequence::Random),
-        Just(Sequence::OneForEver),
-        Just(Sequence::OnePartition),
-        Just(Sequence::Ascending)
-    ]
-}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
@@ -52,7 +17,7 @@ proptest! {
         let mut world = World::new(records, record_len);
         world.rng = SecretRng::from_fixed_seed([seed; 32]);
         let mut client = world.client();
-        for index in sequence.indices(&mut world, 40) {
+        for index in world.indices(sequence, 40) {
             prop_assert_eq!(&world.get(&mut client, index)[..], world.record(index));
         }
         world.assert_hints_fit(&client);
@@ -67,7 +32,7 @@ proptest! {
     ) {
         let mut world = World::with(cut(records, record_len, partition_records));
         let mut client = world.client();
-        for index in sequence.indices(&mut world, 20) {
+        for index in world.indices(sequence, 20) {
             prop_assert_eq!(&world.get(&mut client, index)[..], world.record(index));
         }
         world.assert_hints_fit(&client);

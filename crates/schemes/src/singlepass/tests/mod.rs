@@ -13,6 +13,7 @@ use crate::contract::{
     PreparingServer as _, Record, ReservationId, Reserved, Role,
 };
 use crate::offline::StreamConsumer as _;
+use crate::test_tables::Sequence;
 use crate::test_tables::{identity, public_bytes};
 use privet_core::{RecordIndex, Result, SecretRng, TableShape, TableView};
 use privet_kernels::Kernels;
@@ -76,6 +77,12 @@ impl World {
     pub(super) fn client(&mut self) -> SinglePassClient {
         let generation = self.generation();
         self.load(&generation)
+    }
+
+    pub(super) fn indices(&mut self, sequence: Sequence, count: u64) -> Vec<u64> {
+        let records = self.parameters.shape().records();
+        let partition = u64::from(self.parameters.partition_records());
+        sequence.indices(records, partition, count, &mut self.rng)
     }
 
     pub(super) fn index(&self, index: u64) -> RecordIndex {

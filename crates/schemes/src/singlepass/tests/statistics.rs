@@ -12,6 +12,7 @@
 use super::super::generation::Generation;
 use super::super::permutations::{Coins, Place};
 use super::*;
+use crate::test_statistics::excess;
 
 const THRESHOLD: f64 = 8.0;
 
@@ -146,16 +147,8 @@ impl Small {
             }
             counts[cell] += 1;
         }
-        excess(&counts, expected as f64)
+        excess(&counts, &vec![expected as f64; counts.len()])
     }
-}
-
-/// How far counts are from all being as expected, in standard deviations of the chi-square distribution.
-fn excess(counts: &[u64], expected: f64) -> f64 {
-    let chi_square: f64 =
-        counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum();
-    let freedom = counts.len() as f64 - 1.0;
-    (chi_square - freedom) / (2.0 * freedom).sqrt()
 }
 
 const FIRST_THREE: [usize; 3] = [0, 1, 2];
@@ -276,6 +269,6 @@ fn permutations_are_uniform_and_independent() {
         };
         counts[number(0) * 24 + number(4)] += 1;
     }
-    let excess = excess(&counts, EXPECTED as f64);
+    let excess = excess(&counts, &vec![EXPECTED as f64; counts.len()]);
     assert!(excess < THRESHOLD, "{excess}");
 }

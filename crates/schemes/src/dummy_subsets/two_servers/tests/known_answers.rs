@@ -1,11 +1,8 @@
 //! The parts of `vectors/dummy_subsets.json` that concern two servers, computed by a program that shares no code with this one.
 
 use super::*;
+use crate::test_tables::hex;
 use privet_core::hints::{Change, Exchange};
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 #[test]
 fn known_answers() {

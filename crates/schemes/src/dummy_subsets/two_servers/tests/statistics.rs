@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::dummy_subsets::tests::statistics::{
-    PARTITION, RECORDS, THRESHOLD, View, adjacent_pairs, difference, features, marginals,
-    queried_partition,
+    PARTITION, RECORDS, THRESHOLD, View, adjacent_pairs, features, marginals, queried_partition,
 };
+use crate::test_statistics::difference;
 use privet_core::hints::Change;
 
 /// A client that may leak.
