@@ -33,14 +33,34 @@ pub use partitions::Partitions;
 pub use search::EARLY_EXIT;
 pub use table::{Found, HintForm, HintTable, LiveHint};
 
-/// Bytes of a record, XORed onto others. As numbers of 128 bits, and inlined: most records are short, and for each a call and the search for the longest vectors that fit would take longer than
+/// Bytes of a record, XORed onto others, as far as both reach. As numbers of 128 bits, and inlined: most records are short, and for each a call and the search for the longest vectors that fit would take longer than
 /// the work.
 #[inline]
 pub fn xor(into: &mut [u8], bytes: &[u8]) {
-    let (pieces, rest) = into.as_chunks_mut();
-    let (other_pieces, other_rest) = bytes.as_chunks();
+    let len = into.len().min(bytes.len());
+    let (pieces, rest) = into[..len].as_chunks_mut();
+    let (other_pieces, other_rest) = bytes[..len].as_chunks();
     for (piece, other) in pieces.iter_mut().zip(other_pieces) {
         *piece = (u128::from_ne_bytes(*piece) ^ u128::from_ne_bytes(*other)).to_ne_bytes();
     }
     rest.iter_mut().zip(other_rest).for_each(|(into, byte)| *into ^= byte);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::xor;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_are_xored_as_far_as_both_reach(
+            mut into in prop::collection::vec(any::<u8>(), 0..70),
+            bytes in prop::collection::vec(any::<u8>(), 0..70),
+        ) {
+            let mut expected = into.clone();
+            expected.iter_mut().zip(&bytes).for_each(|(into, byte)| *into ^= byte);
+            xor(&mut into, &bytes);
+            prop_assert_eq!(into, expected);
+        }
+    }
 }
