@@ -329,7 +329,14 @@ impl HintTable {
         for (groups, live) in all {
             let matches = &mut matches[..groups.len()];
             self.kernels.subset_group_matches(key, partition, offset, records, groups, matches);
-            marks.extend(words(matches).zip(words(live)).map(|(matches, live)| matches & live));
+            let ((matches, last), (live, last_live)) = (matches.as_chunks(), live.as_chunks());
+            let both = |(matches, live): (&[u8; 8], &[u8; 8])| {
+                u64::from_le_bytes(*matches) & u64::from_le_bytes(*live)
+            };
+            marks.extend(matches.iter().zip(live).map(both));
+            if !last.is_empty() {
+                marks.push(both((&filled_up(last), &filled_up(last_live))));
+            }
         }
         let expected = self.rows.len() as f64 / f64::from(self.partitions.records());
         let candidates = Candidates::of(&marks, places(expected, 0, marks.len() * 64));
@@ -390,13 +397,11 @@ impl HintTable {
     }
 }
 
-/// Eight bytes each as a word, the first lowest; the last ones filled up with zeros.
-fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    let (whole, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let last = (!rest.is_empty()).then_some(last);
-    whole.iter().copied().chain(last).map(u64::from_le_bytes)
+/// Up to eight bytes, and zeros behind them.
+fn filled_up(bytes: &[u8]) -> [u8; 8] {
+    let mut filled = [0; 8];
+    filled[..bytes.len()].copy_from_slice(bytes);
+    filled
 }
 
 /// Rows, and which of them hold hints that contain the wanted record.
