@@ -424,7 +424,7 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     for address in &addresses {
         digest.update(address.url().as_bytes()).update(&[0]);
     }
-    session.addresses_digest = *digest.finalize().as_bytes();
+    session.addresses_digest = Some(*digest.finalize().as_bytes());
     session.table = options.table.clone();
     session.scheme = options.scheme;
     session.accept_new_table = options.accept_new_table;

@@ -39,7 +39,7 @@
 //!
 //! A lookup by a scheme with such hints goes through storage before it goes out: *reserve* a hint, have the journal record made durable
 //! ([`Persist::Journal`]), and only with the receipt for that very record *send*. The answer *settles* the reservation ([`Persist::Completion`]). What an earlier
-//! process reserved and did not settle is sent again, byte for byte, before anything else; a reservation that fails in this session is left to the next.
+//! process reserved and did not settle is sent again, byte for byte, before anything else; a reservation that fails in this session is left to the next, unless hints never run out.
 //! While one generation of hints is in use, the next is prepared beside it: the module `preparation` says when.
 //!
 //! What hints are made from is the table, streamed in its natural order or in one of the scheme's own, or the replies of one of several servers to requests. Such a request holds what no
@@ -64,7 +64,7 @@
 //!    number of queries that were sent; and which queries are sent again, by this process or a later one, from which of them were answered.
 //! 2. **Traffic after a failed recover equals traffic after a success.** An answer ends its query whatever it holds; nothing is asked again because of what
 //!    was or was not in it, and reading records comes after sending. (What is no answer at all, which its length shows, leaves its query to be repeated by the
-//!    next session, or by this one if its hints are used up.)
+//!    next session; by a scheme whose hints never run out, by this one, with the next lookup.)
 //! 3. **A repeated or locally known index still sends a well-formed query.** There is no cache and no way around the network: a key whose value the client already
 //!    holds (in the layout's public stash) costs the same queries as any other, and so does each of several equal keys. Only a scheme whose client holds the whole table does
 //!    without queries, and then without any: no lookup of its session sends anything.
@@ -115,6 +115,7 @@ use privet_kernels::Kernels;
 use privet_schemes::offline::{Download, HintSource};
 use privet_schemes::registry::{self, ErasedClient, SchemePlan};
 use privet_schemes::reservation::Receipt;
+use privet_wire::prost::bytes::Bytes;
 use privet_wire::{DescribeRequest, PartDescription, PartKind, ServerDescription};
 use records::Records;
 use std::collections::VecDeque;
@@ -433,6 +434,11 @@ impl Session {
 
 fn part_key(chosen: &ChosenTable, kind: PartKind, part: PartDescription) -> PartKey {
     PartKey { table: chosen.identity, kind, len: part.len, digest: part.digest }
+}
+
+/// Bytes for a message that may hold a secret, shared by its copies and erased when the last of them is dropped. (What is made of them on their way to the network is beyond that.)
+fn erased_at_last(bytes: Zeroizing<Vec<u8>>) -> Bytes {
+    Bytes::from_owner(bytes)
 }
 
 /// The same error for somebody else.

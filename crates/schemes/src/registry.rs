@@ -91,7 +91,7 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
         Some(records) => PianoParameters::with_chunk_records(identity, records),
         None => PianoParameters::new(identity),
     };
-    Ok(match scheme {
+    let plan = match scheme {
         SchemeId::SimplePir => SchemePlan::of::<SimplePir>(&SimplePirParameters::new(identity)?),
         SchemeId::DoublePir => SchemePlan::of::<DoublePir>(&DoublePirParameters::new(identity)?),
         SchemeId::Dpf => SchemePlan::of::<Dpf>(&DpfParameters::new(identity)),
@@ -104,7 +104,9 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
         SchemeId::PianoAllParities => SchemePlan::of::<PianoAllParities>(&piano()?),
         SchemeId::DummySubsetsTwo => SchemePlan::of::<DummySubsetsTwo>(&subsets()?),
         SchemeId::Download => SchemePlan::of::<Download>(&DownloadParameters::new(identity)),
-    })
+    };
+    plan.check_messages()?;
+    Ok(plan)
 }
 
 /// Starts a server for `table`. The table's bytes are copied; `table` is not needed afterwards.

@@ -107,13 +107,14 @@ impl Receipt {
 pub struct Reservation {
     id: ReservationId,
     record: Zeroizing<Vec<u8>>,
-    queries: Vec<Vec<u8>>,
+    queries: Zeroizing<Vec<Vec<u8>>>,
 }
 
 impl Reservation {
     /// Erases what a hinted client reserved; `encode` turns a query into bytes.
     pub fn new<Query>(reserved: Reserved<Query>, encode: impl Fn(&Query) -> Vec<u8>) -> Self {
-        let queries: Vec<Vec<u8>> = reserved.queries.iter().map(encode).collect();
+        let queries: Zeroizing<Vec<Vec<u8>>> =
+            Zeroizing::new(reserved.queries.iter().map(encode).collect());
         let record = encode_record(&reserved.change, &queries);
         Self { id: reserved.id, record, queries }
     }
@@ -147,10 +148,7 @@ impl Reservation {
                 "a reservation can only be committed with the receipt for its own record",
             ));
         }
-        Ok(Lookup {
-            sendable: Sendable(Zeroizing::new(self.queries)),
-            pending: Pending::new(self.id),
-        })
+        Ok(Lookup { sendable: Sendable(self.queries), pending: Pending::new(self.id) })
     }
 }
 

@@ -2,7 +2,11 @@
 //!
 //! A request that finds no free slot is refused with RESOURCE_EXHAUSTED before its body is read, so that being overloaded costs little. A slot is free again when
 //! the response has been sent to its end, or given up. Downloads and requests for hints have slots of their own, because each takes far longer than a query: however many
-//! clients prepare, those that are prepared are served. Whoever prepares is in no hurry and asks again by itself, so what such a request is refused with is UNAVAILABLE.
+//! clients prepare, those that are prepared are served. RESOURCE_EXHAUSTED says of all of them that the server is there and busy: clients pause, ask again, and do not take it for
+//! a server that went away.
+//!
+//! Slots for hints are few and kept for minutes, so a request for hints is given one only when all of it has arrived. Until then it is one of the many requests, with their
+//! deadline; its own begins with its slot. Otherwise a handful of clients that begin such requests and never end them would keep everybody from hints.
 //!
 //! The transport takes a response as fast as its client reads, but each of its pieces as a whole. So they are cut here: otherwise an answer of megabytes would count as sent, and
 //! its slot as free, while all of it still lay in memory.
@@ -17,15 +21,15 @@ use http::{HeaderMap, Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use privet_wire::StatusCode;
 use prometheus_client::metrics::counter::Counter;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::AbortHandle;
 use tonic::body::Body;
-use tonic::{Code, Status};
+use tonic::Status;
 use tower::{Layer, Service};
 
 /// What the transport is given at a time, in bytes: no more than it may send in one go.
@@ -101,7 +105,7 @@ where
         let admission = Arc::clone(&self.admission);
         let mut outcome =
             Outcome::new(method(request.uri().path()), Arc::clone(&admission.metrics));
-        let slot = match admission.slot(outcome.method) {
+        let mut slot = match admission.slot(outcome.method) {
             Ok(slot) => slot,
             Err(refusal) => {
                 outcome.end(StatusCode::from_number(refusal.code() as i32));
@@ -110,14 +114,20 @@ where
         };
         let (bytes_in, bytes_out) = admission.metrics.body_bytes(outcome.method);
         let connection = request.extensions().get::<ConnectionHandle>().cloned();
-        let request = request.map(|body| Body::new(Counted { body, bytes: bytes_in }));
+        let (arrival, arrived) = Arrival::of(outcome.method, &admission);
+        let request = request.map(|body| Body::new(Counted { body, bytes: bytes_in, arrival }));
         Box::pin(async move {
             let limits = admission.limits;
-            let deadline = match outcome.method {
-                "Prepare" => limits.preparation_deadline,
-                _ => limits.request_deadline,
+            let mut answering = pin!(inner.call(request));
+            let response = tokio::select! {
+                biased;
+                Ok(preparation_slot) = arrived => {
+                    slot = preparation_slot;
+                    tokio::time::timeout(limits.preparation_deadline, answering).await
+                }
+                response = tokio::time::timeout(limits.request_deadline, &mut answering) => response,
             };
-            let Ok(response) = tokio::time::timeout(deadline, inner.call(request)).await else {
+            let Ok(response) = response else {
                 outcome.end(StatusCode::DeadlineExceeded);
                 let status =
                     Status::deadline_exceeded("the server did not answer in time; try again later");
@@ -148,25 +158,34 @@ where
 }
 
 impl Admission {
+    /// The slot that a request needs to be read.
     fn slot(&self, method: &'static str) -> Result<OwnedSemaphorePermit, Status> {
-        let AdmissionLimits {
-            max_concurrent_requests,
-            max_concurrent_fetches,
-            max_preparations,
-            ..
-        } = self.limits;
-        let (slots, reason, limit, code) = match method {
-            "Fetch" => (&self.fetches, "fetches", max_concurrent_fetches, Code::ResourceExhausted),
-            "Prepare" => (&self.preparations, "preparations", max_preparations, Code::Unavailable),
-            _ => (&self.requests, "requests", max_concurrent_requests, Code::ResourceExhausted),
+        if method == "Prepare" && self.preparations.available_permits() == 0 {
+            return Err(self.all_preparations_taken());
+        }
+        let AdmissionLimits { max_concurrent_requests, max_concurrent_fetches, .. } = self.limits;
+        let (slots, reason, limit) = match method {
+            "Fetch" => (&self.fetches, "fetches", max_concurrent_fetches),
+            _ => (&self.requests, "requests", max_concurrent_requests),
         };
-        Arc::clone(slots).try_acquire_owned().map_err(|_| {
-            self.metrics.shed(reason);
-            Status::new(
-                code,
-                format!("the server is busy: {limit} {reason} are under way already; try again in a moment"),
-            )
-        })
+        Arc::clone(slots).try_acquire_owned().map_err(|_| self.busy(reason, limit))
+    }
+
+    /// The slot that a request for hints needs when it has been read.
+    fn preparation_slot(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let slots = Arc::clone(&self.preparations);
+        slots.try_acquire_owned().map_err(|_| self.all_preparations_taken())
+    }
+
+    fn all_preparations_taken(&self) -> Status {
+        self.busy("preparations", self.limits.max_preparations)
+    }
+
+    fn busy(&self, reason: &'static str, limit: usize) -> Status {
+        self.metrics.shed(reason);
+        Status::resource_exhausted(format!(
+            "the server is busy: {limit} {reason} are under way already; try again in a moment"
+        ))
     }
 }
 
@@ -238,10 +257,35 @@ impl Drop for Outcome {
     }
 }
 
-/// A request body whose bytes are counted.
+/// Gives a request for hints its slot when it has arrived.
+struct Arrival {
+    admission: Arc<Admission>,
+    arrived: oneshot::Sender<OwnedSemaphorePermit>,
+}
+
+impl Arrival {
+    /// For a request for hints, with where its slot will come; for others `None`, and nothing will come.
+    fn of(
+        method: &'static str,
+        admission: &Arc<Admission>,
+    ) -> (Option<Self>, oneshot::Receiver<OwnedSemaphorePermit>) {
+        let (arrived, slot) = oneshot::channel();
+        let admission = Arc::clone(admission);
+        ((method == "Prepare").then_some(Self { admission, arrived }), slot)
+    }
+
+    fn take_slot(self) -> Result<(), Status> {
+        // Nobody waits for it if the request has been given up: the slot is free again at once.
+        let _ = self.arrived.send(self.admission.preparation_slot()?);
+        Ok(())
+    }
+}
+
+/// A request body whose bytes are counted, and at whose end a request for hints gets its slot. Without one it ends with the refusal, so the service never sees it.
 struct Counted {
     body: Body,
     bytes: Counter,
+    arrival: Option<Arrival>,
 }
 
 impl HttpBody for Counted {
@@ -257,6 +301,11 @@ impl HttpBody for Counted {
             && let Some(data) = frame.data_ref()
         {
             self.bytes.inc_by(data.len() as u64);
+        } else if let Some(arrival) = self.arrival.take()
+            // Trailers are an end as well, and so are errors: the reader may take a client's cancelling for the end of a message that is complete.
+            && let Err(refusal) = arrival.take_slot()
+        {
+            return Poll::Ready(Some(Err(refusal)));
         }
         Poll::Ready(frame)
     }

@@ -53,9 +53,10 @@ fn resumed_at(preparer: &mut Preparer) -> usize {
 
 fn absorb(preparer: &mut Preparer, records: &[u8], from: usize, to: usize) {
     for offset in (from..to).step_by(10_000) {
-        let bytes = records[offset..(offset + 10_000).min(to)].to_vec();
+        let bytes = &records[offset..(offset + 10_000).min(to)];
         let expected = (offset + bytes.len()) as u64;
-        let event = preparer.step(Prepare::Absorb { offset: offset as u64, bytes });
+        let event =
+            preparer.step(Prepare::Absorb { offset: offset as u64, bytes: bytes.to_vec().into() });
         assert!(matches!(event, Some(PreparationEvent::Absorbed { offset }) if offset == expected));
     }
 }
@@ -135,6 +136,6 @@ fn steps_out_of_order_are_errors() {
     assert!(misuse(vec![Prepare::Begin, Prepare::Finish]), "bytes are missing");
     assert!(misuse(vec![Prepare::Begin, Prepare::Ask]), "it is streamed");
     assert!(misuse(vec![Prepare::Ask]));
-    let gap = Prepare::Absorb { offset: 1, bytes: vec![0] };
+    let gap = Prepare::Absorb { offset: 1, bytes: vec![0].into() };
     assert!(misuse(vec![Prepare::Begin, gap]));
 }

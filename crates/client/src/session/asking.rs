@@ -5,7 +5,7 @@ use super::calls::Purpose;
 use super::hints::{Turn, Waiting, ended_before};
 use super::interface::{ExchangeId, LookupId, Output, Persist, Request, Target};
 use super::lookups::{Answer, Next};
-use super::{Phase, Session, repeat};
+use super::{Phase, Session, erased_at_last, repeat};
 use privet_core::{Error, Result};
 use privet_schemes::contract::{Record, ReservationId, Role};
 use privet_schemes::registry::Recovered;
@@ -112,7 +112,7 @@ impl Session {
                 epoch: chosen.identity.epoch,
                 parameter_digest: chosen.scheme.parameter_digest,
                 role: Role(server as u8),
-                query: query.clone().into(),
+                query: erased_at_last(Zeroizing::new(query.clone())),
             });
             self.calls.start(server, purpose, request, now, &mut self.outputs);
         }
@@ -152,6 +152,7 @@ impl Session {
         if let Some((id, answers)) = self.hints.resends.next_answered() {
             self.settle_resent(id, answers);
             self.tell_waiting();
+            self.drop_unwanted();
             return true;
         }
         let Some(answered) = self.lookups.next_answered() else { return false };
@@ -187,8 +188,9 @@ impl Session {
         let Ok(answers) = answers.into_iter().collect::<Result<Vec<_>>>() else { return };
         let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
         let Some(hints) = self.hinted() else { return };
-        if let Ok(Recovered::Settled { id, change, .. }) = hints.settle(id, &answers) {
+        if let Ok(Recovered::Settled { id, change, record }) = hints.settle(id, &answers) {
             self.hints.unanswered.settled(id);
+            self.hints.unwanted(id, record.is_none());
             self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
         }
     }
@@ -201,7 +203,11 @@ impl Session {
             let Some(hints) = self.hinted() else { return };
             let resolved = hints.take_record(id);
             if let Some(Waiting { lookup, target, record }) = self.hints.waits_no_more(id) {
-                let record = record.or(resolved).unwrap_or_else(|| Err(unanswered_before()));
+                let record = record.or(resolved);
+                if record.is_none() {
+                    self.hints.unwanted(id, true);
+                }
+                let record = record.unwrap_or_else(|| Err(unanswered_before()));
                 self.tell(lookup, &target, record);
             }
         }

@@ -15,8 +15,12 @@
 //! Until the switch, which is a single step on the disk, the used-up generation is the one in use, and it serves no query. A process that finds it so, whatever is stored beside
 //! it, condenses it anew: what an earlier process condensed may lack an answer that only the journal has, and is erased.
 //!
-//! Answers that did not come in time are asked for again when the next lookup needs them, with the same bytes, which are kept for this: otherwise a session would stand still until
-//! another one reads them from the journal. If that fails as well, the lookups that wait are refused, and the next one tries again.
+//! # Answers that did not come
+//!
+//! By some of these schemes each record depends on the answers to all queries before its own. So an answer that did not come in time is asked for again as soon as another lookup is handed in,
+//! with the same bytes, which are kept for this: otherwise no lookup of this session would succeed any more, until another session reads them from the journal. Such a lookup waits until nothing
+//! else is under way, and goes out beside what is sent again. At the end of a generation it waits for the answers themselves; if they fail as well, it is refused. Either way everything is sent
+//! again once for all lookups that wait, and once more for those that are handed in later.
 
 use super::Phase;
 use super::Session;
@@ -34,6 +38,15 @@ pub(super) struct Unanswered {
     queries: BTreeMap<ReservationId, Sendable>,
     /// They were sent again, and no lookup was handed in since.
     asked_again: bool,
+}
+
+/// What is to be done about queries without an answer before another is made.
+pub(super) enum Before {
+    Nothing,
+    /// What is under way comes to its end.
+    Wait,
+    /// They are on their way again now.
+    SentAgain,
 }
 
 impl Unanswered {
@@ -90,6 +103,17 @@ impl Session {
 }
 
 impl Hints {
+    /// Sees to it that queries whose lookups are over and have no answer are sent again, once nothing else is under way.
+    pub(super) fn before_another(&mut self) -> Before {
+        let given_up = self.unanswered.queries.keys().any(|id| !self.may_be_answered(*id));
+        match given_up && !self.unanswered.asked_again {
+            false => Before::Nothing,
+            true if !self.is_idle() => Before::Wait,
+            true if self.send_again() => Before::SentAgain,
+            true => Before::Nothing,
+        }
+    }
+
     /// Has everything that is unanswered sent again. False: that was done already, or there is nothing to send.
     fn send_again(&mut self) -> bool {
         if self.unanswered.asked_again || self.unanswered.queries.is_empty() {

@@ -1,6 +1,6 @@
 //! Single-use hints: opening what is kept of them, what lookups need of them, and changing over to the next generation.
 
-use super::endless::Unanswered;
+use super::endless::{Before, Unanswered};
 use super::interface::{ChosenTable, Event, LookupId, Output, Persist, Target};
 use super::preparation::{Preparing, Schedule};
 use super::resends::Resends;
@@ -11,7 +11,7 @@ use privet_schemes::contract::{Record, ReservationId, Supply};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedClient, ErasedHints};
 use privet_schemes::reservation::Sendable;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// With so many reservations that were never answered, no more are made: something is wrong with the server, and each takes memory.
@@ -32,6 +32,8 @@ pub(super) struct Hints {
     under_way: BTreeMap<LookupId, ReservationId>,
     /// Lookups whose reservation is settled, and whose turn to be told has not come.
     waiting: BTreeMap<ReservationId, Waiting>,
+    /// Reservations whose records nobody waits for: their process ended, or their lookup did. A record of theirs that can be told is erased, not kept.
+    unwanted: BTreeSet<ReservationId>,
 }
 
 /// A lookup whose reservation is settled.
@@ -89,6 +91,19 @@ impl Hints {
         self.under_way.values().copied().chain(self.resends.oldest()).min()
     }
 
+    /// Whether a reservation may still be answered in this session, as things are.
+    pub(super) fn may_be_answered(&self, id: ReservationId) -> bool {
+        self.under_way.values().any(|under_way| *under_way == id) || self.resends.contains(id)
+    }
+
+    /// Nobody waits for the record of this settled reservation; `depends`: which cannot be told yet.
+    pub(super) fn unwanted(&mut self, id: ReservationId, depends: bool) {
+        match depends {
+            true => self.unwanted.insert(id),
+            false => self.unwanted.remove(&id),
+        };
+    }
+
     /// The session is over. Returns the lookups that wait for an older reservation's answer.
     pub(super) fn drop_all(&mut self) -> Vec<LookupId> {
         let waiting = std::mem::take(&mut self.waiting);
@@ -122,14 +137,20 @@ impl Hints {
 impl Session {
     pub(super) fn open_hints(&mut self) {
         let Some(chosen) = self.chosen.as_deref() else { return };
+        let servers = match (chosen.scheme.plan.offline, self.options.addresses_digest) {
+            (OfflinePhase::Ask { .. }, Some(addresses)) => addresses,
+            (OfflinePhase::Ask { .. }, None) => {
+                return self.fail(Error::api_misuse(
+                    "by this scheme one server computes hints that no other may be asked through; the session must be told the digest of the servers' addresses, and was not",
+                ));
+            }
+            _ => [0; 32],
+        };
         let key = HintsKey {
             table: chosen.identity,
             scheme: chosen.scheme.plan.scheme,
             parameter_digest: chosen.scheme.parameter_digest,
-            servers: match chosen.scheme.plan.offline {
-                OfflinePhase::Ask { .. } => self.options.addresses_digest,
-                _ => [0; 32],
-            },
+            servers,
         };
         self.outputs.push_back(Output::OpenHints(key));
         self.phase = Phase::OpeningHints;
@@ -158,6 +179,8 @@ impl Session {
             }
             check_unfinished(hints, &unfinished)?;
             let (supply, endless) = (hints.supply(), hints.is_endless());
+            let mut unwanted: BTreeSet<_> = (0..supply.used).map(ReservationId).collect();
+            drop_records(hints, &mut unwanted);
             if supply.total == 0 || (supply.left() == 0 && changes.is_empty()) {
                 return Err(Error::corrupted("the stored hints serve no query at all"));
             }
@@ -176,6 +199,7 @@ impl Session {
                     NextGeneration::Ready => Preparing::complete(schedule, pace),
                 };
                 self.hints.unanswered = Unanswered::default();
+                self.hints.unwanted = unwanted;
                 // Whatever is kept of a next generation of hints that never run out is of no use: see `endless`.
                 self.hints.preparing = (!endless).then(|| preparing.of_replies(reply_len));
                 return self.begin_lookups(client, table_len);
@@ -222,6 +246,11 @@ impl Session {
     }
 }
 
+/// Erases the records of those `unwanted` reservations that have one, and leaves the others.
+fn drop_records(hints: &mut dyn ErasedHints, unwanted: &mut BTreeSet<ReservationId>) {
+    unwanted.retain(|id| hints.take_record(*id).is_none());
+}
+
 /// The journal and the hints must agree on what is unfinished.
 fn check_unfinished<R>(
     hints: &mut dyn ErasedHints,
@@ -265,6 +294,12 @@ impl Session {
                 )),
             };
         }
+        // The answers to earlier queries are a part of what a hint is made of that never runs out.
+        match self.hints.before_another() {
+            Before::Nothing => {}
+            Before::Wait => return Turn::Wait,
+            Before::SentAgain => return Turn::SendAgain,
+        }
         if open.saturating_sub(self.hints.under_way.len()) >= UNFINISHED_LIMIT {
             // Some of them are on their way once more.
             if !self.hints.resends.is_empty() {
@@ -275,6 +310,18 @@ impl Session {
             )));
         }
         Turn::Go
+    }
+
+    /// Erases what queries that were sent again brought and nobody waits for, once all of them are over.
+    pub(super) fn drop_unwanted(&mut self) {
+        if self.hints.unwanted.is_empty() || !self.hints.resends.is_empty() {
+            return;
+        }
+        let mut unwanted = std::mem::take(&mut self.hints.unwanted);
+        if let Some(hints) = self.hinted() {
+            drop_records(hints, &mut unwanted);
+        }
+        self.hints.unwanted = unwanted;
     }
 
     /// A lookup was refused. If that was for want of hints, whatever kept the next ones from being ready is tried again.

@@ -5,6 +5,7 @@ use privet_core::{Error, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
+use privet_wire::prost::bytes::Bytes;
 use privet_wire::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription,
     PartKind, PrepareRequest, PrepareResponse, SchemeDescription, ServerDescription,
@@ -23,8 +24,9 @@ pub struct SessionOptions {
     pub scheme: Option<SchemeId>,
     /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`. That no two of them are one is for the caller to see to.
     pub servers: usize,
-    /// Digest of the servers' addresses, in their order. Hints that one server computed are used with the same servers in the same order only.
-    pub addresses_digest: [u8; 32],
+    /// Digest of the servers' addresses, in their order. Hints that one server computed are used with the same servers in the same order only, so a scheme with such hints cannot be used without
+    /// it.
+    pub addresses_digest: Option<[u8; 32]>,
     /// What was pinned in earlier sessions.
     pub pins: Vec<KnownPin>,
     /// Whether to believe a server that shows another table or version than the pinned one, and to pin that instead.
@@ -41,13 +43,13 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// Options for `servers` servers, with everything else at its default: the only table, any scheme, nothing pinned, at most 4 GiB to keep, 8 lookups at once.
+    /// Options for `servers` servers, with everything else at its default: no addresses known, the only table, any scheme, nothing pinned, at most 4 GiB to keep, 8 lookups at once.
     pub fn new(servers: usize, kernels: Kernels) -> Self {
         Self {
             table: None,
             scheme: None,
             servers,
-            addresses_digest: [0; 32],
+            addresses_digest: None,
             pins: Vec::new(),
             accept_new_table: false,
             max_download: DEFAULT_MAX_DOWNLOAD,
@@ -147,7 +149,7 @@ impl std::fmt::Debug for Target {
 /// A value that was looked up: erased when dropped.
 pub type Value = Zeroizing<Vec<u8>>;
 
-/// A request to one server.
+/// A request to one server. Clones share the bytes of queries and of requests for hints, which are erased when the last of them is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// What is served?
@@ -269,7 +271,7 @@ pub enum Prepare {
         /// Where in the stream they begin.
         offset: u64,
         /// The bytes.
-        bytes: Vec<u8>,
+        bytes: Bytes,
     },
     /// Save a checkpoint: [`PreparationEvent::Saved`].
     Checkpoint,

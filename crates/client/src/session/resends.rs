@@ -62,6 +62,13 @@ impl Resends {
         waiting.chain(answered).chain(self.asking.keys().copied()).min()
     }
 
+    pub(super) fn contains(&self, id: ReservationId) -> bool {
+        let mut queued = self.waiting.iter().map(|(queued, _)| queued);
+        self.asking.contains_key(&id)
+            || queued.any(|queued| *queued == id)
+            || self.answered.iter().any(|(answered, _)| *answered == id)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.oldest().is_none()
     }

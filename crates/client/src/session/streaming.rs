@@ -5,11 +5,12 @@ use super::agreement::server_name;
 use super::calls::Purpose;
 use super::interface::{Event, ExchangeId, Output, PreparationEvent, Prepare, Request};
 use super::preparation::{Preparing, Step};
-use super::{Phase, Session};
+use super::{Phase, Session, erased_at_last};
 use privet_core::{Blame, Error};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::{FetchChunk, PartKind, PrepareRequest, PrepareResponse};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 impl Preparing {
     fn purpose(&self) -> Purpose {
@@ -67,7 +68,7 @@ impl Session {
                 self.streamed_part()
             )));
         }
-        let bytes = chunk.data.to_vec();
+        let bytes = chunk.data;
         self.outputs.push_back(Output::Prepare(Prepare::Absorb { offset: due, bytes }));
         if let Some(preparing) = &mut self.hints.preparing {
             preparing.received(len);
@@ -79,7 +80,7 @@ impl Session {
     }
 
     /// The worker made the next request: sends it to the server that is asked for hints. No other ever gets it, whatever becomes of it.
-    fn ask_for_hints(&mut self, request: &[u8], now: Duration) {
+    fn ask_for_hints(&mut self, request: Zeroizing<Vec<u8>>, now: Duration) {
         let (Some(chosen), Some(preparing)) = (self.chosen.as_deref(), &self.hints.preparing)
         else {
             return;
@@ -90,7 +91,7 @@ impl Session {
             epoch: chosen.identity.epoch,
             parameter_digest: chosen.scheme.parameter_digest,
             role,
-            request: request.to_vec().into(),
+            request: erased_at_last(request),
         });
         let (server, purpose) = (usize::from(role.0), preparing.purpose());
         self.calls.start(server, purpose, message, now, &mut self.outputs);
@@ -130,7 +131,7 @@ impl Session {
         if let Some(preparing) = &mut self.hints.preparing
             && let Some((offset, _)) = preparing.awaited()
         {
-            let bytes = response.reply.to_vec();
+            let bytes = erased_at_last(Zeroizing::new(response.reply.to_vec()));
             self.outputs.push_back(Output::Prepare(Prepare::Absorb { offset, bytes }));
             preparing.received(len as u64);
             preparing.fetched(false);
@@ -148,7 +149,7 @@ impl Session {
             }
             PreparationEvent::Request { offset, request } => {
                 if preparing.requested(offset) {
-                    self.ask_for_hints(&request, now);
+                    self.ask_for_hints(request, now);
                 }
             }
             PreparationEvent::Absorbed { offset } => {

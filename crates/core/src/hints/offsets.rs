@@ -15,15 +15,14 @@ pub fn pack(numbers: &[u16], bits: u32, out: &mut Vec<u8>) {
     for number in numbers {
         buffer |= u64::from(*number) << filled;
         filled += bits;
-        while filled >= 8 {
-            out.push(buffer as u8);
-            buffer >>= 8;
-            filled -= 8;
+        if filled >= 32 {
+            out.extend((buffer as u32).to_le_bytes());
+            buffer >>= 32;
+            filled -= 32;
         }
     }
-    if filled > 0 {
-        out.push(buffer as u8);
-    }
+    let last = buffer.to_le_bytes();
+    out.extend_from_slice(&last[..filled.div_ceil(8) as usize]);
 }
 
 /// The `count` numbers of `bits` bits, at most 16, that `bytes` holds.

@@ -26,14 +26,13 @@ pub(crate) fn places(expected: f64, others: u32, hints: usize) -> usize {
 
 impl Candidates {
     /// The positions of the ones in `marks`, in a number of steps that depends on `marks.len()` and `places` alone (unless there are more ones than places).
-    pub(crate) fn of(marks: &[u64], places: usize) -> Self {
+    pub(crate) fn of(marks: &[u64], places: usize, mut elsewhere: u32) -> Self {
         let MarkedWords { numbers: words, count, mut steps } = MarkedWords::of(marks, places);
         let word = |at: usize| marks.get(words[at] as usize).copied().unwrap_or(0);
         let mut ids = Zeroizing::new(vec![0; places]);
         let mut taken = Zeroizing::new(vec![false; places]);
         let (mut at, mut rest) = (0, word(0));
-        // A surplus place is looked up like any other, so it must not lie where the processor has just been.
-        let mut elsewhere = 0u32;
+        // A surplus place is looked up like any other, so it must not lie where the processor has just been: the caller begins elsewhere each time.
         for (id, taken) in ids.iter_mut().zip(taken.iter_mut()) {
             steps += 1;
             elsewhere = elsewhere.wrapping_add(0x9e37_79b9);
@@ -47,7 +46,7 @@ impl Candidates {
             rest = if rest == 0 { word(at) } else { rest };
         }
         if count > places || rest != 0 {
-            return Self::of(marks, 2 * places);
+            return Self::of(marks, 2 * places, elsewhere);
         }
         Self { ids, taken, steps }
     }
@@ -64,7 +63,7 @@ struct MarkedWords {
 }
 
 /// Words that are looked at together, to see whether any of them has a one.
-const STRIDE: usize = 8;
+const STRIDE: usize = 4;
 
 impl MarkedWords {
     fn of(marks: &[u64], places: usize) -> Self {
@@ -148,7 +147,7 @@ mod tests {
                     .filter(|bit| marks[*bit as usize / 64] >> (bit % 64) & 1 == 1)
                     .collect();
                 for places in [1, 3, expected.len(), expected.len() + 9] {
-                    assert_eq!(ids(&Candidates::of(&marks, places.max(1))), expected);
+                    assert_eq!(ids(&Candidates::of(&marks, places.max(1), 0)), expected);
                 }
             }
         }

@@ -24,6 +24,7 @@ use super::search::{Candidates, places};
 use crate::{Error, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use zeroize::{DefaultIsZeroes, Zeroize as _, Zeroizing};
 
 /// Ids of a group share a block of the pseudorandom function.
@@ -84,6 +85,8 @@ pub struct HintTable {
     security: u32,
     /// Spreads records over fingerprints in a way that nobody outside can predict.
     salt: u64,
+    /// Counts searches, so that no two fill their surplus places alike.
+    searches: AtomicU32,
     rows: Zeroizing<Vec<Row>>,
     /// For each row 16 bits of its extra record, to search in.
     fingerprints: Zeroizing<Vec<u16>>,
@@ -94,7 +97,7 @@ pub struct HintTable {
     /// … and their rows.
     rows_of: Zeroizing<Vec<[u32; GROUP as usize]>>,
     place_of_group: HashMap<u32, u32>,
-    free: Vec<u32>,
+    free: Zeroizing<Vec<u32>>,
     /// Holds the parities of the rows from `parities` on, and other things around them.
     bytes: Zeroizing<Vec<u8>>,
     parities: usize,
@@ -129,24 +132,25 @@ impl HintTable {
         if bytes.len() < parities + rows * partitions.record_len() {
             return Err(Error::corrupted("stored hints end before their parities"));
         }
-        let salt =
-            blake3::derive_key("privet 2026-11 fingerprints of records in hints", key.expose());
-        let salt = Zeroizing::new(salt);
+        // Fresh: a server may have the key, and must not be able to tell which records look alike.
+        let mut salt = [0; 2];
+        SecretRng::from_os()?.fill_words(&mut salt);
         let mut table = Self {
             partitions,
             kernels,
             key,
             selects,
             security,
-            salt: u64::from_le_bytes(*salt.first_chunk().unwrap_or(&[0; 8])) | 1,
+            salt: u64::from(salt[0]) << 32 | u64::from(salt[1]) | 1,
+            searches: AtomicU32::new(salt[0]),
             // Room for all at once: growing would leave copies behind.
             rows: Zeroizing::new(Vec::with_capacity(rows)),
             fingerprints: Zeroizing::new(vec![NO_FINGERPRINT; rows]),
-            groups: Zeroizing::new(Vec::with_capacity(rows / 4)),
-            live: Zeroizing::new(Vec::with_capacity(rows / 4)),
-            rows_of: Zeroizing::new(Vec::with_capacity(rows / 4)),
+            groups: Zeroizing::new(Vec::with_capacity(rows)),
+            live: Zeroizing::new(Vec::with_capacity(rows)),
+            rows_of: Zeroizing::new(Vec::with_capacity(rows)),
             place_of_group: HashMap::new(),
-            free: Vec::new(),
+            free: Zeroizing::new(Vec::with_capacity(rows)),
             bytes,
             parities,
         };
@@ -299,6 +303,11 @@ impl HintTable {
         (self.live[place] >> bit & 1 == 1).then(|| self.rows_of[place][bit as usize])
     }
 
+    /// Where a search's surplus places begin.
+    fn elsewhere(&self) -> u32 {
+        self.searches.fetch_add(0x85eb_ca6b, Ordering::Relaxed)
+    }
+
     /// Below [`NO_FINGERPRINT`].
     fn fingerprint(&self, index: u64) -> u16 {
         let mixed = (index.wrapping_mul(self.salt) ^ self.salt.rotate_left(29))
@@ -339,7 +348,8 @@ impl HintTable {
             }
         }
         let expected = self.rows.len() as f64 / f64::from(self.partitions.records());
-        let candidates = Candidates::of(&marks, places(expected, 0, marks.len() * 64));
+        let candidates =
+            Candidates::of(&marks, places(expected, 0, marks.len() * 64), self.elsewhere());
 
         let rows = candidates.ids.iter().map(|lane| {
             let place = self.rows_of.get((lane / GROUP) as usize);
@@ -374,8 +384,11 @@ impl HintTable {
         self.kernels.subset_equal_halfwords(&self.fingerprints, wanted, &mut marks);
         // Those that only look like it, and those that took the places of hints used for it.
         let expected = self.rows.len() as f64 / f64::from(NO_FINGERPRINT);
-        let mut candidates =
-            Candidates::of(&marks, places(expected, self.security, marks.len() * 64));
+        let mut candidates = Candidates::of(
+            &marks,
+            places(expected, self.security, marks.len() * 64),
+            self.elsewhere(),
+        );
         let looked_at = candidates.ids.iter().zip(candidates.taken.iter());
         let contains = looked_at.map(|(row, taken)| {
             let row = self.rows.get(*row as usize).copied().unwrap_or_default();

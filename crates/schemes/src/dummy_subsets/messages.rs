@@ -7,6 +7,7 @@
 use super::DummySubsetsParameters;
 use crate::contract::Message;
 use privet_core::codec::Reader;
+use privet_core::hints::offsets;
 use privet_core::{Error, Result};
 use zeroize::Zeroizing;
 
@@ -43,20 +44,11 @@ impl Message<DummySubsetsParameters> for DummySubsetsQuery {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.halves.clone();
-        let (mut buffer, mut filled) = (0u64, 0);
-        for offset in &self.offsets {
-            buffer |= u64::from(*offset) << filled;
-            filled += self.offset_bits;
-            while filled >= 8 {
-                bytes.push(buffer as u8);
-                buffer >>= 8;
-                filled -= 8;
-            }
-        }
-        if filled > 0 {
-            bytes.push(buffer as u8);
-        }
+        let mut bytes = Vec::with_capacity(
+            self.halves.len() + offsets::packed_len(self.offsets.len(), self.offset_bits),
+        );
+        bytes.extend_from_slice(&self.halves);
+        offsets::pack(&self.offsets, self.offset_bits, &mut bytes);
         bytes
     }
 
@@ -69,24 +61,13 @@ impl Message<DummySubsetsParameters> for DummySubsetsQuery {
         let partitions = parameters.partitions() as usize;
         let (count, offset_bits) = (partitions / 2, parameters.cut().offset_bits());
         let ones: u32 = halves.iter().map(|byte| byte.count_ones()).sum();
-        if ones as usize != count || !padding_is_zero(&halves, partitions) {
+        if ones as usize != count || !offsets::padding_is_zero(&halves, partitions as u64) {
             return Err(Error::invalid_message(format!(
                 "a query must split the {partitions} partitions into two halves of equal size"
             )));
         }
-        if !padding_is_zero(packed, count * offset_bits as usize) {
-            return Err(Error::invalid_message("a query's offsets must be filled up with zeros"));
-        }
-        // Four bytes from where an offset begins hold all of it: 16 bits, and 7 before them. The last ones need bytes beyond the end.
-        let mut padded = packed.to_vec();
-        padded.extend([0; 4]);
-        let mask = (1u32 << offset_bits) - 1;
-        let offset = |number: usize| {
-            let bit = number * offset_bits as usize;
-            let [a, b, c, d] = *padded[bit / 8..].first_chunk().unwrap_or(&[0; 4]);
-            (u32::from_le_bytes([a, b, c, d]) >> (bit % 8) & mask) as u16
-        };
-        Ok(Self { halves, offsets: (0..count).map(offset).collect(), offset_bits })
+        let offsets = offsets::unpack(packed, count, offset_bits)?;
+        Ok(Self { halves, offsets, offset_bits })
     }
 }
 
@@ -112,11 +93,5 @@ fn halves_len(parameters: &DummySubsetsParameters) -> usize {
 }
 
 fn offsets_len(parameters: &DummySubsetsParameters) -> usize {
-    let bits = u64::from(parameters.partitions() / 2) * u64::from(parameters.cut().offset_bits());
-    bits.div_ceil(8) as usize
-}
-
-/// Whether the bits of `bytes` from `bits` on are zero; there are fewer than eight of them.
-fn padding_is_zero(bytes: &[u8], bits: usize) -> bool {
-    bits.is_multiple_of(8) || bytes.last().is_none_or(|last| last >> (bits % 8) == 0)
+    offsets::packed_len(parameters.partitions() as usize / 2, parameters.cut().offset_bits())
 }

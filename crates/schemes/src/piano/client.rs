@@ -99,12 +99,15 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         let row = found.choose(rng);
         let spare = self.next_spare(chunk);
         let hint = row.and_then(|row| self.table.hint(row));
+        // A cover and a query are both made, always, with something to stand in for what is not there: making only one of them would take another time.
+        let cover = self.cover(rng);
+        let none = LiveHint { id: 0, cutoff: 0, above: false, extra: None };
+        let any_spare = chunk * self.parameters.spares();
+        let query = self.query_through(hint.unwrap_or(none), asked, spare.unwrap_or(any_spare));
         let (hint, successor, query) = match (hint, spare) {
-            (Some(hint), Some(spare)) => {
-                (Some(hint.id), spare, self.query_through(hint, asked, spare))
-            }
-            (None, _) => (None, NO_HINT, self.cover(rng)),
-            (_, None) => (None, NO_SPARES, self.cover(rng)),
+            (Some(hint), Some(spare)) => (Some(hint.id), spare, query),
+            (None, _) => (None, NO_HINT, cover),
+            (_, None) => (None, NO_SPARES, cover),
         };
         let note = before.unwrap_or(id);
         let exchange = Exchange { id, hint, successor, index: asked, real_half: false, note };
@@ -214,9 +217,11 @@ impl<F: AnswerForm> PianoClient<F> {
 
     /// A query that is good for nothing but to be sent: uniform offsets, as every query's look.
     pub(super) fn cover(&self, rng: &mut SecretRng) -> PianoQuery<F> {
-        let records = u64::from(self.parameters.chunk_records());
-        let count = PianoQuery::<F>::count(&self.parameters);
-        let offsets = (0..count).map(|_| rng.below(records) as u16).collect();
+        let mut words = Zeroizing::new(vec![0; PianoQuery::<F>::count(&self.parameters)]);
+        rng.fill_words(&mut words);
+        // A power of two of records, so no bits are better than others.
+        let mask = self.parameters.chunk_records() - 1;
+        let offsets = words.iter().map(|word| (word & mask) as u16).collect();
         PianoQuery::new(&self.parameters, offsets)
     }
 }

@@ -11,7 +11,10 @@ use crate::offline::OfflinePhase;
 use crate::piano::{Piano, PianoAllParities, PianoParameters};
 use crate::simplepir::{SimplePir, SimplePirParameters};
 use crate::singlepass::{SinglePass, SinglePassParameters};
-use privet_core::{Result, TableIdentity};
+use privet_core::{Error, Result, TableIdentity};
+
+/// No query, answer, request or reply is longer, 128 MiB: both sides hold them in memory.
+const MAX_MESSAGE_LEN: usize = 1 << 27;
 
 /// What is known of a scheme on a table before any of its state exists: sizes of all messages, and what has to flow first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,31 +43,53 @@ impl SchemePlan {
         identity: &TableIdentity,
         parameters: &[u8],
     ) -> Result<Self> {
-        match scheme {
-            SchemeId::SimplePir => {
-                SimplePirParameters::decode(identity, parameters).map(|p| Self::of::<SimplePir>(&p))
-            }
-            SchemeId::DoublePir => {
-                DoublePirParameters::decode(identity, parameters).map(|p| Self::of::<DoublePir>(&p))
-            }
-            SchemeId::Dpf => {
-                DpfParameters::decode(identity, parameters).map(|p| Self::of::<Dpf>(&p))
-            }
-            SchemeId::DummySubsets => DummySubsetsParameters::decode(identity, parameters)
-                .map(|p| Self::of::<DummySubsets>(&p)),
-            SchemeId::DummySubsetsTwo => DummySubsetsParameters::decode(identity, parameters)
-                .map(|p| Self::of::<DummySubsetsTwo>(&p)),
-            SchemeId::Piano => {
-                PianoParameters::decode(identity, parameters).map(|p| Self::of::<Piano>(&p))
-            }
-            SchemeId::PianoAllParities => PianoParameters::decode(identity, parameters)
-                .map(|p| Self::of::<PianoAllParities>(&p)),
-            SchemeId::SinglePass => SinglePassParameters::decode(identity, parameters)
-                .map(|p| Self::of::<SinglePass>(&p)),
-            SchemeId::Download => {
-                DownloadParameters::decode(identity, parameters).map(|p| Self::of::<Download>(&p))
-            }
+        let plan =
+            match scheme {
+                SchemeId::SimplePir => SimplePirParameters::decode(identity, parameters)
+                    .map(|p| Self::of::<SimplePir>(&p)),
+                SchemeId::DoublePir => DoublePirParameters::decode(identity, parameters)
+                    .map(|p| Self::of::<DoublePir>(&p)),
+                SchemeId::Dpf => {
+                    DpfParameters::decode(identity, parameters).map(|p| Self::of::<Dpf>(&p))
+                }
+                SchemeId::DummySubsets => DummySubsetsParameters::decode(identity, parameters)
+                    .map(|p| Self::of::<DummySubsets>(&p)),
+                SchemeId::DummySubsetsTwo => DummySubsetsParameters::decode(identity, parameters)
+                    .map(|p| Self::of::<DummySubsetsTwo>(&p)),
+                SchemeId::Piano => {
+                    PianoParameters::decode(identity, parameters).map(|p| Self::of::<Piano>(&p))
+                }
+                SchemeId::PianoAllParities => PianoParameters::decode(identity, parameters)
+                    .map(|p| Self::of::<PianoAllParities>(&p)),
+                SchemeId::SinglePass => SinglePassParameters::decode(identity, parameters)
+                    .map(|p| Self::of::<SinglePass>(&p)),
+                SchemeId::Download => DownloadParameters::decode(identity, parameters)
+                    .map(|p| Self::of::<Download>(&p)),
+            }?;
+        plan.check_messages().map_err(|error| {
+            Error::peer_misbehaved("the server announced parameters that are refused")
+                .caused_by(error)
+        })?;
+        Ok(plan)
+    }
+
+    /// Refuses messages beyond reason.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers.
+    pub(super) fn check_messages(&self) -> Result<()> {
+        let asked = match self.offline {
+            OfflinePhase::Ask { request_len, reply_len, .. } => request_len.max(reply_len),
+            _ => 0,
+        };
+        let longest = self.longest_query().max(self.answer_len).max(asked);
+        if longest <= MAX_MESSAGE_LEN {
+            return Ok(());
         }
+        Err(Error::api_misuse(format!(
+            "{} on this table would have messages of {longest} bytes; the limit is {MAX_MESSAGE_LEN}",
+            self.scheme
+        )))
     }
 
     pub(super) fn of<S: Offline>(parameters: &S::Parameters) -> Self {
@@ -97,5 +122,30 @@ impl SchemePlan {
         hasher.update(self.scheme.name().as_bytes());
         hasher.update(&self.parameters);
         *hasher.finalize().as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Tuning, plan};
+    use super::*;
+    use crate::contract::Parameters as _;
+    use crate::test_tables::identity;
+    use privet_core::Blame;
+
+    #[test]
+    fn messages_beyond_reason_are_refused_by_servers_and_clients() {
+        let table = identity(1 << 14, 1 << 14);
+        let of_two = |partition_records| {
+            plan(SchemeId::PianoAllParities, &table, Tuning { partition_records })
+        };
+        of_two(None).unwrap();
+        let refused = of_two(Some(1)).err().unwrap();
+        assert_eq!(refused.blame(), Blame::ApiMisuse);
+        assert!(refused.message().contains("268435456 bytes"), "{refused}");
+        let parameters = PianoParameters::with_chunk_records(&table, 1).unwrap().encode();
+        let announced =
+            SchemePlan::from_announcement(SchemeId::PianoAllParities, &table, &parameters);
+        assert_eq!(announced.err().unwrap().blame(), Blame::PeerMisbehaved);
     }
 }

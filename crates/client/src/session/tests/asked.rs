@@ -221,7 +221,7 @@ fn requests_and_replies_do_not_print() {
     let (_, request) = requests(&world).remove(0);
     let bytes = format!("{:?}", secret_of(&request));
     let event = PreparationEvent::Request { offset: 0, request: request.clone().into() };
-    let step = Prepare::Absorb { offset: 0, bytes: request };
+    let step = Prepare::Absorb { offset: 0, bytes: request.into() };
     for printed in [format!("{event:?}"), format!("{step:?}"), format!("{:?}", world.sent)] {
         assert!(!printed.contains(bytes.trim_matches(['[', ']'])), "{printed}");
     }

@@ -5,9 +5,13 @@ use super::toy::{self, Flow, Kind};
 use super::world::*;
 use crate::session::*;
 use crate::state::NextGeneration;
+use privet_schemes::contract::ReservationId;
 use std::collections::HashSet;
 
-const ENDLESS: Kind = Kind { flow: Flow::Asked, endless: true, flaw: toy::Flaw::None };
+const ENDLESS: Kind =
+    Kind { flow: Flow::Asked, endless: true, chained: false, flaw: toy::Flaw::None };
+const CHAINED: Kind = Kind { chained: true, ..ENDLESS };
+
 const TOTAL: u64 = 3;
 
 fn endless_world() -> World {
@@ -25,7 +29,11 @@ fn used_up_but_for_an_answer() -> World {
     world
 }
 
-fn spoil(_: &Request, mut responses: Vec<Result<Response>>) -> Vec<Result<Response>> {
+fn spoil(_: &Request, responses: Vec<Result<Response>>) -> Vec<Result<Response>> {
+    spoil_answer(responses)
+}
+
+fn spoil_answer(mut responses: Vec<Result<Response>>) -> Vec<Result<Response>> {
     if let Ok(Response::Answered(response)) = &mut responses[0] {
         response.answer = Vec::new().into();
     }
@@ -121,6 +129,112 @@ fn servers_that_never_answer_cost_lookups_but_no_hint() {
 
     true_responses(&mut world);
     assert_eq!(world.found(Target::index(1)), expected(1), "they answer again");
+}
+
+#[test]
+fn a_server_that_is_silent_for_one_lookup_costs_that_lookup_and_no_later_one() {
+    for silent in [0, 1] {
+        let mut world = toy_world_of(vec![toy_peer_of(CHAINED, 2, 20); 2]);
+        assert_eq!(world.found(Target::index(1)), expected(1));
+        world.falsify = Box::new(move |request, responses| match request {
+            Request::Answer(request) if usize::from(request.role.0) == silent => {
+                spoil_answer(responses)
+            }
+            _ => responses,
+        });
+        assert_eq!(world.get(Target::index(2)).unwrap_err().blame(), Blame::InvalidMessage);
+        let lost = [0, 1].map(|server| world.queries_to(server).last().unwrap().clone());
+        true_responses(&mut world);
+        let before = world.queries_to(0).len();
+        for index in [3, 2, 4] {
+            assert_eq!(world.found(Target::index(index)), expected(index));
+        }
+        for (server, lost) in lost.into_iter().enumerate() {
+            let sent = &world.queries_to(server)[before..];
+            assert_eq!((&sent[0], sent.len()), (&lost, 4), "the same bytes, once, and first");
+        }
+        assert!(kept(&mut world).unfinished.is_empty());
+        assert_eq!(hints_used(&world).len(), 5);
+        assert_eq!(records_held(&mut world), 0);
+    }
+}
+
+#[test]
+fn lookups_that_wait_while_an_answer_is_missing_are_found_once_it_was_asked_for_again() {
+    let mut world = toy_world_of(vec![toy_peer_of(CHAINED, 2, 40); 2]);
+    world.run();
+    let mut answers = 0;
+    world.falsify = Box::new(move |request, responses| {
+        answers += u32::from(matches!(request, Request::Answer(_)));
+        if answers == 1 { spoil_answer(responses) } else { responses }
+    });
+    // More than may be under way at once.
+    let lookups: Vec<_> = (0..20).map(|k| world.session.lookup(Target::index(k))).collect();
+    world.run();
+    let failed = lookups.iter().filter(|lookup| world.outcomes[lookup].is_err()).count();
+    // Eight were under way together, and one took the place of the first before its answer was read.
+    assert_eq!(failed, 9);
+    for (index, lookup) in (0..).zip(&lookups).skip(9) {
+        let value = world.outcomes[lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
+        assert_eq!(value, expected(index));
+    }
+    assert_eq!(world.queries_to(0).len(), 21);
+    assert_eq!(hints_used(&world).len(), 20);
+    assert_eq!(
+        records_held(&mut world),
+        0,
+        "also of lookups that failed for want of an older answer"
+    );
+}
+
+#[test]
+fn servers_that_stay_silent_are_asked_again_once_for_each_lookup() {
+    let mut world = toy_world_of(vec![toy_peer_of(CHAINED, 2, 40); 2]);
+    world.run();
+    world.falsify = Box::new(spoil);
+    for lookups in 1..5 {
+        world.get(Target::index(lookups)).unwrap_err();
+        let sent = world.queries_to(0);
+        assert_eq!(hints_used(&world).len() as u64, lookups);
+        assert_eq!(sent.len() as u64, lookups * (lookups + 1) / 2, "all the earlier ones and it");
+    }
+    true_responses(&mut world);
+    assert_eq!(world.found(Target::index(7)), expected(7));
+}
+
+#[test]
+fn what_earlier_processes_looked_up_is_not_held() {
+    let mut world = toy_world_of(vec![toy_peer_of(CHAINED, 2, 20); 2]);
+    world.found(Target::index(1));
+    world.falsify = Box::new(spoil);
+    world.get(Target::index(2)).unwrap_err();
+    // Settled, but its record waits for the one before.
+    let mut count = 0;
+    world.falsify = Box::new(move |_, responses| {
+        count += 1;
+        if count <= 2 { spoil_answer(responses) } else { responses }
+    });
+    world.get(Target::index(3)).unwrap_err();
+    assert_eq!(kept(&mut world).unfinished.len(), 1);
+
+    let mut next = after(world);
+    next.fates[1] = Fate::Late(1000);
+    while next.queries_to(1).is_empty() {
+        assert!(next.step());
+    }
+    assert_eq!(records_held(&mut next), 0, "of the lookup that was over");
+    next.run();
+    assert!(kept(&mut next).unfinished.is_empty());
+    assert_eq!(records_held(&mut next), 0, "nor of those that the answer resolved");
+    assert_eq!(next.found(Target::index(4)), expected(4));
+}
+
+/// How many records the hints have that were not taken, which this takes.
+fn records_held(world: &mut World) -> usize {
+    let Phase::Ready(client) = &mut world.session.phase else { panic!("not ready") };
+    let hints = client.hints().unwrap();
+    let ids = (0..hints.supply().used).map(ReservationId);
+    ids.filter(|id| hints.take_record(*id).is_some()).count()
 }
 
 #[test]

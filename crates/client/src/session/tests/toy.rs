@@ -6,7 +6,7 @@
 //! answer:  reservation (8) ‖ record under a pad of nonce, hint and the whole table; from all servers but the first, the pad alone
 //! ```
 //!
-//! A record is told only when no older reservation for the same index is open.
+//! A record is told only when no older reservation for the same index is open; of a chained toy, no older reservation at all.
 //!
 //! There are toys for each way in which the table can come: as it is; in another order, which is backwards; and in replies of the last server, each under a pad of a secret that comes with
 //! the request:
@@ -68,6 +68,8 @@ pub(super) enum Flow {
 pub(super) struct Kind {
     pub(super) flow: Flow,
     pub(super) endless: bool,
+    /// Whether each record depends on the answers to all earlier queries.
+    pub(super) chained: bool,
     pub(super) flaw: Flaw,
 }
 
@@ -80,7 +82,12 @@ pub(super) fn plan(
     kind: Kind,
 ) -> SchemePlan {
     let mut parameters = total.to_le_bytes().to_vec();
-    parameters.extend([kind.flaw as u8, kind.flow as u8, u8::from(kind.endless)]);
+    parameters.extend([
+        kind.flaw as u8,
+        kind.flow as u8,
+        u8::from(kind.endless),
+        u8::from(kind.chained),
+    ]);
     SchemePlan {
         scheme: SchemeId::DummySubsets,
         parameters,
@@ -337,6 +344,7 @@ fn start_hinted(
         total: number(&plan.parameters[..8]),
         flaw: flaws[plan.parameters[8] as usize],
         endless: plan.parameters[10] == 1,
+        chained: plan.parameters[11] == 1,
         first: number(first),
         plan,
         nonce: nonce.to_vec(),
@@ -352,6 +360,7 @@ struct Toy {
     total: u64,
     flaw: Flaw,
     endless: bool,
+    chained: bool,
     /// The number of this generation's first hint.
     first: u64,
     reservations: Vec<ToyReservation>,
@@ -361,6 +370,7 @@ struct ToyReservation {
     index: u64,
     hint: u64,
     record: Option<Vec<u8>>,
+    taken: bool,
 }
 
 /// A journal that keeps nothing.
@@ -427,7 +437,7 @@ impl ErasedHints for Toy {
         match change[0] {
             0 if number(&change[1..9]) == self.reservations.len() as u64 => {
                 let (hint, index) = (number(&change[9..17]), number(&change[17..25]));
-                self.reservations.push(ToyReservation { index, hint, record: None });
+                self.reservations.push(ToyReservation { index, hint, record: None, taken: false });
                 Ok(())
             }
             1 => {
@@ -463,12 +473,14 @@ impl ErasedHints for Toy {
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
-        let (older, rest) = self.reservations.split_at(id.0 as usize);
-        let index = rest[0].index;
-        if older.iter().any(|older| older.index == index && older.record.is_none()) {
+        let (older, rest) = self.reservations.split_at_mut(id.0 as usize);
+        let this = &mut rest[0];
+        let matters = |older: &ToyReservation| self.chained || older.index == this.index;
+        if this.taken || older.iter().any(|older| matters(older) && older.record.is_none()) {
             return None;
         }
-        rest[0].record.clone().map(|record| Ok(Zeroizing::new(record)))
+        this.taken = this.record.is_some();
+        this.record.clone().map(|record| Ok(Zeroizing::new(record)))
     }
 
     fn open(&self) -> Vec<ReservationId> {

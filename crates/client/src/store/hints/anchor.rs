@@ -6,7 +6,7 @@
 //! ```text
 //! slot 0 at 0, slot 1 at 4096:
 //!     magic "privethk" ‖ version u32 ‖ sequence u64 ‖ written (ms since 1970) u64 ‖ lineage 16 ‖ place 32 ‖
-//!     table id 16 ‖ epoch u64 ‖ table digest 32 ‖ parameter digest 32 ‖
+//!     table id 16 ‖ epoch u64 ‖ table digest 32 ‖ parameter digest 32 ‖ servers 32 ‖
 //!     generation u64 ‖ commits u64 ‖ digest of the journal's summary 32 ‖ BLAKE3 of all that 32
 //! ```
 //!
@@ -130,8 +130,14 @@ impl Anchor {
         }
         let version = reader.u32()?;
         if version != VERSION {
+            let way_out = match version < VERSION {
+                true => {
+                    "use the version of Privet that wrote it, or erase the hints (privet state reset): then new ones are prepared"
+                }
+                false => "use the version of Privet that wrote it",
+            };
             return Err(Error::unavailable(format!(
-                "it has format version {version}, this program knows version {VERSION}; use the version of Privet that wrote it"
+                "it has format version {version}, this program knows version {VERSION}; {way_out}"
             )));
         }
         let sequence = reader.u64()?;

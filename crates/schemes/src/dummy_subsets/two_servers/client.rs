@@ -15,8 +15,11 @@ use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
-/// Queries of a generation, after which the state is written down anew: a journal of some megabytes.
-const QUERIES: u64 = 1 << 16;
+/// A generation serves at least so many queries, and at most so many.
+const FEWEST_QUERIES: u64 = 64;
+const MOST_QUERIES: u64 = 1 << 16;
+/// Bytes that a lookup adds to the journal beside two records.
+const JOURNALLED: u64 = 128;
 /// Cutoffs are computed for so many ids at a time.
 const CUTOFF_BLOCK: u32 = 8;
 
@@ -35,6 +38,13 @@ pub struct DummySubsetsTwoClient {
 }
 
 impl DummySubsetsTwoClient {
+    /// The queries of a generation, after which the state is written down anew: as many as make a journal of about twice the state.
+    pub(super) fn queries_per_generation(parameters: &DummySubsetsParameters) -> u64 {
+        let journalled = 2 * parameters.shape().record_len() + JOURNALLED;
+        let queries = 2 * Layout::new(parameters).len() / journalled;
+        queries.clamp(FEWEST_QUERIES, MOST_QUERIES)
+    }
+
     /// The next pair: its id and cutoff.
     fn next_pair(&self) -> Option<(u32, u32)> {
         let cutoff = self.cutoffs[(self.next_id % CUTOFF_BLOCK) as usize];
@@ -62,11 +72,10 @@ impl DummySubsetsTwoClient {
         self.kernels.subset_cutoffs(self.table.key(), first, partitions, partitions / 2, cutoffs);
     }
 
-    /// How many groups of hints a search looks at. Used hints leave gaps; in the long run, if which hints are used is as good as random, the live ones are spread over 2.72 times as many groups as they would
-    /// fill (the sum of 1/k for k up to 8).
+    /// How many groups of hints a search looks at: all that were ever begun, until there might be a live hint in each. Used hints leave gaps. If which hints are used were as good as random, the live ones would
+    /// be spread over 2.72 times as many groups as they fill (the sum of 1/k for k up to 8); but records that are asked for again and again use young hints up, and leave more gaps. The time must not tell.
     fn search_len(&self) -> usize {
-        let begun = self.next_id.div_ceil(8);
-        begun.min(self.parameters.singles() / 8 * 3) as usize
+        self.next_id.div_ceil(8).min(self.parameters.singles()) as usize
     }
 
     /// Takes a hint out of use and puts half of the next pair in its place.
@@ -122,8 +131,8 @@ impl HintedClient for DummySubsetsTwoClient {
             HintTable::new(form, layout.hints(&hints), generation, layout.parities, kernels)?;
         let cutoffs = Zeroizing::new([0; CUTOFF_BLOCK as usize]);
         let ledger = Ledger::default();
-        let mut client =
-            Self { parameters, kernels, table, next_id, cutoffs, queries: QUERIES, ledger };
+        let queries = Self::queries_per_generation(&parameters);
+        let mut client = Self { parameters, kernels, table, next_id, cutoffs, queries, ledger };
         client.compute_cutoffs();
         client.advance_to(next_id);
         client.table.search_at_least(client.search_len());
@@ -144,7 +153,7 @@ impl HintedClient for DummySubsetsTwoClient {
         }
         let Some((successor, cutoff)) = self.next_pair() else {
             return Err(Error::exhausted(
-                "a key serves four billion queries, which were made; prepare hints anew under a fresh one",
+                "a key serves four billion queries, which were made; erase these hints (privet state reset), and others will be prepared under a fresh key",
             ));
         };
         let index = index.expose();

@@ -44,6 +44,11 @@ impl Layout {
         }
     }
 
+    /// Bytes of a generation.
+    pub(super) fn len(&self) -> u64 {
+        self.len as u64
+    }
+
     /// No hint in any row.
     pub(super) fn empty(&self, key: &[u8; 16], next_id: u32) -> Result<Zeroizing<Vec<u8>>> {
         let mut bytes = Zeroizing::new(Vec::new());

@@ -8,8 +8,8 @@ use privet_core::{Error, Result, Secret};
 
 /// Hints of one request: as many as have parities of about so many bytes. Each request costs the offline server a pass over its table.
 const REPLY_BYTES: usize = 1 << 20;
-/// Hints of a request are a multiple of this.
-const HINT_BLOCK: usize = 64;
+/// Hints of a request are a multiple of this: they share blocks of the pseudorandom function.
+const HINT_BLOCK: usize = 8;
 
 /// Hints of each request; in the last, some may be beyond the last one wanted, and are of no use.
 pub(super) fn hints_per_request(parameters: &DummySubsetsParameters) -> usize {

@@ -31,7 +31,12 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         Scheme::DummySubsets | Scheme::Download => 1,
     };
     let total = 2 + dice.roll(14);
-    let kind = Kind { flow: scenario.flow, endless: scenario.endless, flaw: scenario.client };
+    let kind = Kind {
+        flow: scenario.flow,
+        endless: scenario.endless,
+        flaw: scenario.client,
+        ..Kind::default()
+    };
     let by = |scheme| Peer::indexed_by(scheme, RECORDS, RECORD_LEN, 1);
     let peer = match scenario.scheme {
         Scheme::Toy => toy::peer(RECORDS, RECORD_LEN, servers, total, kind),
