@@ -129,23 +129,25 @@ impl SchemePlan {
 mod tests {
     use super::super::{Tuning, plan};
     use super::*;
-    use crate::contract::Parameters as _;
     use crate::test_tables::identity;
     use privet_core::Blame;
 
     #[test]
-    fn messages_beyond_reason_are_refused_by_servers_and_clients() {
-        let table = identity(1 << 14, 1 << 14);
-        let of_two = |partition_records| {
-            plan(SchemeId::PianoAllParities, &table, Tuning { partition_records })
-        };
-        of_two(None).unwrap();
-        let refused = of_two(Some(1)).err().unwrap();
-        assert_eq!(refused.blame(), Blame::ApiMisuse);
-        assert!(refused.message().contains("268435456 bytes"), "{refused}");
-        let parameters = PianoParameters::with_chunk_records(&table, 1).unwrap().encode();
-        let announced =
-            SchemePlan::from_announcement(SchemeId::PianoAllParities, &table, &parameters);
-        assert_eq!(announced.err().unwrap().blame(), Blame::PeerMisbehaved);
+    fn messages_beyond_reason_are_refused() {
+        let table = identity(1 << 14, 32);
+        for scheme in [SchemeId::DummySubsetsTwo, SchemeId::SinglePass] {
+            let good = plan(scheme, &table, Tuning::default()).unwrap();
+            good.check_messages().unwrap();
+            let (mut answer, mut query, mut reply) = (good.clone(), good.clone(), good);
+            answer.answer_len = MAX_MESSAGE_LEN + 1;
+            query.query_lens[1] = MAX_MESSAGE_LEN + 1;
+            let OfflinePhase::Ask { reply_len, .. } = &mut reply.offline else { panic!() };
+            *reply_len = MAX_MESSAGE_LEN + 1;
+            for long in [answer, query, reply] {
+                let refused = long.check_messages().err().unwrap();
+                assert_eq!(refused.blame(), Blame::ApiMisuse);
+                assert!(refused.message().contains("134217729 bytes"), "{refused}");
+            }
+        }
     }
 }

@@ -130,15 +130,7 @@ impl Anchor {
         }
         let version = reader.u32()?;
         if version != VERSION {
-            let way_out = match version < VERSION {
-                true => {
-                    "use the version of Privet that wrote it, or erase the hints (privet state reset): then new ones are prepared"
-                }
-                false => "use the version of Privet that wrote it",
-            };
-            return Err(Error::unavailable(format!(
-                "it has format version {version}, this program knows version {VERSION}; {way_out}"
-            )));
+            return Err(other_format(version));
         }
         let sequence = reader.u64()?;
         let anchor = Self {
@@ -227,9 +219,27 @@ impl AnchorFile {
     }
 }
 
+fn other_format(version: u32) -> Error {
+    let way_out = match version < VERSION {
+        true => "use the version of Privet that wrote it, or erase the hints (privet state reset): then new ones are prepared at the next use",
+        false => "use the version of Privet that wrote it",
+    };
+    Error::unavailable(format!(
+        "it has format version {version}, this program knows version {VERSION}; {way_out}"
+    ))
+}
+
+/// The version of an older format that a slot begins like. Where its checksum lies, this program does not know.
+fn older_format(bytes: &[u8; SLOT_LEN]) -> Option<u32> {
+    let mut reader = Reader::new("the anchor", bytes);
+    let is_ours = reader.array::<8>().is_ok_and(|magic| magic == *MAGIC);
+    reader.u32().ok().filter(|version| is_ours && (1..VERSION).contains(version))
+}
+
 /// The newest valid slot: sequence, slot, contents.
 fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Option<(u64, usize, Anchor)>> {
     let mut newest: Option<(u64, usize, Anchor)> = None;
+    let mut older = None;
     for (slot, at) in SLOTS.into_iter().enumerate() {
         let mut bytes = [0; SLOT_LEN];
         match medium.read_at(at, &mut bytes) {
@@ -242,11 +252,17 @@ fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Option<(u64, usize, An
             Err(error) if error.blame() == Blame::Unavailable => {
                 return Err(files::blame(path, error));
             }
-            Err(_) => continue,
+            Err(_) => {
+                older = older.or(older_format(&bytes));
+                continue;
+            }
         };
         if newest.as_ref().is_none_or(|(other, ..)| sequence > *other) {
             newest = Some((sequence, slot, anchor));
         }
     }
-    Ok(newest)
+    match older {
+        Some(version) if newest.is_none() => Err(files::blame(path, other_format(version))),
+        _ => Ok(newest),
+    }
 }
