@@ -1,4 +1,4 @@
-//! Clients of SinglePass and of Piano are killed again and again at random moments: while they prepare, reserve, send, receive, write their state down as the next generation and change
+//! Clients of SinglePass, of dummy subsets with two servers and of Piano are killed again and again at random moments: while they prepare, reserve, send, receive, write their state down as the next generation and change
 //! over to it. Whatever the moment, every answer is right, and no server, of which each keeps all queries that it ever saw, finds two different ones that came from one hint.
 //!
 //! This program is both: started with `PRIVET_KILL_URLS` it is the client, which looks records up until it is killed.
@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{any_port, config, cut, options_of, record, records_by};
+use common::{any_port, config, cut, generation_in, options_of, record, records_by};
 use privet_client::{Client, Target};
 use privet_schemes::SchemeId;
 use privet_server::Server;
@@ -19,19 +19,54 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const RECORDS: u64 = 4096;
-/// Of SinglePass, a generation then serves 64 queries; of Piano, 533.
-const PARTITION_RECORDS: u64 = 64;
 /// So many kills at least, and then until something is to be seen.
 const KILLS: u64 = 40;
 const MOST_KILLS: u64 = 400;
 const QUERIES: usize = 400;
 
+/// What a query is made of.
+#[derive(Clone, Copy)]
+enum Form {
+    /// An offset in each partition, of so many bits.
+    Offsets(usize),
+    /// A half and an offset for each of `partitions`, those of either half from one row of offsets of `offset_bits` bits.
+    Halves { partitions: usize, offset_bits: usize },
+    /// A key (16 bytes), the number of a hint, of which no other query must ask, and where it is cut (4 bytes each).
+    Pair,
+}
+
+struct Case {
+    scheme: SchemeId,
+    partition_records: u64,
+    /// Of the queries to each server.
+    forms: &'static [Form],
+}
+
+const CASES: [Case; 4] = [
+    // A generation serves 64 queries.
+    Case {
+        scheme: SchemeId::SinglePass,
+        partition_records: 64,
+        forms: &[Form::Offsets(16), Form::Offsets(16)],
+    },
+    // About 600.
+    Case {
+        scheme: SchemeId::DummySubsetsTwo,
+        partition_records: 16,
+        forms: &[Form::Pair, Form::Halves { partitions: 256, offset_bits: 4 }],
+    },
+    // 533.
+    Case { scheme: SchemeId::Piano, partition_records: 64, forms: &[Form::Offsets(6)] },
+    Case { scheme: SchemeId::PianoAllParities, partition_records: 64, forms: &[Form::Offsets(6)] },
+];
+
 fn main() {
     match std::env::var("PRIVET_KILL_URLS") {
         Ok(urls) => look_up_until_killed(&urls),
         Err(_) => tokio::runtime::Runtime::new().unwrap().block_on(async {
-            kill_at_random_moments(SchemeId::SinglePass, 2, 16).await;
-            kill_at_random_moments(SchemeId::Piano, 1, 6).await;
+            for case in CASES {
+                kill_at_random_moments(case).await;
+            }
         }),
     }
 }
@@ -70,17 +105,16 @@ fn look_up_until_killed(urls: &str) {
 
 type Log = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// A scheme's queries take so many bits for each offset.
-async fn kill_at_random_moments(scheme: SchemeId, servers: usize, offset_bits: usize) {
+async fn kill_at_random_moments(Case { scheme, partition_records, forms }: Case) {
     let (mut running, mut urls, mut logs) = (Vec::new(), Vec::new(), Vec::<Log>::new());
-    for _ in 0..servers {
+    for _ in forms {
         let mut config = config(any_port(), None);
         let log = Log::default();
         logs.push(Arc::clone(&log));
         config.query_observer =
             Some(Arc::new(move |request| log.lock().unwrap().push(request.query.to_vec())));
         let server =
-            Server::start(config, vec![cut(records_by(scheme, RECORDS), PARTITION_RECORDS)])
+            Server::start(config, vec![cut(records_by(scheme, RECORDS), partition_records)])
                 .await
                 .unwrap();
         urls.push(format!("http://{}", server.local_addr()));
@@ -118,62 +152,92 @@ async fn kill_at_random_moments(scheme: SchemeId, servers: usize, offset_bits: u
         (0..50).for_each(|index| check(&client, &[index]));
     });
     last.await.unwrap();
-    for (role, log) in logs.iter().enumerate() {
+    let generation = generation_in(state.path());
+    assert!(generation > 1, "{scheme}: the first generation is still in use");
+    for (role, (log, form)) in logs.iter().zip(forms).enumerate() {
         let queries = log.lock().unwrap();
-        let repeated = check_log(&queries, offset_bits);
+        let repeated = check_log(&queries, *form);
         println!(
-            "{scheme}, server {role}: {kills} kills, {} queries, {repeated} of them sent again after a kill, none from a used hint",
+            "{scheme}, server {role}: {kills} kills, {} queries, {repeated} of them sent again after a kill, none from a used hint, generation {generation}",
             queries.len()
         );
         assert!(queries.len() > QUERIES, "the kills left time for lookups");
         assert!(repeated > 0, "some kills came between a query and its answer");
-        the_check_catches_a_hint_used_twice(&queries, offset_bits);
+        the_check_catches_a_hint_used_twice(&queries, *form);
     }
 }
 
-/// What a query reads: an offset in each partition.
-fn picks(query: &[u8], offset_bits: usize) -> Vec<(usize, u32)> {
+/// What a query reads: an offset in each partition, the half that the partition belongs to aside. Or which hint it asks for.
+fn picks(query: &[u8], form: Form) -> Vec<(usize, u32)> {
     let bit = |at: usize| u32::from(query[at / 8] >> (at % 8) & 1);
-    let offset =
-        |place: usize| -> u32 { (0..offset_bits).map(|k| bit(place * offset_bits + k) << k).sum() };
-    (0..8 * query.len() / offset_bits).map(|place| (place, offset(place))).collect()
+    let number = |at: usize, bits: usize| (0..bits).map(|k| bit(at + k) << k).sum();
+    match form {
+        Form::Offsets(bits) => {
+            (0..8 * query.len() / bits).map(|place| (place, number(place * bits, bits))).collect()
+        }
+        Form::Halves { partitions, offset_bits } => {
+            let mut filled = [0; 2];
+            let of_partition = |partition| {
+                let place = &mut filled[bit(partition) as usize];
+                *place += 1;
+                (partition, number(partitions + (*place - 1) * offset_bits, offset_bits))
+            };
+            (0..partitions).map(of_partition).collect()
+        }
+        Form::Pair => vec![(0, number(8 * 16, 32))],
+    }
 }
 
-/// The most picks that a query has in common with an earlier, different one. Two queries from one hint have all but one or two in common; from two hints, about none.
-fn most_in_common(queries: &[&Vec<u8>], offset_bits: usize) -> usize {
+/// The most picks that a query has in common with an earlier, different one. Two queries from one hint have all but one or two in common, or as many in a half; from two hints, about as many as
+/// chance brings.
+fn most_in_common(queries: &[&Vec<u8>], form: Form) -> usize {
     let mut by_pick: HashMap<(usize, u32), Vec<usize>> = HashMap::new();
     let mut most = 0;
     for (number, query) in queries.iter().enumerate() {
-        let mut common: HashMap<usize, usize> = HashMap::new();
-        for pick in picks(query, offset_bits) {
+        let mut common = vec![0; number];
+        for pick in picks(query, form) {
             let earlier = by_pick.entry(pick).or_default();
-            earlier.iter().for_each(|other| *common.entry(*other).or_default() += 1);
+            earlier.iter().for_each(|other| common[*other] += 1);
             earlier.push(number);
         }
-        most = most.max(common.into_values().max().unwrap_or(0));
+        most = most.max(common.into_iter().max().unwrap_or(0));
     }
     most
 }
 
-fn suspicious(query: &[u8], offset_bits: usize) -> usize {
-    picks(query, offset_bits).len() * 3 / 4
+fn suspicious(query: &[u8], form: Form) -> usize {
+    match form {
+        Form::Offsets(_) => picks(query, form).len() * 3 / 4,
+        Form::Halves { partitions, .. } => partitions / 2 - 8,
+        Form::Pair => 1,
+    }
 }
 
 /// Checks that no two different queries came from one hint; returns how many came more than once.
-fn check_log(queries: &[Vec<u8>], offset_bits: usize) -> usize {
+fn check_log(queries: &[Vec<u8>], form: Form) -> usize {
     let mut seen = HashSet::new();
     let distinct: Vec<&Vec<u8>> = queries.iter().filter(|query| seen.insert(*query)).collect();
-    let common = most_in_common(&distinct, offset_bits);
-    let too_many = suspicious(&queries[0], offset_bits);
+    let common = most_in_common(&distinct, form);
+    let too_many = suspicious(&queries[0], form);
     assert!(common < too_many, "two queries have {common} picks in common");
     queries.len() - distinct.len()
 }
 
-/// The same query with another offset at each end is what a second use of its hint would look like.
-fn the_check_catches_a_hint_used_twice(queries: &[Vec<u8>], offset_bits: usize) {
+/// The same query with another offset at each end, with one partition of either half exchanged, or cut elsewhere is what a second use of its hint would look like.
+fn the_check_catches_a_hint_used_twice(queries: &[Vec<u8>], form: Form) {
     let mut again = queries[0].clone();
     let last = again.len() - 1;
-    (again[0], again[last]) = (again[0] ^ 1, again[last] ^ 1);
-    let found = most_in_common(&[&queries[0], &again], offset_bits);
-    assert!(found >= suspicious(&again, offset_bits));
+    match form {
+        Form::Offsets(_) => (again[0], again[last]) = (again[0] ^ 1, again[last] ^ 1),
+        Form::Halves { partitions, .. } => {
+            for half in [0, 1] {
+                let is_in = |k: &usize| queries[0][k / 8] >> (k % 8) & 1 == half;
+                let partition = (0..partitions).rfind(is_in).unwrap();
+                again[partition / 8] ^= 1 << (partition % 8);
+            }
+        }
+        Form::Pair => again[last] ^= 1,
+    }
+    let found = most_in_common(&[&queries[0], &again], form);
+    assert!(found >= suspicious(&again, form));
 }

@@ -5,7 +5,9 @@
 
 mod common;
 
-use common::{KEYS, any_port, config, cut, keyed_as, options_of, pair, record, records_by};
+use common::{
+    KEYS, any_port, config, cut, generation_in, keyed_as, options_of, pair, record, records_by,
+};
 use privet_client::{Client, ClientOptions, Target};
 use privet_schemes::SchemeId;
 use privet_server::{RunningServer, ServedTable, Server};
@@ -43,6 +45,18 @@ async fn serve(table: impl Fn() -> ServedTable) -> Served {
     served
 }
 
+/// A small table, cut so that generations of hints are short: of SinglePass 64 queries, of dummy subsets with two servers about 90, of Piano 222.
+fn short_generations(scheme: SchemeId) -> ServedTable {
+    let partition_records = if scheme == SchemeId::DummySubsetsTwo { 2 } else { 32 };
+    cut(records_by(scheme, RECORDS), partition_records)
+}
+
+/// Checks that the hints that are kept in `state` have been handed over twice at least.
+fn check_handed_over(scheme: SchemeId, state: &Path) {
+    let generation = generation_in(state);
+    assert!(generation >= 3, "{scheme}: generation {generation} is still in use");
+}
+
 impl Served {
     fn options(&self, state: Option<&Path>) -> ClientOptions {
         let urls = self.servers.iter().map(|server| format!("http://{}", server.local_addr()));
@@ -77,8 +91,9 @@ async fn get_all(client: &Client, indices: impl Iterator<Item = u64>) {
 
 /// A client that looks twenty records up in each of `rounds` rounds, through several generations of hints.
 async fn lives_long(scheme: SchemeId, rounds: u64, never_run_out: bool) {
-    let served = serve(|| cut(records_by(scheme, RECORDS), 32)).await;
-    let client = Client::connect(served.options(None), |_| {}).await.unwrap();
+    let served = serve(|| short_generations(scheme)).await;
+    let state = tempfile::tempdir().unwrap();
+    let client = Client::connect(served.options(Some(state.path())), |_| {}).await.unwrap();
     assert_eq!(client.table().scheme.plan.scheme, scheme);
     assert!(client.stats().prepare.down > 0);
     for round in 0..rounds {
@@ -88,11 +103,11 @@ async fn lives_long(scheme: SchemeId, rounds: u64, never_run_out: bool) {
     }
     assert_eq!(client.stats().background.down == 0, never_run_out);
     served.check(20 * rounds as usize);
+    check_handed_over(scheme, state.path());
 }
 
 #[tokio::test]
 async fn a_client_of_singlepass_lives_long() {
-    // A generation serves 64 queries.
     lives_long(SchemeId::SinglePass, 12, true).await;
 }
 
@@ -103,7 +118,6 @@ async fn a_client_of_dummy_subsets_with_two_servers_lives_long() {
 
 #[tokio::test]
 async fn a_client_of_piano_lives_long() {
-    // A window has 222 queries.
     lives_long(SchemeId::Piano, 30, false).await;
 }
 
@@ -115,9 +129,9 @@ async fn a_client_of_piano_with_all_parities_lives_long() {
 #[tokio::test]
 async fn short_lived_clients_go_on_with_what_is_stored_through_generations() {
     for (scheme, processes) in
-        [(SchemeId::SinglePass, 8), (SchemeId::DummySubsetsTwo, 3), (SchemeId::Piano, 14)]
+        [(SchemeId::SinglePass, 8), (SchemeId::DummySubsetsTwo, 11), (SchemeId::Piano, 25)]
     {
-        let served = serve(|| cut(records_by(scheme, RECORDS), 32)).await;
+        let served = serve(|| short_generations(scheme)).await;
         let state = tempfile::tempdir().unwrap();
         for process in 0..processes {
             let options = served.options(Some(state.path()));
@@ -129,6 +143,7 @@ async fn short_lived_clients_go_on_with_what_is_stored_through_generations() {
             client.finish().await.unwrap();
         }
         served.check(20 * processes as usize);
+        check_handed_over(scheme, state.path());
     }
 }
 

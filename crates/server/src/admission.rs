@@ -28,8 +28,8 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::AbortHandle;
-use tonic::body::Body;
 use tonic::Status;
+use tonic::body::Body;
 use tower::{Layer, Service};
 
 /// What the transport is given at a time, in bytes: no more than it may send in one go.
@@ -89,6 +89,7 @@ impl<S> Service<Request<Body>> for Admitted<S>
 where
     S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
     S::Future: Send,
+    S::Error: Send,
 {
     type Response = Response<Body>;
     type Error = S::Error;
@@ -114,14 +115,14 @@ where
         };
         let (bytes_in, bytes_out) = admission.metrics.body_bytes(outcome.method);
         let connection = request.extensions().get::<ConnectionHandle>().cloned();
-        let (arrival, arrived) = Arrival::of(outcome.method, &admission);
+        let (arrival, mut arrived) = Arrival::of(outcome.method, &admission);
         let request = request.map(|body| Body::new(Counted { body, bytes: bytes_in, arrival }));
         Box::pin(async move {
             let limits = admission.limits;
             let mut answering = pin!(inner.call(request));
             let response = tokio::select! {
                 biased;
-                Ok(preparation_slot) = arrived => {
+                Ok(preparation_slot) = &mut arrived => {
                     slot = preparation_slot;
                     tokio::time::timeout(limits.preparation_deadline, answering).await
                 }
@@ -134,6 +135,8 @@ where
                 return Ok(status.into_http());
             };
             let response = response?;
+            // Computed so quickly that the slot and the response came at once.
+            slot = arrived.try_recv().unwrap_or(slot);
             outcome.status = status_in(response.headers());
             let progress = Arc::new(AtomicU64::new(0));
             let watch = connection.filter(|_| !response.body().is_end_stream()).map(|connection| {

@@ -42,15 +42,16 @@ pub struct ServerConfig {
     pub max_concurrent_requests: usize,
     /// Downloads under way, of all clients together; one more is refused with RESOURCE_EXHAUSTED. Default: 64.
     pub max_concurrent_fetches: usize,
-    /// Requests for hints (of schemes whose clients ask a server for them), of all clients together, from their first byte until the last of the reply is sent: those that
-    /// wait, those computed, and the replies on their way. One more is refused with UNAVAILABLE before its body is read. It bounds the memory for replies, which may have
-    /// megabytes each. Default: 16.
+    /// Requests for hints (of schemes whose clients ask a server for them), of all clients together, from when they have arrived until the last of the reply is sent: those that
+    /// wait, those computed, and the replies on their way. One more is refused with RESOURCE_EXHAUSTED. It bounds the memory for replies, which may have megabytes each. While they
+    /// are read they count among `max_concurrent_requests`. Default: 16.
     pub max_preparations: usize,
     /// How many requests for hints are computed at once, each on a thread of its own, beside the queries. Default: as many as `threads`.
     pub preparations_at_once: Option<usize>,
-    /// How long a request may take from its first byte until its answer begins. Default: 30 s.
+    /// How long a request may take from its first byte until its answer begins; a request for hints, until it has arrived. Default: 30 s.
     pub request_deadline: Duration,
-    /// The same for a request for hints, the wait for its turn included: computing the reply takes time in proportion to the table. Default: 10 min.
+    /// How long a request for hints may take from when it has arrived until its reply begins, the wait for its turn included: computing the reply takes time in proportion to the
+    /// table. Default: 10 min.
     pub preparation_deadline: Duration,
     /// How long a client may leave a response unread before its connection is closed. Default: 60 s.
     pub stall_limit: Duration,

@@ -2,15 +2,14 @@
 //!
 //! A reply costs what thousands of answers cost: up to seconds of a processor, and megabytes. So these requests go past the queue of the queries:
 //!
-//! - Admission lets in a fixed number of them, from their first byte until the last of the reply has been sent, and refuses more before it reads them. That bounds the
-//!   replies in memory.
+//! - Admission lets in a fixed number of them, from when they have arrived until the last of the reply has been sent, and refuses more. That bounds the replies in memory.
 //! - Of those that are in, a fixed number is computed at once, each on a thread that may block; the others wait in the order in which they came.
 //! - Queries have their compute thread, which nothing here takes from them. While hints are computed, the system shares the processors among these threads.
 //!
 //! A client that goes away while it waits has its place free at once. A computation that has begun is brought to its end, and holds its turn until then: a client cannot
 //! have more computed by leaving and coming back.
 //!
-//! A request says what the other servers of its scheme must not learn. It is not logged, and its bytes are [erased](SecretBytes) when it has served or was refused.
+//! A request says what the other servers of its scheme must not learn. It is not logged, and the server's own copy is [erased](SecretBytes) when it has served or was refused.
 
 use crate::hosted::HostedTable;
 use crate::observe::{Metrics, Open};

@@ -62,25 +62,31 @@ impl PrivetService {
         Ok(fetch::stream(Arc::clone(part), request.offset..end))
     }
 
-    async fn answer_to(&self, request: AnswerRequest) -> Result<AnswerResponse> {
+    async fn answer_to(&self, message: proto::AnswerRequest) -> Result<AnswerResponse> {
+        // Before anything can be refused. The message's own share of the bytes has to be gone by the end.
+        let secret = SecretBytes::new(message.query.clone());
+        let request = AnswerRequest::try_from(message)?;
         if let Some(observe) = &self.query_observer {
             observe(&request);
         }
         let AnswerRequest { table, epoch, parameter_digest, role, query } = request;
-        let query = SecretBytes::new(query);
+        drop(query);
         let number = self.tables.find(table, epoch, &parameter_digest)?;
-        check_query(&self.tables.tables[number], role, &query)?;
+        check_query(&self.tables.tables[number], role, &secret)?;
         let lane = self.first_lanes[number] + usize::from(role.0);
-        let answer = self.batcher.answer(lane, query).await?;
+        let answer = self.batcher.answer(lane, secret).await?;
         Ok(AnswerResponse { table, epoch, parameter_digest, answer: answer.into() })
     }
 
-    async fn reply_to(&self, request: PrepareRequest) -> Result<PrepareResponse> {
-        let PrepareRequest { table, epoch, parameter_digest, role, request } = request;
-        let request = SecretBytes::new(request);
+    async fn reply_to(&self, message: proto::PrepareRequest) -> Result<PrepareResponse> {
+        // As with queries.
+        let secret = SecretBytes::new(message.request.clone());
+        let PrepareRequest { table, epoch, parameter_digest, role, request } =
+            message.try_into()?;
+        drop(request);
         let hosted = &self.tables.tables[self.tables.find(table, epoch, &parameter_digest)?];
-        check_preparation(hosted, role, &request)?;
-        let reply = self.preparations.reply(hosted, role, request).await?;
+        check_preparation(hosted, role, &secret)?;
+        let reply = self.preparations.reply(hosted, role, secret).await?;
         Ok(PrepareResponse { table, epoch, parameter_digest, reply: reply.into() })
     }
 }
@@ -161,8 +167,7 @@ impl Privet for PrivetService {
         &self,
         request: Request<proto::PrepareRequest>,
     ) -> Result<Response<proto::PrepareResponse>, Status> {
-        let request = PrepareRequest::try_from(request.into_inner()).map_err(status)?;
-        let response = self.reply_to(request).await.map_err(status)?;
+        let response = self.reply_to(request.into_inner()).await.map_err(status)?;
         Ok(Response::new(response.into()))
     }
 
@@ -170,8 +175,7 @@ impl Privet for PrivetService {
         &self,
         request: Request<proto::AnswerRequest>,
     ) -> Result<Response<proto::AnswerResponse>, Status> {
-        let request = AnswerRequest::try_from(request.into_inner()).map_err(status)?;
-        let response = self.answer_to(request).await.map_err(status)?;
+        let response = self.answer_to(request.into_inner()).await.map_err(status)?;
         Ok(Response::new(response.into()))
     }
 }

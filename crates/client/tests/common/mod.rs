@@ -77,6 +77,23 @@ pub(crate) fn cut(table: ServedTable, partition_records: u64) -> ServedTable {
     ServedTable { tuning: Tuning { partition_records: Some(partition_records) }, ..table }
 }
 
+/// The number of the generation of hints that is in use in a state directory of one table, which has no other.
+pub(crate) fn generation_in(state: &Path) -> u64 {
+    let (mut directories, mut numbers) = (vec![state.to_owned()], Vec::new());
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            // Of the next generation, there is no journal yet.
+            let number = name.strip_prefix("journal-").and_then(|rest| rest.strip_suffix(".redb"));
+            numbers.extend(number.map(|number| number.parse::<u64>().unwrap()));
+            if entry.file_type().unwrap().is_dir() {
+                directories.push(entry.path());
+            }
+        }
+    }
+    numbers.into_iter().max().unwrap()
+}
+
 pub(crate) fn record(index: u64) -> [u8; 32] {
     *blake3::hash(&index.to_le_bytes()).as_bytes()
 }

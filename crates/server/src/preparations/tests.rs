@@ -1,5 +1,7 @@
 //! Everything behind the transport is real: requests pass admission and the service, and a client's going away is a future that is dropped.
 
+mod arriving;
+
 use super::*;
 use crate::admission::{AdmissionLayer, AdmissionLimits, Admitted};
 use crate::batch::{BatchSettings, Batcher, Lane};
@@ -114,10 +116,21 @@ impl ErasedServer for Hinting {
     }
 }
 
+/// Limits that no test comes near.
+const LIMITS: AdmissionLimits = AdmissionLimits {
+    max_concurrent_requests: 100,
+    max_concurrent_fetches: 1,
+    max_preparations: 100,
+    request_deadline: Duration::from_secs(3600),
+    preparation_deadline: Duration::from_secs(3600),
+    stall_limit: Duration::from_secs(3600),
+};
+
 type Client = PrivetClient<Admitted<PrivetServer<PrivetService>>>;
 
 /// A server without its sockets.
 struct World {
+    service: Admitted<PrivetServer<PrivetService>>,
     client: Client,
     scheme: Arc<Hinting>,
     gate: Gate,
@@ -128,6 +141,10 @@ struct World {
 
 impl World {
     fn new(plan: SchemePlan, gated: bool, max_preparations: usize, at_once: usize) -> Self {
+        Self::limited(plan, gated, AdmissionLimits { max_preparations, ..LIMITS }, at_once)
+    }
+
+    fn limited(plan: SchemePlan, gated: bool, limits: AdmissionLimits, at_once: usize) -> Self {
         let metrics = Arc::new(Metrics::new());
         let digest = plan.digest(&identity());
         let (scheme, gate) = Hinting::new(plan, gated);
@@ -145,17 +162,10 @@ impl World {
             Arc::clone(&preparations),
             None,
         );
-        let limits = AdmissionLimits {
-            max_concurrent_requests: 100,
-            max_concurrent_fetches: 1,
-            max_preparations,
-            request_deadline: Duration::from_secs(3600),
-            preparation_deadline: Duration::from_secs(3600),
-            stall_limit: Duration::from_secs(3600),
-        };
         let admission = AdmissionLayer::new(limits, Arc::clone(&metrics));
-        let client = PrivetClient::new(admission.layer(PrivetServer::new(service)));
-        Self { client, scheme, gate, preparations, metrics, digest }
+        let service = admission.layer(PrivetServer::new(service));
+        let client = PrivetClient::new(service.clone());
+        Self { service, client, scheme, gate, preparations, metrics, digest }
     }
 
     fn request(&self, bytes: &[u8]) -> PrepareRequest {
@@ -271,12 +281,14 @@ async fn a_few_are_computed_at_once_the_others_wait_in_order_and_more_are_refuse
     assert_eq!(world.metrics.preparations_running.get(), 2);
     for _ in 0..3 {
         let refused = world.ask(world.request(&[9; 4])).await.unwrap_err();
-        assert_eq!(refused.code(), Code::Unavailable);
+        assert_eq!(refused.code(), Code::ResourceExhausted);
         assert!(refused.message().contains("4 preparations are under way"), "{refused}");
         assert!(refused.message().contains("try again"), "{refused}");
     }
     assert!(world.shows("privet_shed_total{reason=\"preparations\"} 3"));
-    assert!(world.shows("privet_requests_total{method=\"Prepare\",status=\"UNAVAILABLE\"} 3"));
+    assert!(
+        world.shows("privet_requests_total{method=\"Prepare\",status=\"RESOURCE_EXHAUSTED\"} 3")
+    );
 
     (0..4).for_each(|_| world.gate.open.send(()).unwrap());
     for (number, reply) in (1..).zip(asking) {

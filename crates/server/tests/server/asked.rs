@@ -14,6 +14,8 @@ use privet_wire::{
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpStream;
 use tonic::{Code, Status};
 
 const ASKING: [SchemeId; 2] = [SchemeId::DummySubsetsTwo, SchemeId::SinglePass];
@@ -223,7 +225,7 @@ async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_
     let refused =
         prepare(&mut unlimited(&stubs[0]), request_for_hints(&described, vec![2; 32])).await;
     let status = refused.unwrap_err();
-    assert_eq!(status.code(), Code::Unavailable, "{status}");
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
     assert!(status.message().contains("try again"), "{status}");
     assert_eq!(metric(&servers[0], "privet_shed_total{reason=\"preparations\"}").await, 1.0);
     // The other server has a place, and queries need none.
@@ -235,6 +237,44 @@ async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_
     until_metric(&servers[0], given_up, 1.0).await;
     let (mut client, _) = prepared_by(&stubs[0], &described).await;
     client.check(&mut stubs, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_are_begun_and_left_keep_nobody_from_hints_and_are_ended() {
+    let request_deadline = Duration::from_secs(2);
+    let config = ServerConfig { max_preparations: 4, request_deadline, ..config() };
+    let tables = || vec![served_by(SchemeId::SinglePass, table("t", 1000, 3, 1))];
+    let (servers, mut stubs) = pair(&config, tables).await;
+    let described = describe(&mut stubs[0]).await.tables[0].clone();
+
+    let stream = TcpStream::connect(servers[0].local_addr()).await.unwrap();
+    let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let path = format!("http://{}/privet.v1.Privet/Prepare", servers[0].local_addr());
+    let idle: Vec<_> = (0..20)
+        .map(|_| {
+            let head = http::Request::post(&path).header("content-type", "application/grpc");
+            requests.send_request(head.body(()).unwrap(), false).unwrap()
+        })
+        .collect();
+    connection_is_served(&mut requests).await;
+    prepared_by(&stubs[0], &described).await;
+
+    for (response, _unfinished) in idle {
+        let response = tokio::time::timeout(Duration::from_secs(60), response).await.unwrap();
+        assert_eq!(response.unwrap().headers()["grpc-status"], "4");
+    }
+    let ended = "privet_requests_total{method=\"Prepare\",status=\"DEADLINE_EXCEEDED\"}";
+    until_metric(&servers[0], ended, 20.0).await;
+    assert_eq!(metric(&servers[0], "privet_shed_total{reason=\"preparations\"}").await, 0.0);
+    connection.abort();
+}
+
+/// Waits until the server has taken what was sent before: it takes requests in the order in which they come, and has answered one that came last.
+async fn connection_is_served(requests: &mut h2::client::SendRequest<Bytes>) {
+    let head = http::Request::post("http://test/privet.v1.Privet/Nothing").body(()).unwrap();
+    let (response, _) = requests.send_request(head, true).unwrap();
+    response.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

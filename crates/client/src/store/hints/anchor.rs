@@ -221,7 +221,9 @@ impl AnchorFile {
 
 fn other_format(version: u32) -> Error {
     let way_out = match version < VERSION {
-        true => "use the version of Privet that wrote it, or erase the hints (privet state reset): then new ones are prepared at the next use",
+        true => {
+            "use the version of Privet that wrote it, or erase the hints (privet state reset): then new ones are prepared at the next use"
+        }
         false => "use the version of Privet that wrote it",
     };
     Error::unavailable(format!(

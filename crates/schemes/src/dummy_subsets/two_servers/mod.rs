@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | offline, once, client | λ·s/1 cutoffs up, λ·s records down | λ·n/4 AES blocks |
 //! | offline, once, offline server | – | λ·n/2 record XORs, 0.4·λ·n AES blocks |
-//! | query, to each server | 24 bytes / p/8 + p·log₂(s)/16 up | λ·s/8 AES blocks to find a hint, three times that after many queries |
+//! | query, to each server | 24 bytes / p/8 + p·log₂(s)/16 up | λ·s/8 AES blocks to find a hint, and one more for every 8 queries made, up to λ·s |
 //! | answer, each server | 2 records down | p random reads; the offline server also 2·p AES blocks |
 //! | state | λ·s records and 12·λ·s bytes, secret, on the client; the table on the servers | – |
 //!

@@ -166,6 +166,32 @@ fn an_anchor_of_a_later_version_is_no_damage() {
 }
 
 #[test]
+fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let path = place.path().join("anchor");
+    let bytes = std::fs::read(&path).unwrap();
+    // Version 1 did not say which servers the hints are for.
+    let mut older = Vec::new();
+    for at in SLOTS.map(|at| at as usize) {
+        let slot = &bytes[at..at + SLOT_LEN - 32];
+        let (before, after) = (&slot[..164], &slot[164 + 32..]);
+        let mut slot = [before, after].concat();
+        slot[8] = 1;
+        let checksum = blake3::hash(&slot);
+        older.resize(at, 0);
+        older.extend([&slot[..], checksum.as_bytes()].concat());
+    }
+    std::fs::write(&path, older).unwrap();
+    let folder = Arc::new(Directory::create(place.path()).unwrap());
+    let refused = Hints::open(folder, &key(), true).err().unwrap();
+    assert_eq!(refused.blame(), Blame::Unavailable);
+    for part in ["version 1", "privet state reset"] {
+        assert!(refused.message().contains(part), "{refused}");
+    }
+}
+
+#[test]
 fn moved_hints_are_kept() {
     let place = tempfile::tempdir().unwrap();
     let (before, after) = (place.path().join("before"), place.path().join("after"));
