@@ -7,6 +7,7 @@ use crate::session::*;
 use crate::state::NextGeneration;
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::SchemeDescription;
+use std::collections::HashSet;
 
 fn kind(flow: Flow) -> Kind {
     Kind { flow, ..Kind::default() }
@@ -212,6 +213,59 @@ fn a_table_in_another_order_is_streamed_as_the_part_that_it_is() {
     world.run();
     assert_eq!(world.failed_with(), Blame::Integrity);
     assert_eq!(kept(&mut world).next, NextGeneration::None);
+}
+
+#[test]
+fn servers_whose_addresses_are_not_known_are_not_asked_for_hints() {
+    for (flow, refused) in [(Flow::Asked, true), (Flow::Streamed, false)] {
+        let mut options = options(2);
+        options.addresses_digest = None;
+        let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
+        let mut world = World::with_session(vec![toy_peer_of(kind(flow), 2, 20); 2], session);
+        world.start_preparation = toy::START_PREPARATION;
+        let found = world.get(Target::index(7));
+        assert_eq!(found.is_err(), refused);
+        if refused {
+            assert_eq!(world.failed_with(), Blame::ApiMisuse);
+            assert!(requests(&world).is_empty() && world.hints.is_none());
+        }
+    }
+}
+
+/// They are erased when the last copy is dropped; one that was copied byte for byte would not be.
+#[test]
+fn copies_of_a_secret_message_share_its_bytes() {
+    let mut world = asked_world();
+    world.run();
+    let before = world.sent.len();
+    // Each message, of which one goes to each server, is sent twice.
+    world.fate = Box::new(move |at, _| if at < before + 2 { Fate::TurnedAway } else { Fate::Arrives });
+    world.found(Target::index(7));
+    let queries = world.sent[before..].iter().map(|(server, request)| match request {
+        Request::Answer(request) => (*server, request.query.as_ptr()),
+        other => panic!("{other:?}"),
+    });
+    let queries: Vec<_> = queries.collect();
+    assert_eq!(queries.len(), 4);
+    assert_eq!(queries.iter().collect::<HashSet<_>>().len(), 2);
+
+    let mut world = asked_world();
+    world.fate = Box::new(|_, request| match request {
+        Request::Prepare(_) => Fate::TurnedAway,
+        _ => Fate::Arrives,
+    });
+    while requests(&world).len() < 3 {
+        assert!(world.step());
+    }
+    let places = world.sent.iter().filter_map(|(_, request)| match request {
+        Request::Prepare(request) => {
+            let message = privet_wire::proto::PrepareRequest::from(request.clone());
+            assert_eq!(message.request.as_ptr(), request.request.as_ptr(), "also as it is sent");
+            Some(request.request.as_ptr())
+        }
+        _ => None,
+    });
+    assert_eq!(places.collect::<HashSet<_>>().len(), 1);
 }
 
 #[test]

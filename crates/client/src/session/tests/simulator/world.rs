@@ -34,8 +34,8 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     let kind = Kind {
         flow: scenario.flow,
         endless: scenario.endless,
+        chained: scenario.endless && seed.is_multiple_of(2),
         flaw: scenario.client,
-        ..Kind::default()
     };
     let by = |scheme| Peer::indexed_by(scheme, RECORDS, RECORD_LEN, 1);
     let peer = match scenario.scheme {
