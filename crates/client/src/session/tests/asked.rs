@@ -239,7 +239,8 @@ fn copies_of_a_secret_message_share_its_bytes() {
     world.run();
     let before = world.sent.len();
     // Each message, of which one goes to each server, is sent twice.
-    world.fate = Box::new(move |at, _| if at < before + 2 { Fate::TurnedAway } else { Fate::Arrives });
+    world.fate =
+        Box::new(move |at, _| if at < before + 2 { Fate::TurnedAway } else { Fate::Arrives });
     world.found(Target::index(7));
     let queries = world.sent[before..].iter().map(|(server, request)| match request {
         Request::Answer(request) => (*server, request.query.as_ptr()),

@@ -49,8 +49,12 @@ impl Arriving {
     async fn end(self) -> (Code, usize) {
         let Self { pieces, response } = self;
         drop(pieces);
-        read(response.await).await
+        read(soon(response).await).await
     }
+}
+
+async fn soon<T>(happens: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), happens).await.expect("not within a minute")
 }
 
 async fn read(response: http::Response<Body>) -> (Code, usize) {
@@ -101,8 +105,7 @@ async fn a_request_has_one_deadline_to_arrive_and_another_one_from_then_on() {
     world.gate.began.recv().await.unwrap();
     // This one comes later and is given up, which the one that is computed is not.
     let idle = Arriving::at(&world).await;
-    let ended = tokio::time::timeout(Duration::from_secs(60), idle.response).await;
-    assert_eq!(read(ended.unwrap()).await.0, Code::DeadlineExceeded);
+    assert_eq!(read(soon(idle.response).await).await.0, Code::DeadlineExceeded);
     assert!(!asking.is_finished());
     world.gate.open.send(()).unwrap();
     assert_eq!(asking.await.unwrap().unwrap(), [1; REQUEST_LEN]);
@@ -110,7 +113,7 @@ async fn a_request_has_one_deadline_to_arrive_and_another_one_from_then_on() {
     let preparation_deadline = Duration::from_millis(50);
     let limits = AdmissionLimits { preparation_deadline, ..LIMITS };
     let mut world = World::limited(plan(), true, limits, 1);
-    let late = tokio::time::timeout(Duration::from_secs(60), world.asking(1)).await.unwrap();
+    let late = soon(world.asking(1)).await;
     assert_eq!(late.unwrap().unwrap_err().code(), Code::DeadlineExceeded);
     world.gate.began.recv().await.unwrap();
     world.gate.open.send(()).unwrap();
@@ -176,7 +179,7 @@ async fn a_request_counts_among_all_requests_until_it_has_arrived_and_no_longer(
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), answered).await.unwrap();
+    soon(answered).await;
     world.gate.open.send(()).unwrap();
     assert_eq!(ending.await.unwrap().0, Code::Ok);
 }
