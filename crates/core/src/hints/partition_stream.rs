@@ -30,7 +30,7 @@ pub struct PartitionStream {
     finished: bool,
 }
 
-/// An empty group of about [`GROUP_BYTES`].
+/// An empty group of about a mebibyte.
 ///
 /// # Errors
 /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.

@@ -44,7 +44,7 @@ pub enum Recovered {
     },
 }
 
-/// The state of a client with single-use hints. See [`HintedClient`] for what each does.
+/// The state of a client with single-use hints. See [`HintedClient`](crate::contract::HintedClient) for what each does.
 pub trait ErasedHints {
     /// Applies a change from the journal, in the order in which changes were written.
     fn apply(&mut self, change: &[u8]) -> Result<()>;
