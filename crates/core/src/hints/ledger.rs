@@ -156,11 +156,6 @@ impl Ledger {
         }
     }
 
-    /// A resolved reservation's record, until it is taken.
-    pub fn record(&self, id: u64) -> Option<&Result<Bytes>> {
-        self.records.get(&id)
-    }
-
     /// The record of a resolved reservation, once.
     pub fn take_record(&mut self, id: u64) -> Option<Result<Bytes>> {
         self.records.remove(&id)
