@@ -32,14 +32,21 @@ fn hints(store: &mut Store) -> Box<dyn HintStore> {
         parameter_digest: [5; 32],
         servers: [0; 32],
     };
-    // A command that another test is starting at this moment shares the lock from its fork until it runs its program.
+    unlocked(|| match store.open_hints(&key).unwrap() {
+        HintsOpened::Have { hints, .. } => Some(hints),
+        HintsOpened::Busy => None,
+    })
+}
+
+/// What `open` opens, once nobody else has it locked. A command that another test is starting at this moment shares the lock from its fork until it runs its program.
+fn unlocked<T>(mut open: impl FnMut() -> Option<T>) -> T {
     for _ in 0..500 {
-        if let HintsOpened::Have { hints, .. } = store.open_hints(&key).unwrap() {
-            return hints;
+        if let Some(opened) = open() {
+            return opened;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("the hints stay locked")
+    panic!("it stays locked")
 }
 
 /// Keeps a part of `len` bytes, `kept` of which are there.
@@ -47,10 +54,11 @@ fn keep_part(store: &mut Store, kind: PartKind, len: usize, kept: usize) {
     let bytes = vec![kind as u8; len];
     let digest = *blake3::hash(&bytes).as_bytes();
     let part = PartKey { table: identity(1), kind, len: len as u64, digest };
-    let Opened::Have { part: PartState::Partial(mut download), .. } = store.open(&part).unwrap()
-    else {
-        panic!("there is nothing yet")
-    };
+    let mut download = unlocked(|| match store.open(&part).unwrap() {
+        Opened::Have { part: PartState::Partial(download), .. } => Some(download),
+        Opened::Have { .. } => panic!("there is nothing yet"),
+        _ => None,
+    });
     download.absorb(0, &bytes[..kept]).unwrap();
     store.append(&part, 0, &bytes[..kept]).unwrap();
     if kept == len {
