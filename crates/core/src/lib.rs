@@ -16,6 +16,7 @@
 //! Nothing in this crate opens a file or a socket, reads a clock or starts a thread.
 
 pub mod codec;
+pub mod commit;
 pub mod dpf;
 pub mod error;
 pub mod hints;
@@ -32,5 +33,6 @@ pub use index::RecordIndex;
 pub use randomness::{PublicSeed, SecretRng};
 pub use secret::Secret;
 pub use table::{
-    Edit, Epoch, TableDelta, TableDigest, TableId, TableIdentity, TableShape, TableView,
+    Edit, Epoch, Operation, TableDelta, TableDigest, TableId, TableIdentity, TableShape,
+    TableUpdate, TableView,
 };

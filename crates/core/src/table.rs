@@ -114,49 +114,160 @@ pub struct Edit {
 /// What makes one epoch of a table the next: public. Edits apply in order; one record may be edited several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDelta {
-    shape: TableShape,
+    before: TableShape,
+    after: TableShape,
     edits: Vec<Edit>,
+    commitments: Vec<u8>,
 }
 
 impl TableDelta {
-    /// A delta for tables of shape `shape`.
+    /// A delta for tables of shape `shape`, which it does not change.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records.
     pub fn new(shape: TableShape, edits: Vec<Edit>) -> Result<Self> {
+        Self::growing(shape, shape, edits, Vec::new())
+    }
+
+    /// A delta for tables of shape `before` that makes them one of shape `after`, with as many records or more. What is new counts as zeros before.
+    /// `commitments` is what clients that verify answers must know of the new commitments to the table; empty for all others.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records, or the table would shrink or its records change their width.
+    pub fn growing(
+        before: TableShape,
+        after: TableShape,
+        edits: Vec<Edit>,
+        commitments: Vec<u8>,
+    ) -> Result<Self> {
+        if after.records() < before.records() || after.record_len() != before.record_len() {
+            return Err(Error::invalid_message(format!(
+                "a table of {} records of {} bytes cannot become one of {} records of {} bytes by edits",
+                before.records(),
+                before.record_len(),
+                after.records(),
+                after.record_len()
+            )));
+        }
         for edit in &edits {
-            if edit.index >= shape.records() || edit.difference.len() as u64 != shape.record_len() {
+            if edit.index >= after.records() || edit.difference.len() as u64 != after.record_len() {
                 return Err(Error::invalid_message(format!(
                     "an edit of record {} with {} bytes does not fit a table of {} records of {} bytes",
                     edit.index,
                     edit.difference.len(),
-                    shape.records(),
-                    shape.record_len()
+                    after.records(),
+                    after.record_len()
                 )));
             }
         }
-        Ok(Self { shape, edits })
+        Ok(Self { before, after, edits, commitments })
     }
 
-    /// The shape of the table, which edits do not change.
+    /// The shape of the table before.
     pub fn shape(&self) -> TableShape {
-        self.shape
+        self.before
     }
 
-    /// Checks that this is a delta for tables of shape `shape`.
+    /// The shape of the table afterwards.
+    pub fn shape_after(&self) -> TableShape {
+        self.after
+    }
+
+    /// Checks that this is a delta for tables of shape `shape`, which keeps their shape.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it is not.
     pub fn check_shape(&self, shape: TableShape) -> Result<()> {
-        if self.shape == shape {
-            return Ok(());
+        if self.before != shape {
+            return Err(Error::api_misuse("the edits belong to a table of another shape"));
         }
-        Err(Error::api_misuse("the edits belong to a table of another shape"))
+        if self.after != shape {
+            return Err(Error::api_misuse(
+                "the edits add records to the table, which these hints cannot follow; prepare new ones",
+            ));
+        }
+        Ok(())
     }
 
     /// The edits, in order.
     pub fn edits(&self) -> &[Edit] {
         &self.edits
+    }
+
+    /// What clients that verify answers must know of the new commitments.
+    pub fn commitments(&self) -> &[u8] {
+        &self.commitments
+    }
+}
+
+/// One operation on a table, as its owner wants it (`add` and `edit` of the TAPIR paper, Figure 6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A record is appended.
+    Add {
+        /// Its bytes.
+        record: Vec<u8>,
+    },
+    /// A record becomes another.
+    Edit {
+        /// Which: of those that the table has by then, those just added included.
+        index: u64,
+        /// Its bytes from now on.
+        record: Vec<u8>,
+    },
+}
+
+/// A batch of operations, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableUpdate {
+    before: TableShape,
+    after: TableShape,
+    /// The records that it writes, each with its last value, by ascending index.
+    written: Vec<(u64, Vec<u8>)>,
+}
+
+impl TableUpdate {
+    /// A batch for a table of shape `before`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if a record is edited that is not there, or one is not as wide as the table's, or the table would be too large.
+    pub fn new(before: TableShape, operations: Vec<Operation>) -> Result<Self> {
+        let mut records = before.records();
+        let mut written = std::collections::BTreeMap::new();
+        for operation in operations {
+            let (index, record) = match operation {
+                Operation::Add { record } => {
+                    records += 1;
+                    (records - 1, record)
+                }
+                Operation::Edit { index, record } => (index, record),
+            };
+            if index >= records || record.len() as u64 != before.record_len() {
+                return Err(Error::api_misuse(format!(
+                    "record {index} with {} bytes does not fit a table of {records} records of {} bytes",
+                    record.len(),
+                    before.record_len()
+                )));
+            }
+            written.insert(index, record);
+        }
+        let after = TableShape::new(records, before.record_len())?;
+        Ok(Self { before, after, written: written.into_iter().collect() })
+    }
+
+    /// The shape of the table before.
+    pub fn shape(&self) -> TableShape {
+        self.before
+    }
+
+    /// The shape of the table afterwards.
+    pub fn shape_after(&self) -> TableShape {
+        self.after
+    }
+
+    /// The records that it writes, by ascending index, each once with its last value.
+    pub fn written(&self) -> &[(u64, Vec<u8>)] {
+        &self.written
     }
 }
 

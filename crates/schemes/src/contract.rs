@@ -13,16 +13,18 @@
 //! | [`Preparation`] | the same clients, before | turns the streamed table into a generation of hints |
 //! | [`Endless`] | hinted clients whose hints never run out | writes the state down as a new generation |
 //! | [`Updatable`] | hinted clients that can follow edits of the table | patches the state from a public delta |
+//! | [`Verifying`] | hinted clients that check every answer against commitments | ends for good when one is wrong |
+//! | [`UpdatingServer`] | servers that follow edits in place | says what clients must know of them |
 //! | [`AskingPreparation`], [`PreparingServer`] | schemes in which a server computes the hints | asks one server, request by request |
 //! | [`StreamingServer`] | servers that stream the table in an order of the scheme's own | the table as it lies in memory |
 //! | [`LocalClient`] | clients that hold the table | reads the record on its own and asks nobody |
 //! | [`Offline`] | all | what has to flow before the first query |
-//!
-//! Capabilities still to come (verifying an answer) get traits of their own when a scheme has them.
 
 use crate::SchemeId;
 use crate::offline::{OfflinePhase, Precomputed, StreamConsumer};
-use privet_core::{PublicSeed, RecordIndex, Result, SecretRng, TableDelta, TableIdentity};
+use privet_core::{
+    Error, PublicSeed, RecordIndex, Result, SecretRng, TableDelta, TableIdentity, TableUpdate,
+};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
@@ -273,6 +275,31 @@ pub trait Updatable: HintedClient {
         self.apply(&change)?;
         Ok(change)
     }
+}
+
+/// A client that checks every record of every answer against commitments to the table on which the servers had agreed, before anything of it is used.
+///
+/// **The first wrong answer ends it for good**: what [`settle`](HintedClient::settle) returns is then a change after which no query is ever made again, and the record that
+/// [`take_record`](HintedClient::take_record) tells is an error, [`Blame::Integrity`](privet_core::Blame::Integrity). Whether that happens does not depend on which record was wanted, so a server that
+/// lies learns nothing from it. (Were only what is needed checked, it would: the selective failure attack.)
+///
+/// Queries go strictly one after the other: none is made while one is not settled.
+pub trait Verifying: HintedClient {
+    /// The state change that ends this client because servers told different updates of the table.
+    fn disagreement(&self) -> Zeroizing<Vec<u8>>;
+
+    /// Why no query will be made any more: [`Blame::Integrity`](privet_core::Blame::Integrity). Stays so through every restart.
+    fn ended(&self) -> Option<Error>;
+}
+
+/// A server that follows updates of the table in place.
+pub trait UpdatingServer: Answerer {
+    /// Applies a batch, and returns what clients must know of it: the same on every server that has the same table.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the batch is for a table of another shape, or the table would grow beyond what the scheme can serve;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. Nothing is changed then.
+    fn update(&mut self, update: &TableUpdate) -> Result<TableDelta>;
 }
 
 /// Turns what the offline phase brings (the table streamed once, or a server's replies) into a generation of hints.

@@ -104,6 +104,10 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
         SchemeId::PianoAllParities => SchemePlan::of::<PianoAllParities>(&piano()?),
         SchemeId::DummySubsetsTwo => SchemePlan::of::<DummySubsetsTwo>(&subsets()?),
         SchemeId::Download => SchemePlan::of::<Download>(&DownloadParameters::new(identity)),
+        SchemeId::TapirMerkle
+        | SchemeId::TapirPointproofs
+        | SchemeId::ApirDpf
+        | SchemeId::ApirMatrix => return Err(Error::api_misuse("not there yet")),
     };
     plan.check_messages()?;
     Ok(plan)
@@ -126,12 +130,12 @@ pub fn setup(
         SchemeId::SimplePir => {
             let parameters = SimplePirParameters::new(&identity)?;
             let setup = SimplePirServer::new(parameters, table, kernels, threads)?;
-            Box::new(SetupHost { plan, setup })
+            Box::new(SetupHost::new(plan, setup))
         }
         SchemeId::DoublePir => {
             let parameters = DoublePirParameters::new(&identity)?;
             let setup = DoublePirSetup::new(parameters, table, kernels, threads)?;
-            Box::new(SetupHost { plan, setup })
+            Box::new(SetupHost::new(plan, setup))
         }
         SchemeId::Dpf => {
             let server = DpfServer::new(DpfParameters::new(&identity), table, kernels, threads)?;
@@ -155,6 +159,10 @@ pub fn setup(
             Box::new(Ready(ServerHost::new(plan, server).preparing()))
         }
         SchemeId::Download => Box::new(Ready(FetchedHost { plan })),
+        SchemeId::TapirMerkle
+        | SchemeId::TapirPointproofs
+        | SchemeId::ApirDpf
+        | SchemeId::ApirMatrix => return Err(Error::api_misuse("not there yet")),
     })
 }
 

@@ -24,6 +24,14 @@ pub enum SchemeId {
     PianoAllParities,
     /// SinglePass: two servers that do not collude, hints from a single pass over the table that never run out.
     SinglePass,
+    /// TAPIR with Merkle trees: SinglePass whose answers are verified, two servers that do not collude and of which one may lie.
+    TapirMerkle,
+    /// TAPIR with Pointproofs: the same with short proofs, and a reference string whose maker must be trusted.
+    TapirPointproofs,
+    /// APIR-DPF: DPF-PIR whose answers are verified.
+    ApirDpf,
+    /// APIR-Matrix with a Merkle tree: two servers that XOR rows of the table, answers verified against one hash.
+    ApirMatrix,
     /// The trivial scheme: the client fetches the whole table once.
     Download,
 }
@@ -39,6 +47,10 @@ impl SchemeId {
         SchemeId::Piano,
         SchemeId::PianoAllParities,
         SchemeId::SinglePass,
+        SchemeId::TapirMerkle,
+        SchemeId::TapirPointproofs,
+        SchemeId::ApirDpf,
+        SchemeId::ApirMatrix,
         SchemeId::Download,
     ];
 
@@ -53,6 +65,10 @@ impl SchemeId {
             SchemeId::Piano => "piano",
             SchemeId::PianoAllParities => "piano-all-parities",
             SchemeId::SinglePass => "singlepass",
+            SchemeId::TapirMerkle => "tapir-mt",
+            SchemeId::TapirPointproofs => "tapir-pp",
+            SchemeId::ApirDpf => "apir-dpf",
+            SchemeId::ApirMatrix => "apir-matrix-mt",
             SchemeId::Download => "download",
         }
     }

@@ -3,7 +3,7 @@
 use super::SchemePlan;
 use crate::contract::{
     AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, ParametersOf, Preparation,
-    QueryMessage, Record, ReservationId, StatelessClient, Supply, Updatable,
+    QueryMessage, Record, ReservationId, StatelessClient, Supply, Updatable, Verifying,
 };
 use crate::offline::StreamConsumer;
 use crate::reservation::{Lookup, Pending, Prepared, Reservation, Sendable};
@@ -70,8 +70,18 @@ pub trait ErasedHints {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not, or hints do run out.
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// Follows edits of the table, and returns the change for the journal. See [`Updatable`].
-    fn apply_delta(&mut self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>>;
+    /// Follows edits of the table, as every server tells them in order, and returns the change for the journal. See [`Updatable`].
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the servers tell different edits. Of a client that [`verifies`](Self::verifies), that has a change as well, one that ends it: then
+    /// the result is that change, and [`ended`](Self::ended) the error.
+    fn apply_deltas(&mut self, deltas: &[TableDelta]) -> Result<Zeroizing<Vec<u8>>>;
+
+    /// Whether answers are verified: then queries go strictly one after the other, each when the one before is settled. See [`Verifying`].
+    fn verifies(&self) -> bool;
+
+    /// Why no query will ever be made again: an answer or an update did not belong to what the servers had agreed on.
+    fn ended(&self) -> Option<Error>;
 }
 
 /// A generation of hints in the making. See [`Preparation`] for what each does.
@@ -190,12 +200,20 @@ pub(super) struct HintedHost<C: Updatable> {
     client: C,
     /// If hints never run out.
     condense: Option<Condense<C>>,
+    /// If answers are verified.
+    verifies: Option<Verifies<C>>,
+}
+
+/// What a client that verifies answers has beside the others.
+struct Verifies<C> {
+    disagreement: fn(&C) -> Zeroizing<Vec<u8>>,
+    ended: fn(&C) -> Option<Error>,
 }
 
 impl<C: Updatable> HintedHost<C> {
     /// One whose hints run out.
     pub(super) fn new(plan: SchemePlan, parameters: ParametersOf<C>, client: C) -> Self {
-        Self { plan, parameters, client, condense: None }
+        Self { plan, parameters, client, condense: None, verifies: None }
     }
 
     /// One whose hints never run out.
@@ -203,7 +221,16 @@ impl<C: Updatable> HintedHost<C> {
     where
         C: Endless,
     {
-        Self { plan, parameters, client, condense: Some(C::condense) }
+        Self { condense: Some(C::condense), ..Self::new(plan, parameters, client) }
+    }
+
+    /// Its answers are verified.
+    pub(super) fn verifying(mut self) -> Self
+    where
+        C: Verifying,
+    {
+        self.verifies = Some(Verifies { disagreement: C::disagreement, ended: C::ended });
+        self
     }
 }
 
@@ -267,8 +294,35 @@ impl<C: Updatable> ErasedHints for HintedHost<C> {
         condense(&self.client)
     }
 
-    fn apply_delta(&mut self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
-        self.client.apply_delta(delta)
+    fn apply_deltas(&mut self, deltas: &[TableDelta]) -> Result<Zeroizing<Vec<u8>>> {
+        let Some((delta, others)) =
+            deltas.split_first().filter(|_| deltas.len() == self.plan.servers)
+        else {
+            return Err(Error::api_misuse(format!(
+                "{} servers tell of edits, {} did",
+                self.plan.servers,
+                deltas.len()
+            )));
+        };
+        if others.iter().all(|other| other == delta) {
+            return self.client.apply_delta(delta);
+        }
+        let Some(verifies) = &self.verifies else {
+            return Err(Error::integrity(
+                "the servers tell different edits of the same table; at least one of them does not tell the truth",
+            ));
+        };
+        let change = (verifies.disagreement)(&self.client);
+        self.client.apply(&change)?;
+        Ok(change)
+    }
+
+    fn verifies(&self) -> bool {
+        self.verifies.is_some()
+    }
+
+    fn ended(&self) -> Option<Error> {
+        self.verifies.as_ref().and_then(|verifies| (verifies.ended)(&self.client))
     }
 }
 

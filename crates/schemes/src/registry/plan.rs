@@ -65,6 +65,10 @@ impl SchemePlan {
                     .map(|p| Self::of::<SinglePass>(&p)),
                 SchemeId::Download => DownloadParameters::decode(identity, parameters)
                     .map(|p| Self::of::<Download>(&p)),
+                SchemeId::TapirMerkle
+                | SchemeId::TapirPointproofs
+                | SchemeId::ApirDpf
+                | SchemeId::ApirMatrix => Err(Error::api_misuse("not there yet")),
             }?;
         plan.check_messages().map_err(|error| {
             Error::peer_misbehaved("the server announced parameters that are refused")

@@ -3,10 +3,10 @@
 use super::SchemePlan;
 use crate::contract::{
     AnswerOf, Answerer, Asked, Message, PreparingServer, QueryMessage, QueryOf, Role, Scheme,
-    SchemeOf, Setup, StreamingServer,
+    SchemeOf, Setup, StreamingServer, UpdatingServer,
 };
 use crate::offline::Precomputed;
-use privet_core::{Error, Result};
+use privet_core::{Error, Result, TableDelta, TableUpdate};
 
 /// A server of any scheme in the making. See [`Setup`] for what each does.
 pub trait ErasedSetup: Send + Sync {
@@ -41,6 +41,14 @@ pub trait ErasedServer: Send + Sync {
     /// The table in the order in which clients stream it, if that is not the natural one.
     fn streamed(&self) -> Option<&[u8]>;
 
+    /// Follows an update of the table in place, and returns what clients must know of it. See [`UpdatingServer`].
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if this scheme's servers cannot, beside what the scheme says.
+    fn update(&mut self, _update: &TableUpdate) -> Result<TableDelta> {
+        Err(not_in_place())
+    }
+
     /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
     fn shares_passes(&self) -> bool;
 
@@ -52,9 +60,22 @@ pub trait ErasedServer: Send + Sync {
 }
 
 /// A server that precomputes something.
-pub(super) struct SetupHost<S> {
-    pub(super) plan: SchemePlan,
-    pub(super) setup: S,
+pub(super) struct SetupHost<S: Setup> {
+    plan: SchemePlan,
+    setup: S,
+    /// What the server can do beside answering.
+    with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>,
+}
+
+impl<S: Setup> SetupHost<S> {
+    pub(super) fn new(plan: SchemePlan, setup: S) -> Self {
+        Self { plan, setup, with: |server| server }
+    }
+
+    /// The server can do more than answer: `with` says so.
+    pub(super) fn with(self, with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>) -> Self {
+        Self { with, ..self }
+    }
 }
 
 impl<S: Setup> ErasedSetup for SetupHost<S>
@@ -74,8 +95,8 @@ where
     }
 
     fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
-        let Self { plan, setup } = *self;
-        Ok(Box::new(ServerHost::new(plan, setup.finish(kept)?)))
+        let Self { plan, setup, with } = *self;
+        Ok(Box::new(with(ServerHost::new(plan, setup.finish(kept)?))))
     }
 }
 
@@ -109,11 +130,21 @@ pub(super) struct ServerHost<A> {
     server: A,
     prepare: fn(&A, Role, &[u8]) -> Result<Vec<u8>>,
     streamed: fn(&A) -> Option<&[u8]>,
+    update: Update<A>,
 }
+
+/// How a server follows an update.
+type Update<A> = fn(&mut A, &TableUpdate) -> Result<TableDelta>;
 
 impl<A: Answerer> ServerHost<A> {
     pub(super) fn new(plan: SchemePlan, server: A) -> Self {
-        Self { plan, server, prepare: |_, _, _| Err(nothing_to_ask()), streamed: |_| None }
+        Self {
+            plan,
+            server,
+            prepare: |_, _, _| Err(nothing_to_ask()),
+            streamed: |_| None,
+            update: |_, _| Err(not_in_place()),
+        }
     }
 
     /// Clients ask it for their hints.
@@ -136,6 +167,14 @@ impl<A: Answerer> ServerHost<A> {
     }
 }
 
+impl<A: UpdatingServer> ServerHost<A> {
+    /// It follows updates of the table in place.
+    pub(super) fn updating(mut self) -> Self {
+        self.update = A::update;
+        self
+    }
+}
+
 impl<A: Answerer> ErasedServer for ServerHost<A> {
     fn plan(&self) -> &SchemePlan {
         &self.plan
@@ -151,6 +190,10 @@ impl<A: Answerer> ErasedServer for ServerHost<A> {
 
     fn streamed(&self) -> Option<&[u8]> {
         (self.streamed)(&self.server)
+    }
+
+    fn update(&mut self, update: &TableUpdate) -> Result<TableDelta> {
+        (self.update)(&mut self.server, update)
     }
 
     fn shares_passes(&self) -> bool {
@@ -204,6 +247,12 @@ impl ErasedServer for FetchedHost {
     fn huge_page_bytes(&self) -> Option<u64> {
         None
     }
+}
+
+fn not_in_place() -> Error {
+    Error::api_misuse(
+        "a server of this scheme does not follow updates in place; start it with the new table",
+    )
 }
 
 /// Decodes each query, answers the valid ones in one pass, and puts the answers back in order.

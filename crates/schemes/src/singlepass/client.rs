@@ -172,9 +172,7 @@ impl Endless for SinglePassClient {
 
 impl Updatable for SinglePassClient {
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
-        if delta.shape() != self.parameters.shape() {
-            return Err(Error::api_misuse("edits were given that are of a table of another shape"));
-        }
+        delta.check_shape(self.parameters.shape())?;
         if !self.pending.is_empty() {
             return Err(Error::api_misuse(
                 "edits of the table were given while a lookup waits for answers, which belong to the table before",

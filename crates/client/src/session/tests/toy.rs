@@ -506,7 +506,15 @@ impl ErasedHints for Toy {
         Ok(generation(&self.nonce, &self.table, self.first + self.total - overlap))
     }
 
-    fn apply_delta(&mut self, _: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+    fn apply_deltas(&mut self, _: &[TableDelta]) -> Result<Zeroizing<Vec<u8>>> {
         Err(Error::api_misuse("toys do not follow edits"))
+    }
+
+    fn verifies(&self) -> bool {
+        false
+    }
+
+    fn ended(&self) -> Option<Error> {
+        None
     }
 }
