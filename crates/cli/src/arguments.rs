@@ -199,6 +199,12 @@ pub(crate) struct Get {
     /// Accept that the table at this address is another one than at first use
     #[arg(long)]
     pub(crate) accept_new_table: bool,
+    /// Have both servers stream the whole table, and stop at the first byte in which they differ
+    ///
+    /// For schemes of two servers that stream the table before the first lookup. Otherwise each streams a half, and the whole is checked
+    /// against the digest that both have announced: a wrong byte is noticed just as surely, but only at the end.
+    #[arg(long)]
+    pub(crate) compare_streams: bool,
     /// Print one JSON object for each lookup
     #[arg(long)]
     pub(crate) json: bool,

@@ -27,6 +27,7 @@ use crate::transport::Transport;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
+use privet_table::TableRoot;
 use privet_wire::PartKind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,11 +50,17 @@ pub struct ClientOptions {
     pub ca_file: Option<PathBuf>,
     /// Believe a server that shows another table or version than last time.
     pub accept_new_table: bool,
+    /// The root of the table, as `privet build --authenticate` printed it: a table with another root, or with none, is refused before anything is asked of it. Without this, records of an
+    /// authenticated table are verified against the root that the server announced at first use: that shows damage, but not a server that lied from the beginning.
+    pub root: Option<TableRoot>,
     /// Ask several servers even if what is sent to two or more of them is not encrypted (`http://`, to other machines than this one). Whoever listens on the line then sees
     /// both queries of each lookup, and can tell from them what is looked up. One server can always be asked: its queries hide that from everybody.
     pub insecure: bool,
     /// The most bytes of hint or table that are fetched to be kept: how many there are is for a server to say.
     pub max_download: u64,
+    /// By a scheme of two servers that stream the table before the first lookup: have both stream all of it, compare what they send byte for byte, and stop at the first difference. Otherwise each streams a
+    /// half, and the whole is checked against the digest that both have announced, which shows a wrong byte as surely, but only at the end.
+    pub compare_streams: bool,
     /// The instruction set to compute with.
     pub kernels: Kernels,
     /// How long to wait for what.
@@ -76,8 +83,10 @@ impl ClientOptions {
             state_dir: None,
             ca_file: None,
             accept_new_table: false,
+            root: None,
             insecure: false,
             max_download: session.max_download,
+            compare_streams: session.compare_streams,
             kernels: session.kernels,
             patience: session.patience,
             in_flight: session.in_flight,
@@ -92,6 +101,8 @@ impl ClientOptions {
 pub enum Progress {
     /// The table and scheme are chosen.
     Described(Box<ChosenTable>),
+    /// The table is authenticated: every record will be verified against this root.
+    Authenticated(TableRoot),
     /// A part is at hand up to `done` of `total` bytes.
     Part {
         /// Which part.
@@ -428,7 +439,9 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     session.table = options.table.clone();
     session.scheme = options.scheme;
     session.accept_new_table = options.accept_new_table;
+    session.root = options.root;
     session.max_download = options.max_download;
+    session.compare_streams = options.compare_streams;
     session.in_flight = options.in_flight;
     session.patience = options.patience;
     let started = Instant::now();

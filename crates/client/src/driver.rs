@@ -338,6 +338,14 @@ impl Driver {
                 running.not_kept |= settled.is_err();
                 settled
             }
+            Persist::EndHints { id, change, why } => {
+                // The worker's files go with the hints.
+                running.worker = None;
+                hints_of(running)?.end(id, &change, &why)?;
+                running.unflushed = false;
+                self.session.handle_hints_ended();
+                Ok(())
+            }
             Persist::SwitchHints => self.switch_hints(None, running),
             Persist::CondenseHints { generation } => self.switch_hints(Some(&generation), running),
         }
@@ -360,6 +368,7 @@ impl Driver {
                 }
                 (self.progress)(Progress::Described(table));
             }
+            Event::Authenticated(root) => (self.progress)(Progress::Authenticated(root)),
             Event::Progress { part, done, total, fetched } => {
                 (self.progress)(Progress::Part { part, done, total, fetched });
             }

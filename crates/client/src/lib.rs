@@ -29,4 +29,5 @@ pub mod transport;
 
 #[cfg(feature = "native")]
 pub use client::{Client, ClientOptions, Progress, Stats, Traffic};
+pub use privet_table::TableRoot;
 pub use session::{ChosenTable, Patience, Session, Target, Value};

@@ -86,6 +86,7 @@ mod asking;
 mod calls;
 mod candidates;
 mod choose;
+mod compared;
 mod endless;
 mod hints;
 mod interface;
@@ -97,6 +98,7 @@ mod resends;
 mod streaming;
 #[cfg(test)]
 mod tests;
+mod verified;
 
 pub use interface::{
     ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patience, Persist,
@@ -181,6 +183,8 @@ enum Phase {
     Switching { first: bool },
     /// Looks things up.
     Ready(Box<dyn ErasedClient>),
+    /// An answer did not pass. Waits for the end of the hints to be durable, and tells it then: first of all to the lookup that it was for, if there is one.
+    Ending { lookup: Option<LookupId>, error: Error },
     /// Over, and why.
     Over(Error),
 }
@@ -379,6 +383,11 @@ impl Session {
         }
     }
 
+    /// The end of the hints is durable: it is told now, and the session is over.
+    pub fn handle_hints_ended(&mut self) {
+        self.tell_the_end(None);
+    }
+
     /// What came of a step of the preparation.
     pub fn handle_preparation(&mut self, event: PreparationEvent, now: Duration) {
         self.preparation_went_on(event, now);
@@ -389,6 +398,7 @@ impl Session {
     /// sends no more queries.
     pub fn handle_storage_failure(&mut self, error: Error) {
         match self.phase {
+            Phase::Ending { .. } => self.tell_the_end(Some(&error)),
             Phase::Ready(_) => {
                 self.hints.broken.get_or_insert(error);
             }
@@ -403,7 +413,11 @@ impl Session {
         match purpose {
             Purpose::Answer(lookup) => self.lookups.settled(lookup, server, Err(error)),
             Purpose::Resend(id) => self.hints.resends.settled(id, server, Err(error)),
-            Purpose::Background => self.hints.fetched(true),
+            Purpose::Background => {
+                // Another server may have been asked for the same stretch, to compare them.
+                self.calls.abandon(Purpose::Background, &mut self.outputs);
+                self.hints.fetched(true);
+            }
             // A server that was given up is asked again when there is something to ask it.
             Purpose::Describe
                 if matches!(self.phase, Phase::Ready(_) | Phase::Switching { first: false }) => {}
@@ -417,6 +431,7 @@ impl Session {
             return;
         }
         self.calls.abandon_all(&mut self.outputs);
+        self.tell_waiting();
         for lookup in self.lookups.drop_all() {
             self.fetch_failed(lookup, repeat(&error));
         }

@@ -149,6 +149,12 @@ pub trait HintStore: Send {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no such reservation is unfinished.
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()>;
 
+    /// The same of a change that ends the hints for good, `why` in words for people. Durable on return, and after it nothing is reserved any more.
+    ///
+    /// # Errors
+    /// As [`settle`](Self::settle) and [`reserve`](Self::reserve).
+    fn end(&mut self, id: ReservationId, change: &[u8], why: &str) -> Result<()>;
+
     /// Makes durable what was handed to [`settle`](Self::settle).
     ///
     /// # Errors
@@ -351,6 +357,12 @@ impl State for MemoryState {
 
 pub(crate) fn out_of_order(offset: u64, due: u64) -> Error {
     Error::api_misuse(format!("byte {offset} of a part was to be kept when byte {due} was due"))
+}
+
+pub(crate) fn after_the_end() -> Error {
+    Error::integrity(
+        "the hints have ended, because an answer did not pass, so nothing is asked with them any more",
+    )
 }
 
 pub(crate) fn incomplete(have: u64, len: u64) -> Error {

@@ -8,8 +8,10 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+use crate::authenticated_sum::Lanes;
 use crate::byte_matrix::WideGroup;
 use crate::ggm_tree::TreeKeys;
+use crate::hash_lanes::Inputs;
 use crate::keystream::GROUP_ROWS;
 use crate::portable;
 use crate::selected_xor::{Ahead, Bits, EIGHT, LINE};
@@ -23,9 +25,9 @@ use crate::x86_64::{self, avx2, avx512};
 pub enum Arm {
     /// Plain Rust. Always available; the oracle for the others.
     Portable,
-    /// x86-64 with AVX2, AES-NI and POPCNT.
+    /// x86-64 with AVX2, AES-NI, PCLMULQDQ and POPCNT.
     Avx2,
-    /// x86-64 with AVX-512 (F, BW, VL, VBMI, VNNI), GFNI and vector AES.
+    /// x86-64 with AVX-512 (F, BW, VL, VBMI, VNNI), GFNI, vector AES and VPCLMULQDQ.
     Avx512,
 }
 
@@ -47,6 +49,7 @@ impl Arm {
             Arm::Avx2 => {
                 is_x86_feature_detected!("avx2")
                     && is_x86_feature_detected!("aes")
+                    && is_x86_feature_detected!("pclmulqdq")
                     && is_x86_feature_detected!("popcnt")
             }
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -59,6 +62,7 @@ impl Arm {
                     && is_x86_feature_detected!("avx512vnni")
                     && is_x86_feature_detected!("gfni")
                     && is_x86_feature_detected!("vaes")
+                    && is_x86_feature_detected!("vpclmulqdq")
             }
             #[cfg(any(not(target_arch = "x86_64"), miri))]
             Arm::Avx2 | Arm::Avx512 => false,
@@ -299,6 +303,15 @@ impl Kernels {
         on_arm!(self, ggm_tree::expand(keys, parents, corrections, children));
     }
 
+    pub(crate) fn blake3_keyed_dispatch(
+        self,
+        key: &[u8; 32],
+        inputs: &Inputs<'_>,
+        outputs: &mut [[u8; 32]],
+    ) {
+        on_arm!(self, hash_lanes::blake3_keyed(key, inputs, outputs));
+    }
+
     pub(crate) fn ggm_convert_dispatch(
         self,
         keys: &TreeKeys,
@@ -307,6 +320,17 @@ impl Kernels {
         leaves: &mut [u128],
     ) {
         on_arm!(self, ggm_tree::convert(keys, nodes, correction, leaves));
+    }
+
+    pub(crate) fn accumulate_authenticated(
+        self,
+        nodes: &[u128],
+        leaves: &[u128],
+        records: &[u8],
+        record_len: usize,
+        sums: &mut [Lanes],
+    ) {
+        on_arm!(self, authenticated_sum::accumulate(nodes, leaves, records, record_len, sums));
     }
 
     pub(crate) fn xor_narrow(

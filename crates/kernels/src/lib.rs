@@ -10,11 +10,14 @@
 //! | [`byte_matrix`] | a matrix of bytes, re-tiled for the vector units, times vectors and matrices of 32-bit words |
 //! | [`keystream`] | AES-128 in counter mode as a public matrix that is never stored |
 //! | [`ggm_tree`] | nodes of a distributed point function's tree, from one level to the next |
+//! | [`hash_lanes`] | BLAKE3 of many short inputs, one in each lane |
+//! | [`authenticated_sum`] | the XOR of selected records, with a tag beside it by which a client tells that it is right |
 //! | [`selected_xor`] | the XOR of selected records, for several selections in one pass |
 //! | [`subset_hints`] | pseudorandom subsets of a table from a short secret key, and the XOR of their records |
 //! | [`gather`] | records from scattered places of a table, side by side |
 //! | [`permutations`] | many permutations of equal size: one swap in each, and a pass of records through one |
 //! | [`yardstick`] | loops that measure what the machine can do at most, for benchmarks |
+//! | `bls12_381` | the curve of that name: scalars, points, products of powers, pairings (not on WebAssembly) |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
 //!
 //! # One algorithm, several arms
@@ -26,10 +29,11 @@
 //!
 //! # Unsafe code
 //!
-//! This is the only crate of the workspace that may contain `unsafe`. It does so for three reasons: to
+//! This is the only crate of the workspace that may contain `unsafe`. It does so for four reasons: to
 //! call a function compiled for instructions that the build's baseline lacks (sound because a
 //! [`Kernels`] exists only for an arm the processor has), to load and store vectors (the pointers come
-//! from slices and arrays of checked length), and to ask the operating system for memory.
+//! from slices and arrays of checked length), to ask the operating system for memory, and to call
+//! `blst`, a library in C and assembly language (with pointers that come from Rust references and slices).
 //!
 //! # Shapes
 //!
@@ -37,10 +41,14 @@
 //! rely on first and panic with a message; each says so under *Panics*. Facts that may come from
 //! outside (sizes to allocate, files, positions in a table) give typed errors.
 
+pub mod authenticated_sum;
+#[cfg(not(target_family = "wasm"))]
+pub mod bls12_381;
 pub mod byte_matrix;
 pub mod dispatch;
 pub mod gather;
 pub mod ggm_tree;
+pub mod hash_lanes;
 pub mod keystream;
 pub mod memory;
 pub mod permutations;
@@ -60,6 +68,7 @@ pub use byte_matrix::TiledBytes;
 pub use dispatch::{Arm, ArmUnavailable, Kernels, UnknownArm};
 pub use gather::PositionOutOfRange;
 pub use ggm_tree::TreeKeys;
+pub use hash_lanes::Numbers;
 #[cfg(not(target_family = "wasm"))]
 pub use memory::{FileMapping, MappingError};
 pub use memory::{HugeBuffer, MemoryError, ThpMode, transparent_huge_pages};

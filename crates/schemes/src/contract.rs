@@ -211,6 +211,9 @@ pub trait HintedClient: SchemeOf + Sized {
         kernels: Kernels,
     ) -> Result<Self>;
 
+    /// The parameters of the table as it is now.
+    fn parameters(&self) -> &ParametersOf<Self>;
+
     /// Chooses a hint for `index` and fixes everything that will be sent, without changing the state.
     ///
     /// # Errors

@@ -9,13 +9,18 @@
 //! | [`simplepir`] | one server, LWE, a public reusable hint |
 //! | [`doublepir`] | one server, LWE twice, a public reusable hint whose size does not depend on the number of records |
 //! | [`dpf`] | two servers that do not collude, distributed point functions, nothing kept |
+//! | [`apir_dpf`] | two servers that do not collude and of which one may lie, distributed point functions with a tag, nothing kept |
+//! | [`apir_matrix`] | two servers that do not collude and of which one may lie, rows of the table XORed, nothing kept but one hash |
 //! | [`dummy_subsets`] | one server, about √n records read for each query, secret single-use hints |
 //! | [`singlepass`] | two servers that do not collude, secret hints from one pass over the table that never run out |
+//! | [`tapir`] | SinglePass whose answers are verified: one of the two servers may lie |
 //! | [`piano`] | one server, one random read for each of about √n/2 chunks of the shuffled table, secret single-use hints for a window of queries |
 //! | [`download`] | the trivial scheme: the client fetches the whole table once |
 //!
 //! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that lacks a file lacks the capability.
 
+pub mod apir_dpf;
+pub mod apir_matrix;
 pub mod contract;
 pub mod doublepir;
 pub mod download;
@@ -28,6 +33,7 @@ pub mod reservation;
 mod scheme_id;
 pub mod simplepir;
 pub mod singlepass;
+pub mod tapir;
 #[cfg(test)]
 mod test_statistics;
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub enum OfflinePhase {
         /// Size in bytes.
         len: u64,
     },
-    /// The same in an order of the scheme's own, of which the server announces the digest.
+    /// The same in an order of the scheme's own, or with something after it, of which the server announces the digest.
     StreamShuffled {
         /// Size in bytes.
         len: u64,
@@ -160,6 +160,23 @@ impl PublicWords {
     /// These words.
     pub fn new(words: HugeBuffer<u32>) -> Self {
         Self(Some(words))
+    }
+
+    /// These bytes, as many as make whole words.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let (chunks, []) = bytes.as_chunks::<4>() else {
+            return Err(Error::api_misuse("these bytes do not make whole words"));
+        };
+        let mut words = HugeBuffer::new_zeroed(chunks.len()).map_err(|error| {
+            Error::unavailable("no memory for what is precomputed").caused_by(error)
+        })?;
+        for (word, chunk) in words.iter_mut().zip(chunks) {
+            *word = u32::from_le_bytes(*chunk);
+        }
+        Ok(Self::new(words))
     }
 
     /// The words as they are downloaded and stored: little-endian, one after the other.

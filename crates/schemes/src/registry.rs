@@ -3,12 +3,15 @@
 mod clients;
 mod plan;
 mod servers;
+mod tapir;
 
 pub use clients::{ErasedClient, ErasedHints, ErasedPreparation, Recovered};
 pub use plan::SchemePlan;
 pub use servers::{ErasedServer, ErasedSetup};
 
 use crate::SchemeId;
+use crate::apir_dpf::{ApirDpf, ApirDpfClient, ApirDpfParameters, ApirDpfServer};
+use crate::apir_matrix::{ApirMatrix, ApirMatrixClient, ApirMatrixParameters, ApirMatrixSetup};
 use crate::contract::{HintedClient, Parameters, ParametersOf, Preparation};
 use crate::doublepir::{DoublePir, DoublePirClient, DoublePirParameters, DoublePirSetup};
 use crate::download::{Download, DownloadClient, DownloadParameters};
@@ -20,7 +23,7 @@ use crate::dummy_subsets::{
     DummySubsets, DummySubsetsClient, DummySubsetsParameters, DummySubsetsPreparation,
     DummySubsetsServer,
 };
-use crate::offline::HintSource;
+use crate::offline::{HintSource, OfflinePhase};
 use crate::piano::{
     AllParities, AnswerForm, Piano, PianoAllParities, PianoClient, PianoParameters,
     PianoPreparation, PianoServer, SingleParity,
@@ -29,18 +32,28 @@ use crate::simplepir::{SimplePir, SimplePirClient, SimplePirParameters, SimplePi
 use crate::singlepass::{
     SinglePass, SinglePassClient, SinglePassParameters, SinglePassPreparation, SinglePassServer,
 };
+use crate::tapir::{
+    Form, MerkleForm, Tapir, TapirClient, TapirParameters, TapirPreparation, TapirSetup,
+};
 use clients::{HintedHost, LocalHost, PreparationHost, StatelessHost};
 use privet_core::{Error, Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use servers::{FetchedHost, Ready, ServerHost, SetupHost};
 use std::sync::Arc;
 use zeroize::Zeroizing;
+#[cfg(not(target_family = "wasm"))]
+use {crate::tapir::PointproofsForm, privet_core::commit::pointproofs::ReferenceString};
 
 /// What a user may choose about a scheme beyond its name. What is not chosen follows from the table's shape.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Tuning {
     /// Records in a partition (or chunk), for schemes that cut the table into such.
     pub partition_records: Option<u64>,
+    /// What TAPIR-PP commits with.
+    #[cfg(not(target_family = "wasm"))]
+    pub reference_string: Option<Arc<ReferenceString>>,
+    /// Whether a server of TAPIR-PP computes all openings before it starts, so that its answers take the less work.
+    pub precompute_openings: bool,
 }
 
 /// What a server of any scheme may use of the machine.
@@ -69,7 +82,7 @@ pub fn choose(identity: &TableIdentity) -> SchemeId {
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the scheme does not suit the table's shape, or the tuning does not suit the scheme.
-pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Result<SchemePlan> {
+pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan> {
     let cuts_partitions = matches!(
         scheme,
         SchemeId::DummySubsets
@@ -77,6 +90,8 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
             | SchemeId::Piano
             | SchemeId::PianoAllParities
             | SchemeId::SinglePass
+            | SchemeId::TapirMerkle
+            | SchemeId::TapirPointproofs
     );
     if tuning.partition_records.is_some() && !cuts_partitions {
         return Err(Error::api_misuse(format!(
@@ -104,10 +119,17 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
         SchemeId::PianoAllParities => SchemePlan::of::<PianoAllParities>(&piano()?),
         SchemeId::DummySubsetsTwo => SchemePlan::of::<DummySubsetsTwo>(&subsets()?),
         SchemeId::Download => SchemePlan::of::<Download>(&DownloadParameters::new(identity)),
-        SchemeId::TapirMerkle
-        | SchemeId::TapirPointproofs
-        | SchemeId::ApirDpf
-        | SchemeId::ApirMatrix => return Err(Error::api_misuse("not there yet")),
+        SchemeId::TapirMerkle => {
+            SchemePlan::of::<Tapir<MerkleForm>>(&tapir::with_merkle(identity.shape, tuning)?)
+        }
+        #[cfg(not(target_family = "wasm"))]
+        SchemeId::TapirPointproofs => SchemePlan::of::<Tapir<PointproofsForm>>(
+            &tapir::with_pointproofs(identity.shape, tuning)?,
+        ),
+        #[cfg(target_family = "wasm")]
+        SchemeId::TapirPointproofs => return Err(not_in_this_build(scheme)),
+        SchemeId::ApirDpf => SchemePlan::of::<ApirDpf>(&ApirDpfParameters::new(identity)),
+        SchemeId::ApirMatrix => SchemePlan::of::<ApirMatrix>(&ApirMatrixParameters::new(identity)),
     };
     plan.check_messages()?;
     Ok(plan)
@@ -120,7 +142,7 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Resul
 pub fn setup(
     scheme: SchemeId,
     table: TableView<'_>,
-    tuning: Tuning,
+    tuning: &Tuning,
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedSetup>> {
     let ServerOptions { kernels, threads } = options;
@@ -159,11 +181,43 @@ pub fn setup(
             Box::new(Ready(ServerHost::new(plan, server).preparing()))
         }
         SchemeId::Download => Box::new(Ready(FetchedHost { plan })),
-        SchemeId::TapirMerkle
-        | SchemeId::TapirPointproofs
-        | SchemeId::ApirDpf
-        | SchemeId::ApirMatrix => return Err(Error::api_misuse("not there yet")),
+        SchemeId::TapirMerkle => {
+            let parameters = tapir::with_merkle(identity.shape, tuning)?;
+            tapir_setup(plan, parameters, table, kernels)?
+        }
+        #[cfg(not(target_family = "wasm"))]
+        SchemeId::TapirPointproofs => {
+            let parameters = tapir::with_pointproofs(identity.shape, tuning)?;
+            tapir_setup(plan, parameters, table, kernels)?
+        }
+        #[cfg(target_family = "wasm")]
+        SchemeId::TapirPointproofs => return Err(not_in_this_build(scheme)),
+        SchemeId::ApirDpf => {
+            let parameters = ApirDpfParameters::new(&identity);
+            let server = ApirDpfServer::new(parameters, table, kernels, threads)?;
+            Box::new(Ready(ServerHost::new(plan, server)))
+        }
+        SchemeId::ApirMatrix => {
+            let parameters = ApirMatrixParameters::new(&identity);
+            let setup = ApirMatrixSetup::new(parameters, table, kernels, threads)?;
+            Box::new(SetupHost::new(plan, setup))
+        }
     })
+}
+
+fn tapir_setup<F: Form>(
+    plan: SchemePlan,
+    parameters: TapirParameters<F>,
+    table: TableView<'_>,
+    kernels: Kernels,
+) -> Result<Box<dyn ErasedSetup>> {
+    // Clients of TAPIR-MT stream the table itself, which any copy of it will do for.
+    let lends = matches!(plan.offline, OfflinePhase::StreamShuffled { .. });
+    let setup = SetupHost::new(plan, TapirSetup::new(parameters, table, kernels)?);
+    Ok(Box::new(match lends {
+        true => setup.with(|server| server.streaming().updating()),
+        false => setup.with(ServerHost::updating),
+    }))
 }
 
 fn piano_setup<F: AnswerForm>(
@@ -203,6 +257,16 @@ pub fn client(
             let client = DpfClient::new(parameters.clone(), kernels);
             Box::new(StatelessHost { plan, parameters, client })
         }
+        SchemeId::ApirDpf => {
+            let parameters = ApirDpfParameters::decode(identity, &plan.parameters)?;
+            let client = ApirDpfClient::new(parameters.clone(), kernels);
+            Box::new(StatelessHost { plan, parameters, client })
+        }
+        SchemeId::ApirMatrix => {
+            let parameters = ApirMatrixParameters::decode(identity, &plan.parameters)?;
+            let client = ApirMatrixClient::new(parameters.clone(), &*downloaded, kernels)?;
+            Box::new(StatelessHost { plan, parameters, client })
+        }
         SchemeId::Download => {
             let parameters = DownloadParameters::decode(identity, &plan.parameters)?;
             Box::new(LocalHost { plan, client: DownloadClient::new(parameters, downloaded)? })
@@ -224,25 +288,41 @@ pub fn hinted_client(
     match plan.scheme {
         SchemeId::DummySubsets => {
             let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
-            let client = DummySubsetsClient::load(parameters.clone(), generation, kernels)?;
-            Ok(Box::new(HintedHost::new(plan, parameters, client)))
+            let client = DummySubsetsClient::load(parameters, generation, kernels)?;
+            Ok(Box::new(HintedHost::new(plan, client)))
         }
         SchemeId::DummySubsetsTwo => {
             let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
-            let client = DummySubsetsTwoClient::load(parameters.clone(), generation, kernels)?;
-            Ok(Box::new(HintedHost::endless(plan, parameters, client)))
+            let client = DummySubsetsTwoClient::load(parameters, generation, kernels)?;
+            Ok(Box::new(HintedHost::endless(plan, client)))
         }
         SchemeId::SinglePass => {
             let parameters = SinglePassParameters::decode(identity, &plan.parameters)?;
-            let client = SinglePassClient::load(parameters.clone(), generation, kernels)?;
-            Ok(Box::new(HintedHost::endless(plan, parameters, client)))
+            let client = SinglePassClient::load(parameters, generation, kernels)?;
+            Ok(Box::new(HintedHost::endless(plan, client)))
         }
         SchemeId::Piano => piano_client::<SingleParity>(plan, identity, generation, kernels),
         SchemeId::PianoAllParities => {
             piano_client::<AllParities>(plan, identity, generation, kernels)
         }
+        SchemeId::TapirMerkle => tapir_client::<MerkleForm>(plan, identity, generation, kernels),
+        #[cfg(not(target_family = "wasm"))]
+        SchemeId::TapirPointproofs => {
+            tapir_client::<PointproofsForm>(plan, identity, generation, kernels)
+        }
         _ => Err(other_kind(plan.scheme)),
     }
+}
+
+fn tapir_client<F: Form>(
+    plan: SchemePlan,
+    identity: &TableIdentity,
+    generation: Zeroizing<Vec<u8>>,
+    kernels: Kernels,
+) -> Result<Box<dyn ErasedClient>> {
+    let parameters = TapirParameters::<F>::decode(identity, &plan.parameters)?;
+    let client = TapirClient::load(parameters, generation, kernels)?;
+    Ok(Box::new(HintedHost::endless(plan, client).verifying()))
 }
 
 fn piano_client<F: AnswerForm>(
@@ -252,8 +332,8 @@ fn piano_client<F: AnswerForm>(
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedClient>> {
     let parameters = PianoParameters::decode(identity, &plan.parameters)?;
-    let client = PianoClient::<F>::load(parameters.clone(), generation, kernels)?;
-    Ok(Box::new(HintedHost::new(plan, parameters, client)))
+    let client = PianoClient::<F>::load(parameters, generation, kernels)?;
+    Ok(Box::new(HintedHost::new(plan, client)))
 }
 
 /// Begins a generation of hints, or goes on from a checkpoint: for schemes whose offline phase streams the table. `records_digest` is the BLAKE3 digest that the
@@ -287,6 +367,9 @@ pub fn preparation(
         }
         SchemeId::Piano => start.piano_preparation::<SingleParity>(plan, identity),
         SchemeId::PianoAllParities => start.piano_preparation::<AllParities>(plan, identity),
+        SchemeId::TapirMerkle => start.tapir_preparation::<MerkleForm>(plan, identity),
+        #[cfg(not(target_family = "wasm"))]
+        SchemeId::TapirPointproofs => start.tapir_preparation::<PointproofsForm>(plan, identity),
         _ => Err(other_kind(plan.scheme)),
     }
 }
@@ -311,6 +394,16 @@ impl Start<'_> {
         }
     }
 
+    fn tapir_preparation<F: Form>(
+        &self,
+        plan: &SchemePlan,
+        identity: &TableIdentity,
+    ) -> Result<Box<dyn ErasedPreparation>> {
+        let parameters = TapirParameters::<F>::decode(identity, &plan.parameters)?;
+        let preparation = self.preparation::<TapirPreparation<F>>(parameters)?;
+        Ok(Box::new(PreparationHost::streaming(preparation)))
+    }
+
     fn piano_preparation<F: AnswerForm>(
         &self,
         plan: &SchemePlan,
@@ -320,6 +413,11 @@ impl Start<'_> {
         let preparation = self.preparation::<PianoPreparation<F>>(parameters)?;
         Ok(Box::new(PreparationHost::streaming(preparation)))
     }
+}
+
+#[cfg(target_family = "wasm")]
+fn not_in_this_build(scheme: SchemeId) -> Error {
+    Error::api_misuse(format!("{scheme} is not a part of Privet for browsers"))
 }
 
 fn other_kind(scheme: SchemeId) -> Error {

@@ -218,7 +218,7 @@ fn prepare_table(
     }
     let options = ServerOptions { kernels: config.kernels, threads: config.threads };
     let view = TableView::new(identity, records.bytes())?;
-    let setup = registry::setup(scheme, view, tuning, options)?;
+    let setup = registry::setup(scheme, view, &tuning, options)?;
     let plan = setup.plan().clone();
     let fetched_table = match plan.offline {
         OfflinePhase::StreamTable { len } | OfflinePhase::KeepTable { len } => {

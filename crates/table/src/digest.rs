@@ -18,7 +18,7 @@ use privet_core::{TableDigest, TableShape};
 /// The digests of a table's two parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DigestParts {
-    /// The BLAKE3 digest of the encoded [`RecordLayout`](crate::RecordLayout).
+    /// The BLAKE3 digest of the encoded [`TableLayout`](crate::TableLayout).
     pub layout: [u8; 32],
     /// The BLAKE3 digest of all records.
     pub records: [u8; 32],

@@ -9,14 +9,123 @@
 //! | 2 | 1 | kind: 0 by index, 1 by key |
 //! | 3 | 1 | by index: bytes of the length before each value, 0 to 4; by key: 0 |
 //! | 4 | | by key: the encoded key map; by index: nothing |
+//!
+//! A table of either kind may be [authenticated](crate::authentication): then a path follows each record, and a client has to know where paths lead. [`TableLayout`] says both. That of
+//! a table that is not authenticated is its record layout and nothing else; that of one that is begins with another version:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 2 | version, 2 |
+//! | 2 | 32 | Merkle root of the records |
+//! | 34 | | the record layout, as above |
 
 use crate::KeyMap;
+use crate::authentication::{Authentication, TableRoot, shape_within};
+use crate::digest::layout_digest;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, TableShape};
 
+/// Of a record layout, and so of the layout of a table that is not authenticated.
 const VERSION: u16 = 1;
 
-/// What a table's records mean.
+/// Of the layout of an authenticated table.
+const AUTHENTICATED_VERSION: u16 = 2;
+
+/// How a table's records are read: verified first, if the table is authenticated, and then understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableLayout {
+    authentication: Option<Authentication>,
+    records: RecordLayout,
+}
+
+impl From<RecordLayout> for TableLayout {
+    /// The layout of a table that is not authenticated.
+    fn from(records: RecordLayout) -> Self {
+        Self { authentication: None, records }
+    }
+}
+
+impl TableLayout {
+    /// The layout of an authenticated table.
+    pub fn authenticated(authentication: Authentication, records: RecordLayout) -> Self {
+        Self { authentication: Some(authentication), records }
+    }
+
+    /// What records are verified with, if the table is authenticated.
+    pub fn authentication(&self) -> Option<&Authentication> {
+        self.authentication.as_ref()
+    }
+
+    /// What records mean, their paths taken off.
+    pub fn records(&self) -> &RecordLayout {
+        &self.records
+    }
+
+    /// The root of an authenticated table that has this layout and the shape `shape`.
+    pub fn root(&self, shape: TableShape) -> Option<TableRoot> {
+        self.authentication.map(|_| TableRoot::of(shape, layout_digest(&self.encode())))
+    }
+
+    /// The record in `served`, which came as record number `index` of a table of shape `shape`: verified, if the table is authenticated, and without its path.
+    ///
+    /// # Errors
+    /// As [`Authentication::verified`].
+    pub fn verified<'s>(
+        &self,
+        shape: TableShape,
+        index: u64,
+        served: &'s [u8],
+    ) -> Result<&'s [u8]> {
+        match &self.authentication {
+            Some(authentication) => authentication.verified(shape, index, served),
+            None => Ok(served),
+        }
+    }
+
+    /// The layout as bytes, in the one form that [`decode`](Self::decode) accepts.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        if let Some(authentication) = &self.authentication {
+            out.extend_from_slice(&AUTHENTICATED_VERSION.to_le_bytes());
+            out.extend_from_slice(&authentication.merkle_root());
+        }
+        out.extend_from_slice(&self.records.encode());
+        out
+    }
+
+    /// Reads a layout that came from outside. Allocates no more than `bytes` is long.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded layout.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("a table layout", bytes);
+        match reader.u16()? {
+            VERSION => RecordLayout::decode(bytes).map(Self::from),
+            AUTHENTICATED_VERSION => {
+                let authentication = Authentication::new(reader.array()?);
+                let records = RecordLayout::decode(reader.bytes(reader.remaining())?)?;
+                Ok(Self::authenticated(authentication, records))
+            }
+            version => Err(Error::invalid_message(format!(
+                "the record layout has version {version}, and this program reads versions {VERSION} and {AUTHENTICATED_VERSION}"
+            ))),
+        }
+    }
+
+    /// Checks that a table of shape `shape` can have this layout.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage), with the numbers, if it cannot.
+    pub fn check_shape(&self, shape: TableShape) -> Result<()> {
+        let within = match self.authentication {
+            Some(_) => shape_within(shape)?,
+            None => shape,
+        };
+        self.records.check_shape(within)
+    }
+}
+
+/// What a table's records mean: not their paths, if it is authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordLayout {
@@ -215,6 +324,79 @@ mod tests {
         {
             let error = RecordLayout::decode(bytes).expect_err("invalid");
             assert_eq!(error.blame(), Blame::InvalidMessage, "{bytes:?}");
+            let error = TableLayout::decode(bytes).expect_err("invalid");
+            assert_eq!(error.blame(), Blame::InvalidMessage, "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn layouts_of_both_versions_come_back() {
+        let records = RecordLayout::Index(IndexLayout { prefix_bytes: 1 });
+        let plain = TableLayout::from(records.clone());
+        // What was written before there were authenticated tables.
+        assert_eq!(plain.encode(), [1, 0, 0, 1]);
+        assert_eq!(TableLayout::decode(&[1, 0, 0, 1]).expect("valid"), plain);
+        assert_eq!(plain.root(TableShape::new(2, 40).expect("a shape")), None);
+
+        let layout = TableLayout::authenticated(Authentication::new([7; 32]), records);
+        let bytes = [&[2, 0][..], &[7; 32], &[1, 0, 0, 1]].concat();
+        assert_eq!(layout.encode(), bytes);
+        assert_eq!(TableLayout::decode(&bytes).expect("valid"), layout);
+        // No bytes but these, and no authentication within an authentication.
+        for len in 0..bytes.len() {
+            let error = TableLayout::decode(&bytes[..len]).expect_err("cut off");
+            assert_eq!(error.blame(), Blame::InvalidMessage, "{len}");
+        }
+        for invalid in [[&bytes[..], &[0]].concat(), [&bytes[..34], &bytes].concat()] {
+            let error = TableLayout::decode(&invalid).expect_err("invalid");
+            assert_eq!(error.blame(), Blame::InvalidMessage);
+        }
+        let error = TableLayout::decode(&[3, 0, 0, 1]).expect_err("of the future");
+        assert!(error.message().contains("version 3, and this program reads versions 1 and 2"));
+    }
+
+    #[test]
+    fn an_authenticated_layout_needs_room_for_paths() {
+        let records = RecordLayout::Index(IndexLayout { prefix_bytes: 2 });
+        let layout = TableLayout::authenticated(Authentication::new([7; 32]), records);
+        let check = |records, record_len| {
+            layout.check_shape(TableShape::new(records, record_len).expect("a shape"))
+        };
+        // Five records have paths of three hashes; what is left must hold a length of two bytes.
+        for (records, record_len, possible) in [
+            (5, 98, true),
+            (5, 97, false),
+            (5, 96, false),
+            (5, 95, false),
+            (1, 2, true),
+            (1, 1, false),
+        ] {
+            let checked = check(records, record_len);
+            assert_eq!(checked.is_ok(), possible, "{records} of {record_len}");
+            let blame = checked.err().map(|error| error.blame());
+            assert!(blame.is_none_or(|blame| blame == Blame::InvalidMessage));
+        }
+    }
+
+    #[test]
+    fn the_root_is_of_the_whole_layout_and_of_the_shape() {
+        let layout = |merkle_root, prefix_bytes| {
+            TableLayout::authenticated(
+                Authentication::new([merkle_root; 32]),
+                RecordLayout::Index(IndexLayout { prefix_bytes }),
+            )
+        };
+        let root = |layout: TableLayout, records, record_len| {
+            layout.root(TableShape::new(records, record_len).expect("a shape"))
+        };
+        let right = root(layout(1, 1), 4, 100);
+        assert_eq!(root(layout(1, 1), 4, 100), right);
+        let others = [
+            root(layout(2, 1), 4, 100),
+            root(layout(1, 2), 4, 100),
+            root(layout(1, 1), 3, 100),
+            root(layout(1, 1), 4, 101),
+        ];
+        assert!(others.iter().all(|other| other.is_some() && *other != right));
     }
 }

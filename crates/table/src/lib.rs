@@ -5,7 +5,8 @@
 //!
 //! | module | what it holds | feature |
 //! |---|---|---|
-//! | [`layout`] | [`RecordLayout`]: how to get from a key or a row number to a record, and from a record to a value; downloaded by every client | |
+//! | [`layout`] | [`TableLayout`]: how to get from a key or a row number to a record, and from a record to a value; downloaded by every client | |
+//! | [`authentication`] | tables whose records are verified one by one against a [root](TableRoot) that is known | |
 //! | [`key_map`] | tables by key: one or two records answer a key, and a miss looks like a hit | |
 //! | [`digest`] | how a table's digest comes about from its records and its layout | |
 //! | `snapshot` | a table as a file: checksummed, memory-mapped, written whole or not at all | `files` |
@@ -41,6 +42,7 @@
 //! # fn main() {}
 //! ```
 
+pub mod authentication;
 pub mod digest;
 pub mod key_map;
 pub mod layout;
@@ -52,5 +54,6 @@ pub mod import;
 #[cfg(feature = "files")]
 pub mod snapshot;
 
+pub use authentication::TableRoot;
 pub use key_map::KeyMap;
-pub use layout::{IndexLayout, RecordLayout};
+pub use layout::{IndexLayout, RecordLayout, TableLayout};

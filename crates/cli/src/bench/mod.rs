@@ -114,9 +114,9 @@ fn measure_scheme(
 ) -> Result<Run> {
     let identity = table.identity();
     let queries = whole_batches(arguments) * arguments.batch;
-    let tuning = Tuning { partition_records: arguments.partition_records };
+    let tuning = Tuning { partition_records: arguments.partition_records, ..Tuning::default() };
     let Measured { value: ReadyServer { server, received }, seconds: server_s } =
-        offline::server(scheme, table, tuning, options)?;
+        offline::server(scheme, table, &tuning, options)?;
     let plan = server.plan().clone();
     // The client knows exactly, but only after the long work.
     match Cut::of(&plan, &identity) {

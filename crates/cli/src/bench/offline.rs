@@ -58,7 +58,7 @@ pub(super) struct ReadyClient {
 pub(super) fn server(
     scheme: SchemeId,
     table: &BenchTable,
-    tuning: Tuning,
+    tuning: &Tuning,
     options: ServerOptions,
 ) -> Result<Measured<ReadyServer>> {
     let len = usize::try_from(table.shape().bytes())

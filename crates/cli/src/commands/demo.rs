@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
 
 /// Why a scheme is not shown on the table, with numbers: that is worth knowing too.
 fn unsuitable(scheme: SchemeId, identity: &TableIdentity) -> Option<String> {
-    match registry::plan(scheme, identity, Tuning::default()) {
+    match registry::plan(scheme, identity, &Tuning::default()) {
         Err(error) => Some(error.to_string()),
         Ok(plan) if plan.offline.len() > MOST_RECEIVED => Some(format!(
             "clients would receive {} before their first lookup, for a table of {}",

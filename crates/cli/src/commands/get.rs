@@ -90,6 +90,7 @@ fn options(arguments: &Get) -> Result<ClientOptions> {
     options.ca_file = arguments.ca_file.clone();
     options.accept_new_table = arguments.accept_new_table;
     options.max_download = arguments.max_download;
+    options.compare_streams = arguments.compare_streams;
     options.insecure = arguments.insecure;
     Ok(options)
 }

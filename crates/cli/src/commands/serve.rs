@@ -18,11 +18,11 @@ use std::time::Duration;
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     start_logging(arguments.log_json);
-    let tuning = Tuning { partition_records: arguments.partition_records };
+    let tuning = Tuning { partition_records: arguments.partition_records, ..Tuning::default() };
     let tables = arguments
         .tables
         .iter()
-        .map(|named| open(named, arguments.scheme, tuning))
+        .map(|named| open(named, arguments.scheme, tuning.clone()))
         .collect::<Result<Vec<_>>>()?;
     let config = config(arguments)?;
     let runtime =

@@ -76,7 +76,7 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
                 page.entry("  damaged", what);
             }
         }
-        HintsCondition::Whole { epoch, copied, used, unfinished, next } => {
+        HintsCondition::Whole { epoch, copied, used, unfinished, next, ended } => {
             page.entry("  epoch", epoch.0);
             page.entry(
                 "  used",
@@ -97,6 +97,9 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
                 NextGeneration::Ready => "ready".to_owned(),
             };
             page.entry("  next generation", next);
+            if let Some(why) = ended {
+                page.entry("  ended", why);
+            }
             if *copied {
                 page.entry("  copied", "yes: the next lookup erases them and prepares new ones");
             }
@@ -156,6 +159,7 @@ struct ShownCounts {
     unfinished: u64,
     next: &'static str,
     next_offset: Option<u64>,
+    ended: Option<String>,
 }
 
 impl Shown {
@@ -194,15 +198,16 @@ impl ShownHints {
     fn of(hints: &HintsReport) -> Self {
         let (condition, damaged, counts) = match &hints.condition {
             HintsCondition::Damaged(what) => ("damaged", what.clone(), None),
-            HintsCondition::Whole { epoch, copied, used, unfinished, next } => {
+            HintsCondition::Whole { epoch, copied, used, unfinished, next, ended } => {
                 let (next, next_offset) = match next {
                     NextGeneration::None => ("none", None),
                     NextGeneration::Partial { offset } => ("partial", Some(*offset)),
                     NextGeneration::Ready => ("ready", None),
                 };
                 let (epoch, copied, used) = (epoch.0, *copied, *used);
-                let unfinished = *unfinished;
-                let counts = ShownCounts { epoch, copied, used, unfinished, next, next_offset };
+                let (unfinished, ended) = (*unfinished, ended.clone());
+                let counts =
+                    ShownCounts { epoch, copied, used, unfinished, next, next_offset, ended };
                 ("whole", Vec::new(), Some(counts))
             }
             _ => ("in-use", Vec::new(), None),
@@ -237,6 +242,9 @@ fn verified_page(root: &Path, verification: &Verification) -> Page {
     if verification.damaged.is_empty() {
         page.entry("damaged", "none");
     }
+    for (path, why) in &verification.ended {
+        page.entry("ended", format!("{}: {why}", path.display()));
+    }
     page
 }
 
@@ -246,6 +254,7 @@ struct Verified {
     files: u64,
     damaged: Vec<Damaged>,
     in_use: Vec<String>,
+    ended: Vec<Ended>,
 }
 
 #[derive(Serialize)]
@@ -254,16 +263,27 @@ struct Damaged {
     what: String,
 }
 
+#[derive(Serialize)]
+struct Ended {
+    hints: String,
+    why: String,
+}
+
 impl Verified {
     fn of(root: &Path, verification: &Verification) -> Self {
         let damaged = verification
             .damaged
             .iter()
             .map(|(path, what)| Damaged { file: path.display().to_string(), what: what.clone() });
+        let ended = verification
+            .ended
+            .iter()
+            .map(|(path, why)| Ended { hints: path.display().to_string(), why: why.clone() });
         Self {
             state: root.display().to_string(),
             files: verification.files,
             damaged: damaged.collect(),
+            ended: ended.collect(),
             in_use: verification.in_use.iter().map(|path| path.display().to_string()).collect(),
         }
     }

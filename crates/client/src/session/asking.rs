@@ -5,8 +5,9 @@ use super::calls::Purpose;
 use super::hints::{Turn, Waiting, ended_before};
 use super::interface::{ExchangeId, LookupId, Output, Persist, Request, Target};
 use super::lookups::{Answer, Next};
+use super::verified::for_this_session;
 use super::{Phase, Session, erased_at_last, repeat};
-use privet_core::{Error, Result};
+use privet_core::{Blame, Error, Result};
 use privet_schemes::contract::{Record, ReservationId, Role};
 use privet_schemes::registry::Recovered;
 use privet_schemes::reservation::{Lookup, Prepared};
@@ -147,15 +148,19 @@ impl Session {
 
 /// Reading.
 impl Session {
-    /// Reads one record from its answers. Returns whether there was one.
+    /// Reads one record from its answers, or tells what was read. Returns whether there was anything.
     pub(super) fn read_next(&mut self) -> bool {
+        if matches!(self.phase, Phase::Ending { .. }) {
+            return false;
+        }
         if let Some((id, answers)) = self.hints.resends.next_answered() {
             self.settle_resent(id, answers);
             self.tell_waiting();
             self.drop_unwanted();
             return true;
         }
-        let Some(answered) = self.lookups.next_answered() else { return false };
+        // What was read is told after what can be sent: by a scheme that verifies, the next query waited for it to be settled.
+        let Some(answered) = self.lookups.next_answered() else { return self.tell_waiting() };
         let (lookup, target, pending, answers) = answered.into_answers();
         let Phase::Ready(client) = &mut self.phase else {
             let error = match &self.phase {
@@ -173,13 +178,17 @@ impl Session {
         match recovered {
             Ok(Recovered::Record(record)) => self.tell(lookup, &target, Ok(record)),
             Ok(Recovered::Settled { id, change, record }) => {
-                self.hints.unanswered.settled(id);
-                self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
-                self.hints.wait_for_older(id, Waiting { lookup, target, record });
+                if self.keep_settled(id, change, Some(lookup)) {
+                    self.hints.wait_for_older(id, Waiting { lookup, target, record });
+                }
+            }
+            Err(error) if error.blame() == Blame::Integrity => {
+                let error = for_this_session(&error);
+                self.fetch_failed(lookup, repeat(&error));
+                self.fail(error);
             }
             Err(error) => self.tell(lookup, &target, Err(error)),
         }
-        self.tell_waiting();
         true
     }
 
@@ -188,19 +197,21 @@ impl Session {
         let Ok(answers) = answers.into_iter().collect::<Result<Vec<_>>>() else { return };
         let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
         let Some(hints) = self.hinted() else { return };
-        if let Ok(Recovered::Settled { id, change, record }) = hints.settle(id, &answers) {
-            self.hints.unanswered.settled(id);
+        if let Ok(Recovered::Settled { id, change, record }) = hints.settle(id, &answers)
+            && self.keep_settled(id, change, None)
+        {
             self.hints.unwanted(id, record.is_none());
-            self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
         }
     }
 
     /// Tells the records of settled reservations, in the order in which they were made: none before all older ones are answered or given up. Some could be told
     /// sooner, those that do not depend on an older one's answer; but then a server that holds an answer back could see, from a user who acts on what comes, which depend
-    /// on it.
-    pub(super) fn tell_waiting(&mut self) {
+    /// on it. Returns whether there was one.
+    pub(super) fn tell_waiting(&mut self) -> bool {
+        let mut told = false;
         while let Some(id) = self.hints.next_to_tell() {
-            let Some(hints) = self.hinted() else { return };
+            let Some(hints) = self.hinted() else { return told };
+            told = true;
             let resolved = hints.take_record(id);
             if let Some(Waiting { lookup, target, record }) = self.hints.waits_no_more(id) {
                 let record = record.or(resolved);
@@ -211,11 +222,13 @@ impl Session {
                 self.tell(lookup, &target, record);
             }
         }
+        told
     }
 
     fn tell(&mut self, lookup: LookupId, target: &Target, record: Result<Record>) {
+        let candidate = self.groups.candidate_of(lookup);
         let value = record.and_then(|record| match &self.records {
-            Some(records) => records.value(target, &record),
+            Some(records) => records.value(target, candidate, &record),
             None => Err(ended_before()),
         });
         self.fetched_record(lookup, value);

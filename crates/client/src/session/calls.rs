@@ -366,6 +366,11 @@ impl Calls {
         times.min()
     }
 
+    /// Whether there is a call for `purpose`.
+    pub(super) fn is_open(&self, purpose: Purpose) -> bool {
+        self.calls.iter().any(|call| call.purpose == purpose)
+    }
+
     /// Whether a call for `purpose` waits for a response: not for its next attempt.
     pub(super) fn is_in_flight(&self, purpose: Purpose) -> bool {
         let waits = |call: &Call| matches!(call.state, CallState::InFlight { .. });

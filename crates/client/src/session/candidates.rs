@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 /// Lookups that are several fetches. The first fetch goes by the lookup's own name, the others by names that only the session knows.
 #[derive(Default)]
 pub(super) struct Groups {
-    whole: BTreeMap<LookupId, LookupId>,
+    /// Of each fetch its lookup, and which of the key's candidates it fetches.
+    whole: BTreeMap<LookupId, (LookupId, usize)>,
     groups: BTreeMap<LookupId, Group>,
 }
 
@@ -27,7 +28,13 @@ impl Groups {
     pub(super) fn begin(&mut self, fetches: &[LookupId]) {
         let Some(whole) = fetches.first() else { return };
         self.groups.insert(*whole, Group { left: fetches.len(), found: Ok(None) });
-        self.whole.extend(fetches.iter().map(|fetch| (*fetch, *whole)));
+        let numbered = fetches.iter().enumerate();
+        self.whole.extend(numbered.map(|(candidate, fetch)| (*fetch, (*whole, candidate))));
+    }
+
+    /// Which of the key's candidates a fetch fetches, until it is over.
+    pub(super) fn candidate_of(&self, fetch: LookupId) -> usize {
+        self.whole.get(&fetch).map_or(0, |(_, candidate)| *candidate)
     }
 
     /// What came of one fetch. Returns what came of its lookup, if that is over.
@@ -36,7 +43,7 @@ impl Groups {
         fetch: LookupId,
         found: Result<Option<Value>>,
     ) -> Option<(LookupId, Result<Option<Value>>)> {
-        let Some(whole) = self.whole.remove(&fetch) else { return Some((fetch, found)) };
+        let Some((whole, _)) = self.whole.remove(&fetch) else { return Some((fetch, found)) };
         let group = self.groups.get_mut(&whole)?;
         group.left -= 1;
         match (&group.found, &found) {

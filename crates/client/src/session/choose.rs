@@ -5,6 +5,7 @@ use super::interface::{ChosenTable, KnownPin, SessionOptions};
 use crate::state::Pin;
 use privet_core::{Error, Result};
 use privet_schemes::offline::OfflinePhase;
+use privet_table::TableRoot;
 use privet_table::digest::DigestParts;
 use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 
@@ -139,6 +140,21 @@ pub(super) fn pin_of(chosen: &ChosenTable) -> Pin {
     }
 }
 
+/// Checks that the table has the root that the caller knows, if there is one. It follows from what was announced, so this comes before anything else is believed or kept.
+///
+/// # Errors
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if it has another.
+pub(super) fn check_root(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
+    let Some(root) = options.root else { return Ok(()) };
+    if TableRoot::of(chosen.identity.shape, chosen.layout.digest) == root {
+        return Ok(());
+    }
+    Err(Error::integrity(format!(
+        "table {} does not have the root that was given (--root): it is another table or another version, or was built without --authenticate, or is not what its owner built; nothing was asked",
+        chosen.name
+    )))
+}
+
 /// Checks that a table that is to be received is the one that is described: the digest of its records and that of its layout must come to the table's own. So
 /// that the digest that every received byte is checked against is as good as the one that is pinned.
 ///
@@ -177,6 +193,24 @@ pub(super) fn check_download(chosen: &ChosenTable, limit: u64) -> Result<()> {
     let (scheme, name) = (chosen.scheme.plan.scheme, &chosen.name);
     Err(Error::api_misuse(format!(
         "{scheme} keeps {what} table {name} on this side: {len} bytes, more than the {limit} that are allowed; nothing was fetched. If you want to keep that much, allow it (--max-download)"
+    )))
+}
+
+/// Checks that there is something to compare if the options ask for that.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is not.
+pub(super) fn check_comparable(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
+    let scheme = chosen.scheme.plan.scheme;
+    let streams = matches!(
+        chosen.scheme.plan.offline,
+        OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. }
+    );
+    if !options.compare_streams || (streams && options.servers > 1) {
+        return Ok(());
+    }
+    Err(Error::api_misuse(format!(
+        "by {scheme} no table is streamed from two servers, so there is nothing to compare; nothing was asked. Leave out --compare-streams"
     )))
 }
 

@@ -115,7 +115,7 @@ impl Hints {
     }
 
     /// Has everything that is unanswered sent again. False: that was done already, or there is nothing to send.
-    fn send_again(&mut self) -> bool {
+    pub(super) fn send_again(&mut self) -> bool {
         if self.unanswered.asked_again || self.unanswered.queries.is_empty() {
             return false;
         }

@@ -1,9 +1,11 @@
 //! Single-use hints: opening what is kept of them, what lookups need of them, and changing over to the next generation.
 
+use super::compared::{Leads, Sources};
 use super::endless::{Before, Unanswered};
 use super::interface::{ChosenTable, Event, LookupId, Output, Persist, Target};
 use super::preparation::{Preparing, Schedule};
 use super::resends::Resends;
+use super::verified::for_good;
 use super::{Phase, Session, repeat};
 use crate::state::{HintsKey, NextGeneration, SavedHints};
 use privet_core::{Error, Result};
@@ -28,6 +30,8 @@ pub(super) struct Hints {
     pub(super) unanswered: Unanswered,
     /// The generation in the making. `None` also for hints that never run out.
     pub(super) preparing: Option<Preparing>,
+    /// What servers sent of the stretch of the stream that is compared.
+    pub(super) leads: Leads,
     /// Reservations of lookups from their journal record to the reading of their answers.
     under_way: BTreeMap<LookupId, ReservationId>,
     /// Lookups whose reservation is settled, and whose turn to be told has not come.
@@ -120,13 +124,20 @@ impl Hints {
         self.under_way.is_empty() && self.waiting.is_empty() && self.resends.is_empty()
     }
 
-    /// Where the stream of the table is, and where the fetch under way ends.
-    pub(super) fn awaited(&self) -> Option<(u64, u64)> {
-        self.preparing.as_ref().and_then(Preparing::awaited)
+    /// Whether a reservation is between its journal record and the settling of its answers.
+    pub(super) fn is_any_under_way(&self) -> bool {
+        !self.under_way.is_empty() || !self.resends.is_empty()
+    }
+
+    /// The next byte of the stream that is wanted from `server`, and where the fetch under way ends.
+    pub(super) fn awaited(&self, server: usize) -> Option<(u64, u64)> {
+        let (due, end) = self.preparing.as_ref().and_then(Preparing::awaited)?;
+        Some((due + self.leads.ahead(server), end))
     }
 
     /// The fetch under way is over.
     pub(super) fn fetched(&mut self, given_up: bool) {
+        self.leads.begin(0);
         if let Some(preparing) = &mut self.preparing {
             preparing.fetched(given_up);
         }
@@ -167,6 +178,7 @@ impl Session {
             OfflinePhase::Ask { reply_len, .. } => Some(reply_len as u64),
             _ => None,
         };
+        let sources = self.sources(scheme.plan.offline);
         if let Some(generation) = generation {
             let (plan, kernels) = (scheme.plan.clone(), self.options.kernels);
             let state_len = generation.len() as u64;
@@ -176,6 +188,9 @@ impl Session {
             })?;
             for change in &changes {
                 hints.apply(change).map_err(|error| error.within("the stored hints"))?;
+            }
+            if let Some(error) = hints.ended() {
+                return Err(for_good(&error));
             }
             check_unfinished(hints, &unfinished)?;
             let (supply, endless) = (hints.supply(), hints.is_endless());
@@ -201,7 +216,8 @@ impl Session {
                 self.hints.unanswered = Unanswered::default();
                 self.hints.unwanted = unwanted;
                 // Whatever is kept of a next generation of hints that never run out is of no use: see `endless`.
-                self.hints.preparing = (!endless).then(|| preparing.of_replies(reply_len));
+                let preparing = preparing.of_replies(reply_len).from(sources);
+                self.hints.preparing = (!endless).then_some(preparing);
                 return self.begin_lookups(client, table_len);
             }
         }
@@ -213,11 +229,26 @@ impl Session {
             _ => {
                 self.phase = Phase::Preparing;
                 let preparing = Preparing::foreground(table_len, self.parts.pace);
-                self.hints.preparing = Some(preparing.of_replies(reply_len));
+                self.hints.preparing = Some(preparing.of_replies(reply_len).from(sources));
                 self.prepare(now);
             }
         }
         Ok(())
+    }
+
+    /// Which servers send what is streamed.
+    fn sources(&self, offline: OfflinePhase) -> Sources {
+        let servers = self.options.servers as u64;
+        match (offline, servers) {
+            (_, 1) => Sources::First,
+            (OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. }, _) => {
+                match self.options.compare_streams {
+                    true => Sources::All(servers),
+                    false => Sources::Shares(servers),
+                }
+            }
+            _ => Sources::First,
+        }
     }
 
     fn begin_lookups(&mut self, client: Box<dyn ErasedClient>, table_len: u64) -> Result<()> {
@@ -278,6 +309,7 @@ impl Session {
     pub(super) fn turn(&mut self) -> Turn {
         let Some(hints) = self.hinted() else { return Turn::Go };
         let (supply, open, endless) = (hints.supply(), hints.open().len(), hints.is_endless());
+        let verifies = hints.verifies();
         if let Some(error) = &self.hints.broken {
             return Turn::Refuse(repeat(error));
         }
@@ -293,6 +325,9 @@ impl Session {
                     "the hints are used up and the next ones are not ready, so nothing was asked; try again in a while, or start again: then they are prepared before the first lookup",
                 )),
             };
+        }
+        if verifies {
+            return self.turn_in_strict_order(open);
         }
         // The answers to earlier queries are a part of what a hint is made of that never runs out.
         match self.hints.before_another() {

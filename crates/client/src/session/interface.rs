@@ -5,6 +5,7 @@ use privet_core::{Error, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
+use privet_table::TableRoot;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription,
@@ -31,8 +32,14 @@ pub struct SessionOptions {
     pub pins: Vec<KnownPin>,
     /// Whether to believe a server that shows another table or version than the pinned one, and to pin that instead.
     pub accept_new_table: bool,
+    /// The root of the table, if the caller knows it: a table with another root, or with none, is refused before anything is asked. `None`: the records of a table that is
+    /// authenticated are verified against the root that the servers announce with it.
+    pub root: Option<TableRoot>,
     /// The most bytes of hint or table that are fetched to be kept. The layout, which the wire's limits bound, comes on top.
     pub max_download: u64,
+    /// By a scheme of several servers that stream the table: have each of them stream all of it, and take it only as far as they sent the same, byte for byte. Otherwise each streams a share, and
+    /// all of it together is checked against the digest that each has announced. What an earlier process has taken is not streamed again.
+    pub compare_streams: bool,
     /// The instruction set to compute with.
     pub kernels: Kernels,
     /// How many records may be fetched at once, at least 1; a lookup of a key that may lie in two records is begun if there is room for one. Other lookups wait their turn. (What needs no query is
@@ -52,7 +59,9 @@ impl SessionOptions {
             addresses_digest: None,
             pins: Vec::new(),
             accept_new_table: false,
+            root: None,
             max_download: DEFAULT_MAX_DOWNLOAD,
+            compare_streams: false,
             kernels,
             in_flight: 8,
             patience: Patience::default(),
@@ -247,6 +256,16 @@ pub enum Persist {
         /// The change, for [`HintStore::settle`](crate::state::HintStore::settle).
         change: Zeroizing<Vec<u8>>,
     },
+    /// The same of a change that ends the hints, because an answer did not pass. It has to be durable, and to be answered with
+    /// [`Session::handle_hints_ended`](super::Session::handle_hints_ended); nobody is told of it before.
+    EndHints {
+        /// Which reservation's answer it was.
+        id: ReservationId,
+        /// The change, for [`HintStore::end`](crate::state::HintStore::end).
+        change: Zeroizing<Vec<u8>>,
+        /// What happened, for people.
+        why: String,
+    },
     /// The generation in use is used up, the next one is prepared, and nothing is under way: replace the one by the other, and say what is kept now, with
     /// [`Session::handle_hints`](super::Session::handle_hints).
     SwitchHints,
@@ -349,6 +368,7 @@ impl std::fmt::Debug for Persist {
             Persist::Discard(_) => "Discard(..)",
             Persist::Journal { .. } => "Journal(..)",
             Persist::Completion { .. } => "Completion(..)",
+            Persist::EndHints { .. } => "EndHints(..)",
             Persist::SwitchHints => "SwitchHints",
             Persist::CondenseHints { .. } => "CondenseHints(..)",
         })
@@ -376,6 +396,8 @@ pub struct ChosenTable {
 pub enum Event {
     /// The table and scheme are chosen, and are what was pinned if anything was.
     Described(Box<ChosenTable>),
+    /// The table is authenticated: every record will be verified against this root before anything of it is looked at.
+    Authenticated(TableRoot),
     /// A part is at hand up to `done` of `total` bytes.
     Progress {
         /// Which part.

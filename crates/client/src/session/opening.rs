@@ -2,7 +2,9 @@
 
 use super::agreement::{changed_midway, difference, server_name};
 use super::calls::Purpose;
-use super::choose::{check_download, check_pins, check_table_digest, choose, pin_of};
+use super::choose::{
+    check_comparable, check_download, check_pins, check_root, check_table_digest, choose, pin_of,
+};
 use super::interface::{ChosenTable, Event, ExchangeId, KnownPin, Output, Persist, Request};
 use super::records::Records;
 use super::{Phase, Session, part_key};
@@ -45,11 +47,13 @@ impl Session {
     /// Every server has described itself.
     fn begin(&mut self, descriptions: &[ServerDescription]) -> Result<()> {
         let chosen = choose(&self.options, descriptions)?;
+        check_root(&chosen, &self.options)?;
         if !self.options.accept_new_table {
             check_pins(&chosen, &self.options)?;
         }
         check_table_digest(&chosen)?;
         check_download(&chosen, self.options.max_download)?;
+        check_comparable(&chosen, &self.options)?;
         let pin = pin_of(&chosen);
         for server in 0..self.options.servers {
             let name = chosen.name.clone();
@@ -131,7 +135,7 @@ impl Session {
                 download.next_offset() == part.len
             }
             (Purpose::Stream | Purpose::Background, _) => {
-                self.hints.awaited().is_some_and(|(due, end)| due == end)
+                self.hints.awaited(call.server).is_some_and(|(due, end)| due == end)
             }
             _ => false,
         }
@@ -140,6 +144,8 @@ impl Session {
     pub(super) fn finish_fetch(&mut self, exchange: ExchangeId, now: Duration) {
         match self.calls.answered(exchange).map(|call| call.purpose) {
             Some(Purpose::Fetch) => self.complete_download(),
+            // Others send the same stretch, and are not done.
+            Some(purpose) if self.calls.is_open(purpose) => {}
             Some(Purpose::Stream | Purpose::Background) => {
                 self.hints.fetched(false);
                 self.prepare(now);
@@ -188,7 +194,18 @@ impl Session {
         // The wire's limit for layouts bounds this.
         let mut bytes = vec![0; source.len() as usize];
         source.read_at(0, &mut bytes)?;
-        self.records = Some(Records::decode(&bytes, chosen.identity.shape)?);
+        let records = Records::decode(&bytes, chosen.identity.shape, self.options.servers)?;
+        let root = records.root();
+        if self.options.root.is_some() && root.is_none() {
+            return Err(Error::integrity(format!(
+                "table {} is not authenticated, so no record of it can be verified against a root (--root); nothing was asked",
+                chosen.name
+            )));
+        }
+        self.records = Some(records);
+        if let Some(root) = root {
+            self.outputs.push_back(Output::Event(Event::Authenticated(root)));
+        }
         match (chosen.scheme.plan.offline, chosen.scheme.hint) {
             (OfflinePhase::Nothing, _) => self.use_downloaded(Arc::new(Vec::new())),
             (OfflinePhase::Download { .. }, Some(hint)) => {

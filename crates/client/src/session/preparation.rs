@@ -33,7 +33,9 @@
 //!
 //! What arrives goes to the worker, who may be slower than the network. So the table is fetched in strides, and a new one only when less than one is left to do.
 
+use super::compared::Sources;
 use privet_schemes::contract::Supply;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Sizes that a session goes by. Public, and the same for all sessions except in tests.
@@ -129,6 +131,8 @@ pub(super) struct Preparing {
     granted: u64,
     /// The size of replies, if the stream is made of such.
     reply_len: Option<u64>,
+    /// From which servers it comes.
+    pub(super) sources: Sources,
     /// The worker makes a request.
     asking: bool,
     /// Where the fetch under way ends, or the reply.
@@ -166,6 +170,7 @@ impl Preparing {
             due: 0,
             granted: 0,
             reply_len: None,
+            sources: Sources::First,
             asking: false,
             fetching_to: None,
             held: false,
@@ -180,6 +185,16 @@ impl Preparing {
     /// The same of replies of `reply_len` bytes; `None`: it is the table that is streamed.
     pub(super) fn of_replies(self, reply_len: Option<u64>) -> Self {
         Self { reply_len, ..self }
+    }
+
+    /// The same of what comes from `sources`.
+    pub(super) fn from(self, sources: Sources) -> Self {
+        Self { sources, ..self }
+    }
+
+    /// The servers to ask for the stretch that begins at `offset`.
+    pub(super) fn servers(&self, offset: u64) -> Range<usize> {
+        self.sources.servers(offset, self.schedule.table_len)
     }
 
     /// A generation that waits to be used.
@@ -313,7 +328,9 @@ impl Preparing {
                     self.asking = true;
                     return Some(Step::Ask);
                 }
-                let (offset, len) = (self.received, self.pace.stride.min(wanted - self.received));
+                let offset = self.received;
+                let end = self.sources.end(offset, self.schedule.table_len);
+                let len = self.pace.stride.min(wanted.min(end) - offset);
                 self.granted -= len;
                 self.fetching_to = Some(offset + len);
                 Some(Step::Fetch { offset, len })

@@ -1,30 +1,40 @@
 //! From what is looked up to a record's number, and from the record to the value.
+//!
+//! A record of an authenticated table is verified before anything of it is looked at, and so is every record that a lookup fetches, whichever of them has the value. One that does not pass fails its
+//! lookup and no other: if the session ended there, a server that spoils some records would see in the queries that are missing whether one of them was wanted. (It may still see that in what a person does
+//! next.)
 
 use super::interface::{Target, Value};
-use privet_core::{Error, RecordIndex, Result, TableShape};
-use privet_table::RecordLayout;
+use privet_core::{Blame, Error, RecordIndex, Result, TableShape};
+use privet_table::{RecordLayout, TableLayout, TableRoot};
 use zeroize::Zeroizing;
 
 /// How the records of one table are read.
 pub(super) struct Records {
-    layout: RecordLayout,
+    layout: TableLayout,
     shape: TableShape,
+    servers: usize,
 }
 
 impl Records {
-    /// Reads the layout that the server describes for a table of shape `shape`.
+    /// Reads the layout that the server describes for a table of shape `shape`, which `servers` servers have.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none for such a table.
-    pub(super) fn decode(bytes: &[u8], shape: TableShape) -> Result<Self> {
-        let layout = RecordLayout::decode(bytes)?;
+    pub(super) fn decode(bytes: &[u8], shape: TableShape, servers: usize) -> Result<Self> {
+        let layout = TableLayout::decode(bytes)?;
         layout.check_shape(shape)?;
-        Ok(Self { layout, shape })
+        Ok(Self { layout, shape, servers })
+    }
+
+    /// What every record is verified against, if the table is authenticated.
+    pub(super) fn root(&self) -> Option<TableRoot> {
+        self.layout.root(self.shape)
     }
 
     /// How many records each lookup fetches: the same for all.
     pub(super) fn fetches(&self) -> usize {
-        match &self.layout {
+        match self.layout.records() {
             RecordLayout::Keyed(map) => map.candidates_per_key(),
             _ => 1,
         }
@@ -35,7 +45,7 @@ impl Records {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is not looked up that way, or has no such record.
     pub(super) fn locate(&self, target: &Target, candidate: usize) -> Result<RecordIndex> {
-        let index = match (&self.layout, target) {
+        let index = match (self.layout.records(), target) {
             (RecordLayout::Keyed(map), Target::Key(key)) => {
                 let mut candidates = map.candidates(key);
                 Zeroizing::new(candidates.nth(candidate).ok_or_else(no_such_candidate)?)
@@ -46,12 +56,22 @@ impl Records {
         RecordIndex::new(*index, self.shape)
     }
 
-    /// The value in `record`, which is one that [`locate`](Self::locate) named; `None` if the key does not lie there.
+    /// The value in what came as the record that [`locate`](Self::locate) named for this candidate; `None` if the key does not lie there.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if `record` is none.
-    pub(super) fn value(&self, target: &Target, record: &[u8]) -> Result<Option<Value>> {
-        match (&self.layout, target) {
+    /// [`Blame::Integrity`] if it is not that record, or no record at all.
+    pub(super) fn value(
+        &self,
+        target: &Target,
+        candidate: usize,
+        served: &[u8],
+    ) -> Result<Option<Value>> {
+        let index = self.locate(target, candidate)?;
+        let record = self
+            .layout
+            .verified(self.shape, index.expose(), served)
+            .map_err(|error| self.not_that_record(error))?;
+        match (self.layout.records(), target) {
             (RecordLayout::Keyed(map), Target::Key(key)) => {
                 Ok(map.find_in(key, record)?.map(Zeroizing::new))
             }
@@ -62,8 +82,21 @@ impl Records {
         }
     }
 
+    fn not_that_record(&self, error: Error) -> Error {
+        if error.blame() != Blame::Integrity {
+            return error;
+        }
+        let (who, which) = match self.servers {
+            1 => ("the server", "it does not tell the truth"),
+            _ => ("the servers", "one of them does not tell the truth"),
+        };
+        Error::integrity(format!(
+            "{who} answered with a record that does not belong to the table's root: {which}, or the table is damaged there; ask those who run it. Whoever looks the same up again tells {who} that this record was wanted"
+        ))
+    }
+
     fn other_way(&self) -> Error {
-        Error::api_misuse(match self.layout {
+        Error::api_misuse(match self.layout.records() {
             RecordLayout::Index(_) => "the table has no keys: look records up by number (--index)",
             _ => "the table is looked up by key (--key), not by number",
         })

@@ -3,11 +3,13 @@
 
 use super::agreement::server_name;
 use super::calls::Purpose;
+use super::compared::{Sources, wrong_shares};
 use super::interface::{Event, ExchangeId, Output, PreparationEvent, Prepare, Request};
 use super::preparation::{Preparing, Step};
 use super::{Phase, Session, erased_at_last};
-use privet_core::{Blame, Error};
+use privet_core::{Blame, Error, Result};
 use privet_schemes::offline::OfflinePhase;
+use privet_wire::prost::bytes::Bytes;
 use privet_wire::{FetchChunk, PartKind, PrepareRequest, PrepareResponse};
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -31,9 +33,14 @@ impl Session {
                 Step::Finish => self.outputs.push_back(Output::Prepare(Prepare::Finish)),
                 Step::Ask => self.outputs.push_back(Output::Prepare(Prepare::Ask)),
                 Step::Fetch { offset, len } => {
+                    let servers = preparing.servers(offset);
                     let part = self.streamed_part();
                     let Some(request) = self.fetch_request(part, offset, len) else { return };
-                    self.calls.start(0, purpose, request, now, &mut self.outputs);
+                    self.hints.leads.begin(servers.len());
+                    for server in servers {
+                        let request = request.clone();
+                        self.calls.start(server, purpose, request, now, &mut self.outputs);
+                    }
                 }
             }
         }
@@ -52,7 +59,8 @@ impl Session {
         chunk: FetchChunk,
         now: Duration,
     ) {
-        let Some((due, end)) = self.hints.awaited() else { return };
+        let Some(server) = self.calls.waiting_for(exchange).map(|call| call.server) else { return };
+        let Some((due, end)) = self.hints.awaited(server) else { return };
         let len = chunk.data.len() as u64;
         let chunk_end = chunk.offset.saturating_add(len);
         if chunk_end <= due {
@@ -60,7 +68,6 @@ impl Session {
             return;
         }
         if chunk.offset != due || chunk_end > end {
-            let server = self.calls.waiting_for(exchange).map_or(0, |call| call.server);
             let name = server_name(server, self.options.servers);
             return self.fail(Error::peer_misbehaved(format!(
                 "{name} sent bytes {} to {chunk_end} of the {} when bytes {due} to {end} were due",
@@ -68,15 +75,26 @@ impl Session {
                 self.streamed_part()
             )));
         }
-        let bytes = chunk.data;
-        self.outputs.push_back(Output::Prepare(Prepare::Absorb { offset: due, bytes }));
-        if let Some(preparing) = &mut self.hints.preparing {
-            preparing.received(len);
+        if let Err(error) = self.take_streamed(server, chunk.data) {
+            return self.fail(error);
         }
         let rest = end - chunk_end;
         let part = self.streamed_part();
         let rest = (rest > 0).then(|| self.fetch_request(part, chunk_end, rest));
         self.calls.progressed(exchange, rest.flatten(), now);
+    }
+
+    /// Hands the worker what `server` sent, as far as it is to be believed.
+    fn take_streamed(&mut self, server: usize, bytes: Bytes) -> Result<()> {
+        let Some(preparing) = &mut self.hints.preparing else { return Ok(()) };
+        let Some((mut offset, _)) = preparing.awaited() else { return Ok(()) };
+        for bytes in self.hints.leads.take(server, bytes, offset)? {
+            let len = bytes.len() as u64;
+            self.outputs.push_back(Output::Prepare(Prepare::Absorb { offset, bytes }));
+            preparing.received(len);
+            offset += len;
+        }
+        Ok(())
     }
 
     /// The worker made the next request: sends it to the server that is asked for hints. No other ever gets it, whatever becomes of it.
@@ -165,7 +183,12 @@ impl Session {
             }
             PreparationEvent::Failed(error) => {
                 // Other bytes than announced: the server is not to be believed in anything.
+                let shares = matches!(preparing.sources, Sources::Shares(_));
                 if preparing.foreground || error.blame() == Blame::Integrity {
+                    let error = match error.blame() {
+                        Blame::Integrity if shares => wrong_shares(&error),
+                        _ => error,
+                    };
                     return self.fail(error.within(format!("the {}", self.streamed_part())));
                 }
                 preparing.ended(false);

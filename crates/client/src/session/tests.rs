@@ -3,6 +3,7 @@
 mod agreement;
 mod asked;
 mod candidates;
+mod compared;
 mod endless;
 mod faults;
 mod generations;
@@ -14,4 +15,5 @@ mod simulator;
 mod single_use;
 mod toy;
 mod two_servers;
+mod verified;
 mod world;

@@ -1,6 +1,6 @@
 //! Single-use hints for as long as the process lives: the rules of [`HintStore`] and [`PreparationStore`], without a disk.
 
-use super::{HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints};
+use super::{after_the_end, HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints};
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::{Journal, Receipt, Sendable};
@@ -24,6 +24,7 @@ pub(super) struct Contents {
     unfinished: Vec<(ReservationId, Secret)>,
     checkpoint: Option<(u64, Secret)>,
     prepared: Option<Secret>,
+    ended: bool,
 }
 
 fn lock(kept: &Kept) -> MutexGuard<'_, Contents> {
@@ -80,6 +81,9 @@ impl HintStore for MemoryHints {
         if contents.generation.is_none() {
             return Err(Error::api_misuse("there are no hints to reserve from"));
         }
+        if contents.ended {
+            return Err(after_the_end());
+        }
         if given != due {
             return Err(Error::api_misuse(format!("reservation {given} came when {due} was due")));
         }
@@ -101,6 +105,12 @@ impl HintStore for MemoryHints {
         Ok(())
     }
 
+    fn end(&mut self, id: ReservationId, change: &[u8], _why: &str) -> Result<()> {
+        self.settle(id, change)?;
+        lock(&self.0).ended = true;
+        Ok(())
+    }
+
     fn flush(&mut self) -> Result<()> {
         Ok(())
     }
@@ -119,6 +129,9 @@ impl HintStore for MemoryHints {
 
     fn switch(&mut self) -> Result<()> {
         let mut contents = lock(&self.0);
+        if contents.ended {
+            return Err(after_the_end());
+        }
         let prepared = contents
             .prepared
             .take()

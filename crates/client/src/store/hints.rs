@@ -37,7 +37,7 @@ mod tests;
 pub(crate) use folder::{Directory, Folder};
 pub(crate) use report::{Condition, Private, erase_folder, erase_folder_if, inspect};
 
-use crate::state::{HintStore, HintsKey, PreparationStore, SavedHints};
+use crate::state::{HintStore, HintsKey, PreparationStore, SavedHints, after_the_end};
 use crate::store::files;
 use anchor::{Anchor, AnchorFile, Lineage};
 use folder::Medium;
@@ -218,6 +218,13 @@ impl Hints {
         }
     }
 
+    fn check_not_ended(&self) -> Result<()> {
+        match self.journal.as_ref().and_then(|journal| journal.summary().ended.as_ref()) {
+            None => Ok(()),
+            Some(_) => Err(after_the_end()),
+        }
+    }
+
     /// Runs a step that writes. If it fails, it was the last.
     fn writing<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.check_poison()?;
@@ -231,10 +238,14 @@ impl Hints {
         outcome.map_err(advised)
     }
 
-    /// Commits what was settled, and a reservation, to journal and anchor.
-    fn commit(&mut self, reserved: Option<(ReservationId, &[u8], &[u8])>) -> Result<()> {
+    /// Commits what was settled, and a reservation or why there are none any more, to journal and anchor.
+    fn commit(
+        &mut self,
+        reserved: Option<(ReservationId, &[u8], &[u8])>,
+        ended: Option<&str>,
+    ) -> Result<()> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
-        journal.commit(&self.settled, reserved)?;
+        journal.commit(&self.settled, reserved, ended)?;
         self.settled.clear();
         let summary = journal.summary();
         let (commits, summary) = (summary.commits, summary.digest());
@@ -351,6 +362,7 @@ impl HintStore for Hints {
         let Some(journal) = &self.journal else {
             return Err(Error::api_misuse("there are no hints to reserve from"));
         };
+        self.check_not_ended()?;
         let due = journal.summary().reserved;
         if id.0 != due {
             let given = id.0;
@@ -374,12 +386,17 @@ impl HintStore for Hints {
         Ok(())
     }
 
+    fn end(&mut self, id: ReservationId, change: &[u8], why: &str) -> Result<()> {
+        self.settle(id, change)?;
+        self.writing(|hints| hints.commit(None, Some(why)))
+    }
+
     fn flush(&mut self) -> Result<()> {
         self.check_poison()?;
         if self.settled.is_empty() {
             return Ok(());
         }
-        self.writing(|hints| hints.commit(None))
+        self.writing(|hints| hints.commit(None, None))
     }
 
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
@@ -389,6 +406,7 @@ impl HintStore for Hints {
 
     fn switch(&mut self) -> Result<()> {
         self.check_poison()?;
+        self.check_not_ended()?;
         let workshop = Arc::clone(&self.workshop);
         // Held throughout, so that nothing is prepared under a number that changes.
         let mut next = workshop.lock();
@@ -411,6 +429,6 @@ struct Entry<'a> {
 
 impl reservation::Journal for Entry<'_> {
     fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
-        self.hints.commit(Some((self.id, self.change, record)))
+        self.hints.commit(Some((self.id, self.change, record)), None)
     }
 }

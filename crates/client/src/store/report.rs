@@ -90,6 +90,8 @@ pub enum HintsCondition {
         unfinished: u64,
         /// How far the next generation is.
         next: NextGeneration,
+        /// Why nothing will be looked up with them any more, if a server's answer did not pass. They stay so until they are erased.
+        ended: Option<String>,
     },
 }
 
@@ -102,6 +104,8 @@ pub struct Verification {
     pub damaged: Vec<(PathBuf, String)>,
     /// Places that another process uses, which were left alone.
     pub in_use: Vec<PathBuf>,
+    /// Hints that are whole and will never be used again: where they are, and why.
+    pub ended: Vec<(PathBuf, String)>,
 }
 
 /// What was erased, or would be.
@@ -204,9 +208,9 @@ fn table_report(table: TableId, directory: &Path) -> Result<Option<TableReport>>
             Condition::Damaged(damaged) => {
                 HintsCondition::Damaged(damaged.into_iter().map(|(_, what)| what).collect())
             }
-            Condition::Whole { epoch, copied, ready, reserved, unfinished, next } => {
+            Condition::Whole { epoch, copied, ready, reserved, unfinished, next, ended } => {
                 let used = ready.then_some(reserved);
-                HintsCondition::Whole { epoch, copied, used, unfinished, next }
+                HintsCondition::Whole { epoch, copied, used, unfinished, next, ended }
             }
         };
         hints.push(HintsReport { scheme, bytes: private.bytes, condition });
@@ -289,7 +293,10 @@ pub fn verify(root: &Path) -> Result<Verification> {
                     verification.files += private.files;
                     verification.damaged.extend(damaged);
                 }
-                Condition::Whole { .. } => verification.files += private.files,
+                Condition::Whole { ended, .. } => {
+                    verification.files += private.files;
+                    verification.ended.extend(ended.map(|why| (path, why)));
+                }
             }
         }
     }

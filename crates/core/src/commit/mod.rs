@@ -14,6 +14,9 @@
 pub mod merkle;
 #[cfg(not(target_family = "wasm"))]
 pub mod pointproofs;
+mod stream;
+
+pub use stream::{VectorStream, stream_len};
 
 use crate::{Error, Result, TableShape};
 use privet_kernels::Kernels;

@@ -102,6 +102,18 @@ impl<'a> Evaluation<'a> {
         });
     }
 
+    /// The first `nodes.len()` nodes of the last level below `top`, and their leaves: with a leaf for each record, a record's control bit and payload. All of the tree between is grown in
+    /// these two buffers, so they should stay in the processor's first-level cache together.
+    ///
+    /// # Panics
+    /// If there are not as many nodes, none are wanted, or there is not one leaf for each.
+    pub fn ends(&self, top: Node, nodes: &mut [u128], leaves: &mut [u128]) {
+        assert!(!nodes.is_empty() && nodes.len() == leaves.len(), "one leaf for each node");
+        self.check(top, self.depth(), nodes.len() as u64);
+        self.grow_breadth_first(top, self.depth(), nodes, leaves);
+        self.kernels.ggm_convert(&self.tree_keys, nodes, self.key.final_word, leaves);
+    }
+
     fn check(&self, top: Node, level: u32, count: u64) {
         let depth = self.depth();
         assert!(

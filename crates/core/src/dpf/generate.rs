@@ -78,19 +78,20 @@ fn descend(nodes: &mut [u128; 2], children: &[u128; 4], turn: Choice) -> [u128; 
     correction
 }
 
-/// The final word of a key whose point function is 1 at `index`: it applies to just one of the two parties, whose secret leaf then differs from the other's in one bit.
+/// The final word of a key whose secret leaves XOR to `difference`: it applies to just one of the two parties.
 pub(super) fn final_word(
     kernels: Kernels,
     keys: &TreeKeys,
     ends: &[u128; 2],
-    index: &RecordIndex,
+    difference: u128,
 ) -> u128 {
     let mut leaves = Zeroizing::new([0; 2]);
     kernels.ggm_convert(keys, ends, 0, leaves.as_mut_slice());
-    leaves[0] ^ leaves[1] ^ unit_word(index.expose() % LEAF_BITS)
+    leaves[0] ^ leaves[1] ^ difference
 }
 
-/// A word whose only 1 stands at `place`. A shift by a secret distance is a branch on some machines.
-fn unit_word(place: u64) -> u128 {
+/// A leaf whose only 1 stands at the place of `index`. A shift by a secret distance is a branch on some machines.
+pub(super) fn unit_leaf(index: &RecordIndex) -> u128 {
+    let place = index.expose() % LEAF_BITS;
     (0..LEAF_BITS).fold(0, |word, bit| word | u128::from(bit.ct_eq(&place).unwrap_u8()) << bit)
 }

@@ -1,13 +1,13 @@
 //! A key: what one party receives.
 
-use super::generate::{TreePair, final_word};
+use super::generate::{TreePair, final_word, unit_leaf};
 use super::{CONTROL, Domain, LEAF_BITS, Nonce};
 use crate::codec::Reader;
 use crate::{Error, RecordIndex, Result, SecretRng, TableId};
 use privet_kernels::Kernels;
 use zeroize::ZeroizeOnDrop;
 
-/// One party's share of a point function with one bit for each record.
+/// One party's share of a point function, with one bit for each record or with a payload.
 ///
 /// # Encoding
 /// The size follows from the domain's depth alone; all numbers little-endian:
@@ -35,12 +35,47 @@ impl Key {
     /// nonce, then what [`TreePair::generate`] draws. Takes the same time, and touches the same memory, for every index.
     ///
     /// # Panics
-    /// If `index` was made for a larger table, and `domain` has no such record.
+    /// If `index` was made for a larger table, and `domain` has no such record; if `domain` does not have one bit for each record.
     pub fn pair(
         kernels: Kernels,
         table: &TableId,
         domain: Domain,
         index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> [Key; 2] {
+        assert_eq!(
+            domain.leaf_records_log2,
+            LEAF_BITS.ilog2(),
+            "the domain has one bit for each record"
+        );
+        Self::pair_that_differs(kernels, table, domain, index, &unit_leaf(index), rng)
+    }
+
+    /// The keys of party 0 and party 1 whose leaves XOR to `payload` at `index` and to 0 at every other record of the table `table`, and whose nodes of the last level differ in
+    /// their control bits at `index` alone: [`Evaluation::ends`](super::Evaluation::ends) computes both. Draws from `rng` what [`pair`](Self::pair) draws. Takes the same
+    /// time, and touches the same memory, for every index and payload.
+    ///
+    /// # Panics
+    /// If `index` was made for a larger table, and `domain` has no such record; if `domain` does not have a leaf for each record.
+    pub fn pair_with_payload(
+        kernels: Kernels,
+        table: &TableId,
+        domain: Domain,
+        index: &RecordIndex,
+        payload: &u128,
+        rng: &mut SecretRng,
+    ) -> [Key; 2] {
+        assert_eq!(domain.leaf_records_log2, 0, "the domain has one leaf for each record");
+        Self::pair_that_differs(kernels, table, domain, index, payload, rng)
+    }
+
+    /// Keys whose leaves XOR to `difference` at the leaf of `index`.
+    fn pair_that_differs(
+        kernels: Kernels,
+        table: &TableId,
+        domain: Domain,
+        index: &RecordIndex,
+        difference: &u128,
         rng: &mut SecretRng,
     ) -> [Key; 2] {
         // A branch that goes the same way for every index of the table. Without it, the index of another table would be taken for some record of this one.
@@ -51,9 +86,9 @@ impl Key {
         );
         let nonce = Nonce::draw(rng);
         let tree_keys = nonce.tree_keys(table);
-        let leaf = index.expose() / LEAF_BITS;
+        let leaf = domain.leaf_of(index);
         let trees = TreePair::generate(kernels, &tree_keys, domain, leaf, rng);
-        let final_word = final_word(kernels, &tree_keys, &trees.ends, index);
+        let final_word = final_word(kernels, &tree_keys, &trees.ends, *difference);
         let corrections = &trees.corrections;
         trees.roots.map(|root| Key { nonce, root, corrections: corrections.clone(), final_word })
     }

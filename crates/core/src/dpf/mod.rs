@@ -24,6 +24,11 @@
 //! `MMO_k(s) = AES_k(s) ⊕ s` (Matyas, Meyer, Oseas) under two public keys, one for each side, is as fast as the processor's AES instructions: keys are expanded once for
 //! all nodes of a lookup. See [`privet_kernels::ggm_tree`].
 //!
+//! # A payload
+//! [`Key::pair_with_payload`] makes keys whose tree goes down to single records ([`Domain::of_payloads`]) and whose leaves XOR to a payload of 128 bits at the index, and to zero elsewhere. The
+//! control bits of the last level are then a bit string with a single 1, shared, as they are: one key gives shares of two functions, 1 at the index and the payload at the index
+//! ([`Evaluation::ends`]). A payload that is secret and uniform stays so to each party: the final word hides it as it hides the bit.
+//!
 //! # Why one key says nothing
 //! A key is a nonce, a root, a correction for each level and a final word. To its holder they look like as many uniform bits (but for the lowest bit of the root, which says whose key
 //! it is). The nonce is drawn apart from everything else. Going down the levels, the other party's seed on the path is unknown and uniform, so both children that grow from it are
@@ -59,9 +64,9 @@ pub use generate::TreePair;
 pub use key::Key;
 pub use nonce::Nonce;
 
-use crate::TableShape;
+use crate::{RecordIndex, TableShape};
 
-/// Points of the domain that one leaf stands for: the bits of an AES block.
+/// Points of the domain that one leaf stands for, if each of them is one bit: the bits of an AES block.
 pub const LEAF_BITS: u64 = 128;
 
 /// The lowest bit of a node.
@@ -72,12 +77,19 @@ const CONTROL: u128 = 1;
 pub struct Domain {
     // At least 1.
     records: u64,
+    // 0, or that of `LEAF_BITS`. A power of two, because an index is not divided in constant time.
+    leaf_records_log2: u32,
 }
 
 impl Domain {
     /// One bit for each record: record `r` is bit `r % 128` of leaf `r / 128`.
     pub fn of_records(shape: TableShape) -> Self {
-        Self { records: shape.records() }
+        Self { records: shape.records(), leaf_records_log2: LEAF_BITS.ilog2() }
+    }
+
+    /// One leaf for each record, so that a point can carry a payload.
+    pub fn of_payloads(shape: TableShape) -> Self {
+        Self { records: shape.records(), leaf_records_log2: 0 }
     }
 
     /// The number of points, at least 1.
@@ -87,7 +99,12 @@ impl Domain {
 
     /// The number of leaves, at least 1. The tree may have room for more; those are never computed.
     pub fn leaves(self) -> u64 {
-        self.records.div_ceil(LEAF_BITS)
+        self.records.div_ceil(1 << self.leaf_records_log2)
+    }
+
+    /// The leaf that a point belongs to.
+    fn leaf_of(self, index: &RecordIndex) -> u64 {
+        index.expose() >> self.leaf_records_log2
     }
 
     /// Levels below the root: the least `depth` with `leaves ≤ 2^depth`. A domain of one leaf has depth 0.

@@ -353,3 +353,95 @@ fn nodes_above_a_node_are_a_bug() {
     let low = evaluation.descend(evaluation.root(), 2, 3);
     evaluation.descend(low, 1, 0);
 }
+
+/// Nodes of the last level and leaves, all that the table needs.
+fn ends(kernels: Kernels, records: u64, key: &Key) -> [Vec<u128>; 2] {
+    let [mut nodes, mut leaves] = [vec![0; records as usize], vec![1; records as usize]];
+    let evaluation = Evaluation::new(kernels, &TABLE, key);
+    evaluation.ends(evaluation.root(), &mut nodes, &mut leaves);
+    [nodes, leaves]
+}
+
+fn pair_with_payload(records: u64, index: u64, payload: u128) -> [Key; 2] {
+    let shape = shape(records);
+    let index = RecordIndex::new(index, shape).unwrap();
+    let mut rng = SecretRng::from_os().unwrap();
+    let domain = Domain::of_payloads(shape);
+    Key::pair_with_payload(Kernels::detect(), &TABLE, domain, &index, &payload, &mut rng)
+}
+
+#[test]
+fn a_payload_stands_at_the_index_alone_and_a_one_beside_it() {
+    for records in [1, 2, 3, 16, 31, 130] {
+        for index in 0..records {
+            for payload in [0, 1, u128::MAX, 0x1234 << 90] {
+                let keys = pair_with_payload(records, index, payload);
+                let [one, other] = keys.each_ref().map(|key| ends(Kernels::detect(), records, key));
+                for place in 0..records as usize {
+                    let here = place as u64 == index;
+                    let bits = (one[0][place] ^ other[0][place]) & CONTROL;
+                    assert_eq!(bits, u128::from(here), "the bit at {place} of {records}");
+                    let difference = one[1][place] ^ other[1][place];
+                    assert_eq!(difference, if here { payload } else { 0 }, "at {place}");
+                    assert_ne!(one[1][place], 0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pieces_of_nodes_and_leaves_are_those_of_the_whole_on_every_arm() {
+    let records = 5_000;
+    let [key, _] = pair_with_payload(records, 4_711, 9);
+    let whole = ends(Kernels::with_arm(Arm::Portable).unwrap(), records, &key);
+    for arm in Arm::available() {
+        let kernels = Kernels::with_arm(arm).unwrap();
+        assert!(ends(kernels, records, &key) == whole, "{arm}");
+        let evaluation = Evaluation::new(kernels, &TABLE, &key);
+        for level in [0, 3, 10, evaluation.depth()] {
+            let below = 1 << (evaluation.depth() - level);
+            let tops = evaluation.nodes(evaluation.root(), level, 5_000usize.div_ceil(below));
+            let pieces = whole[0].chunks(below).zip(whole[1].chunks(below));
+            for (place, (expected_nodes, expected_leaves)) in pieces.enumerate() {
+                let len = expected_nodes.len();
+                let [mut nodes, mut leaves] = [vec![3; len], vec![4; len]];
+                evaluation.ends(tops.node(place), &mut nodes, &mut leaves);
+                assert!(nodes == expected_nodes && leaves == expected_leaves, "{arm}: {place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_with_a_payload_has_a_level_for_each_halving_of_the_records() {
+    for (records, depth) in [(1, 0), (2, 1), (3, 2), (1 << 20, 20), (1 << 48, 48)] {
+        let domain = Domain::of_payloads(shape(records));
+        assert_eq!((domain.depth(), domain.leaves()), (depth, records));
+        assert_eq!(
+            Key::encoded_len(domain),
+            16 * (depth as usize + 3) + depth.div_ceil(8) as usize
+        );
+    }
+    for key in pair_with_payload(1_000, 999, 5) {
+        let domain = Domain::of_payloads(shape(1_000));
+        let again = Key::decode(domain, &key.encode()).unwrap();
+        assert!(ends(Kernels::detect(), 1_000, &again) == ends(Kernels::detect(), 1_000, &key));
+    }
+}
+
+#[test]
+fn a_domain_for_bits_carries_no_payload_and_one_for_payloads_no_bits() {
+    let shape = shape(1_000);
+    let index = RecordIndex::new(3, shape).unwrap();
+    let kernels = Kernels::detect();
+    let (bits, payloads) = (Domain::of_records(shape), Domain::of_payloads(shape));
+    let panics = |make: &dyn Fn(&mut SecretRng) -> [Key; 2]| {
+        let mut rng = SecretRng::from_os().unwrap();
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| make(&mut rng))).is_err()
+    };
+    assert!(panics(&|rng| Key::pair(kernels, &TABLE, payloads, &index, rng)));
+    assert!(panics(&|rng| Key::pair_with_payload(kernels, &TABLE, bits, &index, &1, rng)));
+    assert!(!panics(&|rng| Key::pair(kernels, &TABLE, bits, &index, rng)));
+    assert!(!panics(&|rng| Key::pair_with_payload(kernels, &TABLE, payloads, &index, &1, rng)));
+}

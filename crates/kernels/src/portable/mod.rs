@@ -1,9 +1,11 @@
 //! Plain Rust, for every processor, and the oracle of the tests: clear first, and written so that the
 //! compiler can use what vector instructions the baseline has.
 
+pub(crate) mod authenticated_sum;
 pub(crate) mod byte_matrix;
 pub(crate) mod gather;
 pub(crate) mod ggm_tree;
+pub(crate) mod hash_lanes;
 pub(crate) mod keystream;
 pub(crate) mod permutations;
 pub(crate) mod selected_xor;

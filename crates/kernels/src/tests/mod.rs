@@ -1,10 +1,14 @@
 //! One test function for each kernel, run with every arm this machine has, against an oracle written
 //! here the plainest way. A new arm is tested by being listed in `Arm::ALL`.
 
+mod authenticated_sum;
+#[cfg(not(target_family = "wasm"))]
+mod bls12_381;
 mod byte_matrix;
 mod dispatch;
 mod gather;
 mod ggm_tree;
+mod hash_lanes;
 mod keystream;
 mod memory;
 mod permutations;

@@ -157,6 +157,10 @@ impl HintedClient for DummySubsetsClient {
         Ok(client)
     }
 
+    fn parameters(&self) -> &DummySubsetsParameters {
+        &self.parameters
+    }
+
     fn reserve(
         &self,
         index: &RecordIndex,

@@ -76,6 +76,10 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         })
     }
 
+    fn parameters(&self) -> &PianoParameters {
+        &self.parameters
+    }
+
     fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<PianoQuery<F>>> {
         let id = self.ledger.reservations();
         if id >= self.parameters.window() {

@@ -196,7 +196,6 @@ type Condense<C> = fn(&C) -> Result<Zeroizing<Vec<u8>>>;
 /// A client with single-use hints.
 pub(super) struct HintedHost<C: Updatable> {
     plan: SchemePlan,
-    parameters: ParametersOf<C>,
     client: C,
     /// If hints never run out.
     condense: Option<Condense<C>>,
@@ -212,16 +211,16 @@ struct Verifies<C> {
 
 impl<C: Updatable> HintedHost<C> {
     /// One whose hints run out.
-    pub(super) fn new(plan: SchemePlan, parameters: ParametersOf<C>, client: C) -> Self {
-        Self { plan, parameters, client, condense: None, verifies: None }
+    pub(super) fn new(plan: SchemePlan, client: C) -> Self {
+        Self { plan, client, condense: None, verifies: None }
     }
 
     /// One whose hints never run out.
-    pub(super) fn endless(plan: SchemePlan, parameters: ParametersOf<C>, client: C) -> Self
+    pub(super) fn endless(plan: SchemePlan, client: C) -> Self
     where
         C: Endless,
     {
-        Self { condense: Some(C::condense), ..Self::new(plan, parameters, client) }
+        Self { condense: Some(C::condense), ..Self::new(plan, client) }
     }
 
     /// Its answers are verified.
@@ -263,7 +262,7 @@ impl<C: Updatable> ErasedHints for HintedHost<C> {
     fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered> {
         let answers: Vec<AnswerOf<C>> = answers
             .iter()
-            .map(|bytes| Message::decode(&self.parameters, bytes))
+            .map(|bytes| Message::decode(self.client.parameters(), bytes))
             .collect::<Result<_>>()?;
         let change = self.client.settle(id, &answers)?;
         self.client.apply(&change)?;

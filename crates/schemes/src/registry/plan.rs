@@ -1,6 +1,8 @@
 //! What is known of a scheme on a table before any of its state exists.
 
 use crate::SchemeId;
+use crate::apir_dpf::{ApirDpf, ApirDpfParameters};
+use crate::apir_matrix::{ApirMatrix, ApirMatrixParameters};
 use crate::contract::{Message, Offline, Parameters, QueryMessage, Role};
 use crate::doublepir::{DoublePir, DoublePirParameters};
 use crate::download::{Download, DownloadParameters};
@@ -11,6 +13,9 @@ use crate::offline::OfflinePhase;
 use crate::piano::{Piano, PianoAllParities, PianoParameters};
 use crate::simplepir::{SimplePir, SimplePirParameters};
 use crate::singlepass::{SinglePass, SinglePassParameters};
+#[cfg(not(target_family = "wasm"))]
+use crate::tapir::PointproofsForm;
+use crate::tapir::{MerkleForm, Tapir, TapirParameters};
 use privet_core::{Error, Result, TableIdentity};
 
 /// No query, answer, request or reply is longer, 128 MiB: both sides hold them in memory.
@@ -43,33 +48,45 @@ impl SchemePlan {
         identity: &TableIdentity,
         parameters: &[u8],
     ) -> Result<Self> {
-        let plan =
-            match scheme {
-                SchemeId::SimplePir => SimplePirParameters::decode(identity, parameters)
-                    .map(|p| Self::of::<SimplePir>(&p)),
-                SchemeId::DoublePir => DoublePirParameters::decode(identity, parameters)
-                    .map(|p| Self::of::<DoublePir>(&p)),
-                SchemeId::Dpf => {
-                    DpfParameters::decode(identity, parameters).map(|p| Self::of::<Dpf>(&p))
-                }
-                SchemeId::DummySubsets => DummySubsetsParameters::decode(identity, parameters)
-                    .map(|p| Self::of::<DummySubsets>(&p)),
-                SchemeId::DummySubsetsTwo => DummySubsetsParameters::decode(identity, parameters)
-                    .map(|p| Self::of::<DummySubsetsTwo>(&p)),
-                SchemeId::Piano => {
-                    PianoParameters::decode(identity, parameters).map(|p| Self::of::<Piano>(&p))
-                }
-                SchemeId::PianoAllParities => PianoParameters::decode(identity, parameters)
-                    .map(|p| Self::of::<PianoAllParities>(&p)),
-                SchemeId::SinglePass => SinglePassParameters::decode(identity, parameters)
-                    .map(|p| Self::of::<SinglePass>(&p)),
-                SchemeId::Download => DownloadParameters::decode(identity, parameters)
-                    .map(|p| Self::of::<Download>(&p)),
-                SchemeId::TapirMerkle
-                | SchemeId::TapirPointproofs
-                | SchemeId::ApirDpf
-                | SchemeId::ApirMatrix => Err(Error::api_misuse("not there yet")),
-            }?;
+        let plan = match scheme {
+            SchemeId::SimplePir => {
+                SimplePirParameters::decode(identity, parameters).map(|p| Self::of::<SimplePir>(&p))
+            }
+            SchemeId::DoublePir => {
+                DoublePirParameters::decode(identity, parameters).map(|p| Self::of::<DoublePir>(&p))
+            }
+            SchemeId::Dpf => {
+                DpfParameters::decode(identity, parameters).map(|p| Self::of::<Dpf>(&p))
+            }
+            SchemeId::DummySubsets => DummySubsetsParameters::decode(identity, parameters)
+                .map(|p| Self::of::<DummySubsets>(&p)),
+            SchemeId::DummySubsetsTwo => DummySubsetsParameters::decode(identity, parameters)
+                .map(|p| Self::of::<DummySubsetsTwo>(&p)),
+            SchemeId::Piano => {
+                PianoParameters::decode(identity, parameters).map(|p| Self::of::<Piano>(&p))
+            }
+            SchemeId::PianoAllParities => PianoParameters::decode(identity, parameters)
+                .map(|p| Self::of::<PianoAllParities>(&p)),
+            SchemeId::SinglePass => SinglePassParameters::decode(identity, parameters)
+                .map(|p| Self::of::<SinglePass>(&p)),
+            SchemeId::Download => {
+                DownloadParameters::decode(identity, parameters).map(|p| Self::of::<Download>(&p))
+            }
+            SchemeId::TapirMerkle => TapirParameters::<MerkleForm>::decode(identity, parameters)
+                .map(|p| Self::of::<Tapir<MerkleForm>>(&p)),
+            #[cfg(not(target_family = "wasm"))]
+            SchemeId::TapirPointproofs => {
+                TapirParameters::<PointproofsForm>::decode(identity, parameters)
+                    .map(|p| Self::of::<Tapir<PointproofsForm>>(&p))
+            }
+            #[cfg(target_family = "wasm")]
+            SchemeId::TapirPointproofs => Err(super::not_in_this_build(scheme)),
+            SchemeId::ApirDpf => {
+                ApirDpfParameters::decode(identity, parameters).map(|p| Self::of::<ApirDpf>(&p))
+            }
+            SchemeId::ApirMatrix => ApirMatrixParameters::decode(identity, parameters)
+                .map(|p| Self::of::<ApirMatrix>(&p)),
+        }?;
         plan.check_messages().map_err(|error| {
             Error::peer_misbehaved("the server announced parameters that are refused")
                 .caused_by(error)
@@ -140,7 +157,7 @@ mod tests {
     fn messages_beyond_reason_are_refused() {
         let table = identity(1 << 14, 32);
         for scheme in [SchemeId::DummySubsetsTwo, SchemeId::SinglePass] {
-            let good = plan(scheme, &table, Tuning::default()).unwrap();
+            let good = plan(scheme, &table, &Tuning::default()).unwrap();
             good.check_messages().unwrap();
             let (mut answer, mut query, mut reply) = (good.clone(), good.clone(), good);
             answer.answer_len = MAX_MESSAGE_LEN + 1;

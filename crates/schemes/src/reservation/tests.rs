@@ -69,6 +69,10 @@ impl HintedClient for Masks {
         }
     }
 
+    fn parameters(&self) -> &Nothing {
+        &Nothing
+    }
+
     fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<MaskedIndex>> {
         let free: Vec<usize> = (0..self.used.len()).filter(|hint| !self.used[*hint]).collect();
         if free.is_empty() {

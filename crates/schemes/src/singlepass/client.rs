@@ -64,6 +64,51 @@ impl SinglePassClient {
         Coins::from_seed(&self.parameters, seed, self.kernels)
     }
 
+    /// What the records that both servers sent bring: [`settle`](HintedClient::settle).
+    pub(crate) fn settle_records(
+        &self,
+        id: ReservationId,
+        [fresh, used]: [&[u8]; 2],
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        let pending = self.unanswered(id.0).ok_or_else(|| {
+            Error::api_misuse("answers were given for a lookup that does not wait for any")
+        })?;
+        let (record_len, answer_len) = (self.parameters.record_len(), self.parameters.answer_len());
+        if fresh.len() != answer_len || used.len() != answer_len {
+            return Err(Error::api_misuse("answers were given that are of another table"));
+        }
+        let mut others = sum(used, record_len);
+        let decoy = pending.place.partition as usize * record_len;
+        xor(&mut others, &used[decoy..decoy + record_len]);
+        Ok(encode_answers(id.0, &others, fresh, used))
+    }
+
+    /// The queries of the last reservation, as long as it is not settled.
+    pub(crate) fn shown(&self, id: ReservationId) -> Option<[SinglePassQuery; 2]> {
+        let pending = self.unanswered(id.0).filter(|_| id.0 + 1 == self.reservations)?;
+        Some(self.generation.permutations.shown(pending.place, &self.coins(&pending.seed)))
+    }
+
+    /// Follows an update of the table that may add partitions, whose permutations are drawn from `seed`. Nothing is changed if it fails.
+    pub(crate) fn grow(
+        &mut self,
+        after: SinglePassParameters,
+        delta: &TableDelta,
+        seed: &Seed,
+    ) -> Result<()> {
+        if !self.pending.is_empty() {
+            return Err(impossible("the table was updated while a lookup was open"));
+        }
+        self.generation.permutations.grow(after.partitions(), seed, self.kernels)?;
+        self.parameters = after;
+        self.follow(delta)
+    }
+
+    /// The permutations and hints as they are now, encoded as a generation.
+    pub(crate) fn encoded(&self) -> Result<Zeroizing<Vec<u8>>> {
+        self.generation.encode(&self.parameters)
+    }
+
     /// The reservation that waits for answers.
     fn unanswered(&self, id: u64) -> Option<&Pending> {
         self.pending.get(&id).filter(|pending| pending.brought.is_none())
@@ -85,6 +130,10 @@ impl HintedClient for SinglePassClient {
             pending: BTreeMap::new(),
             records: BTreeMap::new(),
         })
+    }
+
+    fn parameters(&self) -> &SinglePassParameters {
+        &self.parameters
     }
 
     fn reserve(
@@ -132,17 +181,7 @@ impl HintedClient for SinglePassClient {
                 answers.len()
             )));
         };
-        let pending = self.unanswered(id.0).ok_or_else(|| {
-            Error::api_misuse("answers were given for a lookup that does not wait for any")
-        })?;
-        let (record_len, answer_len) = (self.parameters.record_len(), self.parameters.answer_len());
-        if fresh.records.len() != answer_len || used.records.len() != answer_len {
-            return Err(Error::api_misuse("answers were given that are of another table"));
-        }
-        let mut others = sum(&used.records, record_len);
-        let decoy = pending.place.partition as usize * record_len;
-        xor(&mut others, &used.records[decoy..decoy + record_len]);
-        Ok(encode_answers(id.0, &others, &fresh.records, &used.records))
+        self.settle_records(id, [&fresh.records, &used.records])
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
@@ -166,7 +205,7 @@ impl Endless for SinglePassClient {
                 "a generation of hints is written down as the next one before it is used up and all its queries are answered",
             ));
         }
-        self.generation.encode(&self.parameters)
+        self.encoded()
     }
 }
 
@@ -273,6 +312,14 @@ fn sum(records: &[u8], record_len: usize) -> Zeroizing<Vec<u8>> {
     let (first, others) = sums.split_at_mut(record_len);
     others.chunks_exact(record_len).for_each(|other| xor(first, other));
     Zeroizing::new(first.to_vec())
+}
+
+#[cfg(test)]
+impl SinglePassClient {
+    /// The partition of the record that a lookup under way is for.
+    pub(crate) fn wanted_partition(&self, id: ReservationId) -> u32 {
+        self.unanswered(id.0).unwrap().place.partition
+    }
 }
 
 impl SchemeOf for SinglePassClient {

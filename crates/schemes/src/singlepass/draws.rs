@@ -15,27 +15,30 @@ const BATCH_WORDS: usize = 1 << 13;
 const BLOCK_WORDS: usize = 4;
 
 /// The secret from which one side draws what the other is to draw as well, or a journal to draw again. 32 uniform bytes.
-pub(super) type Seed = Secret<[u8; 32]>;
+pub(crate) type Seed = Secret<[u8; 32]>;
 
 /// What a seed is expanded to.
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// A client's permutations, a stream for each partition.
     Permutations,
     /// What one lookup draws.
     Lookup,
+    /// Permutations of partitions that a table gets later, a stream for each.
+    LaterPermutations,
 }
 
 /// The streams of one seed and purpose.
-pub(super) struct Streams {
+pub(crate) struct Streams {
     key: Secret<[u8; 16]>,
     kernels: Kernels,
 }
 
 impl Streams {
-    pub(super) fn new(seed: &Seed, purpose: Purpose, kernels: Kernels) -> Self {
+    pub(crate) fn new(seed: &Seed, purpose: Purpose, kernels: Kernels) -> Self {
         let context = match purpose {
             Purpose::Permutations => "privet 2026-11 singlepass permutations",
             Purpose::Lookup => "privet 2026-11 singlepass lookup",
+            Purpose::LaterPermutations => "privet 2026-11 singlepass later permutations",
         };
         let derived = Zeroizing::new(blake3::derive_key(context, seed.expose()));
         let mut key = [0; 16];
@@ -44,7 +47,7 @@ impl Streams {
     }
 
     /// Stream `number`, of which about `words` words will be drawn.
-    pub(super) fn stream(&self, number: u32, words: usize) -> Draws<'_> {
+    pub(crate) fn stream(&self, number: u32, words: usize) -> Draws<'_> {
         let batch = words.next_multiple_of(BLOCK_WORDS).clamp(BLOCK_WORDS, BATCH_WORDS);
         let words = Zeroizing::new(vec![0; batch]);
         Draws { streams: self, next_block: u64::from(number) << 32, used: batch, words }
@@ -52,7 +55,7 @@ impl Streams {
 }
 
 /// One stream.
-pub(super) struct Draws<'a> {
+pub(crate) struct Draws<'a> {
     streams: &'a Streams,
     next_block: u64,
     words: Zeroizing<Vec<u32>>,
@@ -62,7 +65,7 @@ pub(super) struct Draws<'a> {
 impl Draws<'_> {
     /// A uniform number below `bound`, which is between 1 and 2^16.
     #[inline]
-    pub(super) fn below(&mut self, bound: u32) -> u16 {
+    pub(crate) fn below(&mut self, bound: u32) -> u16 {
         let mut product = u64::from(self.word()) * u64::from(bound);
         if (product as u32) < bound {
             let excess = bound.wrapping_neg() % bound;

@@ -12,10 +12,10 @@ const VERSION: u32 = 1;
 const HEADER: usize = 4;
 
 /// Permutations and hints that fit each other: hint `m` is the XOR over all partitions of the record that the partition's permutation has at `m`.
-pub(super) struct Generation {
-    pub(super) permutations: Permutations,
+pub(crate) struct Generation {
+    pub(crate) permutations: Permutations,
     /// `M` records.
-    pub(super) hints: Zeroizing<Vec<u8>>,
+    pub(crate) hints: Zeroizing<Vec<u8>>,
 }
 
 impl Generation {
@@ -23,7 +23,7 @@ impl Generation {
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub(super) fn encode_first(
+    pub(crate) fn encode_first(
         parameters: &SinglePassParameters,
         seed: &Seed,
         hints: &[u8],
@@ -43,7 +43,7 @@ impl Generation {
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub(super) fn encode(&self, parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
+    pub(crate) fn encode(&self, parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
         let mut bytes = blank(parameters)?;
         let (permutations, hints) = parts(parameters, &mut bytes);
         self.permutations.encode(permutations);
@@ -55,7 +55,7 @@ impl Generation {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is none for `parameters`, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub(super) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
         let len = encoded_len(parameters);
         if bytes.len() as u64 != len {
             return Err(Error::corrupted(format!(

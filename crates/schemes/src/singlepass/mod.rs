@@ -46,11 +46,11 @@
 
 mod change;
 mod client;
-mod draws;
-mod generation;
+pub(crate) mod draws;
+pub(crate) mod generation;
 mod messages;
 mod params;
-mod permutations;
+pub(crate) mod permutations;
 mod preparation;
 mod server;
 #[cfg(test)]

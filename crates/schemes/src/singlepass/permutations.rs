@@ -10,7 +10,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 /// Fills `row` with the permutation that the numbers of a stream make: Fisher and Yates' shuffle, in the form that needs no row to begin with. For `i` from 1 on, with a number `j` below
 /// `i + 1`: `σ(i) = σ(j)`, then `σ(j) = i`.
-pub(super) fn draw(draws: &mut Draws<'_>, row: &mut [u16]) {
+pub(crate) fn draw(draws: &mut Draws<'_>, row: &mut [u16]) {
     if let Some(first) = row.first_mut() {
         *first = 0;
     }
@@ -22,7 +22,7 @@ pub(super) fn draw(draws: &mut Draws<'_>, row: &mut [u16]) {
 }
 
 /// The permutations as they are in the beginning, one partition after the other: `each` gets the partition and its row.
-pub(super) fn draw_all(
+pub(crate) fn draw_all(
     parameters: &SinglePassParameters,
     seed: &Seed,
     kernels: Kernels,
@@ -38,15 +38,15 @@ pub(super) fn draw_all(
 }
 
 /// What a lookup draws. The same for every record, and nothing of it depends on one.
-pub(super) struct Coins {
+pub(crate) struct Coins {
     /// For each partition a hint, below `M`: the one whose record is shown to the server that knows the permutations' beginnings, and in whose place the used one then goes.
-    pub(super) partners: Zeroizing<Vec<u16>>,
+    pub(crate) partners: Zeroizing<Vec<u16>>,
     /// What is read in the place of the wanted record: an offset, below `M`.
-    pub(super) decoy: u16,
+    pub(crate) decoy: u16,
 }
 
 impl Coins {
-    pub(super) fn from_seed(
+    pub(crate) fn from_seed(
         parameters: &SinglePassParameters,
         seed: &Seed,
         kernels: Kernels,
@@ -60,7 +60,7 @@ impl Coins {
     }
 
     /// The partners with whom the hint that contains the record at `place` does change places. In the record's own partition it is itself: nothing was shown there, so it stays where it is.
-    pub(super) fn partners_of(mut self, place: Place) -> Zeroizing<Vec<u16>> {
+    pub(crate) fn partners_of(mut self, place: Place) -> Zeroizing<Vec<u16>> {
         self.partners[place.partition as usize] = place.hint;
         self.partners
     }
@@ -68,13 +68,13 @@ impl Coins {
 
 /// Where a record is: its partition, and the hint that contains it. Both secret.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) partition: u32,
-    pub(super) hint: u16,
+pub(crate) struct Place {
+    pub(crate) partition: u32,
+    pub(crate) hint: u16,
 }
 
 /// The permutations of all partitions. Erased when dropped.
-pub(super) struct Permutations {
+pub(crate) struct Permutations {
     /// Number `m` of partition `q` is at `q·M + m`.
     offsets: HugeBuffer<u16>,
     records: usize,
@@ -85,7 +85,7 @@ impl Permutations {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if one of them is no permutation, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub(super) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
         let records = parameters.partition_records() as usize;
         let numbers = bytes.as_chunks::<2>().0;
         let offsets = HugeBuffer::new_zeroed(numbers.len()).map_err(|error| {
@@ -112,12 +112,12 @@ impl Permutations {
     }
 
     /// What [`decode`](Self::decode) reads, into as many bytes.
-    pub(super) fn encode(&self, bytes: &mut [u8]) {
+    pub(crate) fn encode(&self, bytes: &mut [u8]) {
         encode_row(&self.offsets, bytes);
     }
 
     /// Where the record `index` is. Takes the same time for every record of the table: the whole permutation of its partition is gone through.
-    pub(super) fn place_of(&self, index: &RecordIndex) -> Place {
+    pub(crate) fn place_of(&self, index: &RecordIndex) -> Place {
         let (partition, offset) = index.divide(self.records as u64);
         let row = &self.offsets[partition as usize * self.records..][..self.records];
         let offset = offset as u16;
@@ -128,7 +128,7 @@ impl Permutations {
     }
 
     /// The two queries of a lookup: what is shuffled in, for the server that knows the permutations' beginnings, and the used hint, for the one that knows nothing.
-    pub(super) fn show(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
+    pub(crate) fn show(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
         let rows = self.offsets.chunks_exact(self.records);
         let hint = usize::from(place.hint);
         let (fresh, used) = rows
@@ -143,8 +143,49 @@ impl Permutations {
         [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
     }
 
+    /// What [`show`](Self::show) returned, after the [`exchange`](Self::exchange) that followed and before any other.
+    pub(crate) fn shown(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
+        let rows = self.offsets.chunks_exact(self.records);
+        let (fresh, used) = rows
+            .zip(coins.partners.iter())
+            .zip(0u32..)
+            .map(|((row, partner), partition)| {
+                // Exchanged everywhere but in the wanted record's partition, where the decoy was shown.
+                let wanted = u16::from(partition == place.partition).wrapping_neg();
+                let fresh = place.hint ^ ((place.hint ^ partner) & wanted);
+                let used = row[usize::from(*partner)];
+                (row[usize::from(fresh)], used ^ ((used ^ coins.decoy) & wanted))
+            })
+            .unzip();
+        [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
+    }
+
+    /// Adds permutations of partitions that come at the end, drawn from `seed`, until there are `partitions`.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. Nothing is changed then.
+    pub(crate) fn grow(&mut self, partitions: u32, seed: &Seed, kernels: Kernels) -> Result<()> {
+        let before = self.offsets.len();
+        let after = partitions as usize * self.records;
+        if after <= before {
+            return Ok(());
+        }
+        let mut offsets = HugeBuffer::new_zeroed(after).map_err(|error| {
+            Error::unavailable("no memory for the permutations of hints").caused_by(error)
+        })?;
+        offsets[..before].copy_from_slice(&self.offsets);
+        let streams = Streams::new(seed, Purpose::LaterPermutations, kernels);
+        let first = (before / self.records) as u32;
+        for (row, partition) in offsets[before..].chunks_exact_mut(self.records).zip(first..) {
+            draw(&mut streams.stream(partition, self.records), row);
+        }
+        self.offsets.zeroize();
+        self.offsets = offsets;
+        Ok(())
+    }
+
     /// In every partition, `hint` and its partner there exchange their records.
-    pub(super) fn exchange(&mut self, hint: u16, partners: &[u16]) {
+    pub(crate) fn exchange(&mut self, hint: u16, partners: &[u16]) {
         let rows = self.offsets.chunks_exact_mut(self.records);
         rows.zip(partners).for_each(|(row, partner)| {
             row.swap(usize::from(hint), usize::from(*partner));
@@ -153,7 +194,7 @@ impl Permutations {
 }
 
 /// Numbers as two bytes each, little-endian.
-pub(super) fn encode_row(row: &[u16], bytes: &mut [u8]) {
+pub(crate) fn encode_row(row: &[u16], bytes: &mut [u8]) {
     let places = bytes.as_chunks_mut::<2>().0;
     places.iter_mut().zip(row).for_each(|(place, number)| *place = number.to_le_bytes());
 }

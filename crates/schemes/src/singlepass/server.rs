@@ -39,19 +39,25 @@ impl SinglePassServer {
     }
 
     fn answer_one(&self, query: &SinglePassQuery) -> SinglePassAnswer {
-        let partition_records = u64::from(self.parameters.partition_records());
-        let positions: Vec<u64> = query
-            .offsets
+        SinglePassAnswer {
+            records: self.parameters.gather(self.kernels, &self.records, &query.offsets),
+        }
+    }
+}
+
+impl SinglePassParameters {
+    /// The record at the given offset of each partition of `table`, which is padded to whole partitions.
+    pub(crate) fn gather(&self, kernels: Kernels, table: &[u8], offsets: &[u16]) -> Vec<u8> {
+        let partition_records = u64::from(self.partition_records());
+        let positions: Vec<u64> = offsets
             .iter()
             .zip(0u64..)
             .map(|(offset, partition)| partition * partition_records + u64::from(*offset))
             .collect();
-        let record_len = self.parameters.record_len();
-        let mut records = vec![0; self.parameters.answer_len()];
-        let gathered =
-            self.kernels.gather_records(&self.records, record_len, &positions, &mut records);
+        let mut records = vec![0; self.answer_len()];
+        let gathered = kernels.gather_records(table, self.record_len(), &positions, &mut records);
         debug_assert!(gathered.is_ok(), "every partition lies within the padded table");
-        SinglePassAnswer { records }
+        records
     }
 }
 

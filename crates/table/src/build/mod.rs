@@ -4,7 +4,8 @@
 //! values (the longest one, for a table by index; all of them, for a table by key), the rows are kept in memory:
 //! the bytes of keys and values once, and about 170 bytes more for each row, most of them while a table by key is packed.
 //! For values of a kilobyte that makes one to two times the size of the output, for values of 32 bytes five times. With
-//! [`OnDuplicate::Last`], values that are replaced keep their memory until the end.
+//! [`OnDuplicate::Last`], values that are replaced keep their memory until the end. An [authenticated](crate::authentication)
+//! table takes 64 bytes more for each record, and every record is made twice: for its hash, and to be written.
 
 mod arena;
 mod rows;
@@ -12,11 +13,14 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
 use crate::import::{Rows, Selection, Source};
 use crate::key_map::{KeyMapKind, pack_as};
-use crate::layout::{IndexLayout, RecordLayout};
+use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
-use privet_core::{Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableShape};
+use privet_core::{
+    Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
+};
 use rows::KeptRows;
 use std::path::Path;
 
@@ -38,6 +42,8 @@ pub struct BuildOptions {
     pub max_value: Option<u64>,
     /// What to do with a key that occurs again.
     pub on_duplicate: OnDuplicate,
+    /// Store with each record the proof that it belongs to the table: see [`authentication`](crate::authentication).
+    pub authenticate: bool,
 }
 
 /// What to do with a key that occurs again.
@@ -72,6 +78,8 @@ pub enum Stage {
     Reading,
     /// Distributing keys over buckets. Takes about a microsecond per key; its bytes are not counted.
     Packing,
+    /// Hashing the records of an authenticated table.
+    Hashing,
     /// Writing the output.
     Writing,
 }
@@ -87,15 +95,17 @@ pub struct BuildReport {
     pub digest: TableDigest,
     /// The number of records.
     pub records: u64,
-    /// The width of a record in bytes.
+    /// The width of a record in bytes, its path included.
     pub record_len: u64,
+    /// What came of the authentication; `None` for a table without.
+    pub authentication: Option<AuthenticationReport>,
     /// The number of rows in the table: keys, for a table by key.
     pub rows: u64,
     /// What became of the keys; `None` for a table by index.
     pub key_map: Option<KeyMapReport>,
     /// The bytes of all values.
     pub value_bytes: u64,
-    /// The bytes that all records have room for beyond padding, as a part of the whole, in `[0, 1]`.
+    /// The bytes that all records, without paths, have room for beyond padding, as a part of the whole, in `[0, 1]`.
     pub load: f64,
     /// The length of the output in bytes.
     pub file_bytes: u64,
@@ -110,12 +120,21 @@ pub struct BuildReport {
 pub struct KeyMapReport {
     /// The kind of key map.
     pub kind: KeyMapKind,
-    /// The bytes of the key map, stash included, that every client downloads.
+    /// The bytes of the key map, stash included, that every client downloads; with the Merkle root, if the table is authenticated.
     pub bytes: u64,
     /// How many values are in the stash.
     pub stash_entries: u64,
     /// The bytes of these values.
     pub stash_bytes: u64,
+}
+
+/// What the authentication of a table came to.
+#[derive(Clone, Copy, Debug)]
+pub struct AuthenticationReport {
+    /// What fixes the table for its clients.
+    pub root: TableRoot,
+    /// The bytes of the path in each record.
+    pub path_len: u64,
 }
 
 /// Reads `source`, builds a table as `options` say, and writes it to `output`. `progress` is called often; it should be quick.
@@ -141,7 +160,7 @@ pub fn build_table(
     rng.fill(&mut id);
     rng.fill(&mut seed);
     let (id, seed) = (TableId(id), PublicSeed::from_bytes(seed));
-    write_table(&kept, selection, options.key_map, id, seed, output, progress)
+    write_table(&kept, selection, options, id, seed, output, progress)
 }
 
 fn selection(options: &BuildOptions) -> Result<Selection> {
@@ -172,19 +191,20 @@ fn selection(options: &BuildOptions) -> Result<Selection> {
 fn write_table(
     kept: &KeptRows,
     selection: Selection,
-    key_map: KeyMapKind,
+    options: &BuildOptions,
     id: TableId,
     seed: PublicSeed,
     output: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<BuildReport> {
     progress(Progress { stage: Stage::Packing, bytes_done: 0, bytes_total: None });
-    if selection.key.is_some() {
-        let packed = pack_as(key_map, kept, seed)?;
+    let unfinished = Unfinished { kept, selection, id, authenticate: options.authenticate };
+    if unfinished.selection.key.is_some() {
+        let packed = pack_as(options.key_map, kept, seed)?;
         let layout = RecordLayout::Keyed(packed.key_map().clone());
         let shape = packed.key_map().shape();
         let write = |number: u64, record: &mut Vec<u8>| packed.write_record(kept, number, record);
-        write_records(kept, selection, id, layout, shape, output, progress, write)
+        unfinished.write(layout, shape, output, progress, write)
     } else {
         let (shortest, longest) = kept.value_lengths();
         let index = IndexLayout::for_lengths(shortest, longest);
@@ -192,79 +212,106 @@ fn write_table(
         let write = |number: u64, record: &mut Vec<u8>| {
             index.write_record(kept.value_of(number), shape.record_len(), record);
         };
-        write_records(
-            kept,
-            selection,
-            id,
-            RecordLayout::Index(index),
-            shape,
-            output,
-            progress,
-            write,
-        )
+        unfinished.write(RecordLayout::Index(index), shape, output, progress, write)
     }
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the common end of two callers, which share all of this"
-)]
-fn write_records(
-    kept: &KeptRows,
+/// A table of which everything is decided but the records.
+struct Unfinished<'a> {
+    kept: &'a KeptRows,
     selection: Selection,
     id: TableId,
-    layout: RecordLayout,
-    shape: TableShape,
-    output: &Path,
-    progress: &mut dyn FnMut(Progress),
-    write: impl Fn(u64, &mut Vec<u8>),
-) -> Result<BuildReport> {
-    let epoch = Epoch(0);
-    let layout_bytes = layout.encode().len() as u64;
-    let plan = SnapshotPlan {
-        id,
-        epoch,
-        shape,
-        layout: layout.clone(),
-        key_column: selection.key,
-        value_form: selection.value,
-    };
-    let mut writer = SnapshotWriter::create(output, plan)?;
-    let mut record = Vec::new();
-    for number in 0..shape.records() {
-        write(number, &mut record);
-        writer.write_record(&record)?;
-        if number % REPORT_EVERY == REPORT_EVERY - 1 || number + 1 == shape.records() {
-            progress(Progress {
-                stage: Stage::Writing,
-                bytes_done: (number + 1) * shape.record_len(),
-                bytes_total: Some(shape.bytes()),
-            });
+    authenticate: bool,
+}
+
+impl Unfinished<'_> {
+    /// Writes the records of shape `within`, of which `write` makes number `i`, behind each its path if the table is to be authenticated.
+    fn write(
+        self,
+        records: RecordLayout,
+        within: TableShape,
+        output: &Path,
+        progress: &mut dyn FnMut(Progress),
+        write: impl Fn(u64, &mut Vec<u8>),
+    ) -> Result<BuildReport> {
+        let shape = if self.authenticate { shape_with_paths(within)? } else { within };
+        let tree = self.authenticate.then(|| {
+            MerkleTree::over(within.records(), |number, record| {
+                write(number, record);
+                report_record(progress, Stage::Hashing, number, within);
+            })
+        });
+        let layout = match &tree {
+            Some(tree) => TableLayout::authenticated(tree.authentication(), records),
+            None => records.into(),
+        };
+        let plan = SnapshotPlan {
+            id: self.id,
+            epoch: Epoch(0),
+            shape,
+            layout: layout.clone(),
+            key_column: self.selection.key,
+            value_form: self.selection.value,
+        };
+        let mut writer = SnapshotWriter::create(output, plan)?;
+        let mut record = Vec::new();
+        for number in 0..shape.records() {
+            write(number, &mut record);
+            if let Some(tree) = &tree {
+                tree.append_path(number, &mut record);
+            }
+            writer.write_record(&record)?;
+            report_record(progress, Stage::Writing, number, shape);
         }
+        let (header, file_bytes) = writer.finish()?;
+        Ok(report(self.kept, &layout, within, header.identity, file_bytes))
     }
-    let (header, file_bytes) = writer.finish()?;
+}
+
+fn report_record(progress: &mut dyn FnMut(Progress), stage: Stage, number: u64, shape: TableShape) {
+    if number % REPORT_EVERY == REPORT_EVERY - 1 || number + 1 == shape.records() {
+        progress(Progress {
+            stage,
+            bytes_done: (number + 1) * shape.record_len(),
+            bytes_total: Some(shape.bytes()),
+        });
+    }
+}
+
+fn report(
+    kept: &KeptRows,
+    layout: &TableLayout,
+    within: TableShape,
+    identity: TableIdentity,
+    file_bytes: u64,
+) -> BuildReport {
+    let TableIdentity { id, epoch, digest, shape } = identity;
+    let layout_bytes = layout.encode().len() as u64;
+    let key_map = layout.records().key_map();
     let value_bytes = kept.value_bytes();
-    let load = match layout.key_map() {
-        Some(key_map) => key_map.load(),
-        None => value_bytes as f64 / shape.bytes() as f64,
-    };
-    Ok(BuildReport {
+    BuildReport {
         id,
         epoch,
-        digest: header.identity.digest,
+        digest,
         records: shape.records(),
         record_len: shape.record_len(),
+        authentication: layout
+            .root(shape)
+            .map(|root| AuthenticationReport { root, path_len: path_len(shape.records()) }),
         rows: kept.rows(),
-        key_map: layout.key_map().map(|key_map| KeyMapReport {
+        key_map: key_map.map(|key_map| KeyMapReport {
             kind: key_map.kind(),
             bytes: layout_bytes,
             stash_entries: key_map.stash_entries(),
             stash_bytes: key_map.stash_bytes(),
         }),
         value_bytes,
-        load,
+        load: match key_map {
+            Some(key_map) => key_map.load(),
+            None => value_bytes as f64 / within.bytes() as f64,
+        },
         file_bytes,
         overhead: (shape.bytes() + layout_bytes) as f64 / value_bytes as f64,
         duplicates_dropped: kept.duplicates_dropped(),
-    })
+    }
 }

@@ -27,7 +27,7 @@
 //! | 178 | 2 | number of value columns named |
 //! | 180 | | strings, each with its length before it (2 bytes): the program that wrote the file, the key column if any, the value columns |
 //! | *h* − 32 | 32 | BLAKE3 checksum of all header bytes before it |
-//! | *h* | | layout section: an encoded [`RecordLayout`] |
+//! | *h* | | layout section: an encoded [`TableLayout`], which says whether the table is authenticated |
 //! | | | zeros up to the records |
 //! | records offset | records × bytes | the records, to the end of the file |
 //!
@@ -53,7 +53,7 @@ pub use header::{SnapshotHeader, ValueForm};
 pub use writer::{SnapshotPlan, SnapshotWriter};
 
 use crate::digest::layout_digest;
-use crate::{KeyMap, RecordLayout};
+use crate::{KeyMap, TableLayout, TableRoot};
 use header::ParsedHeader;
 use privet_core::{Error, Result, TableIdentity, TableView};
 use privet_kernels::memory::FileMapping;
@@ -67,7 +67,7 @@ pub struct Snapshot {
     path: PathBuf,
     mapping: FileMapping,
     parsed: ParsedHeader,
-    layout: RecordLayout,
+    layout: TableLayout,
 }
 
 impl Snapshot {
@@ -99,7 +99,7 @@ impl Snapshot {
             return Err(header::damaged("there is something between its sections"));
         }
         let as_damage = |error: Error| header::damaged(error.message());
-        let layout = RecordLayout::decode(section).map_err(as_damage)?;
+        let layout = TableLayout::decode(section).map_err(as_damage)?;
         layout.check_shape(parsed.header.identity.shape).map_err(as_damage)?;
         Ok(Self { path: path.to_owned(), mapping, parsed, layout })
     }
@@ -126,18 +126,23 @@ impl Snapshot {
     }
 
     /// How to read the records.
-    pub fn layout(&self) -> &RecordLayout {
+    pub fn layout(&self) -> &TableLayout {
         &self.layout
     }
 
-    /// The encoded [`RecordLayout`], which is what clients download.
+    /// The encoded [`TableLayout`], which is what clients download.
     pub fn layout_bytes(&self) -> &[u8] {
         &self.mapping[self.parsed.layout.clone()]
     }
 
     /// The key map, for a table by key.
     pub fn key_map(&self) -> Option<&KeyMap> {
-        self.layout.key_map()
+        self.layout.records().key_map()
+    }
+
+    /// What fixes the table for its clients, if it is [authenticated](crate::authentication).
+    pub fn root(&self) -> Option<TableRoot> {
+        self.layout.root(self.identity().shape)
     }
 
     /// The length of the file in bytes.

@@ -1,6 +1,7 @@
 use super::*;
+use crate::authentication::{MerkleTree, shape_with_paths};
 use crate::key_map::pack;
-use crate::layout::IndexLayout;
+use crate::layout::{IndexLayout, RecordLayout};
 use privet_core::{Blame, Epoch, PublicSeed, TableId, TableShape};
 use std::fs;
 use tempfile::TempDir;
@@ -10,7 +11,7 @@ fn index_plan(records: u64, record_len: u64) -> SnapshotPlan {
         id: TableId([9; 16]),
         epoch: Epoch(3),
         shape: TableShape::new(records, record_len).expect("a valid shape"),
-        layout: RecordLayout::Index(IndexLayout::for_lengths(record_len, record_len)),
+        layout: RecordLayout::Index(IndexLayout::for_lengths(record_len, record_len)).into(),
         key_column: None,
         value_form: ValueForm::Raw("größe".into()),
     }
@@ -29,7 +30,7 @@ fn write_keyed(path: &Path) -> SnapshotHeader {
         id: TableId([1; 16]),
         epoch: Epoch(0),
         shape: packed.key_map().shape(),
-        layout: RecordLayout::Keyed(packed.key_map().clone()),
+        layout: RecordLayout::Keyed(packed.key_map().clone()).into(),
         key_column: Some("name".into()),
         value_form: ValueForm::JsonColumns(vec!["a".into(), "b".into()]),
     };
@@ -97,20 +98,106 @@ fn a_table_by_key_answers_from_the_mapping() {
         let record = snapshot.view().record(candidate).expect("within");
         assert_eq!(key_map.find_in(key.as_bytes(), record).expect("a bucket"), value);
     }
-    let downloaded = RecordLayout::decode(snapshot.layout_bytes()).expect("valid");
+    let downloaded = TableLayout::decode(snapshot.layout_bytes()).expect("valid");
     assert_eq!(&downloaded, snapshot.layout());
     assert_eq!(layout_digest(snapshot.layout_bytes()), header.parts.layout);
     assert_eq!(header.parts.combine(header.identity.shape), header.identity.digest);
     assert_eq!(header.parts.records, *blake3::hash(snapshot.view().bytes()).as_bytes());
 }
 
+/// An authenticated table of five records of four bytes, with paths of 96 bytes.
+fn write_authenticated(path: &Path) -> SnapshotHeader {
+    let within = TableShape::new(5, 4).expect("a shape");
+    let write = |number: u64, record: &mut Vec<u8>| {
+        record.clear();
+        record.extend([number as u8; 4]);
+    };
+    let tree = MerkleTree::over(5, write);
+    let shape = shape_with_paths(within).expect("a shape");
+    let records = RecordLayout::Index(IndexLayout::for_lengths(4, 4));
+    let layout = TableLayout::authenticated(tree.authentication(), records);
+    let plan = SnapshotPlan { layout, ..index_plan(5, shape.record_len()) };
+    let mut writer = SnapshotWriter::create(path, plan).expect("writable");
+    let mut record = Vec::new();
+    for number in 0..5 {
+        write(number, &mut record);
+        tree.append_path(number, &mut record);
+        writer.write_record(&record).expect("in order");
+    }
+    writer.finish().expect("complete").0
+}
+
+#[test]
+fn an_authenticated_table_says_so_and_what_its_root_is() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    let header = write_authenticated(&path);
+    let snapshot = Snapshot::open(&path).expect("whole");
+    let root = TableRoot::of(header.identity.shape, header.parts.layout);
+    assert_eq!(snapshot.root(), Some(root));
+    assert_eq!(snapshot.layout_bytes()[..2], [2, 0]);
+    for number in 0..5 {
+        let served = snapshot.view().record(number).expect("within");
+        let record = snapshot.layout().verified(snapshot.view().shape(), number, served);
+        assert_eq!(record.expect("as written"), [number as u8; 4]);
+    }
+    write_index(&path, 5, 100);
+    assert_eq!(Snapshot::open(&path).expect("whole").root(), None);
+}
+
+/// A layout section whose digests are right and whose contents are not: of a record too narrow for its path, of no known version, or cut off.
+#[test]
+fn impossible_authenticated_layouts_are_refused() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    let header = write_authenticated(&path);
+    let whole = fs::read(&path).expect("readable");
+    let header_len = header.encoded_len();
+    let layout = Snapshot::open(&path).expect("whole").layout_bytes().to_vec();
+    let forged = |layout: &[u8], shape: TableShape| {
+        let mut header = header.clone();
+        header.identity.shape = shape;
+        header.parts.layout = layout_digest(layout);
+        header.identity.digest = header.parts.combine(shape);
+        let mut bytes = header.encode(layout.len() as u64);
+        assert_eq!(bytes.len(), header_len);
+        bytes.extend(layout);
+        bytes.resize(header::records_offset(bytes.len() as u64) as usize, 0);
+        bytes.resize(bytes.len() + shape.bytes() as usize, 0);
+        fs::write(&path, bytes).expect("writable");
+        Snapshot::open(&path)
+    };
+    let shape = header.identity.shape;
+    forged(&layout, shape).expect("a layout like any");
+    let narrow = TableShape::new(5, 96).expect("a shape");
+    let mut other_version = layout.clone();
+    other_version[0] = 3;
+    for (layout, shape) in [
+        (&layout[..], narrow),
+        (&other_version[..], shape),
+        (&layout[..20], shape),
+        (&layout[..2], shape),
+        (&[&layout[..], &[0]].concat()[..], shape),
+    ] {
+        let error = forged(layout, shape).expect_err("impossible");
+        assert_eq!(error.blame(), Blame::Corrupted, "{error}");
+    }
+    assert!(fs::write(&path, whole).is_ok() && Snapshot::open(&path).is_ok());
+}
+
 #[test]
 fn any_damaged_byte_is_found() {
     let directory = TempDir::new().expect("a directory");
     let path = directory.path().join("t.privet");
-    write_keyed(&path);
-    let whole = fs::read(&path).expect("readable");
-    let records_start = Snapshot::open(&path).expect("whole").parsed.records.start;
+    for write in [write_keyed, write_authenticated] {
+        write(&path);
+        check_every_byte(&directory, &path);
+    }
+}
+
+fn check_every_byte(directory: &TempDir, path: &Path) {
+    let whole = fs::read(path).expect("readable");
+    let records_start = Snapshot::open(path).expect("whole").parsed.records.start;
     let damaged_path = directory.path().join("damaged.privet");
     for position in 0..whole.len() {
         let mut bytes = whole.clone();

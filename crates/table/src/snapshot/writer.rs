@@ -1,7 +1,7 @@
 //! Writes a snapshot file: whole, or not at all.
 
 use super::header::{SnapshotHeader, ValueForm, records_offset};
-use crate::RecordLayout;
+use crate::TableLayout;
 use crate::digest::{DigestParts, layout_digest};
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
 use std::fs::File;
@@ -16,10 +16,10 @@ pub struct SnapshotPlan {
     pub id: TableId,
     /// Which version this is.
     pub epoch: Epoch,
-    /// Number and width of the records.
+    /// Number and width of the records, paths included.
     pub shape: TableShape,
     /// How to read the records.
-    pub layout: RecordLayout,
+    pub layout: TableLayout,
     /// The column that keys came from, if any.
     pub key_column: Option<String>,
     /// What the values are.

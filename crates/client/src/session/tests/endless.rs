@@ -8,8 +8,13 @@ use crate::state::NextGeneration;
 use privet_schemes::contract::ReservationId;
 use std::collections::HashSet;
 
-const ENDLESS: Kind =
-    Kind { flow: Flow::Asked, endless: true, chained: false, flaw: toy::Flaw::None };
+const ENDLESS: Kind = Kind {
+    flow: Flow::Asked,
+    endless: true,
+    chained: false,
+    verifies: false,
+    flaw: toy::Flaw::None,
+};
 const CHAINED: Kind = Kind { chained: true, ..ENDLESS };
 
 const TOTAL: u64 = 3;

@@ -112,6 +112,41 @@ fn everything_holds_for_hints_that_never_run_out() {
     }
 }
 
+const VERIFYING: Scenario = Scenario { scheme: Scheme::Toy, endless: true, verifies: true, ..DPF };
+
+#[test]
+fn everything_holds_for_answers_that_are_verified() {
+    for (flow, lies) in FLOWS.into_iter().flat_map(|flow| [(flow, false), (flow, true)]) {
+        let mut all = Report::default();
+        for seed in few_seeds() {
+            all.add(&run(seed, Scenario { flow, lies, ..VERIFYING }));
+        }
+        if seeds() == SEEDS {
+            for (what, count) in all.counts_without_a_next_generation() {
+                assert!(count >= 20, "{flow:?}: only {count} × {what}");
+            }
+            assert_eq!(all.wrong, 0);
+            assert_eq!(all.ended > 100, lies, "{} clients came to their end", all.ended);
+            // All lookups after it, and each later process.
+            assert!(all.told_of_the_end >= 5 * all.ended, "{}", all.told_of_the_end);
+        }
+    }
+}
+
+#[test]
+fn traffic_of_queries_one_after_the_other_does_not_depend_on_what_is_looked_up() {
+    let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
+    for lies in [false, true] {
+        for seed in few_seeds() {
+            let reference = run(seed, Scenario { lies, ..VERIFYING });
+            for targets in sequences {
+                let report = run(seed, Scenario { targets: Some(targets), lies, ..VERIFYING });
+                assert_same_traffic(seed, &report, &reference);
+            }
+        }
+    }
+}
+
 /// The seeds, or a part of them where each costs more.
 fn few_seeds() -> Range<u64> {
     if seeds() == SEEDS { 0..SEEDS.end / 5 } else { seeds() }
@@ -147,6 +182,7 @@ const DPF: Scenario = Scenario {
     scheme: Scheme::Dpf,
     flow: Flow::Streamed,
     endless: false,
+    verifies: false,
     client: Flaw::None,
     stateless_client: stateless::Flaw::None,
     disk: DiskFlaw::None,
@@ -250,6 +286,24 @@ fn clients_that_are_flawed_are_caught() {
     assert!(
         sent.len() > 50 && sent.iter().all(|how| how.contains("before its receipt")),
         "{sent:?}"
+    );
+}
+
+#[test]
+fn clients_that_verify_and_are_flawed_are_caught() {
+    let with = |client| caught(Scenario { client, lies: true, ..VERIFYING });
+    let together = with(Flaw::HidesThatItVerifies);
+    assert!(
+        together.len() > 50 && together.iter().all(|how| how.contains("another was not settled")),
+        "{together:?}"
+    );
+    let went_on = with(Flaw::GoesOnAfterItsEnd);
+    assert!(went_on.len() > 30 && went_on.iter().all(|how| how.contains("the end")), "{went_on:?}");
+    let disk = DiskFlaw::CertifiesTheEndBeforeSyncing;
+    let unsynced = caught(Scenario { disk, lies: true, ..VERIFYING });
+    assert!(
+        unsynced.len() > 30 && unsynced.iter().all(|how| how.contains("before it was durable")),
+        "{unsynced:?}"
     );
 }
 

@@ -15,6 +15,8 @@
 //! request: secret (16) ‖ number of the reply (8)
 //! ```
 //!
+//! A toy that verifies has a tag at the end of each answer, which every bit of the answer goes into, and comes to its end with the first that is wrong. Its queries go one after the other.
+//!
 //! The hints of an endless toy go on being numbered through all its generations, which have one nonce.
 
 use super::world::Peer;
@@ -36,6 +38,7 @@ const GROUP_LEN: u64 = 48;
 const SECRET_LEN: usize = 16;
 const REQUEST_LEN: usize = SECRET_LEN + 8;
 pub(super) const REPLY_LEN: usize = 56;
+const TAG_LEN: usize = 16;
 
 /// What is wrong with a toy on purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +54,10 @@ pub(super) enum Flaw {
     LeaksZero,
     /// Condenses into a generation that begins with the last hint of this one.
     CondensesTooMuch,
+    /// Does not say that its answers are verified, so that queries go out together.
+    HidesThatItVerifies,
+    /// Goes on after a wrong answer.
+    GoesOnAfterItsEnd,
 }
 
 /// How the table comes to a toy.
@@ -70,6 +77,7 @@ pub(super) struct Kind {
     pub(super) endless: bool,
     /// Whether each record depends on the answers to all earlier queries.
     pub(super) chained: bool,
+    pub(super) verifies: bool,
     pub(super) flaw: Flaw,
 }
 
@@ -87,13 +95,14 @@ pub(super) fn plan(
         kind.flow as u8,
         u8::from(kind.endless),
         u8::from(kind.chained),
+        u8::from(kind.verifies),
     ]);
     SchemePlan {
         scheme: SchemeId::DummySubsets,
         parameters,
         servers,
         query_lens: (0..servers).map(|role| QUERY_LEN + 3 * role).collect(),
-        answer_len: 8 + record_len as usize,
+        answer_len: 8 + record_len as usize + if kind.verifies { TAG_LEN } else { 0 },
         offline: match kind.flow {
             Flow::Streamed => OfflinePhase::StreamTable { len: table_len },
             Flow::Backwards => OfflinePhase::StreamShuffled { len: table_len },
@@ -128,7 +137,14 @@ pub(super) fn serve(peer: Peer, servers: usize, total: u64, kind: Kind) -> Peer 
     let lens = plan.query_lens.clone();
     peer.served_by(plan, backwards, replies, move |query| {
         assert_eq!(query.len(), lens[usize::from(query[QUERY_LEN - 1])]);
-        Ok(answer(&table, record_len as usize, query))
+        let mut answer = answer(&table, record_len as usize, query);
+        if kind.verifies {
+            let (nonce, hint) = hint_of(query);
+            let table = blake3::hash(&table);
+            let tag = tag(&nonce, hint, query[QUERY_LEN - 1], table.as_bytes(), &answer);
+            answer.extend(tag);
+        }
+        Ok(answer)
     })
 }
 
@@ -193,6 +209,15 @@ fn pad_from(nonce: &[u8], hint: u64, role: u8, table: &[u8], len: usize) -> Vec<
     let mut pad = vec![0; len];
     hasher.finalize_xof().fill(&mut pad);
     pad
+}
+
+/// What makes an answer one to this query of this generation, from this server.
+fn tag(nonce: &[u8], hint: u64, role: u8, table: &[u8], answer: &[u8]) -> Vec<u8> {
+    pad_from(&[nonce, answer].concat(), hint, role, table, TAG_LEN)
+}
+
+fn lied(role: u8) -> Error {
+    Error::integrity(format!("the answer of server {role} is not from the table that was agreed on"))
 }
 
 fn xor(into: &mut [u8], bytes: &[u8]) {
@@ -338,13 +363,22 @@ fn start_hinted(
 ) -> Result<Box<dyn ErasedClient>> {
     let (nonce, rest) = generation.split_at(NONCE_LEN);
     let (table, first) = rest.split_at(32);
-    let flaws =
-        [Flaw::None, Flaw::ReusesHints, Flaw::SendsAtOnce, Flaw::LeaksZero, Flaw::CondensesTooMuch];
+    let flaws = [
+        Flaw::None,
+        Flaw::ReusesHints,
+        Flaw::SendsAtOnce,
+        Flaw::LeaksZero,
+        Flaw::CondensesTooMuch,
+        Flaw::HidesThatItVerifies,
+        Flaw::GoesOnAfterItsEnd,
+    ];
     Ok(Box::new(Toy {
         total: number(&plan.parameters[..8]),
         flaw: flaws[plan.parameters[8] as usize],
         endless: plan.parameters[10] == 1,
         chained: plan.parameters[11] == 1,
+        verifies: plan.parameters[12] == 1,
+        liar: None,
         first: number(first),
         plan,
         nonce: nonce.to_vec(),
@@ -361,6 +395,9 @@ struct Toy {
     flaw: Flaw,
     endless: bool,
     chained: bool,
+    verifies: bool,
+    /// Whose answer was wrong.
+    liar: Option<u8>,
     /// The number of this generation's first hint.
     first: u64,
     reservations: Vec<ToyReservation>,
@@ -395,8 +432,14 @@ impl ErasedClient for Toy {
 
     fn prepare(&mut self, index: &RecordIndex, _: &mut SecretRng) -> Result<Prepared> {
         let id = self.reservations.len() as u64;
+        if let Some(error) = self.ended() {
+            return Err(error);
+        }
         if id == self.total {
             return Err(Error::exhausted("no hint is left"));
+        }
+        if self.verifies() && !self.open().is_empty() {
+            panic!("a query is made while one is not settled");
         }
         let index = index.expose();
         if self.flaw == Flaw::LeaksZero && index == 0 {
@@ -423,7 +466,9 @@ impl ErasedClient for Toy {
     }
 
     fn recover(&mut self, _: Pending, answers: &[&[u8]]) -> Result<Recovered> {
-        self.settle(self.id_in(answers[0]), answers)
+        // Of answers that are verified, nothing is believed: there is one reservation that they can belong to.
+        let id = if self.verifies { self.open()[0] } else { self.id_in(answers[0]) };
+        self.settle(id, answers)
     }
 
     fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
@@ -449,11 +494,36 @@ impl ErasedHints for Toy {
                 reservation.record = Some(change[9..].to_vec());
                 Ok(())
             }
+            2 => {
+                let reservation =
+                    self.reservations.get_mut(number(&change[1..9]) as usize).ok_or_else(no)?;
+                (reservation.record, reservation.taken) = (Some(Vec::new()), true);
+                self.liar = Some(change[9]);
+                Ok(())
+            }
             _ => Err(no()),
         }
     }
 
     fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered> {
+        let mut answers = answers.to_vec();
+        if self.verifies {
+            let hint = self.reservations[id.0 as usize].hint;
+            let mut wrong = Vec::new();
+            for (role, answer) in (0..).zip(&mut answers) {
+                let (rest, found) = answer.split_at(answer.len() - TAG_LEN);
+                if found != tag(&self.nonce, hint, role, &self.table, rest) {
+                    wrong.push(role);
+                }
+                *answer = rest;
+            }
+            if let [liar, ..] = wrong[..] {
+                let change = [&[2][..], &id.0.to_le_bytes(), &[liar]].concat();
+                self.apply(&change)?;
+                let record = Some(Err(lied(liar)));
+                return Ok(Recovered::Settled { id, change: change.into(), record });
+            }
+        }
         let belongs = |answer: &&[u8]| self.id_in(answer) == id;
         let reservation =
             self.reservations.get(id.0 as usize).filter(|_| answers.iter().all(belongs));
@@ -506,15 +576,15 @@ impl ErasedHints for Toy {
         Ok(generation(&self.nonce, &self.table, self.first + self.total - overlap))
     }
 
-    fn apply_deltas(&mut self, _: &[TableDelta]) -> Result<Zeroizing<Vec<u8>>> {
-        Err(Error::api_misuse("toys do not follow edits"))
-    }
-
     fn verifies(&self) -> bool {
-        false
+        self.verifies && self.flaw != Flaw::HidesThatItVerifies
     }
 
     fn ended(&self) -> Option<Error> {
-        None
+        self.liar.filter(|_| self.flaw != Flaw::GoesOnAfterItsEnd).map(lied)
+    }
+
+    fn apply_deltas(&mut self, _: &[TableDelta]) -> Result<Zeroizing<Vec<u8>>> {
+        Err(Error::api_misuse("toys do not follow edits"))
     }
 }

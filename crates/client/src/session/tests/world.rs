@@ -107,7 +107,7 @@ impl Peer {
         let identity = TableIdentity { id: TableId([id; 16]), epoch: Epoch(1), digest, shape };
         let table = TableView::new(identity, records).unwrap();
         let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
-        let setup = registry::setup(scheme, table, registry::Tuning::default(), options).unwrap();
+        let setup = registry::setup(scheme, table, &registry::Tuning::default(), options).unwrap();
         let precomputed = setup.precompute(&|_| {}).unwrap();
         let server = setup.finish(&precomputed.kept.as_bytes()).unwrap();
         let hint = match server.streamed() {
@@ -259,7 +259,7 @@ pub(super) enum Fate {
 /// What happens to the message that is the so-manieth sent.
 type Decide = Box<dyn FnMut(usize, &Request) -> Fate>;
 
-type Falsify = Box<dyn FnMut(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>>;
+pub(super) type Falsify = Box<dyn FnMut(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>>;
 
 pub(super) struct World {
     pub(super) session: Session,
@@ -274,6 +274,10 @@ pub(super) struct World {
     /// Journal records, in order, with how much had been sent before each.
     pub(super) journal: Vec<(usize, Vec<u8>)>,
     pub(super) journal_breaks: bool,
+    /// Whether the end of hints cannot be kept.
+    pub(super) end_breaks: bool,
+    /// The ends of hints that were kept, and how many outcomes there were before each.
+    pub(super) ends: Vec<(String, usize)>,
     /// Generations that came of the one before.
     pub(super) condensed: u64,
     /// State changes that completed lookups, with how many journal records there were before each.
@@ -323,6 +327,8 @@ impl World {
             sent: Vec::new(),
             journal: Vec::new(),
             journal_breaks: false,
+            end_breaks: false,
+            ends: Vec::new(),
             condensed: 0,
             completions: Vec::new(),
             fate: Box::new(|_, _| Fate::Arrives),
@@ -420,6 +426,15 @@ impl World {
             Output::Persist(Persist::Completion { id, change }) => {
                 self.hints.as_mut().unwrap().settle(id, &change).unwrap();
                 self.completions.push((self.journal.len(), change.to_vec()));
+            }
+            Output::Persist(Persist::EndHints { id, change, why }) => {
+                if self.end_breaks {
+                    let error = Error::unavailable("the disk is full");
+                    return self.session.handle_storage_failure(error);
+                }
+                self.hints.as_mut().unwrap().end(id, &change, &why).unwrap();
+                self.ends.push((why, self.outcomes.len()));
+                self.session.handle_hints_ended();
             }
             Output::Persist(Persist::SwitchHints) => {
                 let hints = self.hints.as_mut().unwrap();

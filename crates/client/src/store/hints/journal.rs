@@ -28,7 +28,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
+/// Of hints that serve queries, …
 const VERSION: u32 = 1;
+/// … and of those that have ended, which earlier programs did not know and must not use.
+const VERSION_ENDED: u32 = 2;
+/// The longest reason that is kept of why hints have ended, in bytes.
+const MAX_REASON: usize = 2048;
 const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
 const UNFINISHED: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("unfinished");
 const SUMMARY: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("summary");
@@ -60,12 +65,15 @@ pub(crate) struct Summary {
     pub(crate) unfinished: u64,
     /// Their checksums, exclusive-ored.
     unfinished_sum: Checksum,
+    /// Why the hints have ended, if they have: the last row of the log is the change that did it.
+    pub(crate) ended: Option<String>,
 }
 
 impl Summary {
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        bytes.extend(VERSION.to_le_bytes());
+        let version = if self.ended.is_some() { VERSION_ENDED } else { VERSION };
+        bytes.extend(version.to_le_bytes());
         bytes.extend(self.lineage);
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.generation_len.to_le_bytes());
@@ -75,6 +83,9 @@ impl Summary {
         }
         bytes.extend(self.log_chain);
         bytes.extend(self.unfinished_sum);
+        if let Some(reason) = &self.ended {
+            bytes.extend(reason.as_bytes());
+        }
         let checksum = half(blake3::hash(&bytes));
         bytes.extend(checksum);
         bytes
@@ -89,12 +100,12 @@ impl Summary {
         }
         let mut reader = Reader::new("the summary", fields);
         let version = reader.u32()?;
-        if version != VERSION {
+        if version != VERSION && version != VERSION_ENDED {
             return Err(Error::corrupted(format!(
-                "it has format version {version}, this program knows version {VERSION}"
+                "it has format version {version}, this program knows versions {VERSION} and {VERSION_ENDED}"
             )));
         }
-        let summary = Self {
+        let mut summary = Self {
             lineage: reader.array()?,
             generation: reader.u64()?,
             generation_len: reader.u64()?,
@@ -105,7 +116,13 @@ impl Summary {
             unfinished: reader.u64()?,
             log_chain: reader.array()?,
             unfinished_sum: reader.array()?,
+            ended: None,
         };
+        if version == VERSION_ENDED {
+            let reason = reader.bytes(reader.remaining())?;
+            let reason = std::str::from_utf8(reason).map_err(|_| damaged())?;
+            summary.ended = Some(reason.to_owned());
+        }
         reader.finish()?;
         Ok(summary)
     }
@@ -217,6 +234,7 @@ impl Journal {
             log_chain: [0; 32],
             unfinished: 0,
             unfinished_sum: [0; CHECKSUM_LEN],
+            ended: None,
         };
         let backend = Backend::new(medium);
         let database = caught(&backend, path, || {
@@ -280,14 +298,19 @@ impl Journal {
         })
     }
 
-    /// Appends the changes that settle reservations, in this order, and then a reservation's change and record, all or nothing. Durable on return.
+    /// Appends the changes that settle reservations, in this order, and then a reservation's change and record, all or nothing; or else `ended`, why there will be no reservation any more.
+    /// Durable on return.
     pub(crate) fn commit(
         &mut self,
         settled: &[(ReservationId, Secret)],
         reserved: Option<(ReservationId, &[u8], &[u8])>,
+        ended: Option<&str>,
     ) -> Result<()> {
         let mut summary = self.summary.clone();
         summary.commits += 1;
+        if let Some(reason) = ended {
+            summary.ended = Some(reason[..reason.floor_char_boundary(MAX_REASON)].to_owned());
+        }
         self.with(|database| {
             let mut transaction = database.begin_write()?;
             transaction.set_durability(Durability::Immediate)?;

@@ -34,6 +34,8 @@ pub(crate) enum Condition {
         reserved: u64,
         unfinished: u64,
         next: NextGeneration,
+        /// Why nothing will be looked up with them any more, if that is so.
+        ended: Option<String>,
     },
 }
 
@@ -88,7 +90,7 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
         }
         other => other,
     };
-    let (mut reserved, mut unfinished) = (0, 0);
+    let (mut reserved, mut unfinished, mut ended) = (0, 0, None);
     if anchor.generation > 0 {
         let name = journal_name(anchor.generation);
         let mut expected = None;
@@ -97,6 +99,7 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
             super::open_journal(copy_of(folder, &name)?, &path, anchor).and_then(|journal| {
                 let summary = journal.summary();
                 (reserved, unfinished) = (summary.reserved, summary.unfinished);
+                ended = summary.ended.clone();
                 expected = Some((summary.generation_len, summary.generation_digest));
                 if thoroughly { journal.load().map(drop) } else { Ok(()) }
             })
@@ -131,6 +134,7 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
             Some((_, offset)) => NextGeneration::Partial { offset },
             None => NextGeneration::None,
         },
+        ended,
     })
 }
 

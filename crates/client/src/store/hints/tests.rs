@@ -1,8 +1,9 @@
-//! Crashes, failures, damage, and other places.
+//! Crashes, failures, damage, other places, and ends for good.
 
 mod crashes;
 mod damage;
 mod disk;
+mod ends;
 mod failures;
 mod history;
 mod places;

@@ -1,7 +1,9 @@
 //! AVX2 with AES-NI: 32-byte vectors, 16 registers.
 
+pub(crate) mod authenticated_sum;
 pub(crate) mod byte_matrix;
 pub(crate) mod ggm_tree;
+pub(crate) mod hash_lanes;
 pub(crate) mod keystream;
 pub(crate) mod permutations;
 pub(crate) mod selected_xor;

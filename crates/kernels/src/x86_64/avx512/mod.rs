@@ -3,8 +3,10 @@
 //! All functions here are enabled for the same set of features, those that
 //! [`Arm::Avx512`](crate::Arm::Avx512) stands for, so that they inline into each other.
 
+pub(crate) mod authenticated_sum;
 pub(crate) mod byte_matrix;
 pub(crate) mod ggm_tree;
+pub(crate) mod hash_lanes;
 pub(crate) mod keystream;
 pub(crate) mod permutations;
 pub(crate) mod selected_xor;

@@ -139,6 +139,10 @@ impl HintedClient for DummySubsetsTwoClient {
         Ok(client)
     }
 
+    fn parameters(&self) -> &DummySubsetsParameters {
+        &self.parameters
+    }
+
     fn reserve(
         &self,
         index: &RecordIndex,

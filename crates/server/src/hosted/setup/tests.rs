@@ -26,7 +26,7 @@ fn simplepir(identity: TableIdentity) -> Box<dyn ErasedSetup> {
     registry::setup(
         SchemeId::SimplePir,
         TableView::new(identity, &records).unwrap(),
-        registry::Tuning::default(),
+        &registry::Tuning::default(),
         options,
     )
     .unwrap()

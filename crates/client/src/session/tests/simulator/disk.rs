@@ -24,6 +24,8 @@ pub(super) enum DiskFlaw {
     ChangesWhatIsUnfinished,
     /// The answers that complete hints come back as others.
     LosesAnswers,
+    /// Says that the end of hints is kept before it is.
+    CertifiesTheEndBeforeSyncing,
 }
 
 enum Entry {
@@ -110,6 +112,24 @@ impl Kept {
         self.synced.extend(unsynced);
     }
 
+    /// Whether the end of the hints of a toy that verifies is durable.
+    pub(super) fn has_ended(&self) -> bool {
+        self.synced.iter().any(|entry| matches!(entry, Entry::Settled(_, change) if change[0] == 2))
+    }
+
+    /// The queries of reservations that are not settled, as far as anything was written.
+    pub(super) fn open_queries(&self) -> Vec<Vec<Vec<u8>>> {
+        let mut open = Vec::new();
+        for entry in self.synced.iter().chain(&self.unsynced) {
+            match entry {
+                Entry::Reserved(id, record) => open.push((*id, record)),
+                Entry::Settled(id, _) => open.retain(|(other, _)| other != id),
+            }
+        }
+        let queries = |record: &Vec<u8>| Sendable::from_journal(record).unwrap().1.queries().to_vec();
+        open.into_iter().map(|(_, record)| queries(record)).collect()
+    }
+
     fn certify(&mut self, record: &[u8]) {
         let (_, sendable) = Sendable::from_journal(record).unwrap();
         self.certified.extend(sendable.queries().iter().cloned());
@@ -193,6 +213,14 @@ impl HintStore for Disk {
 
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {
         self.operate(|kept| kept.unsynced.push(Entry::Settled(id, change.to_vec())))
+    }
+
+    fn end(&mut self, id: ReservationId, change: &[u8], _why: &str) -> Result<()> {
+        self.settle(id, change)?;
+        if self.kept().flaw == DiskFlaw::CertifiesTheEndBeforeSyncing {
+            return Ok(());
+        }
+        self.operate(Kept::sync)
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -30,6 +30,8 @@ pub(super) struct Scenario {
     pub(super) flow: Flow,
     /// … whether its hints never run out, …
     pub(super) endless: bool,
+    /// … whether it verifies answers, …
+    pub(super) verifies: bool,
     /// … and what is wrong with it.
     pub(super) client: Flaw,
     /// Of DPF-PIR.
@@ -54,6 +56,9 @@ pub(super) struct Report {
     pub(super) switches: u64,
     pub(super) condensed: u64,
     pub(super) requests: u64,
+    /// Whether the hints came to their end, and how many lookups and sessions were told so.
+    pub(super) ended: u64,
+    pub(super) told_of_the_end: u64,
     pub(super) checkpoints_resumed: u64,
     pub(super) streamed_in_background: u64,
     /// Values that were not the table's, of a server that lies.
@@ -73,6 +78,8 @@ impl Report {
         self.switches += other.switches;
         self.condensed += other.condensed;
         self.requests += other.requests;
+        self.ended += other.ended;
+        self.told_of_the_end += other.told_of_the_end;
         self.checkpoints_resumed += other.checkpoints_resumed;
         self.streamed_in_background += other.streamed_in_background;
         self.wrong += other.wrong;
@@ -94,6 +101,12 @@ impl Report {
     /// How many values came, and how many of them were wrong.
     pub(super) fn values(&self) -> (u64, u64) {
         (self.found + self.wrong, self.wrong)
+    }
+
+    /// What can happen with hints that never run out.
+    pub(super) fn counts_without_a_next_generation(&self) -> [(&'static str, u64); 6] {
+        let [counts @ .., _] = self.counts();
+        counts
     }
 
     pub(super) fn counts(&self) -> [(&'static str, u64); 7] {

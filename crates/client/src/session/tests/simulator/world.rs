@@ -25,6 +25,7 @@ const PROCESSES: u64 = 7;
 pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1));
     let servers = match scenario.scheme {
+        Scheme::Toy if scenario.verifies => 2,
         Scheme::Toy if scenario.flow == Flow::Streamed => 1 + dice.roll(4) as usize / 3,
         Scheme::Toy => 1 + dice.roll(2) as usize,
         Scheme::Dpf => 2,
@@ -35,6 +36,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         flow: scenario.flow,
         endless: scenario.endless,
         chained: scenario.endless && seed.is_multiple_of(2),
+        verifies: scenario.verifies,
         flaw: scenario.client,
     };
     let by = |scheme| Peer::indexed_by(scheme, RECORDS, RECORD_LEN, 1);
@@ -47,6 +49,8 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     let mut world = World {
         peer,
         scheme: scenario.scheme,
+        verifies: scenario.verifies,
+        end_was_told: false,
         stateless_client: scenario.stateless_client,
         servers,
         liar: scenario.lies.then_some(seed as usize % servers),
@@ -85,6 +89,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     world.live(6)?;
     let kept = world.disk.kept();
     world.report.switches = kept.switches;
+    world.report.ended = u64::from(kept.has_ended());
     world.report.checkpoints_resumed = kept.resumed;
     drop(kept);
     world.report.repeated = world.ledger.repeated;
@@ -94,6 +99,10 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
 struct World {
     peer: Peer,
     scheme: Scheme,
+    /// Whether answers are verified, …
+    verifies: bool,
+    /// … and somebody was told that one did not pass.
+    end_was_told: bool,
     stateless_client: stateless::Flaw,
     servers: usize,
     /// The server that gives wrong answers.
@@ -408,6 +417,11 @@ impl World {
                 process.unflushed = true;
                 let _ = self.disk.settle(id, &change);
             }
+            Persist::EndHints { id, change, why } => {
+                if self.disk.end(id, &change, &why).is_ok() {
+                    session.handle_hints_ended();
+                }
+            }
             Persist::CondenseHints { generation } => {
                 if self.disk.switch_to(&generation).is_ok() {
                     self.report.condensed += 1;
@@ -438,6 +452,7 @@ impl World {
                 return Ok(());
             }
             Event::NotPrepared(error) => return Err(format!("hints are not prepared: {error}")),
+            Event::Failed(error) if self.is_the_end(&error) => return self.end_is_told(),
             Event::Failed(error)
                 if self.faults
                     && matches!(error.blame(), Blame::Unavailable | Blame::Exhausted) =>
@@ -450,15 +465,24 @@ impl World {
         let Some(index) = process.wanted.remove(&lookup) else {
             return Err("a lookup has two outcomes".to_owned());
         };
+        if let Err(error) = &outcome
+            && self.is_the_end(error)
+        {
+            return self.end_is_told();
+        }
         match outcome {
+            Ok(_) if self.end_was_told => {
+                return Err("a value was told after the end".to_owned());
+            }
             Ok(value) if *value == *self.record(index) => {
                 self.report.found += 1;
                 self.ledger.found();
             }
-            Ok(_) if self.liar.is_some() => self.report.wrong += 1,
+            Ok(_) if self.liar.is_some() && !self.verifies => self.report.wrong += 1,
             Ok(_) => return Err(format!("the value of record {index} is wrong")),
+            // By a scheme that verifies, nothing is asked before a server that sends no answers has sent one.
             Err(error)
-                if self.faults
+                if (self.faults || (self.verifies && self.liar.is_some()))
                     && matches!(error.blame(), Blame::Unavailable | Blame::Exhausted) =>
             {
                 self.report.failed += 1;
@@ -474,6 +498,20 @@ impl World {
             }
             Err(error) => return Err(format!("a lookup failed: {error}")),
         }
+        Ok(())
+    }
+
+    /// Whether an answer did not pass.
+    fn is_the_end(&self, error: &Error) -> bool {
+        self.verifies && self.liar.is_some() && error.blame() == Blame::Integrity
+    }
+
+    fn end_is_told(&mut self) -> Check {
+        if !self.disk.kept().has_ended() {
+            return Err("the end was told before it was durable".to_owned());
+        }
+        self.end_was_told = true;
+        self.report.told_of_the_end += 1;
         Ok(())
     }
 
@@ -561,7 +599,13 @@ impl World {
     fn lie(&mut self, responses: &mut [Result<Response>]) {
         let Some(Ok(Response::Answered(response))) = responses.first_mut() else { return };
         let mut answer = response.answer.to_vec();
-        match self.lie_dice.roll(8) {
+        // A client that verifies does not stand many.
+        let sides = if self.verifies { 60 } else { 8 };
+        match self.lie_dice.roll(sides) {
+            0 | 1 if self.verifies => {
+                let bit = self.lie_dice.roll(8 * answer.len() as u64);
+                answer[bit as usize / 8] ^= 1 << (bit % 8);
+            }
             0 | 1 => answer[self.lie_dice.roll(RECORD_LEN) as usize] ^= 0x20,
             2 => answer.truncate(self.lie_dice.roll(RECORD_LEN) as usize),
             3 => response.epoch.0 += 1,

@@ -40,6 +40,9 @@ impl World {
             // Which hint a query is from is for the test of kills to say, by what queries have in common.
             return Ok(());
         }
+        if self.verifies {
+            self.check_order(query)?;
+        }
         let (nonce, hint) = toy::hint_of(query);
         let reservation = toy::reservation_of(query);
         let by_hint = self.by_hint.entry((role, nonce.clone(), hint));
@@ -49,6 +52,21 @@ impl World {
         let by_reservation = self.by_reservation.entry((role, nonce, reservation));
         if by_reservation.or_insert_with(|| query.to_vec()) != query {
             return Err("a query was sent again with other bytes".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Of a scheme that verifies: that nothing is asked after the end, and nothing beside a query that is not settled.
+    fn check_order(&self, query: &[u8]) -> Check {
+        let kept = self.disk.kept();
+        if kept.has_ended() || self.end_was_told {
+            return Err("a query was sent after the end".to_owned());
+        }
+        let open = kept.open_queries();
+        // What was settled in memory may be sent once more, by a call that waits for its turn.
+        let others = open.iter().filter(|queries| !queries.iter().any(|other| other == query));
+        if others.count() > 0 {
+            return Err("a query was sent while another was not settled".to_owned());
         }
         Ok(())
     }

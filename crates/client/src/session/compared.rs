@@ -1,0 +1,138 @@
+//! From which servers a stream comes: each a share of it, or each all of it, compared byte for byte.
+//!
+//! Where a scheme has two servers and has the table streamed, both have announced its digest, and an honest one announced the true digest. So it does not matter for the result who sends what: at the
+//! end all bytes together must have that digest. By default each server sends its *share*, the first the first half, which halves what each has to send. What a wrong byte costs then is the whole stream, because it
+//! is not noticed before the end.
+//!
+//! With [`compare_streams`](super::SessionOptions::compare_streams) every stretch comes from *all* servers and is taken only as far as they say the same. That costs twice the traffic, and the first difference
+//! ends the session. Who is ahead waits for the others within the one stretch that is under way, so what is held is bounded.
+
+use privet_core::{Error, Result};
+use privet_wire::prost::bytes::Bytes;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// From which servers a stream comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sources {
+    /// All of it from the first.
+    First,
+    /// An equal share from each of so many.
+    Shares(u64),
+    /// All of it from each of so many.
+    All(u64),
+}
+
+impl Sources {
+    /// The servers to ask for the stretch that begins at `offset` of a stream of `len` bytes.
+    pub(super) fn servers(self, offset: u64, len: u64) -> Range<usize> {
+        match self {
+            Sources::First => 0..1,
+            Sources::All(servers) => 0..servers as usize,
+            Sources::Shares(servers) => {
+                let last = servers.saturating_sub(1);
+                let server = (0..last).find(|server| offset < share_end(*server, servers, len));
+                let server = server.unwrap_or(last) as usize;
+                server..server + 1
+            }
+        }
+    }
+
+    /// Where a stretch that begins at `offset` has to end at the latest, so that it comes from those servers.
+    pub(super) fn end(self, offset: u64, len: u64) -> u64 {
+        match self {
+            Sources::First | Sources::All(_) => len,
+            Sources::Shares(servers) => {
+                share_end(self.servers(offset, len).start as u64, servers, len)
+            }
+        }
+    }
+}
+
+fn share_end(server: u64, servers: u64, len: u64) -> u64 {
+    // No larger than `len`, because there is no server beyond the last.
+    (u128::from(len) * u128::from(server + 1) / u128::from(servers)) as u64
+}
+
+/// What servers sent of one stretch that the others have not sent yet.
+#[derive(Default)]
+pub(super) struct Leads(Vec<Lead>);
+
+#[derive(Default)]
+struct Lead {
+    chunks: VecDeque<Bytes>,
+    len: u64,
+}
+
+impl Leads {
+    /// Begins a stretch that is compared between `servers`; of one, nothing is.
+    pub(super) fn begin(&mut self, servers: usize) {
+        self.0.clear();
+        self.0.resize_with(if servers > 1 { servers } else { 0 }, Lead::default);
+    }
+
+    /// How many bytes `server` is ahead of those that all have sent.
+    pub(super) fn ahead(&self, server: usize) -> u64 {
+        self.0.get(server).map_or(0, |lead| lead.len)
+    }
+
+    /// Takes the next bytes of `server`'s, and returns those that all have sent now, in order. What has been returned before ends at `offset`.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they did not send the same.
+    pub(super) fn take(&mut self, server: usize, bytes: Bytes, offset: u64) -> Result<Vec<Bytes>> {
+        let Some(lead) = self.0.get_mut(server) else { return Ok(vec![bytes]) };
+        lead.len += bytes.len() as u64;
+        lead.chunks.push_back(bytes);
+        let (mut agreed, mut at) = (Vec::new(), offset);
+        while let Some(same) = self.next_agreed(at)? {
+            at += same.len() as u64;
+            agreed.push(same);
+        }
+        Ok(agreed)
+    }
+
+    /// The next bytes that all have sent, which begin at `offset`.
+    fn next_agreed(&mut self, offset: u64) -> Result<Option<Bytes>> {
+        self.0.iter_mut().for_each(Lead::drop_empty);
+        let shortest = self.0.iter().map(|lead| lead.chunks.front().map_or(0, Bytes::len)).min();
+        let Some(len) = shortest.filter(|len| *len > 0) else { return Ok(None) };
+        let mut agreed: Option<Bytes> = None;
+        for lead in &mut self.0 {
+            let Some(front) = lead.chunks.front_mut() else { return Ok(None) };
+            let bytes = front.split_to(len);
+            lead.len -= len as u64;
+            match &agreed {
+                None => agreed = Some(bytes),
+                Some(first) if *first == bytes => {}
+                Some(first) => {
+                    let same = first.iter().zip(&bytes).take_while(|(a, b)| a == b).count();
+                    return Err(differ(offset + same as u64));
+                }
+            }
+        }
+        Ok(agreed)
+    }
+}
+
+impl Lead {
+    fn drop_empty(&mut self) {
+        while self.chunks.front().is_some_and(Bytes::is_empty) {
+            self.chunks.pop_front();
+        }
+    }
+}
+
+fn differ(at: u64) -> Error {
+    Error::integrity(format!(
+        "the two servers sent different bytes of the table, from byte {at} of the stream on; at least one of them lies, or has a damaged file. Nothing was asked. Which it is, those who run them have to find out"
+    ))
+}
+
+/// The error for a stream of shares whose digest is not what all servers had announced.
+pub(super) fn wrong_shares(error: &Error) -> Error {
+    Error::integrity(format!(
+        "{}. Each of the two servers sent a half, and one of them wrong bytes: which, does not show. To stop at the first byte in which they differ, have both send everything (--compare-streams)",
+        error.message().trim_end_matches('.')
+    ))
+}

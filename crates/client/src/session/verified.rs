@@ -1,0 +1,95 @@
+//! Schemes that verify answers: one query after the other, and an end for good.
+//!
+//! By such a scheme a server that lies is found out, and from then on nothing is asked any more. What it takes from the session for that:
+//!
+//! **Queries go strictly one after the other** ([`ErasedHints::verifies`](privet_schemes::registry::ErasedHints::verifies)). From a reservation's journal record until all of its answers are settled, no
+//! other is made, whether it belongs to the same lookup or to an earlier process. The next goes out as soon as the state allows it, before the record that has just come is
+//! looked at. A query without an answer is sent again with the next lookup, byte for byte, as the module [`endless`](super::endless) has it; as long as it is not answered then either, lookups are refused.
+//!
+//! **The end is kept before it is told.** An answer that does not pass changes the state as any other does: into one that makes no query any more.
+//!
+//! ```text
+//! answer does not pass ──► nothing is sent or waited for ──► Persist::EndHints ──► handle_hints_ended ──► the lookup fails, all others too, the session is over
+//! ```
+//!
+//! Nobody hears of it before it would survive a crash: otherwise a user who starts again would have a second answer to compare with the first, and the server a second try. Every later session finds the
+//! hints ended and fails before it asks anything. Only who erases them begins anew. (If the end cannot be written down it is told all the same, and that as well.)
+//!
+//! Of a scheme that keeps no state, the session ends in the same way, and there is nothing to keep.
+//!
+//! That a client stops is something that servers see. It tells them what they know: whether what they sent was true. All of every answer is checked, whichever part of it was wanted.
+
+use super::hints::Turn;
+use super::interface::{LookupId, Output, Persist};
+use super::{Phase, Session, repeat};
+use privet_core::Error;
+use privet_schemes::contract::ReservationId;
+use zeroize::Zeroizing;
+
+impl Session {
+    /// What is to become of the next lookup, by a scheme that verifies, if `open` reservations are not settled.
+    pub(super) fn turn_in_strict_order(&mut self, open: usize) -> Turn {
+        if self.hints.is_any_under_way() {
+            return Turn::Wait;
+        }
+        if open == 0 {
+            return Turn::Go;
+        }
+        if self.hints.send_again() {
+            return Turn::SendAgain;
+        }
+        Turn::Refuse(Error::unavailable(
+            "an earlier query has not been answered, also when it was sent again, and by this scheme none is made before it is, so nothing was asked; see to it that the servers answer, and try again",
+        ))
+    }
+
+    /// Keeps the state change that settles a reservation. False: it ended the hints, and `lookup` is told of that when it is durable.
+    pub(super) fn keep_settled(
+        &mut self,
+        id: ReservationId,
+        change: Zeroizing<Vec<u8>>,
+        lookup: Option<LookupId>,
+    ) -> bool {
+        self.hints.unanswered.settled(id);
+        let Some(error) = self.hinted().and_then(|hints| hints.ended()) else {
+            self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
+            return true;
+        };
+        let error = for_good(&error);
+        self.calls.abandon_all(&mut self.outputs);
+        self.hints.preparing = None;
+        let why = error.message().to_owned();
+        self.outputs.push_back(Output::Persist(Persist::EndHints { id, change, why }));
+        self.phase = Phase::Ending { lookup, error };
+        false
+    }
+
+    /// The end of the hints is durable, or could not be made so because of `storage`.
+    pub(super) fn tell_the_end(&mut self, storage: Option<&Error>) {
+        let Phase::Ending { lookup, error } = &self.phase else { return };
+        let (lookup, mut error) = (*lookup, repeat(error));
+        if let Some(storage) = storage {
+            error = Error::integrity(format!(
+                "{}. This could not be written down ({storage}), so the next process may not know of it: erase the hints before anything else is asked",
+                error.message()
+            ));
+        }
+        if let Some(lookup) = lookup {
+            self.fetch_failed(lookup, repeat(&error));
+        }
+        self.fail(error);
+    }
+}
+
+/// `error`, and what it means for hints that ended with it.
+pub(super) fn for_good(error: &Error) -> Error {
+    Error::integrity(format!(
+        "{}. Nothing more will be asked with these hints, by this program or a later one. Find out which of the servers does not tell the truth, from those who run them; then begin with new hints (privet state reset)",
+        error.message().trim_end_matches('.')
+    ))
+}
+
+/// The same for a session that keeps nothing.
+pub(super) fn for_this_session(error: &Error) -> Error {
+    Error::integrity(format!("{}. Nothing more was asked", error.message().trim_end_matches('.')))
+}

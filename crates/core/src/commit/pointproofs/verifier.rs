@@ -1,0 +1,317 @@
+//! The client's side.
+
+use super::claims::{Claim, RecordHash, commitments_digest, second_weight};
+use super::reference_string::read_share;
+use super::{POINT_LEN, Pointproofs};
+use crate::codec::Reader;
+use crate::commit::{Gathering, Opened, Rejected, VectorCommitment as _, Vectors, Verifier};
+use crate::{Error, Result};
+use privet_kernels::bls12_381::{
+    FixedBases, G1, G1Sum, G2, Scalar, ScalarSum, TableLayout, pairings_cancel,
+};
+
+/// How exponents of 128 bits are cut for the commitments' tables, 6 KiB for each half.
+const LAYOUT: TableLayout = TableLayout { pieces: 4, piece_bits: 32, window: 5 };
+
+/// While the table streams past there is nothing to do: a client does not compute commitments, it compares what two servers announce.
+pub struct PointproofsGathering {
+    parameters: Pointproofs,
+}
+
+impl PointproofsGathering {
+    pub(super) fn new(parameters: &Pointproofs) -> Self {
+        Self { parameters: parameters.clone() }
+    }
+}
+
+impl Gathering for PointproofsGathering {
+    type Verifier = PointproofsVerifier;
+
+    fn absorb(&mut self, _number: u32, _records: &[u8]) {}
+
+    fn encode(&self, _out: &mut Vec<u8>) {}
+
+    fn finish(self, announcement: &[u8]) -> Result<PointproofsVerifier> {
+        let parameters = self.parameters;
+        if announcement.len() as u64 != parameters.announcement_len() {
+            return Err(Error::peer_misbehaved(format!(
+                "the servers announced {} bytes of commitments and reference string, not {}; do not use them",
+                announcement.len(),
+                parameters.announcement_len()
+            )));
+        }
+        // The share fits in memory, because the announcement that it is part of does.
+        let (share, commitments) = announcement.split_at(parameters.share_len() as usize);
+        let share = read_share(parameters.size, &parameters.reference_digest, share);
+        let (alpha, mut powers) = share.ok_or_else(|| {
+            Error::peer_misbehaved(
+                "the servers announced another reference string than the one their parameters name, or one that is none; do not use them",
+            )
+        })?;
+        let powers = powers.split_off(powers.len() - parameters.vector_len());
+        let commitments = commitments.as_chunks().0.iter().map(G1::from_compressed);
+        let commitments = commitments.collect::<Option<Vec<_>>>().ok_or_else(|| {
+            Error::peer_misbehaved(
+                "the servers announced a commitment that is no element of the group; do not use them",
+            )
+        })?;
+        PointproofsVerifier::new(&parameters, alpha, powers, commitments)
+    }
+}
+
+/// The commitments and the powers of g₂.
+///
+/// # One equation for both servers
+/// The equation of server 1, to the power of a further weight ρ, is multiplied with that of server 0. Then all pairings with the same power of g₂ become one: there are as many as there are
+/// different offsets in both answers, and one for the proofs. If the product is wrong, each server's equation is checked by itself, to see whose fault it is.
+///
+/// ρ is 128 bits of a hash of both answers and both proofs. Were it left out, two servers that work together could make two wrong equations whose errors cancel: proofs times a point
+/// and its inverse, say. One of them alone could not, since the other's equation would be right. But the weights of an answer do not depend on the other answer, and ρ costs little, so that two servers which lie
+/// together fail too.
+pub struct PointproofsVerifier {
+    parameters: Pointproofs,
+    /// g₁^α.
+    alpha: G1,
+    /// What the commitment of a vector is paired with if its record at an offset is opened, the last offset first: g₂^(α^(M + 1 − i)) for position i, offset i − 1.
+    powers: Vec<G2>,
+    commitments: Vec<G1>,
+    commitments_digest: [u8; 32],
+    /// Of each commitment C two, C and C^(2^128), in places 2q and 2q + 1: exponents are weights of 128 bits, and products of ρ and such weights.
+    tables: FixedBases,
+}
+
+impl PointproofsVerifier {
+    fn new(
+        parameters: &Pointproofs,
+        alpha: G1,
+        powers: Vec<G2>,
+        commitments: Vec<G1>,
+    ) -> Result<Self> {
+        let tables = tables(&commitments)?;
+        let mut verifier = Self {
+            parameters: parameters.clone(),
+            alpha,
+            powers,
+            commitments,
+            commitments_digest: [0; 32],
+            tables,
+        };
+        verifier.renew_digest();
+        Ok(verifier)
+    }
+
+    fn renew_digest(&mut self) {
+        let encoded: Vec<_> = self.commitments.iter().map(G1::compress).collect();
+        self.commitments_digest = commitments_digest(&encoded);
+    }
+
+    pub(super) fn read(parameters: &Pointproofs, bytes: &[u8]) -> Result<Self> {
+        let damaged =
+            || Error::corrupted("the commitments that were kept are damaged; prepare again");
+        if bytes.len() as u64 != parameters.verifier_len() {
+            return Err(damaged());
+        }
+        let mut reader = Reader::new("commitments", bytes);
+        let mut first = || {
+            let bytes = reader.array().ok()?;
+            G1::from_uncompressed_of_our_own(&bytes)
+        };
+        let alpha = first().ok_or_else(damaged)?;
+        let commitments = (0..parameters.count()).map(|_| first()).collect::<Option<_>>();
+        let powers = (0..parameters.vector_len()).map(|_| {
+            let bytes = reader.array().ok()?;
+            G2::from_uncompressed_of_our_own(&bytes)
+        });
+        let powers = powers.collect::<Option<_>>().ok_or_else(damaged)?;
+        Self::new(parameters, alpha, powers, commitments.ok_or_else(damaged)?)
+    }
+
+    /// What a server says, if it has the form it should have. `None` is as wrong as a wrong proof.
+    fn examine<'a>(
+        &self,
+        role: u8,
+        opened: &Opened<'a>,
+        hash: &RecordHash,
+    ) -> Option<Examined<'a>> {
+        let vectors = self.parameters.vectors();
+        let fits = opened.offsets.len() == self.commitments.len()
+            && opened.records.len() == self.commitments.len() * vectors.record_len()
+            && opened.offsets.iter().all(|offset| u32::from(*offset) < vectors.vector_len());
+        if !fits {
+            return None;
+        }
+        let proof = G1::from_compressed(opened.proof.try_into().ok()?)?;
+        let claim = Claim::new(
+            &self.parameters,
+            &self.commitments_digest,
+            role,
+            opened.offsets,
+            opened.records,
+        );
+        let mut weighted_records = ScalarSum::default();
+        let scalars = hash.scalars(opened.records, vectors.record_len());
+        for (scalar, weight) in scalars.zip(&claim.weights) {
+            weighted_records.add_product(*weight, &scalar);
+        }
+        let weighted_records = weighted_records.reduce();
+        Some(Examined { offsets: opened.offsets, proof, claim, weighted_records })
+    }
+
+    /// Whether the equations of all `answers`, each to the power of its factor, multiply to one that holds.
+    fn holds(&self, answers: &[(&Examined<'_>, u128)]) -> bool {
+        let last = self.powers.len() - 1;
+        let mut factors = Factors::default();
+        let mut proofs = G1Sum::default();
+        let mut records = Scalar::ZERO;
+        for (answer, factor) in answers {
+            let factor = Scalar::from(*factor);
+            proofs.add(&answer.proof.to_sum().power(&factor));
+            records = records + factor * answer.weighted_records;
+            for (vector, (offset, weight)) in
+                answer.offsets.iter().zip(&answer.claim.weights).enumerate()
+            {
+                factors.push(*offset, vector, Scalar::from(*weight) * factor);
+            }
+        }
+        factors.0.sort_unstable_by_key(|factor| factor.offset);
+
+        let mut sums = vec![proofs.negated(), self.alpha.to_sum().power(&records).negated()];
+        // The record of the first offset is paired with the same power as g₁^α.
+        let mut powers = vec![G2::generator(), self.powers[last]];
+        for group in factors.0.chunk_by(|a, b| a.offset == b.offset) {
+            let (places, exponents): (Vec<u32>, Vec<u128>) =
+                group.iter().map(|factor| (factor.place, factor.exponent)).unzip();
+            let sum = self.tables.product_of(&places, &exponents);
+            if group[0].offset == 0 {
+                sums[1].add(&sum);
+            } else {
+                sums.push(sum);
+                powers.push(self.powers[last - usize::from(group[0].offset)]);
+            }
+        }
+        let pairs: Vec<(G1, G2)> = G1Sum::all_to_affine(&sums).into_iter().zip(powers).collect();
+        pairings_cancel(&pairs)
+    }
+}
+
+/// An answer of the right form.
+struct Examined<'a> {
+    offsets: &'a [u16],
+    proof: G1,
+    claim: Claim,
+    weighted_records: Scalar,
+}
+
+/// What the tables' bases are raised to, by the offset they are opened at.
+#[derive(Default)]
+struct Factors(Vec<Factor>);
+
+struct Factor {
+    offset: u16,
+    place: u32,
+    exponent: u128,
+}
+
+impl Factors {
+    fn push(&mut self, offset: u16, vector: usize, exponent: Scalar) {
+        for (half, bytes) in exponent.to_bytes().as_chunks::<16>().0.iter().enumerate() {
+            let exponent = u128::from_le_bytes(*bytes);
+            // Server 0's weights have no upper half. That is no secret.
+            if exponent != 0 {
+                self.0.push(Factor { offset, place: (2 * vector + half) as u32, exponent });
+            }
+        }
+    }
+}
+
+/// The tables of all commitments.
+fn tables(commitments: &[G1]) -> Result<FixedBases> {
+    let halves: Vec<G1> = commitments.iter().flat_map(halves).collect();
+    FixedBases::new(&halves, LAYOUT).map_err(|error| {
+        Error::unavailable("no memory for tables of the commitments' multiples").caused_by(error)
+    })
+}
+
+fn halves(commitment: &G1) -> [G1; 2] {
+    let mut upper = commitment.to_sum();
+    (0..128).for_each(|_| upper.double());
+    [*commitment, upper.to_affine()]
+}
+
+impl Verifier for PointproofsVerifier {
+    fn verify(&self, answers: [Opened<'_>; 2]) -> std::result::Result<(), Rejected> {
+        let hash = RecordHash::new();
+        let examined = [0, 1].map(|role| self.examine(role as u8, &answers[role], &hash));
+        if let [Some(first), Some(second)] = &examined {
+            let proofs = [&first.proof, &second.proof];
+            let weight = second_weight([&first.claim, &second.claim], proofs);
+            if self.holds(&[(first, 1), (second, weight)]) {
+                return Ok(());
+            }
+        }
+        let alone =
+            examined.map(|answer| !answer.is_some_and(|answer| self.holds(&[(&answer, 1)])));
+        // Both hold alone and not together with probability zero, but then neither may be believed.
+        let servers = if alone == [false; 2] { [true; 2] } else { alone };
+        Err(Rejected { servers })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.alpha.to_uncompressed());
+        for commitment in &self.commitments {
+            out.extend_from_slice(&commitment.to_uncompressed());
+        }
+        for power in &self.powers {
+            out.extend_from_slice(&power.to_uncompressed());
+        }
+    }
+
+    fn update(&mut self, after: Vectors, commitments: &[u8]) -> Result<()> {
+        let parameters = self.parameters.grown(after)?;
+        let wrong = || {
+            Error::peer_misbehaved(
+                "the servers announced new commitments that are none, or not one for each new vector; do not use them",
+            )
+        };
+        let (entries, []) = commitments.as_chunks::<{ 4 + POINT_LEN }>() else {
+            return Err(wrong());
+        };
+        if entries.len() > parameters.count() {
+            return Err(wrong());
+        }
+        let mut renewed: Vec<(usize, G1)> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let (number, point) = entry.split_first_chunk::<4>().ok_or_else(wrong)?;
+            let number = u32::from_le_bytes(*number) as usize;
+            let in_order = renewed.last().is_none_or(|(before, _)| *before < number);
+            if !in_order || number >= parameters.count() {
+                return Err(wrong());
+            }
+            let point = G1::from_compressed(point.try_into().map_err(|_| wrong())?);
+            renewed.push((number, point.ok_or_else(wrong)?));
+        }
+        let new_from = self.commitments.len();
+        let added = renewed.iter().filter(|(number, _)| *number >= new_from).count();
+        if added != parameters.count() - new_from {
+            return Err(wrong());
+        }
+        let mut all = self.commitments.clone();
+        all.resize(parameters.count(), G1::infinity());
+        for (number, commitment) in &renewed {
+            all[*number] = *commitment;
+        }
+        if added > 0 {
+            self.tables = tables(&all)?;
+        } else {
+            for (number, commitment) in &renewed {
+                for (half, base) in halves(commitment).iter().enumerate() {
+                    self.tables.replace(2 * number + half, base);
+                }
+            }
+        }
+        self.parameters = parameters;
+        self.commitments = all;
+        self.renew_digest();
+        Ok(())
+    }
+}

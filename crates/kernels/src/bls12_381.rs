@@ -1,0 +1,27 @@
+//! The pairing-friendly curve BLS12-381: scalars, points of both groups, products of many powers, pairings.
+//!
+//! The arithmetic is that of [`blst`](https://github.com/supranational/blst), in assembly language, which finds out by itself which instructions the processor has; here are safe names
+//! for the few things that are needed, and a loop for sums of scalar products that `blst` lacks. Groups are written additively in code and multiplicatively in the literature; the names of functions follow the latter.
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`Scalar`] | an exponent: a number below the order *r* of the groups, a prime of 255 bits |
+//! | [`ScalarSum`] | a sum of products of weights and scalars, not yet reduced |
+//! | [`G1`], [`G2`] | a point of either group in affine coordinates, as it is stored and sent: 48 and 96 bytes |
+//! | [`G1Sum`], [`G2Sum`] | a point in projective coordinates, as it comes out of additions |
+//! | [`FixedBases`] | points with tables of their multiples, for products of powers of the same bases again and again |
+//!
+//! What is public may take a time that depends on it: [`multi_exponentiation`], [`FixedBases`] and [`pairings_cancel`] do. Arithmetic of scalars and [`G1Sum::power`], [`G2Sum::power`]
+//! take the same time for all values, so secrets may pass through them.
+
+mod exponentiation;
+mod fixed_bases;
+mod pairing;
+mod points;
+mod scalar;
+
+pub use exponentiation::{Exponent, multi_exponentiation, multi_exponentiation_g2};
+pub use fixed_bases::{FixedBases, TableLayout};
+pub use pairing::pairings_cancel;
+pub use points::{G1, G1Sum, G2, G2Sum};
+pub use scalar::{Scalar, ScalarSum, add_products};

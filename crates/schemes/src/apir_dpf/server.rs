@@ -1,0 +1,112 @@
+//! The server: a table in memory, of which every query reads all.
+
+use super::{ApirDpf, ApirDpfAnswer, ApirDpfParameters, ApirDpfQuery};
+use crate::contract::{Answerer, Role, SchemeOf};
+use privet_core::dpf::Evaluation;
+use privet_core::{Error, Result, TableView};
+use privet_kernels::Kernels;
+use privet_kernels::authenticated_sum::ELEMENT_BYTES;
+use privet_kernels::memory::HugeBuffer;
+use zeroize::Zeroizing;
+
+/// A table laid out for answering: its records in their natural order, in huge pages.
+pub struct ApirDpfServer {
+    parameters: ApirDpfParameters,
+    records: HugeBuffer<u8>,
+    /// A power of two. The nodes and leaves of a chunk grow from one node of the tree, and stay in the processor's first-level cache until its records have been read.
+    chunk_records: usize,
+    kernels: Kernels,
+    threads: usize,
+}
+
+impl ApirDpfServer {
+    /// Copies `table` into place; the source can be dropped. `threads` of them work on each pass.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub fn new(
+        parameters: ApirDpfParameters,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<Self> {
+        let bytes = table.bytes_for(parameters.shape())?;
+        let mut records = HugeBuffer::new_zeroed(bytes.len())
+            .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
+        records.copy_from_slice(bytes);
+        let chunk_records = Kernels::authenticated_sums_chunk_records(parameters.record_len());
+        Ok(Self { parameters, records, chunk_records, kernels, threads })
+    }
+
+    /// The same server with a table cut otherwise, so that small tables have many chunks.
+    #[cfg(test)]
+    pub(super) fn cut_into(mut self, chunk_records: usize) -> Self {
+        self.chunk_records = chunk_records;
+        self
+    }
+}
+
+impl Answerer for ApirDpfServer {
+    const SHARES_PASSES: bool = true;
+
+    fn parameters(&self) -> &ApirDpfParameters {
+        &self.parameters
+    }
+
+    /// Both servers do the same: which of the two shares this is, the key says.
+    ///
+    /// The nodes from which the chunks grow are computed first, for all queries. They are kept until the end of the pass, 16 bytes for each chunk and query: a two-thousandth of a table of
+    /// 32-byte records for each query.
+    fn answer(&self, _role: Role, queries: &[ApirDpfQuery]) -> Vec<ApirDpfAnswer> {
+        let parameters = &self.parameters;
+        let (record_len, domain) = (parameters.record_len(), parameters.domain());
+        let chunk_level = domain.depth().saturating_sub(self.chunk_records.ilog2());
+        let chunks = domain.records().div_ceil(self.chunk_records as u64) as usize;
+        let evaluations: Vec<_> = queries
+            .iter()
+            .map(|query| {
+                let tree = Evaluation::new(self.kernels, parameters.table(), &query.key);
+                let tops = tree.nodes(tree.root(), chunk_level, chunks);
+                (tree, tops)
+            })
+            .collect();
+        let expand = |chunk: usize, query: usize, nodes: &mut [u128], leaves: &mut [u128]| {
+            let (tree, tops) = &evaluations[query];
+            tree.ends(tops.node(chunk), nodes, leaves);
+        };
+
+        let elements = parameters.elements();
+        let mut sums = vec![Zeroizing::new(vec![0; 2 * elements]); queries.len()];
+        let mut out: Vec<&mut [u128]> = sums.iter_mut().map(|sum| sum.as_mut_slice()).collect();
+        self.kernels.authenticated_sums(
+            &self.records,
+            record_len,
+            self.chunk_records,
+            expand,
+            &mut out,
+            self.threads,
+        );
+        let answer = |sum: Zeroizing<Vec<u128>>| {
+            let (values, tag) = sum.split_at(elements);
+            let mut value = Zeroizing::new(vec![0; record_len]);
+            for (bytes, element) in value.chunks_mut(ELEMENT_BYTES).zip(values) {
+                bytes.copy_from_slice(&element.to_le_bytes()[..bytes.len()]);
+            }
+            ApirDpfAnswer { value, tag: Zeroizing::new(tag.to_vec()) }
+        };
+        sums.into_iter().map(answer).collect()
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        self.records.huge_page_bytes().map(|bytes| bytes as u64)
+    }
+}
+
+impl SchemeOf for ApirDpfServer {
+    type Scheme = ApirDpf;
+}

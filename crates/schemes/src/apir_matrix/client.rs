@@ -1,0 +1,112 @@
+//! The client: hides one row among random ones, and believes nothing that does not lead to the root.
+//!
+//! Which row is wanted, and where in it the record lies, decides no branch and no address: the moment at which a client goes on may be seen.
+
+use super::tree::{NODE_LEN, RowTree};
+use super::{ApirMatrix, ApirMatrixAnswer, ApirMatrixParameters, ApirMatrixQuery};
+use crate::contract::{Record, SchemeOf, StatelessClient};
+use crate::offline::{HintSource, check_len};
+use privet_core::commit::merkle::Node;
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
+
+/// A client of one table in one epoch, with the root that its servers announced.
+pub struct ApirMatrixClient {
+    parameters: ApirMatrixParameters,
+    root: Node,
+    tree: RowTree,
+}
+
+/// What recovering one record needs: its row, and its place there.
+pub struct ApirMatrixPending {
+    pub(super) row: Secret<u64>,
+    pub(super) place: Secret<u64>,
+}
+
+impl ApirMatrixClient {
+    /// A client that reads the root from `hint`. That both servers announced the same, its caller has checked.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint is not one hash, or cannot be read.
+    pub fn new(
+        parameters: ApirMatrixParameters,
+        hint: &dyn HintSource,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        check_len("the hint", hint.len(), NODE_LEN as u64)?;
+        let mut root = [0; NODE_LEN];
+        hint.read_at(0, &mut root)?;
+        let tree = RowTree::new(&parameters, kernels);
+        Ok(Self { parameters, root, tree })
+    }
+}
+
+impl StatelessClient for ApirMatrixClient {
+    type Pending = ApirMatrixPending;
+
+    /// # Panics
+    /// If `index` was made for a larger table than this.
+    fn query(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<(Vec<ApirMatrixQuery>, ApirMatrixPending)> {
+        let (row, place) = self.parameters.place(index);
+        let mut bits = Zeroizing::new(vec![0; self.parameters.query_len() as usize]);
+        rng.fill(&mut bits);
+        if let Some(last) = bits.last_mut() {
+            *last &= ApirMatrixQuery::bits_of_last_byte(&self.parameters);
+        }
+        let mut flipped = bits.clone();
+        for (number, byte) in (0..).zip(flipped.iter_mut()) {
+            *byte ^= 1 << (row % 8) & ones_if_equal(number, row / 8);
+        }
+        let queries = [bits, flipped].map(|bits| ApirMatrixQuery { bits });
+        Ok((queries.into(), ApirMatrixPending { row: Secret::new(row), place: Secret::new(place) }))
+    }
+
+    /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the row that comes of the answers is not the one that the root belongs to.
+    fn recover(&self, pending: ApirMatrixPending, answers: &[ApirMatrixAnswer]) -> Result<Record> {
+        let [one, other] = answers else {
+            return Err(Error::api_misuse(format!(
+                "APIR-Matrix has two servers, and needs one answer of each; the number given was {}",
+                answers.len()
+            )));
+        };
+        let sum = one.sum.iter().zip(other.sum.iter()).map(|(one, other)| one ^ other);
+        let row = Zeroizing::new(sum.collect::<Vec<u8>>());
+        if self.tree.root(*pending.row.expose(), &row) != self.root {
+            return Err(Error::integrity(
+                "one of the two servers sent a wrong answer: together the answers do not belong to the table that both had announced. Nothing of it was believed. Which of the two it was \
+                 cannot be known; ask others, or servers of which at least one can be trusted to answer rightly",
+            ));
+        }
+        let record_len = self.parameters.shape().record_len() as usize;
+        let records = &row[..self.parameters.records_len() as usize];
+        Ok(selected(records, record_len, *pending.place.expose()))
+    }
+}
+
+/// The record at `place`, read by going over all of them.
+fn selected(records: &[u8], record_len: usize, place: u64) -> Record {
+    let mut selected = Zeroizing::new(vec![0; record_len]);
+    for (number, record) in (0..).zip(records.chunks_exact(record_len)) {
+        let mask = ones_if_equal(number, place);
+        selected.iter_mut().zip(record).for_each(|(selected, byte)| *selected |= byte & mask);
+    }
+    selected
+}
+
+/// All bits set if two numbers are equal, and none if not.
+fn ones_if_equal(one: u64, other: u64) -> u8 {
+    let differ = one ^ other;
+    // The sign of a number or of its opposite is set unless it is zero.
+    let differ = (differ | differ.wrapping_neg()) >> 63;
+    (differ as u8).wrapping_sub(1)
+}
+
+impl SchemeOf for ApirMatrixClient {
+    type Scheme = ApirMatrix;
+}

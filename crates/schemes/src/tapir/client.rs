@@ -1,0 +1,245 @@
+//! The client, for those who drive it from outside: whatever they do, the order of `order.rs` is kept.
+
+use super::change::{Change, Reason, encode_end, encode_pass, encode_update};
+use super::order::{Asked, Ended, Ready};
+use super::{Form, Tapir, TapirAnswer, TapirParameters, TapirQuery, generation};
+use crate::contract::{
+    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, Verifying,
+};
+use crate::singlepass::SinglePassClient;
+use privet_core::commit::{Rejected, VectorCommitment, Verifier};
+use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
+
+/// A client with one generation of hints.
+pub struct TapirClient<F: Form> {
+    /// `None` only while a change takes place.
+    standing: Option<Standing<F>>,
+    /// As of the last change before the end.
+    parameters: TapirParameters<F>,
+    supply: Supply,
+    /// Verifies what it needs alone: a mistake that the tests must catch.
+    #[cfg(test)]
+    pub(super) planted: super::tests::Planted,
+}
+
+enum Standing<F: Form> {
+    Ready(Box<Ready<F>>),
+    Asked(Box<Asked<F>>),
+    Ended(Ended),
+}
+
+impl<F: Form> TapirClient<F> {
+    fn standing(&self) -> Result<&Standing<F>> {
+        self.standing.as_ref().ok_or_else(|| Error::corrupted("the hints were lost half-way"))
+    }
+
+    /// The client that may ask.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it has ended, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if an answer is due.
+    fn ready(&self) -> Result<&Ready<F>> {
+        match self.standing()? {
+            Standing::Ready(ready) => Ok(ready),
+            Standing::Asked(_) => Err(Error::api_misuse(
+                "TAPIR makes one lookup after the other; the one before has not been answered",
+            )),
+            Standing::Ended(ended) => Err(ended.reason.error()),
+        }
+    }
+
+    fn hints(&self) -> Option<&SinglePassClient> {
+        match self.standing.as_ref()? {
+            Standing::Ready(ready) => Some(&ready.hints),
+            Standing::Asked(asked) => Some(&asked.ready().hints),
+            Standing::Ended(_) => None,
+        }
+    }
+
+    /// What answers come to, whether or not they are right.
+    fn settled(&self, asked: &Asked<F>, answers: [&TapirAnswer; 2]) -> Result<Zeroizing<Vec<u8>>> {
+        let verified = asked.verify(answers)?;
+        #[cfg(test)]
+        let verified = self.planted.overlook(asked, answers, verified);
+        match verified {
+            Ok(()) => asked.brought(answers).map(|change| encode_pass(&change)),
+            Err(Rejected { servers }) => Ok(encode_end(Reason::Answers { servers })),
+        }
+    }
+
+    /// Lets `step` take the place of the present standing. If it fails, the standing is what it gives back.
+    fn step(
+        &mut self,
+        step: impl FnOnce(Standing<F>) -> std::result::Result<Standing<F>, (Standing<F>, Error)>,
+    ) -> Result<()> {
+        let before =
+            self.standing.take().ok_or_else(|| Error::corrupted("the hints were lost half-way"))?;
+        let (after, result) = match step(before) {
+            Ok(after) => (after, Ok(())),
+            Err((before, error)) => (before, Err(error)),
+        };
+        self.standing = Some(after);
+        if let Some(hints) = self.hints() {
+            self.supply = hints.supply();
+        }
+        result
+    }
+}
+
+impl<F: Form> HintedClient for TapirClient<F> {
+    fn load(
+        parameters: TapirParameters<F>,
+        generation: Zeroizing<Vec<u8>>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        let parts = generation::decode(&parameters, &generation)?;
+        let verifier = parameters.commitment().read_verifier(parts.verifier, kernels)?;
+        let pass = Zeroizing::new(parts.pass.to_vec());
+        let hints = SinglePassClient::load(parameters.pass().clone(), pass, kernels)?;
+        let supply = hints.supply();
+        let ready = Ready { parameters: parameters.clone(), hints, verifier, later: parts.later };
+        Ok(Self {
+            standing: Some(Standing::Ready(Box::new(ready))),
+            parameters,
+            supply,
+            #[cfg(test)]
+            planted: Default::default(),
+        })
+    }
+
+    fn parameters(&self) -> &TapirParameters<F> {
+        &self.parameters
+    }
+
+    fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<TapirQuery>> {
+        let Reserved { id, change, queries } = self.ready()?.show(index, rng)?;
+        Ok(Reserved { id, change: encode_pass(&change), queries })
+    }
+
+    fn apply(&mut self, change: &[u8]) -> Result<()> {
+        match Change::decode(&self.parameters, change)? {
+            Change::Pass(change) => self.step(|standing| match standing {
+                Standing::Ready(ready) => match ready.ask(change) {
+                    Ok(asked) => Ok(Standing::Asked(Box::new(asked))),
+                    Err((ready, error)) => Err((Standing::Ready(Box::new(ready)), error)),
+                },
+                Standing::Asked(asked) => match asked.take_in(change) {
+                    Ok(ready) => Ok(Standing::Ready(Box::new(ready))),
+                    Err((asked, error)) => Err((Standing::Asked(Box::new(asked)), error)),
+                },
+                Standing::Ended(ended) => Err((Standing::Ended(ended), beyond_the_end())),
+            }),
+            Change::Update(delta) => {
+                let Some(Standing::Ready(ready)) = &mut self.standing else {
+                    return Err(Error::corrupted(
+                        "the journal of hints does not fit the hints: the table was updated while a lookup was open",
+                    ));
+                };
+                ready.update(&delta)?;
+                self.parameters = ready.parameters.clone();
+                self.supply = ready.hints.supply();
+                Ok(())
+            }
+            Change::End(reason) => self.step(|standing| {
+                let lookup = match &standing {
+                    Standing::Asked(asked) => Some(asked.id()),
+                    Standing::Ready(_) => None,
+                    Standing::Ended(_) => return Err((standing, beyond_the_end())),
+                };
+                // Permutations and hints are erased with what they were in.
+                drop(standing);
+                Ok(Standing::Ended(Ended { reason, lookup }))
+            }),
+        }
+    }
+
+    /// What the answers bring. If they are wrong that is the end, and this returns the change that makes it.
+    fn settle(&self, id: ReservationId, answers: &[TapirAnswer]) -> Result<Zeroizing<Vec<u8>>> {
+        let [first, second] = answers else {
+            return Err(Error::api_misuse(format!(
+                "TAPIR has two servers, {} answers were given",
+                answers.len()
+            )));
+        };
+        match self.standing()? {
+            Standing::Asked(asked) if asked.id() == id => self.settled(asked, [first, second]),
+            _ => {
+                Err(Error::api_misuse("answers were given for a lookup that does not wait for any"))
+            }
+        }
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        match self.standing.as_mut()? {
+            Standing::Ready(ready) => ready.hints.take_record(id),
+            Standing::Asked(_) => None,
+            Standing::Ended(ended) => {
+                ended.lookup.take_if(|lookup| *lookup == id)?;
+                Some(Err(ended.reason.error()))
+            }
+        }
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        self.hints().map(HintedClient::open).unwrap_or_default()
+    }
+
+    fn supply(&self) -> Supply {
+        self.supply
+    }
+}
+
+impl<F: Form> Endless for TapirClient<F> {
+    fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
+        let ready = self.ready()?;
+        let pass = ready.hints.condense()?;
+        let mut verifier = Vec::new();
+        ready.verifier.encode(&mut verifier);
+        Ok(generation::encode(&ready.later, &verifier, &pass))
+    }
+}
+
+impl<F: Form> Updatable for TapirClient<F> {
+    fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        self.ready()?;
+        if delta.shape() != self.parameters.shape() {
+            return Err(Error::api_misuse("the update belongs to a table of another shape"));
+        }
+        Ok(encode_update(delta))
+    }
+}
+
+impl<F: Form> Verifying for TapirClient<F> {
+    fn disagreement(&self) -> Zeroizing<Vec<u8>> {
+        encode_end(Reason::Updates)
+    }
+
+    fn ended(&self) -> Option<Error> {
+        match &self.standing {
+            Some(Standing::Ended(ended)) => Some(ended.reason.error()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl<F: Form> TapirClient<F> {
+    /// The queries of the lookup under way, as the client tells them afterwards.
+    pub(super) fn shown(&self) -> Vec<TapirQuery> {
+        match self.standing.as_ref() {
+            Some(Standing::Asked(asked)) => {
+                asked.ready().hints.shown(asked.id()).unwrap().map(TapirQuery).into()
+            }
+            _ => panic!("no lookup is under way"),
+        }
+    }
+}
+
+fn beyond_the_end() -> Error {
+    Error::corrupted("the journal of hints goes on after its end")
+}
+
+impl<F: Form> SchemeOf for TapirClient<F> {
+    type Scheme = Tapir<F>;
+}

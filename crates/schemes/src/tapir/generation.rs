@@ -1,0 +1,74 @@
+//! A generation as it is written down: that of SinglePass, and what answers are verified with.
+
+use super::{Form, TapirParameters};
+use crate::singlepass::draws::Seed;
+use crate::singlepass::generation::Generation;
+use privet_core::codec::Reader;
+use privet_core::commit::VectorCommitment;
+use privet_core::{Error, Result, Secret};
+use privet_kernels::Kernels;
+use zeroize::Zeroizing;
+
+const VERSION: u32 = 1;
+
+/// The parts of a generation.
+pub(super) struct Parts<'a> {
+    /// From which the permutations of partitions are drawn that the table gets later. Known to nobody else.
+    pub(super) later: Seed,
+    /// The generation of SinglePass, encoded.
+    pub(super) pass: &'a [u8],
+    /// The verifier, encoded.
+    pub(super) verifier: &'a [u8],
+}
+
+/// `version (u32) ‖ seed of later permutations (32) ‖ verifier ‖ generation of SinglePass`. The verifier's length follows from the parameters.
+pub(super) fn encode(later: &Seed, verifier: &[u8], pass: &[u8]) -> Zeroizing<Vec<u8>> {
+    // Room for all of it at once: growing would leave copies behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(36 + verifier.len() + pass.len()));
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend(later.expose());
+    bytes.extend_from_slice(verifier);
+    bytes.extend_from_slice(pass);
+    bytes
+}
+
+/// The encoding of a first generation: its permutations follow from `seed`.
+///
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+pub(super) fn encode_first<F: Form>(
+    parameters: &TapirParameters<F>,
+    seed: &Seed,
+    hints: &[u8],
+    verifier: &[u8],
+    kernels: Kernels,
+) -> Result<Zeroizing<Vec<u8>>> {
+    let pass = Generation::encode_first(parameters.pass(), seed, hints, kernels)?;
+    // The seed itself would do, since streams for later permutations have a key of their own; but nothing needs the first permutations again.
+    let later = Zeroizing::new(blake3::derive_key(
+        "privet 2026-11 tapir seed of later permutations",
+        seed.expose(),
+    ));
+    Ok(encode(&Secret::new(*later), verifier, &pass))
+}
+
+/// # Errors
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is no generation for `parameters`.
+pub(super) fn decode<'a, F: Form>(
+    parameters: &TapirParameters<F>,
+    bytes: &'a [u8],
+) -> Result<Parts<'a>> {
+    let read = |error: Error| Error::corrupted("the stored hints cannot be read").caused_by(error);
+    let mut reader = Reader::new("stored hints", bytes);
+    let version = reader.u32().map_err(read)?;
+    if version != VERSION {
+        return Err(Error::corrupted(format!(
+            "the stored hints have format {version}; this version reads format {VERSION}"
+        )));
+    }
+    let later = Secret::new(reader.array().map_err(read)?);
+    let verifier = parameters.commitment().verifier_len() as usize;
+    let verifier = reader.bytes(verifier).map_err(read)?;
+    let pass = reader.bytes(reader.remaining()).map_err(read)?;
+    Ok(Parts { later, pass, verifier })
+}

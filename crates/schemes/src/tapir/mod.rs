@@ -1,0 +1,89 @@
+//! TAPIR: SinglePass whose answers are verified. Two servers that read one record of each partition for a query and prove what they read; a client that accepts no wrong record and whose refusal
+//! says nothing.
+//!
+//! The table is cut, permuted and looked up as by [`singlepass`](crate::singlepass). On top, each partition is committed to by a vector commitment ([`privet_core::commit`]), every answer comes with
+//! a proof, and both servers do the same: neither computes hints, so neither is trusted with any secret. The client makes the hints itself while the table streams past once.
+//!
+//! **Who learns what.** Either server sees uniform offsets, one for each partition, and whether the client goes on; the proof is that of [`singlepass`](crate::singlepass). **One of the two may do what it
+//! likes.** Both servers must announce the same table by the same digest, so if one of them is honest, the hints and the commitments are right, or there are none. Afterwards the client
+//! checks *every record of both answers* before it uses any, and ends for good at the first that is wrong. What it checks are uniform offsets whatever the wanted record, so whether it
+//! ends depends on what the lying server did and on coins, never on the record. Were only the record that is wanted checked, or only the answer it is in, a server could spoil some offsets and
+//! learn from the client's silence: the selective failure attack. Against two servers that collude, nothing of this holds.
+//!
+//! **The client's state is as precious as a key**, as for SinglePass, and its order is stricter: a query, its answers, only then the next query or an update of the table. `order.rs` keeps it by types.
+//!
+//! **What it costs**, for `Q` partitions of `M` records of `w` bytes, beside what SinglePass costs:
+//!
+//! | | TAPIR-MT | TAPIR-PP |
+//! |---|---|---|
+//! | offline, server, once for all clients | 2·n hash computations | n additions of points, about 25 each |
+//! | offline, client | n·w down; 2·n hash computations | n·w + 96·M + 48·Q down |
+//! | answer, each server | (log₂M − t)·32·Q more down; Q hash computations | 48 more down; n products of numbers, a multi-exponentiation of 2·M points |
+//! | recover, client | 2·Q·(log₂M − t + 1) hash computations | a pairing for each different offset, 2·Q multiplications of points |
+//! | state, client | 32·2^t·Q more, public | 192·M + 96·Q more, public |
+//! | state, server | 32·n more | 32·n more |
+//!
+//! `t` is the number of levels of each Merkle tree that a client keeps: as many as take no more memory than the rest of what it keeps ([`MerkleForm::commitment`]).
+//!
+//! **From paper to function** (Falzon, Hetz, O'Toole: *TAPIR: A Two-Server Authenticated PIR Scheme with Preprocessing*):
+//!
+//! | paper | here |
+//! |---|---|
+//! | Setup, Figure 4 | [`TapirSetup`] |
+//! | RequestHint, VerSetup, Figure 4 | the session compares what both servers announce; [`TapirPreparation`] |
+//! | Query, Figure 5 | [`TapirClient`]'s [`reserve`](crate::contract::HintedClient::reserve) and the [`apply`](crate::contract::HintedClient::apply) that follows |
+//! | Answer, Figure 5 | [`TapirServer`]'s [`answer`](crate::contract::Answerer::answer) |
+//! | Recon, Figure 5 | [`settle`](crate::contract::HintedClient::settle): lines 9 to 15 in `Asked::verify`, the rest as in SinglePass |
+//! | UpdateDB, Figure 6 | [`TapirServer`]'s [`update`](crate::contract::UpdatingServer::update) |
+//! | UpdateHint, Figure 6 | servers' updates are compared in the registry's `apply_deltas`; `Ready::update` |
+//!
+//! Different from the paper: both servers announce the table's digest *before* it streams, so each byte needs to come from one of them only, and half as many come (the session can compare two streams
+//! as well). Openings are not stored beside the records but made when they are asked for. A client of TAPIR-MT computes the commitments itself; nothing but the table is streamed.
+
+mod change;
+mod client;
+mod form;
+mod generation;
+mod messages;
+mod order;
+mod params;
+mod preparation;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use client::TapirClient;
+#[cfg(not(target_family = "wasm"))]
+pub use form::PointproofsForm;
+pub use form::{Form, MerkleForm};
+pub use messages::{TapirAnswer, TapirQuery};
+pub use params::{TapirParameters, vectors_of};
+pub use preparation::TapirPreparation;
+pub use server::{TapirServer, TapirSetup};
+
+use crate::SchemeId;
+use crate::contract::{Offline, Scheme};
+use crate::offline::OfflinePhase;
+use privet_core::commit::VectorCommitment;
+use std::marker::PhantomData;
+
+/// The scheme's types, without a state.
+pub struct Tapir<F: Form>(PhantomData<F>);
+
+impl<F: Form> Scheme for Tapir<F> {
+    const ID: SchemeId = F::ID;
+    const SERVERS: usize = 2;
+    type Parameters = TapirParameters<F>;
+    type Query = TapirQuery;
+    type Answer = TapirAnswer;
+}
+
+impl<F: Form> Offline for Tapir<F> {
+    fn offline_phase(parameters: &TapirParameters<F>) -> OfflinePhase {
+        let len = parameters.stream_len();
+        match parameters.commitment().announcement_len() {
+            0 => OfflinePhase::StreamTable { len },
+            _ => OfflinePhase::StreamShuffled { len },
+        }
+    }
+}

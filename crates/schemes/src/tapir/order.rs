@@ -1,0 +1,119 @@
+//! The order of things, by types: Query → Recover → (Query | UpdateHint), or the end.
+//!
+//! ```text
+//!            ask                   every record of both answers verified
+//!   Ready ─────────► Asked ──────────────────────────────────────────────► Ready
+//!     │                │
+//!     │ update         └── anything wrong ──► Ended
+//!     ▼
+//!   Ready, or Ended if the servers tell different ones
+//! ```
+//!
+//! A client that is [`Ready`] has no way to take in an answer, and one that has [`Asked`] none to ask again or to follow an update: there is no such method. What has [`Ended`] holds no hints
+//! any more, and nothing leads out of it.
+
+use super::change::Reason;
+use super::{Form, TapirAnswer, TapirParameters, TapirQuery};
+use crate::contract::{HintedClient, ReservationId, Reserved};
+use crate::singlepass::SinglePassClient;
+use crate::singlepass::draws::Seed;
+use privet_core::commit::{Rejected, VectorCommitment, Verifier};
+use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
+use zeroize::Zeroizing;
+
+/// A client between lookups.
+pub(super) struct Ready<F: Form> {
+    pub(super) parameters: TapirParameters<F>,
+    /// Permutations, hints, and which lookups were made.
+    pub(super) hints: SinglePassClient,
+    pub(super) verifier: <F::Commitment as VectorCommitment>::Verifier,
+    /// From which the permutations of later partitions are drawn.
+    pub(super) later: Seed,
+}
+
+/// A client whose last query waits for its answers. The queries are known from the permutations, which have changed since by this one lookup alone.
+pub(super) struct Asked<F: Form> {
+    ready: Ready<F>,
+    id: ReservationId,
+}
+
+/// A client that met a lie.
+pub(super) struct Ended {
+    pub(super) reason: Reason,
+    /// The lookup that it met it at, if its record was not asked for yet.
+    pub(super) lookup: Option<ReservationId>,
+}
+
+impl<F: Form> Ready<F> {
+    /// Query, Figure 5, but for the exchange in the permutations.
+    pub(super) fn show(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<Reserved<TapirQuery>> {
+        let Reserved { id, change, queries } = self.hints.reserve(index, rng)?;
+        Ok(Reserved { id, change, queries: queries.into_iter().map(TapirQuery).collect() })
+    }
+
+    /// The exchange. The client comes back as it was if the change is none that it can go through.
+    pub(super) fn ask(mut self, change: &[u8]) -> std::result::Result<Asked<F>, (Self, Error)> {
+        let before = self.hints.supply().used;
+        match self.hints.apply(change) {
+            Ok(()) if self.hints.supply().used == before + 1 => {
+                Ok(Asked { ready: self, id: ReservationId(before) })
+            }
+            // Nothing else can be applied to a client without a lookup under way.
+            Ok(()) => Err((self, Error::corrupted("the journal of hints is out of order"))),
+            Err(error) => Err((self, error)),
+        }
+    }
+
+    /// UpdateHint, Figure 6. Nothing is changed if it fails.
+    pub(super) fn update(&mut self, delta: &TableDelta) -> Result<()> {
+        if delta.shape() != self.parameters.shape() {
+            return Err(Error::api_misuse("the update belongs to a table of another shape"));
+        }
+        let after = self.parameters.grown(delta.shape_after())?;
+        self.verifier.update(after.commitment().vectors(), delta.commitments())?;
+        self.hints.grow(after.pass().clone(), delta, &self.later)?;
+        self.parameters = after;
+        Ok(())
+    }
+}
+
+impl<F: Form> Asked<F> {
+    pub(super) fn id(&self) -> ReservationId {
+        self.id
+    }
+
+    pub(super) fn ready(&self) -> &Ready<F> {
+        &self.ready
+    }
+
+    /// Recon, Figure 5, lines 9 to 15: every record of both answers, in an order that depends on nothing.
+    pub(super) fn verify(
+        &self,
+        [first, second]: [&TapirAnswer; 2],
+    ) -> Result<std::result::Result<(), Rejected>> {
+        let [fresh, used] = self.ready.hints.shown(self.id).ok_or_else(|| {
+            Error::corrupted("the hints do not know the query that waits for answers")
+        })?;
+        // Which offsets were shown is as secret as the permutations, until they are erased here.
+        let (fresh, used) = (Zeroizing::new(fresh.offsets), Zeroizing::new(used.offsets));
+        Ok(self.ready.verifier.verify([first.opened(&fresh), second.opened(&used)]))
+    }
+
+    /// Lines 16 to 21, for answers that were verified: the state change.
+    pub(super) fn brought(&self, [first, second]: [&TapirAnswer; 2]) -> Result<Zeroizing<Vec<u8>>> {
+        self.ready.hints.settle_records(self.id, [&first.records, &second.records])
+    }
+
+    /// The state change takes place.
+    pub(super) fn take_in(mut self, change: &[u8]) -> std::result::Result<Ready<F>, (Self, Error)> {
+        match self.ready.hints.apply(change) {
+            Ok(()) if self.ready.hints.open().is_empty() => Ok(self.ready),
+            Ok(()) => Err((self, Error::corrupted("the journal of hints is out of order"))),
+            Err(error) => Err((self, error)),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Records come back as they are in the table, whatever its shape and whatever was asked before.
+
+use super::*;
+use crate::test_tables::{Sequence, sequences};
+use proptest::prelude::*;
+
+fn look_up<F: TestForm>(
+    records: u64,
+    record_len: u64,
+    partition_records: u64,
+    count: u64,
+    sequence: Sequence,
+) {
+    let mut world = World::<F>::new(records, record_len, partition_records);
+    let mut client = world.client();
+    let wanted = sequence.indices(records, partition_records, count, &mut world.rng);
+    for index in wanted {
+        assert_eq!(&world.get(&mut client, index)[..], world.record(index));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn with_merkle_trees(
+        records in 1u64..200,
+        record_len in 1u64..40,
+        partition_records in 2u64..40,
+        sequence in sequences(),
+    ) {
+        look_up::<MerkleForm>(records, record_len, partition_records, 60, sequence);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+
+    #[test]
+    fn with_pointproofs(
+        records in 1u64..40,
+        record_len in 1u64..40,
+        partition_records in 2u64..=16,
+        sequence in sequences(),
+    ) {
+        look_up::<PointproofsForm>(records, record_len, partition_records, 4, sequence);
+    }
+}
+
+#[test]
+fn records_longer_than_a_hash_block_or_a_chunk() {
+    for record_len in [55, 56, 57, 64, 100, 1016, 1024, 1025, 3000] {
+        look_up::<MerkleForm>(20, record_len, 5, 20, Sequence::Random);
+    }
+    look_up::<PointproofsForm>(20, 1500, 5, 2, Sequence::Random);
+}
+
+#[test]
+fn queries_are_what_is_verified() {
+    // The client tells from its permutations what it asked, after they have changed.
+    let mut world = World::<MerkleForm>::new(90, 4, 7);
+    let mut client = world.client();
+    for index in (0..90).chain([17; 90]) {
+        world.refill(&mut client);
+        let reserved = world.reserve(&mut client, index).unwrap();
+        assert_eq!(client.shown(), reserved.queries);
+        world.settle(&mut client, &reserved);
+    }
+}

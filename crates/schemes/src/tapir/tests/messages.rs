@@ -1,0 +1,73 @@
+//! Bytes from outside: anything that is not an encoding is refused, and says so.
+
+use super::*;
+use privet_core::Blame;
+use proptest::prelude::*;
+
+#[test]
+fn parameters_say_how_the_table_is_cut_and_committed_to() {
+    let merkle = parameters::<MerkleForm>(1000, 8, 64);
+    assert_eq!(merkle.encode(), [64, 0, 0, 0, 0, 0, 0, 0, 4]);
+    let decoded = TapirParameters::<MerkleForm>::decode(&identity(1000, 8), &merkle.encode());
+    assert_eq!(decoded.unwrap().encode(), merkle.encode());
+    let points = parameters::<PointproofsForm>(100, 8, 16);
+    assert_eq!(points.encode().len(), 8 + 4 + 32);
+    let decoded = TapirParameters::<PointproofsForm>::decode(&identity(100, 8), &points.encode());
+    assert_eq!(decoded.unwrap().encode(), points.encode());
+}
+
+#[test]
+fn parameters_that_make_no_sense_are_refused() {
+    let refused = |bytes: &[u8]| {
+        TapirParameters::<MerkleForm>::decode(&identity(1000, 8), bytes).err().unwrap().blame()
+    };
+    // Partitions of one record, of too many, more levels than a tree has.
+    for (records, levels) in [(1u64, 0u8), (1 << 17, 0), (64, 7), (64, 255)] {
+        let bytes = [&records.to_le_bytes()[..], &[levels]].concat();
+        assert_eq!(refused(&bytes), Blame::PeerMisbehaved);
+    }
+    let good = parameters::<MerkleForm>(1000, 8, 64).encode();
+    for len in 0..good.len() {
+        assert!(TapirParameters::<MerkleForm>::decode(&identity(1000, 8), &good[..len]).is_err());
+    }
+    let long = [&good[..], &[0]].concat();
+    assert!(TapirParameters::<MerkleForm>::decode(&identity(1000, 8), &long).is_err());
+    // Reference strings of no size, of one that no partition has room in, of one beyond reason.
+    for size in [0u32, 15, u32::MAX] {
+        let bytes = [&16u64.to_le_bytes()[..], &size.to_le_bytes(), &[0; 32]].concat();
+        let refused = TapirParameters::<PointproofsForm>::decode(&identity(100, 8), &bytes);
+        assert_eq!(refused.err().unwrap().blame(), Blame::PeerMisbehaved, "{size}");
+    }
+}
+
+#[test]
+fn a_server_cannot_make_clients_keep_more_than_a_few_times_their_hints() {
+    // 2^20 records in partitions of 16: almost all that a client keeps is permutations, 2 MiB; whole trees would be 64 MiB.
+    let bytes = [&16u64.to_le_bytes()[..], &[4]].concat();
+    let refused = TapirParameters::<MerkleForm>::decode(&identity(1 << 20, 8), &bytes);
+    assert!(refused.err().unwrap().message().contains("refused"));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_an_answer_or_an_error(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        cut in 0usize..200,
+    ) {
+        let parameters = parameters::<MerkleForm>(30, 3, 6);
+        let len = <TapirAnswer as Message<_>>::encoded_len(&parameters);
+        let mut bytes = bytes;
+        if cut > 100 { bytes.resize(len, 7); }
+        let decoded: Result<TapirAnswer> = Message::decode(&parameters, &bytes);
+        match decoded {
+            Ok(answer) => {
+                prop_assert_eq!(bytes.len(), len);
+                prop_assert_eq!(Message::<TapirParameters<MerkleForm>>::encode(&answer), bytes);
+            }
+            Err(error) => {
+                prop_assert_ne!(bytes.len(), len);
+                prop_assert_eq!(error.blame(), Blame::InvalidMessage);
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Whether a client ends says nothing about the record it wanted: also where a server spoils some offsets and not others.
+
+use super::*;
+use crate::test_statistics::difference;
+
+/// What a server spoils: the record of one partition at some offsets, whenever it is asked for them.
+#[derive(Clone, Copy, Debug)]
+struct Spoiled {
+    server: usize,
+    partition: usize,
+    offsets: fn(u16) -> bool,
+}
+
+impl Spoiled {
+    /// The answers of a lookup after this server has done so.
+    fn spoil(
+        self,
+        pass: &SinglePassParameters,
+        queries: &[TapirQuery],
+        honest: &[Vec<u8>; 2],
+    ) -> [Vec<u8>; 2] {
+        let mut answers = honest.clone();
+        if (self.offsets)(queries[self.server].0.offsets[self.partition]) {
+            answers[self.server][self.partition * pass.record_len()] ^= 0x10;
+        }
+        answers
+    }
+}
+
+/// How many of `coins` lookups of `wanted` end and how many do not, against a server that spoils.
+fn ends(
+    world: &mut World<MerkleForm>,
+    generation: &Zeroizing<Vec<u8>>,
+    wanted: u64,
+    spoiled: Spoiled,
+    coins: u64,
+    planted: bool,
+) -> [u64; 2] {
+    let mut counts = [0; 2];
+    let mut client = world.load(generation);
+    for _ in 0..coins {
+        if client.supply().left() == 0 {
+            client = world.load(generation);
+        }
+        let reserved = world.reserve(&mut client, wanted).unwrap();
+        let honest = world.answers(&reserved);
+        let answers = spoiled.spoil(world.parameters.pass(), &reserved.queries, &honest);
+        let truth = world.decoded(&honest).unwrap();
+        if planted {
+            let [first, second] = world.decoded(&honest).unwrap().try_into().ok().unwrap();
+            *client.planted.overlooked.borrow_mut() = Some([first, second]);
+        }
+        let change = client.settle(reserved.id, &world.decoded(&answers).unwrap()).unwrap();
+        counts[usize::from(change[0] == END)] += 1;
+        // Whatever it would have come to, this lookup goes on with the truth.
+        let change = client.settle(reserved.id, &truth).unwrap();
+        client.apply(&change).unwrap();
+        let record = client.take_record(reserved.id).unwrap().unwrap();
+        assert_eq!(&record[..], world.record(wanted));
+    }
+    counts
+}
+
+/// The first byte of the change that ends a client.
+const END: u8 = 3;
+
+/// The largest difference, in standard deviations, between how often lookups of any two records end.
+fn leak(
+    world: &mut World<MerkleForm>,
+    wanted: &[u64],
+    spoiled: Spoiled,
+    coins: u64,
+    planted: bool,
+) -> f64 {
+    // Permutations are secrets as well: each count is over many.
+    const GENERATIONS: u64 = 20;
+    let counts: Vec<[u64; 2]> = wanted
+        .iter()
+        .map(|wanted| {
+            let mut counts = [0; 2];
+            for _ in 0..GENERATIONS {
+                let generation = world.generation();
+                let some = ends(world, &generation, *wanted, spoiled, coins / GENERATIONS, planted);
+                counts = [counts[0] + some[0], counts[1] + some[1]];
+            }
+            counts
+        })
+        .collect();
+    let pairs = counts.iter().enumerate().flat_map(|(i, one)| {
+        counts[..i].iter().map(move |other| match one[1] + other[1] {
+            // It never ended for either.
+            0 => 0.0,
+            _ => difference(one, other),
+        })
+    });
+    pairs.fold(0.0, f64::max)
+}
+
+const TARGETS: [fn(u16) -> bool; 3] = [|offset| offset == 0, |offset| offset >= 2, |_| true];
+
+#[test]
+fn the_rate_of_ends_does_not_depend_on_the_record_exhaustively_at_sixteen() {
+    let mut world = World::<MerkleForm>::new(16, 2, 4);
+    let wanted: Vec<u64> = (0..16).collect();
+    for server in 0..2 {
+        for partition in 0..4 {
+            for offsets in TARGETS {
+                let spoiled = Spoiled { server, partition, offsets };
+                let leak = leak(&mut world, &wanted, spoiled, 240, false);
+                // The largest of 120 differences with one degree of freedom.
+                assert!(leak < 12.0, "{spoiled:?}: {leak}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_rate_of_ends_does_not_depend_on_the_record_in_twenty_thousand_lookups() {
+    let mut world = World::<MerkleForm>::new(256, 4, 16);
+    for server in 0..2 {
+        let spoiled = Spoiled { server, partition: 3, offsets: |offset| offset < 8 };
+        // One in the spoiled partition at a spoiled offset, one at another, one elsewhere.
+        let leak = leak(&mut world, &[3 * 16 + 2, 3 * 16 + 12, 9 * 16 + 2], spoiled, 20_000, false);
+        assert!(leak < 9.0, "{spoiled:?}: {leak}");
+    }
+}
+
+/// The planted verifier checks what the record depends on and nothing else. A second server that spoils a partition's records is then met by lookups in all other partitions alone, and the first
+/// server's lies by none.
+#[test]
+fn a_verifier_that_checks_only_what_it_needs_is_caught() {
+    let mut world = World::<MerkleForm>::new(16, 2, 4);
+    let spoiled = Spoiled { server: 1, partition: 2, offsets: |_| true };
+    let leak_ = leak(&mut world, &[1, 9], spoiled, 200, true);
+    assert!(leak_ > 50.0, "{leak_}");
+    let mut world = World::<MerkleForm>::new(256, 4, 16);
+    let spoiled = Spoiled { server: 1, partition: 3, offsets: |offset| offset < 8 };
+    let leak = leak(&mut world, &[3 * 16 + 2, 9 * 16 + 2], spoiled, 2_000, true);
+    assert!(leak > 50.0, "{leak}");
+}

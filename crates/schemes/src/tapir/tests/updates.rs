@@ -1,0 +1,197 @@
+//! Updates: records added and edited, partitions that come, and servers that tell different ones.
+
+use super::*;
+use crate::contract::{Updatable as _, UpdatingServer as _};
+use crate::registry::{self, Tuning};
+use privet_core::{Blame, Edit, Operation};
+use proptest::prelude::*;
+
+/// A batch: `edits` records somewhere, some of them twice, then `adds` new ones, one of which is edited at once.
+fn batch<F: TestForm>(world: &mut World<F>, edits: u64, adds: u64, byte: u8) -> TableUpdate {
+    let shape = world.parameters.shape();
+    let len = shape.record_len() as usize;
+    let mut operations: Vec<Operation> = (0..edits)
+        .map(|k| Operation::Edit {
+            index: world.rng.below(shape.records()),
+            record: vec![byte ^ k as u8; len],
+        })
+        .collect();
+    operations
+        .extend((0..adds).map(|k| Operation::Add { record: vec![byte ^ 0x80 ^ k as u8; len] }));
+    if adds > 0 {
+        operations.push(Operation::Edit { index: shape.records(), record: vec![byte ^ 1; len] });
+    }
+    TableUpdate::new(shape, operations).unwrap()
+}
+
+/// After each batch the old client and one that begins anew read the same table, and the server is what a new one would be.
+fn updates<F: TestForm>(mut world: World<F>, batches: &[(u64, u64)], lookups: u64) {
+    let mut client = world.client();
+    for (number, (edits, adds)) in (1u8..).zip(batches) {
+        let update = batch(&mut world, *edits, *adds, number);
+        let delta = world.update(&update);
+        client.apply_delta(&delta).unwrap();
+        assert_eq!(client.parameters().shape(), update.shape_after());
+        let fresh = server(&world.parameters, &world.records);
+        assert!(fresh.streamed() == world.server.streamed(), "another table or announcement");
+        let records = world.parameters.shape().records();
+        let mut anew = world.client();
+        for _ in 0..lookups {
+            let index = world.rng.below(records);
+            assert_eq!(&world.get(&mut client, index)[..], world.record(index));
+            assert_eq!(&world.get(&mut anew, index)[..], world.record(index));
+        }
+        // What a new server would answer is what the updated one answers.
+        let reserved = world.reserve(&mut anew, records - 1).unwrap();
+        assert!(answers_of(&fresh, &world.parameters, &reserved) == world.answers(&reserved));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 30, ..ProptestConfig::default() })]
+
+    #[test]
+    fn clients_follow_with_merkle_trees(
+        records in 1u64..60,
+        record_len in 1u64..12,
+        partition_records in 2u64..12,
+        batches in prop::collection::vec((0u64..20, 0u64..20), 1..5),
+    ) {
+        updates(World::<MerkleForm>::new(records, record_len, partition_records), &batches, 10);
+    }
+}
+
+#[test]
+fn clients_follow_with_pointproofs() {
+    updates(World::<PointproofsForm>::new(7, 3, 4), &[(2, 0), (0, 3), (3, 6)], 2);
+}
+
+#[test]
+fn an_update_waits_for_the_lookup_under_way() {
+    let mut world = World::<MerkleForm>::new(20, 3, 5);
+    let mut client = world.client();
+    let reserved = world.reserve(&mut client, 3).unwrap();
+    let before = world.decoded(&world.answers(&reserved)).unwrap();
+    let update = batch(&mut world, 2, 1, 9);
+    let delta = world.update(&update);
+    assert_eq!(client.delta_change(&delta).unwrap_err().blame(), Blame::ApiMisuse);
+    let change = client.settle(reserved.id, &before).unwrap();
+    client.apply(&change).unwrap();
+    client.apply_delta(&delta).unwrap();
+    assert_eq!(&world.get(&mut client, 20)[..], world.record(20));
+}
+
+#[test]
+fn stale_answers_end_it() {
+    // A server that has missed the update, or hides it, answers from the table before.
+    let mut world = World::<MerkleForm>::new(20, 3, 5);
+    let mut client = world.client();
+    let stale = server(&world.parameters, &world.records);
+    let before = world.parameters.clone();
+    let update = batch(&mut world, 20, 0, 9);
+    let delta = world.update(&update);
+    client.apply_delta(&delta).unwrap();
+    let reserved = world.reserve(&mut client, 3).unwrap();
+    let stale = answers_of(&stale, &before, &reserved);
+    let answers = [stale[0].clone(), world.answers(&reserved)[1].clone()];
+    let change = client.settle(reserved.id, &world.decoded(&answers).unwrap()).unwrap();
+    client.apply(&change).unwrap();
+    assert!(client.ended().unwrap().message().starts_with("the first server's answer"));
+}
+
+#[test]
+fn deltas_that_do_not_fit_change_nothing() {
+    let mut world = World::<MerkleForm>::new(20, 3, 5);
+    let mut client = world.client();
+    let update = batch(&mut world, 2, 7, 9);
+    let delta = world.update(&update);
+    let (before, after) = (update.shape(), update.shape_after());
+    let with = |before, after, commitments: &[u8]| {
+        TableDelta::growing(before, after, delta.edits().to_vec(), commitments.to_vec()).unwrap()
+    };
+    // Commitments that are none, from servers that agree on them: nothing is believed and nothing lost.
+    for len in 0..delta.commitments().len() {
+        let short = with(before, after, &delta.commitments()[..len]);
+        assert_eq!(client.apply_delta(&short).unwrap_err().blame(), Blame::PeerMisbehaved, "{len}");
+    }
+    // Another table.
+    let other = with(after, after, delta.commitments());
+    assert_eq!(client.apply_delta(&other).unwrap_err().blame(), Blame::ApiMisuse);
+    client.apply_delta(&delta).unwrap();
+    for index in 0..27 {
+        assert_eq!(&world.get(&mut client, index)[..], world.record(index));
+    }
+}
+
+/// Through the registry, as the session does it: both servers' updates are compared, and a difference is the end.
+#[test]
+fn servers_that_tell_different_updates_end_it() {
+    let tuning = Tuning { partition_records: Some(5), ..Tuning::default() };
+    let identity = identity(20, 3);
+    let plan = registry::plan(SchemeId::TapirMerkle, &identity, &tuning).unwrap();
+    let mut world = World::<MerkleForm>::new(20, 3, 5);
+    // The registry chooses the levels to keep by its own rule.
+    world.parameters = TapirParameters::decode(&identity, &plan.parameters).unwrap();
+    world.server = server(&world.parameters, &world.records);
+    let generation = world.generation();
+    let update = batch(&mut world, 2, 1, 9);
+    let delta = world.update(&update);
+    let load = || {
+        registry::hinted_client(plan.clone(), &identity, generation.clone(), Kernels::detect())
+            .unwrap()
+    };
+    let (mut edits, mut commitments) = (delta.edits().to_vec(), delta.commitments().to_vec());
+    edits[0].difference[0] ^= 1;
+    if let Some(last) = commitments.last_mut() {
+        *last ^= 1;
+    }
+    let growing = |edits: &[Edit], commitments: &[u8]| {
+        let (before, after) = (delta.shape(), delta.shape_after());
+        TableDelta::growing(before, after, edits.to_vec(), commitments.to_vec()).unwrap()
+    };
+    let fewer = growing(&delta.edits()[1..], delta.commitments());
+    let others =
+        [growing(&edits, delta.commitments()), growing(delta.edits(), &commitments), fewer];
+    for other in others {
+        for deltas in [[delta.clone(), other.clone()], [other, delta.clone()]] {
+            let mut client = load();
+            let hints = client.hints().unwrap();
+            assert!(hints.ended().is_none());
+            let change = hints.apply_deltas(&deltas).unwrap();
+            let ended = hints.ended().unwrap();
+            assert_eq!(ended.blame(), Blame::Integrity);
+            assert!(ended.message().starts_with("the servers tell different updates"));
+            let mut again = load();
+            again.hints().unwrap().apply(&change).unwrap();
+            assert!(again.hints().unwrap().ended().is_some());
+        }
+    }
+    // Not as many as there are servers.
+    let mut client = load();
+    for deltas in [vec![], vec![delta.clone()], vec![delta.clone(); 3]] {
+        let refused = client.hints().unwrap().apply_deltas(&deltas);
+        assert_eq!(refused.err().unwrap().blame(), Blame::ApiMisuse);
+    }
+}
+
+#[test]
+fn an_update_for_another_table_leaves_the_server_as_it_was() {
+    let mut world = World::<MerkleForm>::new(20, 3, 5);
+    let before = world.server.streamed().to_vec();
+    for records in [19, 21] {
+        let shape = TableShape::new(records, 3).unwrap();
+        let operation = Operation::Edit { index: 0, record: vec![1; 3] };
+        let update = TableUpdate::new(shape, vec![operation]).unwrap();
+        assert_eq!(world.server.update(&update).unwrap_err().blame(), Blame::ApiMisuse);
+    }
+    assert!(world.server.streamed() == before);
+    let shape = world.parameters.shape();
+    for operation in [
+        Operation::Edit { index: 20, record: vec![1; 3] },
+        Operation::Edit { index: 0, record: vec![1; 2] },
+        Operation::Add { record: vec![1; 4] },
+    ] {
+        let refused = TableUpdate::new(shape, vec![operation]);
+        assert_eq!(refused.unwrap_err().blame(), Blame::ApiMisuse);
+    }
+}

@@ -1,0 +1,212 @@
+//! Authenticated tables: every record comes with the proof that it belongs to the table.
+//!
+//! Whoever asks one server gets whatever that server answers. In an *authenticated* table each record is followed by its path in a Merkle tree over all records (Merkle, *A digital
+//! signature based on a conventional encryption function*, CRYPTO '87), and a client that knows the tree's root looks at nothing else of a record before the path has led there:
+//!
+//! ```text
+//! served record = record ‖ sibling of its leaf ‖ sibling of the node above ‖ … ‖ a child of the root
+//! ```
+//!
+//! The tree is that of [`merkle`](privet_core::commit::merkle): a leaf is a hash of the record's number and the record, and what lies beyond the last record is zeros. A path has 32 bytes for each
+//! level, ⌈log₂ n⌉ for n records. Schemes need not know: to them a record is a little longer.
+//!
+//! The Merkle root stands in the [`TableLayout`](crate::TableLayout). What people copy, pin and compare is the [`TableRoot`], a digest of the *whole* layout and of the table's shape: a
+//! server that could choose the key map or the stash, which are part of the layout, could give a key any value without touching a record.
+
+use privet_core::commit::merkle::{MerkleHasher, Node, ZERO, depth};
+use privet_core::{Error, Result, TableShape};
+use privet_kernels::Kernels;
+use std::fmt;
+use std::str::FromStr;
+
+/// Bytes of a node of the tree.
+const NODE_LEN: usize = size_of::<Node>();
+
+/// What fixes an authenticated table for its clients: its shape, how keys get to records, and every record.
+///
+/// ```text
+/// root = BLAKE3-derive-key("privet table root v1", records (u64) ‖ record_len (u64) ‖ layout digest)
+/// ```
+///
+/// Numbers are little-endian. A client can compute it from what a server announces, before it asks for anything.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TableRoot(pub [u8; 32]);
+
+impl TableRoot {
+    /// The root of a table of shape `shape` whose encoded layout has this [digest](crate::digest::layout_digest).
+    pub fn of(shape: TableShape, layout_digest: [u8; 32]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("privet table root v1");
+        hasher.update(&shape.records().to_le_bytes());
+        hasher.update(&shape.record_len().to_le_bytes());
+        hasher.update(&layout_digest);
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
+impl fmt::Display for TableRoot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TableRoot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "TableRoot({self})")
+    }
+}
+
+impl FromStr for TableRoot {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || {
+            Error::api_misuse(
+                "a root has 64 hexadecimal digits; `privet build --authenticate` and `privet inspect` print it",
+            )
+        };
+        let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return Err(wrong()) };
+        let mut root = [0; 32];
+        if pairs.len() != root.len() {
+            return Err(wrong());
+        }
+        for (byte, pair) in root.iter_mut().zip(pairs) {
+            let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(wrong);
+            *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
+        }
+        Ok(Self(root))
+    }
+}
+
+/// The client's side: verifies records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Authentication {
+    merkle_root: Node,
+}
+
+impl Authentication {
+    /// For records that belong to this Merkle root.
+    pub fn new(merkle_root: Node) -> Self {
+        Self { merkle_root }
+    }
+
+    /// The root of the tree over the records.
+    pub fn merkle_root(&self) -> Node {
+        self.merkle_root
+    }
+
+    /// The record in `served`, which came as record number `index` of a table of shape `shape`, its path included.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `served` is not as long as the table's records, or these have no room for a path.
+    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if this is not that record.
+    pub fn verified<'s>(
+        &self,
+        shape: TableShape,
+        index: u64,
+        served: &'s [u8],
+    ) -> Result<&'s [u8]> {
+        let due = shape.record_len();
+        let record_len = record_len_within(shape)?;
+        if served.len() as u64 != due {
+            return Err(Error::api_misuse(format!(
+                "a record of this table has {due} bytes with its path, not {}",
+                served.len()
+            )));
+        }
+        let (record, path) = served.split_at(record_len as usize);
+        let hasher = hasher();
+        let (siblings, _) = path.as_chunks::<NODE_LEN>();
+        if hasher.root_of_path(index, hasher.leaf(index, record), siblings) == self.merkle_root {
+            return Ok(record);
+        }
+        Err(Error::integrity(
+            "the server answered with a record that does not belong to the table's root: it does not tell the truth, or its table is damaged. Ask whoever runs it; asking the same again tells the server that this lookup was one that it spoiled",
+        ))
+    }
+}
+
+/// Bytes of the path that follows each of `records` records.
+pub fn path_len(records: u64) -> u64 {
+    u64::from(depth(records)) * NODE_LEN as u64
+}
+
+/// The shape of the records alone, in an authenticated table of shape `shape`.
+///
+/// # Errors
+/// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its records have no room for a path.
+pub fn shape_within(shape: TableShape) -> Result<TableShape> {
+    let record_len = record_len_within(shape)?;
+    TableShape::new(shape.records(), record_len)
+        .map_err(|error| Error::invalid_message(error.message()))
+}
+
+/// The shape of an authenticated table whose records alone have the shape `within`.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if that is too much for a table.
+pub fn shape_with_paths(within: TableShape) -> Result<TableShape> {
+    let path_len = path_len(within.records());
+    TableShape::new(within.records(), within.record_len() + path_len).map_err(|error| {
+        error.within(format!("with a path of {path_len} bytes behind each record"))
+    })
+}
+
+fn record_len_within(shape: TableShape) -> Result<u64> {
+    let path_len = path_len(shape.records());
+    let record_len = shape.record_len().checked_sub(path_len).filter(|len| *len > 0);
+    record_len.ok_or_else(|| {
+        Error::invalid_message(format!(
+            "records of {} bytes have no room for a path of {path_len} bytes",
+            shape.record_len()
+        ))
+    })
+}
+
+/// The builder's side: a table's whole tree, 64 bytes for each record. The records need not be in memory.
+pub struct MerkleTree {
+    /// The nodes that have a record below them, from the leaves to the root.
+    levels: Vec<Vec<Node>>,
+}
+
+impl MerkleTree {
+    /// The tree over `records` records, at least one, of which `write` writes number `i` over its second argument. They are asked for in order, each once.
+    pub fn over(records: u64, mut write: impl FnMut(u64, &mut Vec<u8>)) -> Self {
+        let hasher = hasher();
+        let mut record = Vec::new();
+        let mut leaves = Vec::with_capacity(records as usize);
+        for index in 0..records {
+            write(index, &mut record);
+            leaves.push(hasher.leaf(index, &record));
+        }
+        let mut levels = vec![leaves];
+        for height in 0..depth(records) as usize {
+            let below = &levels[height];
+            let mut above = vec![ZERO; below.len().div_ceil(2)];
+            hasher.parents(below, &mut above);
+            levels.push(above);
+        }
+        Self { levels }
+    }
+
+    /// What clients verify records with.
+    pub fn authentication(&self) -> Authentication {
+        // The last level is the root alone.
+        Authentication::new(self.levels[self.levels.len() - 1][0])
+    }
+
+    /// Appends the path of record `index`, which is one of those that the tree is over.
+    pub fn append_path(&self, index: u64, served: &mut Vec<u8>) {
+        let below_root = &self.levels[..self.levels.len() - 1];
+        for (height, level) in below_root.iter().enumerate() {
+            let sibling = level.get((index >> height ^ 1) as usize).unwrap_or(&ZERO);
+            served.extend_from_slice(sibling);
+        }
+    }
+}
+
+fn hasher() -> MerkleHasher {
+    MerkleHasher::new(Kernels::detect())
+}
+
+#[cfg(test)]
+mod tests;
