@@ -16,9 +16,10 @@ trap cleanup EXIT
 
 # Serves a table under a scheme: serve TABLE SCHEME [NAME]. Leaves the address in $url.
 serve() {
-    local name=${3:-$2}
+    local name=${3:-$2} more=()
+    if [ "$2" = tapir-pp ]; then more=(--reference-string "$work/reference-string"); fi
     : >"$work/$name.out"
-    "$privet" serve "$work/$1.privet" --scheme "$2" --listen 127.0.0.1:0 --cache "$work/cache" >"$work/$name.out" 2>"$work/$name.log" &
+    "$privet" serve "$work/$1.privet" --scheme "$2" "${more[@]}" --listen 127.0.0.1:0 --cache "$work/cache" >"$work/$name.out" 2>"$work/$name.log" &
     servers+=($!)
     url=
     for _ in $(seq 1200); do
@@ -40,13 +41,16 @@ echo "-- the table"
 time "$privet" build "$work/packages.jsonl" --key Package -o "$work/packages.privet"
 "$privet" inspect "$work/packages.privet" --verify
 
+echo "-- a reference string for tapir-pp; in earnest somebody makes it whom all clients trust"
+time "$privet" setup pointproofs --size 2048 -o "$work/reference-string"
+
 # All servers have the same table file, and all clients the same state directory.
-for scheme in simplepir dpf dummy-subsets dummy-subsets-two piano piano-all-parities singlepass download; do
+for scheme in simplepir dpf dummy-subsets dummy-subsets-two piano piano-all-parities singlepass tapir-mt tapir-pp apir-dpf apir-matrix-mt download; do
     echo
     echo "== $scheme"
     serve packages "$scheme"
     urls=("$url")
-    case "$scheme" in dpf | dummy-subsets-two | singlepass)
+    case "$scheme" in dpf | dummy-subsets-two | singlepass | tapir-* | apir-*)
         serve packages "$scheme" "$scheme-second"
         urls+=("$url")
         ;;
@@ -67,6 +71,22 @@ for scheme in simplepir dpf dummy-subsets dummy-subsets-two piano piano-all-pari
     echo "-- one lookup with everything ready, in a new process"
     time "$privet" get "${urls[@]}" --state "$work/state" --key openssl
 done
+
+echo
+echo "== a server that lies: it says that it has the same table, and the last byte of its copy is another"
+cp "$work/packages.privet" "$work/wrong.privet"
+last=$(tail -c 1 "$work/wrong.privet" | od -An -tu1)
+printf "\\x$(printf %x $((last ^ 1)))" | dd of="$work/wrong.privet" bs=1 seek=$(($(stat -c %s "$work/wrong.privet") - 1)) conv=notrunc status=none
+mkdir "$work/liar"
+mv "$work/wrong.privet" "$work/liar/packages.privet"
+serve packages apir-dpf honest
+urls=("$url")
+serve liar/packages apir-dpf liar
+urls+=("$url")
+status=0
+"$privet" get "${urls[@]}" --state "$work/state" --key openssl 2>"$work/refusal" || status=$?
+if [ "$status" != 4 ]; then echo "a lie must end with exit code 4, not $status" >&2; exit 1; fi
+cat "$work/refusal"
 
 echo
 echo "== doublepir"

@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
+use privet_table::TableRoot;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -23,6 +24,8 @@ pub(crate) enum Command {
     Build(Build),
     /// Show what a table file holds, and check that it is whole
     Inspect(Inspect),
+    /// Make what a scheme needs beside a table: the reference string of tapir-pp
+    Setup(Setup),
     /// Serve tables over the network
     Serve(Serve),
     /// Look records up without the server learning which
@@ -60,6 +63,10 @@ pub(crate) struct Build {
     /// What to do when a key appears twice
     #[arg(long, value_enum, default_value_t = OnDuplicate::Error)]
     pub(crate) on_duplicate: OnDuplicate,
+    /// Store with each record the proof that it belongs to the table, 32 bytes for each doubling of the number of
+    /// records, and print the root that clients verify against (`get --root`)
+    #[arg(long)]
+    pub(crate) authenticate: bool,
     /// Format of the input; default: by its extension
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
@@ -111,6 +118,36 @@ pub(crate) struct Inspect {
 }
 
 #[derive(Args)]
+pub(crate) struct Setup {
+    #[command(subcommand)]
+    pub(crate) action: SetupAction,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum SetupAction {
+    /// Make a reference string for tapir-pp. Whoever makes it must be trusted by all clients: who knows the secret
+    /// number it is made from can prove any record. The number is erased when the command ends
+    Pointproofs(SetupPointproofs),
+}
+
+#[derive(Args)]
+pub(crate) struct SetupPointproofs {
+    /// Records in a partition of the table, at most 65536. About four times the square root of the number of
+    /// records is a good choice. Tables of any size can be served with it, in partitions of up to so many records
+    #[arg(long, value_name = "M", value_parser = parse_size)]
+    pub(crate) size: u32,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace the file if there is one: servers and clients that use it cannot go on without it
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct Serve {
     /// Table files. A table is named after its file, without the extension; NAME=FILE chooses another name
     #[arg(required = true, value_name = "[NAME=]FILE")]
@@ -121,6 +158,14 @@ pub(crate) struct Serve {
     /// table's shape. Two servers of one scheme have to agree
     #[arg(long, value_name = "S", value_parser = parse_number)]
     pub(crate) partition_records: Option<u64>,
+    /// What tapir-pp needs: the reference string to commit to the table with, as `privet setup pointproofs` makes
+    /// it. Two servers of one table take the same file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reference_string: Option<PathBuf>,
+    /// For tapir-pp: compute the openings of all records before serving, which takes long and 96 bytes of the cache
+    /// and of memory for each, so that answers take less
+    #[arg(long)]
+    pub(crate) precompute_openings: bool,
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = parse_address)]
     pub(crate) listen: SocketAddr,
@@ -168,7 +213,8 @@ pub(crate) struct Serve {
 pub(crate) struct Get {
     /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers, those of all.
     /// For dummy-subsets-two and singlepass the order counts: the first server computes the hints and learns
-    /// their key, the second answers and must never learn it; name them in the same order every time
+    /// their key, the second answers and must never learn it; name them in the same order every time. By tapir-mt,
+    /// tapir-pp, apir-dpf and apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     /// A key to look up; may be repeated
@@ -199,6 +245,12 @@ pub(crate) struct Get {
     /// Accept that the table at this address is another one than at first use
     #[arg(long)]
     pub(crate) accept_new_table: bool,
+    /// The table's root, from whoever built it with --authenticate: any other table is refused before anything is
+    /// asked, and any record that does not belong to it. Without --root, records of such a table are verified
+    /// against the root that the server announced at first use, which is pinned with the table: that finds damage,
+    /// not a server that lied from the beginning
+    #[arg(long, value_name = "HEX", value_parser = parse_root)]
+    pub(crate) root: Option<TableRoot>,
     /// Have both servers stream the whole table, and stop at the first byte in which they differ
     ///
     /// For schemes of two servers that stream the table before the first lookup. Otherwise each streams a half, and the whole is checked
@@ -272,12 +324,23 @@ pub(crate) struct Bench {
     /// Records in each partition (or chunk), for schemes that cut the table into such; default: by its shape
     #[arg(long, value_name = "S", value_parser = parse_number)]
     pub(crate) partition_records: Option<u64>,
+    /// For tapir-pp: the reference string to commit to the table with; default: one made in memory, for partitions
+    /// of --partition-records or about four times the square root of the number of records
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reference_string: Option<PathBuf>,
+    /// For tapir-pp: compute the openings of all records beforehand
+    #[arg(long)]
+    pub(crate) precompute_openings: bool,
     /// Queries to measure, rounded up to whole batches
     #[arg(long, value_name = "Q", default_value = "16", value_parser = parse_number)]
     pub(crate) queries: u64,
     /// Queries answered in one pass
     #[arg(long, value_name = "K", default_value = "1", value_parser = parse_number)]
     pub(crate) batch: u64,
+    /// Records to change afterwards, for schemes whose clients can follow: one by one, or in one batch where servers
+    /// follow as well
+    #[arg(long, value_name = "E", default_value = "16", value_parser = parse_number)]
+    pub(crate) edits: u64,
     /// Threads of the server; default: all cores
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
@@ -381,6 +444,16 @@ fn parse_table_id(text: &str) -> Result<[u8; 16], String> {
     let number = u128::from_str_radix(text, 16).ok().filter(|_| hexadecimal);
     let wrong = || "a table's id has 32 hexadecimal digits: see `privet state show`".to_owned();
     number.map(u128::to_be_bytes).ok_or_else(wrong)
+}
+
+/// A number of records in a partition; how many are too many is for the scheme to say.
+fn parse_size(text: &str) -> Result<u32, String> {
+    let number = parse_number(text)?;
+    u32::try_from(number).map_err(|_| format!("a partition has far fewer than {number} records"))
+}
+
+fn parse_root(text: &str) -> Result<TableRoot, String> {
+    text.parse().map_err(|error: privet_core::Error| error.to_string())
 }
 
 fn parse_arm(text: &str) -> Result<Arm, String> {

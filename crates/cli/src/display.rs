@@ -18,6 +18,17 @@ pub(crate) fn bytes(number: u64) -> String {
     HumanBytes(number).to_string()
 }
 
+/// `7412c17d…`, as digests are written everywhere.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `3 of 38 B`, and for an authenticated table how much of that are paths: `3 of 102 B, 64 B of them path`
+pub(crate) fn records(count: u64, record_len: u64, path_len: Option<u64>) -> String {
+    let paths = path_len.map(|path_len| format!(", {} of them path", bytes(path_len)));
+    format!("{} of {}{}", self::count(count), bytes(record_len), paths.unwrap_or_default())
+}
+
 /// `0.4 µs`, `35 µs`, `1.20 ms`, `3.4 s`
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
@@ -91,6 +102,13 @@ pub(crate) fn byte_progress(what: &str, total: Option<u64>) -> ProgressBar {
 /// A progress bar for a share of work, in thousandths.
 pub(crate) fn share_progress(what: &str) -> ProgressBar {
     bar(what, Some(1000), "{msg} [{bar:30}] {percent} %, {eta} left")
+}
+
+/// A sign of life for work whose end cannot be told, on a terminal.
+pub(crate) fn working(what: &str) -> ProgressBar {
+    let spinner = bar(what, None, "{msg} {spinner} {elapsed}");
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    spinner
 }
 
 fn bar(what: &str, total: Option<u64>, template: &str) -> ProgressBar {

@@ -6,6 +6,7 @@
 //! | [`commands`] | one module for each command |
 //! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
 //! | [`scheme`] | what a scheme's parameters come to on a table |
+//! | [`tuning`] | what a user chooses about a scheme beyond its name |
 //! | [`display`] | bytes, durations and progress for people |
 //! | [`exit`] | what each exit code means |
 
@@ -15,6 +16,7 @@ mod commands;
 mod display;
 mod exit;
 mod scheme;
+mod tuning;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Build(build) => commands::build::run(&build),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
+        Command::Setup(setup) => commands::setup::run(&setup),
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Get(get) => commands::get::run(&get),
         Command::State(state) => commands::state::run(&state),

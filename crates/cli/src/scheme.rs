@@ -3,12 +3,15 @@
 use crate::display;
 use privet_core::TableIdentity;
 use privet_schemes::SchemeId;
+use privet_schemes::apir_dpf::ApirDpfParameters;
+use privet_schemes::apir_matrix::ApirMatrixParameters;
 use privet_schemes::contract::Parameters;
 use privet_schemes::doublepir::DoublePirParameters;
 use privet_schemes::dummy_subsets::DummySubsetsParameters;
 use privet_schemes::piano::{AllParities, PianoParameters, SingleParity};
 use privet_schemes::registry::SchemePlan;
 use privet_schemes::singlepass::SinglePassParameters;
+use privet_schemes::tapir::{MerkleForm, PointproofsForm, TapirParameters};
 
 /// What a person may want to know of a scheme's parameters beyond its name, if there is anything.
 pub(crate) fn words(plan: &SchemePlan, identity: &TableIdentity) -> Option<String> {
@@ -43,24 +46,68 @@ pub(crate) fn words(plan: &SchemePlan, identity: &TableIdentity) -> Option<Strin
                 _ => parameters.state_bytes::<SingleParity>(),
             })
         )),
-        Some(Cut::Permutations(parameters)) => Some(format!(
-            "{} partitions of {} records, a secret permutation for each; {} hints, replaced as they are used, {} in memory",
-            display::count(parameters.partitions().into()),
-            display::count(parameters.partition_records().into()),
-            display::count(parameters.partition_records().into()),
+        Some(Cut::Permutations(parameters)) => Some(permutations(&parameters)),
+        Some(Cut::MerkleTrees(parameters)) => Some(format!(
+            "{}; answers are verified, and {} upper levels of each partition's Merkle tree are kept for that, {} in all",
+            permutations(parameters.pass()),
+            parameters.commitment().cap_levels() + 1,
             display::bytes(parameters.state_bytes())
         )),
-        None if plan.scheme == SchemeId::DoublePir => {
+        Some(Cut::Pointproofs(parameters)) => Some(format!(
+            "{}; answers are verified, {} in all; the reference string is for partitions of up to {} records, its digest {}",
+            permutations(parameters.pass()),
+            display::bytes(parameters.state_bytes()),
+            display::count(parameters.commitment().size().into()),
+            display::hexadecimal(&parameters.commitment().reference_digest())
+        )),
+        None => without_partitions(plan, identity),
+    }
+}
+
+fn permutations(parameters: &SinglePassParameters) -> String {
+    format!(
+        "{} partitions of {} records, a secret permutation for each; {} hints, replaced as they are used, {} in memory",
+        display::count(parameters.partitions().into()),
+        display::count(parameters.partition_records().into()),
+        display::count(parameters.partition_records().into()),
+        display::bytes(parameters.state_bytes())
+    )
+}
+
+fn without_partitions(plan: &SchemePlan, identity: &TableIdentity) -> Option<String> {
+    Some(match plan.scheme {
+        SchemeId::DoublePir => {
             let parameters: DoublePirParameters = decoded(plan, identity)?;
-            Some(format!(
+            format!(
                 "{} columns of {} records, second matrix {}",
                 display::count(parameters.columns()),
                 display::count(parameters.records_per_column()),
                 display::bytes(parameters.kept_bytes())
-            ))
+            )
         }
-        None => None,
-    }
+        SchemeId::ApirDpf => {
+            let parameters: ApirDpfParameters = decoded(plan, identity)?;
+            format!(
+                "answers are verified by a tag for each of {} parts of a record",
+                parameters.elements()
+            )
+        }
+        SchemeId::ApirMatrix => {
+            let parameters: ApirMatrixParameters = decoded(plan, identity)?;
+            format!(
+                "{} rows of {} records and {} hashes, by which answers are verified",
+                display::count(parameters.rows()),
+                display::count(parameters.row_records()),
+                parameters.path_nodes()
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// Whether a scheme's servers follow edits of the table where they are, and its clients with them.
+pub(crate) fn is_updated_in_place(scheme: SchemeId) -> bool {
+    matches!(scheme, SchemeId::TapirMerkle | SchemeId::TapirPointproofs)
 }
 
 /// What a scheme promises less than others of its kind, if it does, in one sentence.
@@ -81,6 +128,10 @@ pub(crate) enum Cut {
     Chunks(Box<PianoParameters>),
     /// SinglePass: partitions with a permutation for each.
     Permutations(SinglePassParameters),
+    /// TAPIR-MT: the same, with a Merkle tree for each.
+    MerkleTrees(Box<TapirParameters<MerkleForm>>),
+    /// TAPIR-PP: the same, with a Pointproofs commitment to each.
+    Pointproofs(Box<TapirParameters<PointproofsForm>>),
 }
 
 impl Cut {
@@ -94,6 +145,12 @@ impl Cut {
                 decoded(plan, identity).map(Box::new).map(Self::Chunks)
             }
             SchemeId::SinglePass => decoded(plan, identity).map(Self::Permutations),
+            SchemeId::TapirMerkle => {
+                decoded(plan, identity).map(Box::new).map(Self::MerkleTrees)
+            }
+            SchemeId::TapirPointproofs => {
+                decoded(plan, identity).map(Box::new).map(Self::Pointproofs)
+            }
             _ => None,
         }
     }
@@ -147,9 +204,14 @@ impl Work {
                 let hints = u64::from(parameters.primaries()) + parameters.window();
                 Work::Records { records, aes_blocks: hints / 8 + 3 * chunks }
             }
-            Some(Cut::Permutations(parameters)) => {
-                Work::Records { records: parameters.partitions().into(), aes_blocks: 0 }
-            }
+            Some(Cut::Permutations(parameters)) => of_each_partition(&parameters),
+            Some(Cut::MerkleTrees(parameters)) => of_each_partition(parameters.pass()),
+            Some(Cut::Pointproofs(parameters)) => of_each_partition(parameters.pass()),
         }
     }
+}
+
+/// One record of each partition.
+fn of_each_partition(parameters: &SinglePassParameters) -> Work {
+    Work::Records { records: parameters.partitions().into(), aes_blocks: 0 }
 }

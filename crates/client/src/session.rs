@@ -32,7 +32,7 @@
 //!
 //! A scheme of two servers hides what is looked up from each of them as long as they do not put together what they saw. All must describe the same table, in the same
 //! version, with the same contents and layout, and serve it by the same scheme with the same parameters, or nothing is asked. Parts are fetched from the first, and checked
-//! against the digests that all of them announced. A lookup's queries go out at once, one to each, and take their course independently: what becomes of one server's neither
+//! against the digests that all of them announced; of a table that is streamed, each sends a share, or each all of it: the module `compared` says why. A lookup's queries go out at once, one to each, and take their course independently: what becomes of one server's neither
 //! holds up nor changes another's. The lookup is over when all are.
 //!
 //! # Single-use hints
@@ -45,7 +45,8 @@
 //! What hints are made from is the table, streamed in its natural order or in one of the scheme's own, or the replies of one of several servers to requests. Such a request holds what no
 //! other server may learn. It goes to the server that the scheme names, and when that fails, to the same one again; there is no other to turn to.
 //!
-//! By some schemes hints never run out, and the next generation is made of the one in use and nothing else: the module `endless` says how.
+//! By some schemes hints never run out, and the next generation is made of the one in use and nothing else: the module `endless` says how. Some schemes verify answers: then queries go one after the
+//! other, and the first answer that does not pass is the end of the hints, for this session and all later ones. The module `verified` says how.
 //!
 //! Schemes can also bring hints up to date with an edited table ([`Updatable`](privet_schemes::contract::Updatable)). The session does not drive that: no server tells of edits
 //! yet, and hints for one version of a table are of no use for the next.
@@ -63,7 +64,8 @@
 //!    parameters, whether its key is there or not; by a scheme whose client holds the table, it is none, whatever is looked up. Which stretch of the table is streamed when, or which hints are asked for, for the next generation of single-use hints, follows from the
 //!    number of queries that were sent; and which queries are sent again, by this process or a later one, from which of them were answered.
 //! 2. **Traffic after a failed recover equals traffic after a success.** An answer ends its query whatever it holds; nothing is asked again because of what
-//!    was or was not in it, and reading records comes after sending. (What is no answer at all, which its length shows, leaves its query to be repeated by the
+//!    was or was not in it, and reading records comes after sending. By a scheme that verifies answers, there is none after one that does not pass: all of each answer is verified, so whether it does follows from what
+//!    the server sent and not from what was looked up. (What is no answer at all, which its length shows, leaves its query to be repeated by the
 //!    next session; by a scheme whose hints never run out, by this one, with the next lookup.)
 //! 3. **A repeated or locally known index still sends a well-formed query.** There is no cache and no way around the network: a key whose value the client already
 //!    holds (in the layout's public stash) costs the same queries as any other, and so does each of several equal keys. Only a scheme whose client holds the whole table does
@@ -77,7 +79,7 @@
 //! # Failures
 //!
 //! A server that cannot be reached or is busy is tried again, with growing pauses, for as long as [`Patience`] says; a restarted server that tells
-//! the same story as before loses no lookup. One that tells another story ends the session
+//! the same story as before loses no lookup. One that tells another story ends the session, and so does an answer that does not pass where answers are verified
 //! ([`Blame::Integrity`](privet_core::Blame::Integrity)). A lookup that fails otherwise fails alone. If a journal record may not be durable, no query
 //! is sent in this session any more; those on their way take their course.
 

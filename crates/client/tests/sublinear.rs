@@ -26,7 +26,7 @@ struct Served {
 
 fn servers_of(scheme: SchemeId) -> usize {
     match scheme {
-        SchemeId::SinglePass | SchemeId::DummySubsetsTwo => 2,
+        SchemeId::SinglePass | SchemeId::DummySubsetsTwo | SchemeId::TapirMerkle => 2,
         _ => 1,
     }
 }
@@ -45,7 +45,7 @@ async fn serve(table: impl Fn() -> ServedTable) -> Served {
     served
 }
 
-/// A small table, cut so that generations of hints are short: of SinglePass 64 queries, of dummy subsets with two servers about 90, of Piano 222.
+/// A small table, cut so that generations of hints are short: of SinglePass and TAPIR 64 queries, of dummy subsets with two servers about 90, of Piano 222.
 fn short_generations(scheme: SchemeId) -> ServedTable {
     let partition_records = if scheme == SchemeId::DummySubsetsTwo { 2 } else { 32 };
     cut(records_by(scheme, RECORDS), partition_records)
@@ -112,6 +112,11 @@ async fn a_client_of_singlepass_lives_long() {
 }
 
 #[tokio::test]
+async fn a_client_of_tapir_lives_long() {
+    lives_long(SchemeId::TapirMerkle, 12, true).await;
+}
+
+#[tokio::test]
 async fn a_client_of_dummy_subsets_with_two_servers_lives_long() {
     lives_long(SchemeId::DummySubsetsTwo, 12, true).await;
 }
@@ -128,9 +133,12 @@ async fn a_client_of_piano_with_all_parities_lives_long() {
 
 #[tokio::test]
 async fn short_lived_clients_go_on_with_what_is_stored_through_generations() {
-    for (scheme, processes) in
-        [(SchemeId::SinglePass, 8), (SchemeId::DummySubsetsTwo, 11), (SchemeId::Piano, 25)]
-    {
+    for (scheme, processes) in [
+        (SchemeId::SinglePass, 8),
+        (SchemeId::TapirMerkle, 8),
+        (SchemeId::DummySubsetsTwo, 11),
+        (SchemeId::Piano, 25),
+    ] {
         let served = serve(|| short_generations(scheme)).await;
         let state = tempfile::tempdir().unwrap();
         for process in 0..processes {
@@ -150,7 +158,9 @@ async fn short_lived_clients_go_on_with_what_is_stored_through_generations() {
 /// Each key may lie in one of two records, and both are fetched, with a hint for each.
 #[tokio::test]
 async fn keys_with_two_candidates_are_found_and_missed_at_the_same_cost() {
-    for scheme in [SchemeId::SimplePir, SchemeId::SinglePass, SchemeId::Piano] {
+    for scheme in
+        [SchemeId::SimplePir, SchemeId::SinglePass, SchemeId::TapirMerkle, SchemeId::Piano]
+    {
         let served = serve(|| keyed_as(KeyMapKind::Cuckoo, scheme, "packages", 1, 0)).await;
         let client = Client::connect(served.options(None), |_| {}).await.unwrap();
         let (mut before, mut costs, mut lookups) = (client.stats().lookup, Vec::new(), 0);

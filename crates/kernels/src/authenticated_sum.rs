@@ -23,7 +23,7 @@
 //! # How it is computed
 //!
 //! A product of two elements has 255 bits before it is reduced, and reducing is linear: so whole products are
-//! added up ([`Lanes`]), and only their sum is reduced. That leaves four multiplications without carries of 64
+//! added up, and only their sum is reduced. That leaves four multiplications without carries of 64
 //! bits by 64 for each element, for which processors have an instruction.
 //!
 //! ```text

@@ -9,9 +9,10 @@
 //! | [`ScalarSum`] | a sum of products of weights and scalars, not yet reduced |
 //! | [`G1`], [`G2`] | a point of either group in affine coordinates, as it is stored and sent: 48 and 96 bytes |
 //! | [`G1Sum`], [`G2Sum`] | a point in projective coordinates, as it comes out of additions |
+//! | [`PreparedG2`] | a point of the second group for many pairings |
 //! | [`FixedBases`] | points with tables of their multiples, for products of powers of the same bases again and again |
 //!
-//! What is public may take a time that depends on it: [`multi_exponentiation`], [`FixedBases`] and [`pairings_cancel`] do. Arithmetic of scalars and [`G1Sum::power`], [`G2Sum::power`]
+//! What is public may take a time that depends on it: [`multi_exponentiation`], [`FixedBases`] and [`pairings_cancel`] do, at least. Arithmetic of scalars and [`G1Sum::power`], [`G2Sum::power`]
 //! take the same time for all values, so secrets may pass through them.
 
 mod exponentiation;
@@ -22,6 +23,6 @@ mod scalar;
 
 pub use exponentiation::{Exponent, multi_exponentiation, multi_exponentiation_g2};
 pub use fixed_bases::{FixedBases, TableLayout};
-pub use pairing::pairings_cancel;
+pub use pairing::{PreparedG2, pairings_cancel, prepared_pairings_cancel};
 pub use points::{G1, G1Sum, G2, G2Sum};
 pub use scalar::{Scalar, ScalarSum, add_products};

@@ -5,7 +5,7 @@
 //! | [`table`] | a table whose records can be computed again |
 //! | [`offline`] | what happens before the first query: on the server, and on the client |
 //! | [`online`] | queries, their journal, answers, records |
-//! | [`edits`] | what a client's hints take to follow an edit of the table |
+//! | [`edits`] | what clients, and servers that can, take to follow edits of the table |
 //! | [`plain`] | the lookup that is not private, for comparison |
 //! | [`traffic`] | bytes that cross the wire |
 //! | [`yardsticks`] | the limits of one core of this machine |
@@ -27,13 +27,14 @@ use crate::arguments::{Bench, Subject};
 use crate::display;
 use crate::exit::Outcome;
 use crate::scheme::{Cut, Work};
+use crate::tuning::{Choices, make_reference_string, partition_records_for};
 use offline::{Measured, ReadyClient, ReadyServer};
 use online::Timings;
 use privet_core::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{ServerOptions, Tuning};
-use report::{Offline, Online, Ratios, Report, ServerTime};
+use report::{EditsInPlace, Offline, Online, Ratios, Report, ServerTime};
 use std::time::Instant;
 use table::BenchTable;
 
@@ -54,17 +55,20 @@ fn measure(arguments: &Bench) -> Result<Report> {
             arguments.batch
         )));
     }
-    let table = BenchTable::new(arguments.seed, shape);
+    let mut table = BenchTable::new(arguments.seed, shape);
     let measured = match arguments.scheme {
         Subject::Scheme(scheme) => {
-            measure_scheme(scheme, arguments, &table, ServerOptions { kernels, threads })?
+            measure_scheme(scheme, arguments, &mut table, ServerOptions { kernels, threads })?
         }
         Subject::Plain if arguments.partition_records.is_some() => {
             return Err(Error::api_misuse(
                 "plain lookups do not cut the table into partitions, so their size cannot be chosen",
             ));
         }
-        Subject::Plain => plain::measure(arguments, &table)?,
+        Subject::Plain => {
+            choices(arguments).read(None)?;
+            plain::measure(arguments, &table)?
+        }
     };
     let yardsticks = yardsticks::take(kernels, shape)?;
     let online = measured.online.against(measured.work, &yardsticks);
@@ -80,6 +84,7 @@ fn measure(arguments: &Bench) -> Result<Report> {
         offline: measured.offline,
         online,
         edit_us: measured.edit_us,
+        edits: measured.edits,
         client_state_bytes: measured.client_state_bytes,
         server_extra_bytes: measured.server_extra_bytes,
         kernel: kernels.arm().to_string(),
@@ -96,6 +101,7 @@ struct Run {
     offline: Offline,
     online: Online,
     edit_us: Option<f64>,
+    edits: Option<EditsInPlace>,
     client_state_bytes: u64,
     server_extra_bytes: u64,
     work: Work,
@@ -109,14 +115,15 @@ fn whole_batches(arguments: &Bench) -> u64 {
 fn measure_scheme(
     scheme: SchemeId,
     arguments: &Bench,
-    table: &BenchTable,
+    table: &mut BenchTable,
     options: ServerOptions,
 ) -> Result<Run> {
     let identity = table.identity();
     let queries = whole_batches(arguments) * arguments.batch;
-    let tuning = Tuning { partition_records: arguments.partition_records, ..Tuning::default() };
-    let Measured { value: ReadyServer { server, received }, seconds: server_s } =
+    let Measured { value: tuning, seconds: reference_string_s } = tuning(scheme, arguments, table)?;
+    let Measured { value: ReadyServer { mut server, received }, seconds: server_s } =
         offline::server(scheme, table, &tuning, options)?;
+    drop(tuning);
     let plan = server.plan().clone();
     // The client knows exactly, but only after the long work.
     match Cut::of(&plan, &identity) {
@@ -132,26 +139,32 @@ fn measure_scheme(
     let ReadyClient { mut client, mut journal, state_bytes, prepare_s } = ready;
     if let Some(hints) = client.hints() {
         check_supply(queries, hints.supply().left())?;
+        check_order(arguments.batch, scheme, hints.verifies())?;
     }
 
     let mut timings = Timings::default();
     for batch in 0..whole_batches(arguments) {
-        timings.run_batch(
-            table,
-            server.as_ref(),
-            client.as_mut(),
-            journal.as_mut(),
-            batch,
-            arguments.batch,
-        )?;
+        let first = batch * arguments.batch;
+        let wanted: Vec<u64> =
+            (first..first + arguments.batch).map(|number| table.wanted(number)).collect();
+        timings.run_batch(table, server.as_ref(), client.as_mut(), journal.as_mut(), &wanted)?;
     }
 
-    let edit_us = edits::measure(table, client.as_mut())?.map(median);
+    let edits = edits::measure(arguments.edits, table, server.as_mut(), client.as_mut())?;
+    if let Some(batch) = &edits.batch {
+        // As many of the edited records as the generation still serves; what these lookups take is not reported.
+        let left = client.hints().map_or(0, |hints| hints.supply().left()).min(VERIFIED_EDITS);
+        for index in batch.indices.iter().take(left as usize) {
+            let (server, client) = (server.as_ref(), client.as_mut());
+            Timings::default().run_batch(table, server, client, journal.as_mut(), &[*index])?;
+        }
+    }
     let wire = traffic::of(&plan, &identity);
     let extra_bytes = server.resident_bytes().saturating_sub(table.shape().bytes());
     let answers = (0..).zip(timings.answers);
     Ok(Run {
         offline: Offline {
+            reference_string_s: (reference_string_s > 0.0).then_some(reference_string_s),
             server_s,
             prepare_s,
             client_s,
@@ -169,11 +182,56 @@ fn measure_scheme(
             up_bytes: wire.lookups.iter().map(|lookup| lookup.query).sum(),
             down_bytes: wire.lookups.iter().map(|lookup| lookup.answer).sum(),
         },
-        edit_us,
+        edit_us: (!edits.single_us.is_empty()).then(|| median(edits.single_us)),
+        edits: edits.batch.map(|batch| EditsInPlace {
+            records: batch.indices.len() as u64,
+            server_update_ms: batch.server_ms,
+            client_update_ms: batch.client_ms,
+        }),
         client_state_bytes: state_bytes,
         server_extra_bytes: extra_bytes + received_len,
         work: Work::of(&plan, &identity),
     })
+}
+
+/// So many edited records are looked up again.
+const VERIFIED_EDITS: u64 = 64;
+
+fn choices(arguments: &Bench) -> Choices<'_> {
+    Choices {
+        partition_records: arguments.partition_records,
+        reference_string: arguments.reference_string.as_deref(),
+        precompute_openings: arguments.precompute_openings,
+    }
+}
+
+/// What is chosen of the scheme, and the seconds that it took to make a reference string, if none was named.
+fn tuning(
+    scheme: SchemeId,
+    arguments: &Bench,
+    table: &BenchTable,
+) -> Result<Measured<Tuning>> {
+    let mut tuning = choices(arguments).read(Some(scheme))?;
+    if scheme != SchemeId::TapirPointproofs || tuning.reference_string.is_some() {
+        return Ok(Measured { value: tuning, seconds: 0.0 });
+    }
+    let size = match arguments.partition_records {
+        Some(records) => u32::try_from(records).unwrap_or(u32::MAX),
+        None => partition_records_for(table.shape().records()),
+    };
+    let start = Instant::now();
+    tuning.reference_string = Some(make_reference_string(size)?);
+    Ok(Measured { value: tuning, seconds: start.elapsed().as_secs_f64() })
+}
+
+/// A client that verifies answers makes a query when the one before is answered.
+fn check_order(batch: u64, scheme: SchemeId, verifies: bool) -> Result<()> {
+    if batch == 1 || !verifies {
+        return Ok(());
+    }
+    Err(Error::api_misuse(format!(
+        "clients of {scheme} make one query after the other, so that there is no batch of {batch}: leave --batch away"
+    )))
 }
 
 fn kernels(arguments: &Bench) -> Result<Kernels> {

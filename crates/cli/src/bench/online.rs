@@ -36,21 +36,19 @@ struct Asked {
 }
 
 impl Timings {
-    /// Queries, answers in one pass, recovers and compares one batch.
+    /// Queries, answers in one pass, recovers and compares one batch, of the records `wanted`.
     pub(super) fn run_batch(
         &mut self,
         table: &BenchTable,
         server: &dyn ErasedServer,
         client: &mut dyn ErasedClient,
         mut journal: Option<&mut HintJournal>,
-        batch: u64,
-        size: u64,
+        wanted: &[u64],
     ) -> Result<()> {
         let mut rng = SecretRng::from_os()?;
         // All queries of a batch are made before the first is synced to the journal, as those of a client with several lookups under way: a sync lets the processor sleep and forget.
         let mut all_prepared = Vec::new();
-        for place in 0..size {
-            let index = table.wanted(batch * size + place);
+        for index in wanted.iter().copied() {
             let wanted = RecordIndex::new(index, table.shape())?;
             let start = Instant::now();
             let prepared = client.prepare(&wanted, &mut rng)?;

@@ -41,6 +41,7 @@ pub(super) fn measure(arguments: &Bench, table: &BenchTable) -> Result<Run> {
     let lookup = traffic::lookup(&table.identity(), [0; 32], 8, record_len);
     Ok(Run {
         offline: Offline {
+            reference_string_s: None,
             server_s: 0.0,
             prepare_s: None,
             client_s: 0.0,
@@ -56,6 +57,7 @@ pub(super) fn measure(arguments: &Bench, table: &BenchTable) -> Result<Run> {
             down_bytes: lookup.answer,
         },
         edit_us: None,
+        edits: None,
         client_state_bytes: 0,
         server_extra_bytes: 0,
         work: Work::Records { records: 1, aes_blocks: 0 },

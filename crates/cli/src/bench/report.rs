@@ -21,6 +21,8 @@ pub(super) struct Report {
     pub(super) online: Online,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) edit_us: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) edits: Option<EditsInPlace>,
     pub(super) client_state_bytes: u64,
     pub(super) server_extra_bytes: u64,
     pub(super) kernel: String,
@@ -31,8 +33,19 @@ pub(super) struct Report {
     pub(super) work: Work,
 }
 
+/// One batch of edits, of schemes whose servers follow where they are.
+#[derive(Serialize)]
+pub(super) struct EditsInPlace {
+    pub(super) records: u64,
+    pub(super) server_update_ms: f64,
+    pub(super) client_update_ms: f64,
+}
+
 #[derive(Serialize)]
 pub(super) struct Offline {
+    /// If one was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reference_string_s: Option<f64>,
     pub(super) server_s: f64,
     /// Of schemes in which a server computes hints for a client.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,6 +168,9 @@ impl Report {
             self.kernel
         ));
         page.line("offline, once");
+        if let Some(reference_string_s) = self.offline.reference_string_s {
+            page.entry("reference string", seconds(reference_string_s));
+        }
         page.entry("server", seconds(self.offline.server_s));
         if let Some(prepare_s) = self.offline.prepare_s {
             page.entry("server, for a client", seconds(prepare_s));
@@ -211,6 +227,14 @@ impl Report {
         if let Some(edit_us) = self.edit_us {
             page.line("when a record of the table changes, median");
             page.entry("client", us(edit_us));
+        }
+        if let Some(edits) = &self.edits {
+            page.line(format!(
+                "when {} records of the table change at once",
+                display::count(edits.records)
+            ));
+            page.entry("each server", us(edits.server_update_ms * 1e3));
+            page.entry("client", us(edits.client_update_ms * 1e3));
         }
         page.line("kept");
         page.entry("client state", display::bytes(self.client_state_bytes));

@@ -1,16 +1,19 @@
 //! The table that is measured: a public stream of bytes under a seed, so that every record received can be compared with it without keeping a second copy.
 
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
+use std::collections::BTreeMap;
 
 /// The table's contents: BLAKE3's output stream under the seed, so that any record can be computed again.
 pub(super) struct BenchTable {
     seed: u64,
     shape: TableShape,
+    /// Records that are no longer those of the stream.
+    edited: BTreeMap<u64, Vec<u8>>,
 }
 
 impl BenchTable {
     pub(super) fn new(seed: u64, shape: TableShape) -> Self {
-        Self { seed, shape }
+        Self { seed, shape, edited: BTreeMap::new() }
     }
 
     pub(super) fn shape(&self) -> TableShape {
@@ -31,16 +34,27 @@ impl BenchTable {
         }
     }
 
-    /// All records, one after the other.
+    /// All records, one after the other, as they are before any is edited.
     pub(super) fn contents(&self) -> blake3::OutputReader {
         self.stream("privet bench table")
     }
 
+    /// A record as it is now.
     pub(super) fn record(&self, index: u64) -> Vec<u8> {
+        if let Some(edited) = self.edited.get(&index) {
+            return edited.clone();
+        }
         let mut record = vec![0; self.shape.record_len() as usize];
         let mut contents = self.contents();
         contents.set_position(index * self.shape.record_len());
         contents.fill(&mut record);
+        record
+    }
+
+    /// Makes a record another one, of which every byte differs, and returns that.
+    pub(super) fn edit(&mut self, index: u64) -> Vec<u8> {
+        let record: Vec<u8> = self.record(index).iter().map(|byte| !byte).collect();
+        self.edited.insert(index, record.clone());
         record
     }
 
@@ -64,12 +78,16 @@ mod tests {
 
     #[test]
     fn records_computed_again_are_those_of_the_table() {
-        let table = BenchTable::new(9, TableShape::new(100, 7).unwrap());
+        let mut table = BenchTable::new(9, TableShape::new(100, 7).unwrap());
         let mut bytes = vec![0; 700];
         table.contents().fill(&mut bytes);
         for index in [0, 1, 50, 99] {
             assert_eq!(table.record(index), &bytes[index as usize * 7..][..7]);
             assert!(table.wanted(index) < 100);
         }
+        let edited = table.edit(50);
+        assert_eq!(table.record(50), edited);
+        assert!(edited.iter().zip(&bytes[350..]).all(|(new, old)| new != old));
+        assert_eq!(table.record(51), &bytes[357..364]);
     }
 }

@@ -10,6 +10,7 @@ use privet_wire::{
     AnswerRequest, AnswerResponse, FetchChunk, FetchRequest, PartKind, PrepareRequest,
     PrepareResponse, proto,
 };
+use std::ops::Range;
 
 /// Bytes of each kind of message.
 pub(super) struct Traffic {
@@ -31,12 +32,12 @@ pub(super) struct LookupBytes {
 pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     let parameter_digest = plan.digest(identity);
     let (offline_up, offline_down) = match plan.offline {
-        OfflinePhase::Download { len } => fetched(identity, parameter_digest, PartKind::Hint, len),
+        OfflinePhase::Download { len } => {
+            fetched(identity, parameter_digest, PartKind::Hint, 0..len)
+        }
         OfflinePhase::StreamTable { len }
         | OfflinePhase::StreamShuffled { len }
-        | OfflinePhase::KeepTable { len } => {
-            fetched(identity, parameter_digest, PartKind::Table, len)
-        }
+        | OfflinePhase::KeepTable { len } => streamed(plan, identity, len),
         OfflinePhase::Ask { requests, request_len, reply_len, .. } => {
             let (request, reply) = prepared(identity, parameter_digest, request_len, reply_len);
             (requests * request, requests * reply)
@@ -53,23 +54,35 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     Traffic { offline_up, offline_down, lookups: lookups.collect() }
 }
 
-/// Bytes of the request for a part of `len` bytes, and of the chunks in which it comes.
+/// Bytes of the requests for the table and of the chunks in which it comes: an equal share from each server.
+fn streamed(plan: &SchemePlan, identity: &TableIdentity, len: u64) -> (u64, u64) {
+    let parameter_digest = plan.digest(identity);
+    let servers = plan.servers as u64;
+    (0..servers)
+        .map(|server| server * len / servers..(server + 1) * len / servers)
+        .map(|share| fetched(identity, parameter_digest, PartKind::Table, share))
+        .fold((0, 0), |(up, down), (more_up, more_down)| (up + more_up, down + more_down))
+}
+
+/// Bytes of the request for the bytes `range` of a part, and of the chunks in which they come.
 fn fetched(
     identity: &TableIdentity,
     parameter_digest: [u8; 32],
     part: PartKind,
-    len: u64,
+    range: Range<u64>,
 ) -> (u64, u64) {
     let (table, epoch) = (identity.id, identity.epoch);
-    let request = FetchRequest { table, epoch, parameter_digest, part, offset: 0, len: 0 };
+    let request =
+        FetchRequest { table, epoch, parameter_digest, part, offset: range.start, len: 0 };
     let full = vec![0; FETCH_CHUNK_LEN];
     let chunk = |offset: u64| {
-        let data = full[..(len - offset).min(FETCH_CHUNK_LEN as u64) as usize].to_vec().into();
+        let chunk_len = (range.end - offset).min(FETCH_CHUNK_LEN as u64) as usize;
+        let data = full[..chunk_len].to_vec().into();
         framed(&proto::FetchChunk::from(FetchChunk { offset, data }))
     };
     (
         framed(&proto::FetchRequest::from(request)),
-        (0..len).step_by(FETCH_CHUNK_LEN).map(chunk).sum(),
+        range.clone().step_by(FETCH_CHUNK_LEN).map(chunk).sum(),
     )
 }
 

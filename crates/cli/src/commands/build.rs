@@ -28,6 +28,7 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
             OnDuplicate::First => build::OnDuplicate::First,
             OnDuplicate::Last => build::OnDuplicate::Last,
         },
+        authenticate: arguments.authenticate,
     };
     let mut source = Source::path(&arguments.input);
     if let Some(format) = arguments.format {
@@ -60,6 +61,7 @@ impl Bars {
             let what = match progress.stage {
                 Stage::Reading => "reading",
                 Stage::Packing => "packing",
+                Stage::Hashing => "hashing",
                 _ => "writing",
             };
             self.current =
@@ -83,6 +85,7 @@ struct Report {
     rows: u64,
     records: u64,
     record_len: u64,
+    path_len: u64,
     key_map: Option<&'static str>,
     load: f64,
     stash_entries: u64,
@@ -95,6 +98,7 @@ struct Report {
     table_id: String,
     epoch: u64,
     digest: String,
+    root: Option<String>,
     seconds: f64,
 }
 
@@ -106,6 +110,7 @@ impl Report {
             rows: built.rows,
             records: built.records,
             record_len: built.record_len,
+            path_len: built.authentication.map_or(0, |authentication| authentication.path_len),
             key_map: map.map(|map| map.kind.name()),
             load: built.load,
             stash_entries: map.map_or(0, |map| map.stash_entries),
@@ -118,6 +123,7 @@ impl Report {
             table_id: built.id.to_string(),
             epoch: built.epoch.0,
             digest: built.digest.to_string(),
+            root: built.authentication.map(|authentication| authentication.root.to_string()),
             seconds,
         }
     }
@@ -131,7 +137,7 @@ impl Report {
         }
         page.entry(
             "records",
-            format!("{} of {}", display::count(self.records), display::bytes(self.record_len)),
+            display::records(self.records, self.record_len, self.root.as_ref().map(|_| self.path_len)),
         );
         match self.key_map {
             Some(kind) => {
@@ -163,6 +169,9 @@ impl Report {
         page.entry("file size", display::bytes(self.file_bytes));
         page.entry("table id", &self.table_id);
         page.entry("digest", &self.digest);
+        if let Some(root) = &self.root {
+            page.entry("root", root);
+        }
         page
     }
 }

@@ -1,17 +1,18 @@
-//! `privet demo`: the whole thing in one process, under each scheme, and what the server saw of it.
+//! `privet demo`: the whole thing in one process, under each scheme, and what the server saw of it; in the end, what becomes of a server that lies.
 
 use crate::arguments::{Demo, SchemeChoice};
 use crate::commands::serve::served;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::scheme::{self, Cut};
+use crate::tuning;
 use privet_client::{Client, ClientOptions, Target};
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Blame, Error, Result, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, SchemePlan, Tuning};
-use privet_server::{RunningServer, Server, ServerConfig};
+use privet_server::{RunningServer, ServedTable, Server, ServerConfig};
 use privet_table::build::{BuildOptions, build_table};
 use privet_table::import::{Format, Source};
 use privet_table::snapshot::Snapshot;
@@ -40,25 +41,38 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
         .build()
         .map_err(unavailable("the system gives no threads to serve with"))?;
     for (number, scheme) in (2..).zip(SchemeId::ALL) {
-        if let Some(why) = unsuitable(*scheme, &Snapshot::open(&path)?.identity()) {
+        let identity = Snapshot::open(&path)?.identity();
+        let tuning = tuning(*scheme, &identity)?;
+        if let Some(why) = unsuitable(*scheme, &identity, &tuning) {
             let mut page = Page::default();
             page.line(format!("\n{number}. Not with {scheme}: {why}."));
             page.print()?;
             continue;
         }
-        let servers = runtime.block_on(start(&path, *scheme))?;
+        let servers = runtime.block_on(start(&path, *scheme, &tuning))?;
         show(number, &servers, arguments.entries)?;
-        for server in servers {
-            server.running.shutdown();
-            runtime.block_on(server.running.wait())?;
-        }
+        runtime.block_on(stop(servers))?;
     }
+    let servers = runtime.block_on(start_with_a_liar(&path))?;
+    show_a_lie(SchemeId::ALL.len() + 2, &servers, arguments.entries)?;
+    runtime.block_on(stop(servers))?;
     Ok(Outcome::Done)
 }
 
+/// What a scheme needs that somebody has to choose or make.
+fn tuning(scheme: SchemeId, identity: &TableIdentity) -> Result<Tuning> {
+    if scheme != SchemeId::TapirPointproofs {
+        return Ok(Tuning::default());
+    }
+    let size = tuning::partition_records_for(identity.shape.records());
+    // Client and servers are one process here, so there is nobody whom it had to be kept from.
+    let reference_string = Some(tuning::make_reference_string(size)?);
+    Ok(Tuning { reference_string, ..Tuning::default() })
+}
+
 /// Why a scheme is not shown on the table, with numbers: that is worth knowing too.
-fn unsuitable(scheme: SchemeId, identity: &TableIdentity) -> Option<String> {
-    match registry::plan(scheme, identity, &Tuning::default()) {
+fn unsuitable(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Option<String> {
+    match registry::plan(scheme, identity, tuning) {
         Err(error) => Some(error.to_string()),
         Ok(plan) if plan.offline.len() > MOST_RECEIVED => Some(format!(
             "clients would receive {} before their first lookup, for a table of {}",
@@ -159,23 +173,45 @@ struct Started {
 }
 
 /// As many servers as the scheme takes, each with a copy of the table.
-async fn start(path: &Path, scheme: SchemeId) -> Result<Vec<Started>> {
-    let first = start_one(path, scheme).await?;
+async fn start(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<Vec<Started>> {
+    let first = start_one(copy(path, scheme, tuning)?).await?;
     let tables = first.running.tables();
     let plan = tables.iter().flat_map(|table| &table.description.schemes).next();
     let servers = plan.map_or(1, |scheme| scheme.plan.servers);
     let mut started = vec![first];
     while started.len() < servers {
-        started.push(start_one(path, scheme).await?);
+        started.push(start_one(copy(path, scheme, tuning)?).await?);
     }
     Ok(started)
 }
 
-async fn start_one(path: &Path, scheme: SchemeId) -> Result<Started> {
-    let start = Instant::now();
+/// Two servers of one table, as both say; but in the second one's copy, a bit of the last record is another.
+async fn start_with_a_liar(path: &Path) -> Result<Vec<Started>> {
+    let table = || copy(path, SchemeId::ApirDpf, &Tuning::default());
+    let (honest, mut liar) = (table()?, table()?);
+    let mut records = liar.records.bytes().to_vec();
+    if let Some(last) = records.last_mut() {
+        *last ^= 1;
+    }
+    liar.records = Box::new(records);
+    Ok(vec![start_one(honest).await?, start_one(liar).await?])
+}
+
+fn copy(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<ServedTable> {
     let snapshot = Snapshot::open(path)?;
-    let table =
-        served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme), Tuning::default())?;
+    served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme), tuning.clone())
+}
+
+async fn stop(servers: Vec<Started>) -> Result<()> {
+    for server in servers {
+        server.running.shutdown();
+        server.running.wait().await?;
+    }
+    Ok(())
+}
+
+async fn start_one(table: ServedTable) -> Result<Started> {
+    let start = Instant::now();
     let mut config = ServerConfig::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
     let seen = Seen::default();
     let sees = Arc::clone(&seen);
@@ -207,6 +243,9 @@ fn connect(number: u32, servers: &[Started]) -> Result<Client> {
         OfflinePhase::Download { .. } => "a hint, the same for every client",
         OfflinePhase::StreamTable { .. } => {
             "the whole table, of which the client keeps secret hints only"
+        }
+        OfflinePhase::StreamShuffled { .. } if plan.scheme == SchemeId::TapirPointproofs => {
+            "the whole table and commitments to it, of which the client keeps secret hints and what it verifies answers with"
         }
         OfflinePhase::StreamShuffled { .. } => {
             "the whole table in a public order, of which the client keeps secret hints only"
@@ -321,7 +360,8 @@ fn what_a_server_saw(
     }
     // Numbers that count up, and numbers with bits to spare, are not compared with coins.
     let comparison = match (plan.scheme, role) {
-        (SchemeId::DummySubsetsTwo, Role(0)) | (SchemeId::SinglePass, _) => "",
+        (SchemeId::DummySubsetsTwo, Role(0))
+        | (SchemeId::SinglePass | SchemeId::TapirMerkle | SchemeId::TapirPointproofs, _) => "",
         _ => "Bits drawn at random agree in 50 %. ",
     };
     let misses: Vec<&str> =
@@ -351,11 +391,45 @@ fn meaning(role: Role, plan: &SchemePlan, identity: &TableIdentity) -> Option<St
             "Each names one record in each of {} chunks, and gets their sum back. In the wanted record's chunk it names another one, which the client knows; which chunk that is does not show.",
             display::count(parameters.chunks().into())
         ),
-        (_, Cut::Permutations(parameters)) => format!(
-            "Each names one record in each of {} partitions, and gets them back. In the wanted record's partition it names one at random; which partition that is does not show.",
-            display::count(parameters.partitions().into())
-        ),
+        (_, Cut::Permutations(parameters)) => one_of_each(parameters.partitions(), "them"),
+        (_, Cut::MerkleTrees(parameters)) => {
+            one_of_each(parameters.pass().partitions(), "them, each with a proof,")
+        }
+        (_, Cut::Pointproofs(parameters)) => {
+            one_of_each(parameters.pass().partitions(), "them, with one proof of 48 bytes,")
+        }
     })
+}
+
+fn one_of_each(partitions: u32, what: &str) -> String {
+    format!(
+        "Each names one record in each of {} partitions, and gets {what} back. In the wanted record's partition it names one at random; which partition that is does not show.",
+        display::count(partitions.into())
+    )
+}
+
+/// A lookup of an entry that both servers have alike, of which the second tells a lie nevertheless: it computes with one record that is wrong.
+fn show_a_lie(number: usize, servers: &[Started], entries: u64) -> Result<()> {
+    let urls = servers.iter().map(|server| format!("http://{}", server.running.local_addr()));
+    let client = Client::connect_blocking(ClientOptions::new(urls), |_| {})?;
+    let mut page = Page::default();
+    page.line(format!(
+        "\n{number}. With apir-dpf, and a second server that lies: it announces the same table, but one bit of its last record is another."
+    ));
+    match client.get_target_blocking(Target::key(&name((entries - 1) / 2))) {
+        Err(error) if error.blame() == Blame::Integrity => {
+            page.entry("the lookup ends with", format!("exit code 4: {error}"));
+        }
+        _ => {
+            return Err(Error::integrity(
+                "a lookup was not refused although a server lied: this build of Privet must not be used",
+            ));
+        }
+    }
+    page.line(
+        "   Which entry was looked up does not matter, so whether the client refuses says nothing of it. tapir-mt, tapir-pp and apir-matrix-mt refuse as well; the clients of the first two then ask nothing ever again.",
+    );
+    page.print()
 }
 
 /// Percent of places at which two queries hold the same bit.

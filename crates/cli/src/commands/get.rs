@@ -89,6 +89,7 @@ fn options(arguments: &Get) -> Result<ClientOptions> {
     });
     options.ca_file = arguments.ca_file.clone();
     options.accept_new_table = arguments.accept_new_table;
+    options.root = arguments.root;
     options.max_download = arguments.max_download;
     options.compare_streams = arguments.compare_streams;
     options.insecure = arguments.insecure;
@@ -194,6 +195,9 @@ fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send 
     move |progress| match progress {
         Progress::Described(table) => {
             offline = table.scheme.plan.offline;
+        }
+        Progress::Authenticated(root) if verbose => {
+            let _ = say(&format!("every record is verified against the root {root}"));
         }
         Progress::Part { part, done, total, fetched } => {
             if !fetched || total == 0 {

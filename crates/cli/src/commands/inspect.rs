@@ -4,6 +4,7 @@ use crate::arguments::Inspect;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use privet_core::Result;
+use privet_table::authentication::path_len;
 use privet_table::snapshot::{Snapshot, ValueForm};
 use serde::Serialize;
 
@@ -32,6 +33,7 @@ struct Report {
     epoch: u64,
     records: u64,
     record_len: u64,
+    path_len: u64,
     key_column: Option<String>,
     value: &'static str,
     value_columns: Vec<String>,
@@ -42,6 +44,7 @@ struct Report {
     stash_bytes: Option<u64>,
     layout_bytes: u64,
     digest: String,
+    root: Option<String>,
     created_by: String,
     verified: bool,
 }
@@ -51,6 +54,7 @@ impl Report {
         let header = snapshot.header();
         let identity = snapshot.identity();
         let key_map = snapshot.key_map();
+        let root = snapshot.root();
         Self {
             file: snapshot.path().display().to_string(),
             file_bytes: snapshot.file_bytes(),
@@ -58,6 +62,7 @@ impl Report {
             epoch: identity.epoch.0,
             records: identity.shape.records(),
             record_len: identity.shape.record_len(),
+            path_len: root.map_or(0, |_| path_len(identity.shape.records())),
             key_column: header.key_column.clone(),
             value: match header.value_form {
                 ValueForm::Raw(_) => "raw",
@@ -71,6 +76,7 @@ impl Report {
             stash_bytes: key_map.map(|map| map.stash_bytes()),
             layout_bytes: snapshot.layout_bytes().len() as u64,
             digest: identity.digest.to_string(),
+            root: root.map(|root| root.to_string()),
             created_by: header.created_by.clone(),
             verified,
         }
@@ -83,7 +89,7 @@ impl Report {
         page.entry("epoch", self.epoch);
         page.entry(
             "records",
-            format!("{} of {}", display::count(self.records), display::bytes(self.record_len)),
+            display::records(self.records, self.record_len, self.root.as_ref().map(|_| self.path_len)),
         );
         match (&self.key_column, self.key_map, self.keys) {
             (Some(column), Some(kind), Some(keys)) => {
@@ -113,6 +119,9 @@ impl Report {
         page.entry("record layout", display::bytes(self.layout_bytes));
         page.entry("file size", display::bytes(self.file_bytes));
         page.entry("digest", &self.digest);
+        if let Some(root) = &self.root {
+            page.entry("root", root);
+        }
         page.entry("created by", &self.created_by);
         page.entry(
             "verified",

@@ -6,4 +6,5 @@ pub(crate) mod doctor;
 pub(crate) mod get;
 pub(crate) mod inspect;
 pub(crate) mod serve;
+pub(crate) mod setup;
 pub(crate) mod state;

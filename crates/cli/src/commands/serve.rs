@@ -3,8 +3,11 @@
 use crate::arguments::{SchemeChoice, Serve};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::tuning::Choices;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
+use privet_schemes::SchemeId;
+use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, Tuning};
 use privet_server::{
     HintOrigin, ReadyTable, RecordSource, RunningServer, ServedTable, Server, ServerConfig,
@@ -18,7 +21,7 @@ use std::time::Duration;
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     start_logging(arguments.log_json);
-    let tuning = Tuning { partition_records: arguments.partition_records, ..Tuning::default() };
+    let tuning = tuning(arguments)?;
     let tables = arguments
         .tables
         .iter()
@@ -36,6 +39,25 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
         server.wait().await
     })?;
     Ok(Outcome::Done)
+}
+
+/// What is chosen of the scheme.
+fn tuning(arguments: &Serve) -> Result<Tuning> {
+    let scheme = match arguments.scheme {
+        SchemeChoice::Named(scheme) => Some(scheme),
+        SchemeChoice::Auto => None,
+    };
+    if scheme == Some(SchemeId::TapirPointproofs) && arguments.reference_string.is_none() {
+        return Err(Error::api_misuse(
+            "tapir-pp commits to the table with a reference string, and none is given: have one made by somebody whom all clients trust (`privet setup pointproofs`), and name it with --reference-string",
+        ));
+    }
+    let choices = Choices {
+        partition_records: arguments.partition_records,
+        reference_string: arguments.reference_string.as_deref(),
+        precompute_openings: arguments.precompute_openings,
+    };
+    choices.read(scheme)
 }
 
 fn config(arguments: &Serve) -> Result<ServerConfig> {
@@ -201,9 +223,10 @@ fn hint_words(table: &ReadyTable) -> String {
     let plan = table.description.schemes.first().map(|scheme| &scheme.plan);
     match (table.hint_origin, plan.map(|plan| plan.offline)) {
         (HintOrigin::None, _) | (_, None) => "no hint to compute".to_owned(),
-        (origin, Some(offline)) => {
-            format!("hint of {} {}", display::bytes(offline.len()), origin.name())
+        (origin, Some(OfflinePhase::Download { len })) => {
+            format!("hint of {} {}", display::bytes(len), origin.name())
         }
+        (origin, Some(_)) => format!("commitments {}", origin.name()),
     }
 }
 
@@ -220,7 +243,6 @@ fn start_logging(json: bool) {
 mod tests {
     use super::*;
     use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
-    use privet_schemes::SchemeId;
 
     #[test]
     fn auto_keeps_the_rule_that_the_help_states() {

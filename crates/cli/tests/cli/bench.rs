@@ -182,6 +182,83 @@ fn the_reports_on_schemes_that_read_single_records_have_each_servers_part() {
 }
 
 #[test]
+fn the_reports_on_schemes_that_verify_have_what_an_update_takes() {
+    for (scheme, partitions) in [("tapir-mt", ""), ("tapir-pp", ""), ("tapir-pp", OPENINGS)] {
+        let shape = "--records 3000 --record-len 5 --queries 5 --edits 20 --threads 1";
+        let run = Place::new().run(&format!("bench --scheme {scheme} {shape} {partitions} --json"));
+        let report = run.json();
+        assert_eq!((&report["verified"], &report["queries"]), (&true.into(), &5.into()));
+        let servers = report["online"]["servers"].as_array().unwrap();
+        assert_eq!(servers.len(), 2, "{report}");
+        let measured = [
+            &report["offline"]["server_s"],
+            &report["offline"]["client_s"],
+            &report["online"]["client_query_us"],
+            &report["online"]["journal_us"],
+            &report["online"]["client_recover_us"],
+            &servers[0]["answer_us"],
+            &servers[1]["answer_us"],
+            &report["edits"]["server_update_ms"],
+            &report["edits"]["client_update_ms"],
+        ];
+        assert!(measured.iter().all(|figure| figure.as_f64().unwrap() > 0.0), "{report}");
+        // Some of twenty records drawn from three thousand may be the same.
+        assert!((15..=20).contains(&report["edits"]["records"].as_u64().unwrap()), "{report}");
+        assert_eq!(report.get("edit_us"), None);
+        let made = report["offline"].get("reference_string_s");
+        assert_eq!(made.is_some(), scheme == "tapir-pp", "{report}");
+        // The table, once from both servers together, and what comes with it.
+        let down = report["offline"]["down_bytes"].as_u64().unwrap();
+        assert!((15_000..60_000).contains(&down), "{report}");
+        assert!(report["client_state_bytes"].as_u64().unwrap() > 2 * 3000, "{report}");
+    }
+}
+
+/// Partitions of 64 records, with their openings.
+const OPENINGS: &str = "--partition-records 64 --precompute-openings";
+
+#[test]
+fn a_reference_string_from_a_file_is_used() {
+    let place = Place::new();
+    assert_eq!(place.run("setup pointproofs --size 32 -o string").code(), 0);
+    let shape = "--records 100 --record-len 5 --queries 3 --threads 1";
+    let bench = format!("bench --scheme tapir-pp {shape} --reference-string string");
+    let report = place.run(&format!("{bench} --json")).json();
+    assert_eq!(report["offline"].get("reference_string_s"), None);
+    // Four partitions of 32 records.
+    let page = place.run(&bench);
+    assert!(page.stdout().contains(": 4 records, "), "{page}");
+    assert!(page.stdout().contains("records of the table change at once"), "{page}");
+}
+
+#[test]
+fn clients_that_verify_have_no_batches() {
+    let shape = "--records 100 --record-len 5 --queries 4 --batch 2 --threads 1";
+    let refused = Place::new().run(&format!("bench --scheme tapir-mt {shape}"));
+    assert_snapshot!(refused.refusal(), @r#"
+    [exit 2]
+    privet: clients of tapir-mt make one query after the other, so that there is no batch of 2: leave --batch away
+    "#);
+}
+
+#[test]
+fn the_reports_on_verified_schemes_without_state_have_both_servers() {
+    for scheme in ["apir-dpf", "apir-matrix-mt"] {
+        let shape = "--records 1000 --record-len 5 --queries 5 --batch 2 --threads 1";
+        let report = Place::new().run(&format!("bench --scheme {scheme} {shape} --json")).json();
+        assert_eq!((&report["verified"], &report["queries"]), (&true.into(), &6.into()));
+        let servers = report["online"]["servers"].as_array().unwrap();
+        assert_eq!(servers.len(), 2, "{report}");
+        assert!(servers.iter().all(|server| server["answer_us"].as_f64().unwrap() > 0.0));
+        assert!(report["ratios"]["answer_to_read"].as_f64().unwrap() > 0.0, "{report}");
+        // The root of the tree, if there is one.
+        let kept = if scheme == "apir-dpf" { 0 } else { 32 };
+        assert_eq!(report["client_state_bytes"], kept);
+        assert_eq!(report.get("edit_us").or(report.get("edits")), None);
+    }
+}
+
+#[test]
 fn the_size_of_partitions_can_be_chosen_where_there_are_any() {
     let place = Place::new();
     let run = |scheme: &str, more: &str| {
@@ -189,7 +266,7 @@ fn the_size_of_partitions_can_be_chosen_where_there_are_any() {
         place.run(&format!("bench --scheme {scheme} {shape} {more}"))
     };
     for scheme in
-        ["dummy-subsets", "dummy-subsets-two", "piano", "piano-all-parities", "singlepass"]
+        ["dummy-subsets", "dummy-subsets-two", "piano", "piano-all-parities", "singlepass", "tapir-mt"]
     {
         let chosen = run(scheme, "--partition-records 128");
         assert!(
@@ -338,7 +415,7 @@ fn shapes_and_names_that_do_not_exist_are_refused() {
     assert_snapshot!(place.run("bench --scheme onion --records 1 --record-len 1"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, download
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, download
 
     For more information, try '--help'.
     "#);

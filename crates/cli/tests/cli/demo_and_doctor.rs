@@ -19,7 +19,12 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
         piano,
         all_parities,
         singlepass,
+        tapir_merkle,
+        tapir_pointproofs,
+        apir_dpf,
+        apir_matrix,
         download,
+        lie,
     ] = parts[..]
     else {
         panic!("{run}")
@@ -54,11 +59,26 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
     six_queries_look_alike(answers, AGREEMENT);
 
     assert!(singlepass.starts_with(&format!("9. With singlepass: {two}")), "{run}");
-    let seen = six_names_are_looked_up(singlepass);
-    assert_eq!(seen.len(), 2, "{singlepass}");
-    seen.into_iter().for_each(six_queries_are_equally_long);
+    assert!(tapir_merkle.starts_with(&format!("10. With tapir-mt: {two}")), "{run}");
+    assert!(tapir_pointproofs.starts_with(&format!("11. With tapir-pp: {two}")), "{run}");
+    for part in [singlepass, tapir_merkle, tapir_pointproofs] {
+        let seen = six_names_are_looked_up(part);
+        assert_eq!(seen.len(), 2, "{part}");
+        seen.into_iter().for_each(six_queries_are_equally_long);
+    }
 
-    assert!(download.starts_with("10. With download: a server at"), "{run}");
+    assert!(apir_dpf.starts_with(&format!("12. With apir-dpf: {two}")), "{run}");
+    assert!(apir_matrix.starts_with(&format!("13. With apir-matrix-mt: {two}")), "{run}");
+    for part in [apir_dpf, apir_matrix] {
+        let [first, second] = six_names_are_looked_up(part)[..] else { panic!("{part}") };
+        six_queries_look_alike(first, DPF_AGREEMENT);
+        six_queries_look_alike(second, DPF_AGREEMENT);
+    }
+
+    assert!(lie.starts_with("15. With apir-dpf, and a second server that lies"), "{run}");
+    assert!(lie.contains("the lookup ends with       exit code 4: "), "{lie}");
+
+    assert!(download.starts_with("14. With download: a server at"), "{run}");
     let [seen] = six_names_are_looked_up(download)[..] else { panic!("{download}") };
     assert_eq!(
         seen,

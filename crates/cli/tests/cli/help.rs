@@ -16,6 +16,7 @@ fn the_command_explains_itself() {
     Commands:
       build    Turn a CSV, JSON Lines or Parquet file into a table that can be served
       inspect  Show what a table file holds, and check that it is whole
+      setup    Make what a scheme needs beside a table: the reference string of tapir-pp
       serve    Serve tables over the network
       get      Look records up without the server learning which
       state    Show, check or erase what is kept between lookups
@@ -317,7 +318,7 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     assert_snapshot!(place.run("serve x --scheme onion"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, download
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, download
 
     For more information, try '--help'.
     "#);

@@ -14,4 +14,6 @@ mod place;
 mod schemes;
 mod serve;
 mod served;
+mod setup;
 mod state;
+mod verified;

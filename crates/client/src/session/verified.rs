@@ -84,7 +84,7 @@ impl Session {
 /// `error`, and what it means for hints that ended with it.
 pub(super) fn for_good(error: &Error) -> Error {
     Error::integrity(format!(
-        "{}. Nothing more will be asked with these hints, by this program or a later one. Find out which of the servers does not tell the truth, from those who run them; then begin with new hints (privet state reset)",
+        "{}. Until the hints are erased (privet state reset), nothing more is asked",
         error.message().trim_end_matches('.')
     ))
 }

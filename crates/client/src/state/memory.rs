@@ -1,6 +1,6 @@
 //! Single-use hints for as long as the process lives: the rules of [`HintStore`] and [`PreparationStore`], without a disk.
 
-use super::{after_the_end, HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints};
+use super::{HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints, after_the_end};
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::{Journal, Receipt, Sendable};

@@ -74,7 +74,10 @@ pub(crate) fn records_by(scheme: SchemeId, count: u64) -> ServedTable {
 
 /// The same table, cut into partitions of so many records.
 pub(crate) fn cut(table: ServedTable, partition_records: u64) -> ServedTable {
-    ServedTable { tuning: Tuning { partition_records: Some(partition_records), ..Tuning::default() }, ..table }
+    ServedTable {
+        tuning: Tuning { partition_records: Some(partition_records), ..Tuning::default() },
+        ..table
+    }
 }
 
 /// The number of the generation of hints that is in use in a state directory of one table, which has no other.

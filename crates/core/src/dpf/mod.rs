@@ -27,7 +27,8 @@
 //! # A payload
 //! [`Key::pair_with_payload`] makes keys whose tree goes down to single records ([`Domain::of_payloads`]) and whose leaves XOR to a payload of 128 bits at the index, and to zero elsewhere. The
 //! control bits of the last level are then a bit string with a single 1, shared, as they are: one key gives shares of two functions, 1 at the index and the payload at the index
-//! ([`Evaluation::ends`]). A payload that is secret and uniform stays so to each party: the final word hides it as it hides the bit.
+//! ([`Evaluation::ends`]). A payload that is secret and uniform stays so to each party: the final word hides it as it hides the bit. What is said below of keys for bits holds for these as well, with
+//! the number of levels that they have: `K` is 26 for 2^25 records, and 49 for 2^48.
 //!
 //! # Why one key says nothing
 //! A key is a nonce, a root, a correction for each level and a final word. To its holder they look like as many uniform bits (but for the lowest bit of the root, which says whose key

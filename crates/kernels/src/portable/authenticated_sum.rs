@@ -59,8 +59,8 @@ fn carryless(one: u64, other: u64) -> u128 {
     };
     let (ones, others) = (cut(one), cut(other));
     (0..STRIDE).fold(0, |product, place| {
-        let met =
-            (0..STRIDE).fold(0, |met, i| met ^ ones[i] * others[(place + STRIDE - i) % STRIDE]);
-        product | met & EVERY_FIFTH << place
+        let meets = |i: usize| ones[i] * others[(place + STRIDE - i) % STRIDE];
+        let met = (0..STRIDE).fold(0, |met, i| met ^ meets(i));
+        product | (met & EVERY_FIFTH << place)
     })
 }

@@ -16,8 +16,8 @@
 //! answer is rejected, *whatever the index is*: a liar learns nothing from a client that turns away. That needs the whole answer to be verified. A client that looked only at the elements that it
 //! needs would let the liar try one element after another, and see when the client notices.
 //!
-//! A server that holds another table, or the same in another epoch, is a liar in this sense: what it adds is a difference of records times shares that are random to the client, so it is found
-//! out, even if the record that was asked for is the same in both. Which of the two servers did not tell the truth cannot be known.
+//! A server that holds another table, or the same in another epoch, is a liar in this sense: what it adds is the difference of the tables under its two shares, which have nothing to do with `α`, so
+//! it is found out, even if the record that was asked for is the same in both. Which of the two servers did not tell the truth cannot be known.
 //! Nothing is promised if both lie in agreement: then they know `α`. Nor does a proof say that the table is right, only that one honest server would have answered like that.
 //!
 //! **What it costs**, for `n` records of `w` bytes, with `depth = ⌈log₂ n⌉` and `e = ⌈w/16⌉`:
@@ -26,11 +26,11 @@
 //! |---|---|---|
 //! | offline | – | – |
 //! | query, client | 16·(depth + 3) + ⌈depth/8⌉ up to each server: 371 for 2^20 records | 4·depth + 2 AES blocks |
-//! | answer, each server | w + 16·e down | about 3 AES blocks and e products in the field for every record of each query, and one pass over the table, shared by a batch |
+//! | answer, each server | w + 16·e down | about 3 AES blocks and e products in the field for every record of each query, which takes longer than to read the table |
 //! | recover, client | – | e products, one comparison |
 //! | state | the table on both servers | – |
 //!
-//! The tree goes down to single records, where that of DPF-PIR ends at 128 of them: that is the price of the proof, some hundred times the AES blocks.
+//! The tree goes down to single records, where that of DPF-PIR ends at 128 of them: that is the price of the proof, 128 times the AES blocks.
 //!
 //! **From paper to function** (Colombo, Nikitin, Corrigan-Gibbs, Wu, Ford: *Authenticated private information retrieval*, USENIX Security 2023; the scheme for point queries with two servers):
 //!

@@ -79,8 +79,8 @@ impl StatelessClient for ApirMatrixClient {
         let row = Zeroizing::new(sum.collect::<Vec<u8>>());
         if self.tree.root(*pending.row.expose(), &row) != self.root {
             return Err(Error::integrity(
-                "one of the two servers sent a wrong answer: together the answers do not belong to the table that both had announced. Nothing of it was believed. Which of the two it was \
-                 cannot be known; ask others, or servers of which at least one can be trusted to answer rightly",
+                "one of the two servers sent a wrong answer: the two do not lead to a row of the table that both servers had announced, so nothing of them is used. Which server it was \
+                 cannot be known from that; do not ask these two again before their operators have found out",
             ));
         }
         let record_len = self.parameters.shape().record_len() as usize;

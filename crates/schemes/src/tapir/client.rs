@@ -7,7 +7,7 @@ use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, Verifying,
 };
 use crate::singlepass::SinglePassClient;
-use privet_core::commit::{Rejected, VectorCommitment, Verifier};
+use privet_core::commit::{Rejected, VectorCommitment};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
@@ -26,7 +26,7 @@ pub struct TapirClient<F: Form> {
 
 enum Standing<F: Form> {
     Ready(Box<Ready<F>>),
-    Asked(Box<Asked<F>>),
+    Asked(Asked<F>),
     Ended(Ended),
 }
 
@@ -120,14 +120,14 @@ impl<F: Form> HintedClient for TapirClient<F> {
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         match Change::decode(&self.parameters, change)? {
             Change::Pass(change) => self.step(|standing| match standing {
-                Standing::Ready(ready) => match ready.ask(change) {
-                    Ok(asked) => Ok(Standing::Asked(Box::new(asked))),
-                    Err((ready, error)) => Err((Standing::Ready(Box::new(ready)), error)),
-                },
-                Standing::Asked(asked) => match asked.take_in(change) {
-                    Ok(ready) => Ok(Standing::Ready(Box::new(ready))),
-                    Err((asked, error)) => Err((Standing::Asked(Box::new(asked)), error)),
-                },
+                Standing::Ready(ready) => ready
+                    .ask(change)
+                    .map(Standing::Asked)
+                    .map_err(|(ready, error)| (Standing::Ready(ready), error)),
+                Standing::Asked(asked) => asked
+                    .take_in(change)
+                    .map(Standing::Ready)
+                    .map_err(|(asked, error)| (Standing::Asked(asked), error)),
                 Standing::Ended(ended) => Err((Standing::Ended(ended), beyond_the_end())),
             }),
             Change::Update(delta) => {
@@ -193,10 +193,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
 impl<F: Form> Endless for TapirClient<F> {
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
         let ready = self.ready()?;
-        let pass = ready.hints.condense()?;
-        let mut verifier = Vec::new();
-        ready.verifier.encode(&mut verifier);
-        Ok(generation::encode(&ready.later, &verifier, &pass))
+        Ok(ready.written_down(&ready.hints.condense()?))
     }
 }
 
@@ -225,6 +222,12 @@ impl<F: Form> Verifying for TapirClient<F> {
 
 #[cfg(test)]
 impl<F: Form> TapirClient<F> {
+    /// The state as a generation, used up or not.
+    pub(super) fn written_down(&self) -> Zeroizing<Vec<u8>> {
+        let ready = self.ready().unwrap();
+        ready.written_down(&ready.hints.encoded().unwrap())
+    }
+
     /// The queries of the lookup under way, as the client tells them afterwards.
     pub(super) fn shown(&self) -> Vec<TapirQuery> {
         match self.standing.as_ref() {

@@ -13,13 +13,16 @@
 //! any more, and nothing leads out of it.
 
 use super::change::Reason;
-use super::{Form, TapirAnswer, TapirParameters, TapirQuery};
+use super::{Form, TapirAnswer, TapirParameters, TapirQuery, generation};
 use crate::contract::{HintedClient, ReservationId, Reserved};
 use crate::singlepass::SinglePassClient;
 use crate::singlepass::draws::Seed;
 use privet_core::commit::{Rejected, VectorCommitment, Verifier};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
 use zeroize::Zeroizing;
+
+/// What a change leads to, or where the client still is if it is none that it can go through.
+type Step<To, From> = std::result::Result<To, (From, Error)>;
 
 /// A client between lookups.
 pub(super) struct Ready<F: Form> {
@@ -33,7 +36,7 @@ pub(super) struct Ready<F: Form> {
 
 /// A client whose last query waits for its answers. The queries are known from the permutations, which have changed since by this one lookup alone.
 pub(super) struct Asked<F: Form> {
-    ready: Ready<F>,
+    ready: Box<Ready<F>>,
     id: ReservationId,
 }
 
@@ -55,8 +58,8 @@ impl<F: Form> Ready<F> {
         Ok(Reserved { id, change, queries: queries.into_iter().map(TapirQuery).collect() })
     }
 
-    /// The exchange. The client comes back as it was if the change is none that it can go through.
-    pub(super) fn ask(mut self, change: &[u8]) -> std::result::Result<Asked<F>, (Self, Error)> {
+    /// The exchange.
+    pub(super) fn ask(mut self: Box<Self>, change: &[u8]) -> Step<Asked<F>, Box<Self>> {
         let before = self.hints.supply().used;
         match self.hints.apply(change) {
             Ok(()) if self.hints.supply().used == before + 1 => {
@@ -66,6 +69,13 @@ impl<F: Form> Ready<F> {
             Ok(()) => Err((self, Error::corrupted("the journal of hints is out of order"))),
             Err(error) => Err((self, error)),
         }
+    }
+
+    /// The state as a generation, given that of SinglePass.
+    pub(super) fn written_down(&self, pass: &[u8]) -> Zeroizing<Vec<u8>> {
+        let mut verifier = Vec::new();
+        self.verifier.encode(&mut verifier);
+        generation::encode(&self.later, &verifier, pass)
     }
 
     /// UpdateHint, Figure 6. Nothing is changed if it fails.
@@ -109,7 +119,7 @@ impl<F: Form> Asked<F> {
     }
 
     /// The state change takes place.
-    pub(super) fn take_in(mut self, change: &[u8]) -> std::result::Result<Ready<F>, (Self, Error)> {
+    pub(super) fn take_in(mut self, change: &[u8]) -> Step<Box<Ready<F>>, Self> {
         match self.ready.hints.apply(change) {
             Ok(()) if self.ready.hints.open().is_empty() => Ok(self.ready),
             Ok(()) => Err((self, Error::corrupted("the journal of hints is out of order"))),

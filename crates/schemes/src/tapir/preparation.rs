@@ -163,6 +163,13 @@ impl<F: Form> Preparation for TapirPreparation<F> {
     }
 }
 
+#[cfg(test)]
+impl<F: Form> TapirPreparation<F> {
+    pub(super) fn set_seed(&mut self, seed: Seed) {
+        self.hints.seed = seed;
+    }
+}
+
 impl<F: Form> SchemeOf for TapirPreparation<F> {
     type Scheme = Tapir<F>;
 }

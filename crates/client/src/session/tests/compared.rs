@@ -171,8 +171,10 @@ fn everything_comes_from_both_if_it_is_compared() {
         world.falsify = chunked(lens, |_, _, _| {});
         assert_eq!(world.found(Target::index(7)), expected(7));
         let due = [(0, 96), (96, 96), (192, 8)];
-        let due: Vec<_> =
-            due.iter().flat_map(|(offset, len)| [0, 1].map(|server| (server, *offset, *len))).collect();
+        let due: Vec<_> = due
+            .iter()
+            .flat_map(|(offset, len)| [0, 1].map(|server| (server, *offset, *len)))
+            .collect();
         assert_eq!(stretches(&world), due);
     }
 }
@@ -227,7 +229,10 @@ fn a_server_that_is_ahead_waits_within_one_stretch() {
             most = most.max(ahead[1 - slow]);
         }
         assert_eq!(most, 96);
-        assert_eq!(world.outcomes[&lookup].as_ref().unwrap().as_ref().unwrap().to_vec(), expected(7));
+        assert_eq!(
+            world.outcomes[&lookup].as_ref().unwrap().as_ref().unwrap().to_vec(),
+            expected(7)
+        );
     }
 }
 

@@ -147,6 +147,20 @@ fn traffic_of_queries_one_after_the_other_does_not_depend_on_what_is_looked_up()
     }
 }
 
+#[test]
+fn everything_holds_for_streams_that_are_compared() {
+    let mut all = Report::default();
+    for (seed, endless) in few_seeds().flat_map(|seed| [(seed, false), (seed, true)]) {
+        let scenario = Scenario { flow: Flow::Backwards, compare: true, endless, ..DPF };
+        all.add(&run(seed, Scenario { scheme: Scheme::Toy, ..scenario }));
+    }
+    if seeds() == SEEDS {
+        for (what, count) in all.counts() {
+            assert!(count >= 20, "only {count} × {what}");
+        }
+    }
+}
+
 /// The seeds, or a part of them where each costs more.
 fn few_seeds() -> Range<u64> {
     if seeds() == SEEDS { 0..SEEDS.end / 5 } else { seeds() }
@@ -183,6 +197,7 @@ const DPF: Scenario = Scenario {
     flow: Flow::Streamed,
     endless: false,
     verifies: false,
+    compare: false,
     client: Flaw::None,
     stateless_client: stateless::Flaw::None,
     disk: DiskFlaw::None,

@@ -217,7 +217,9 @@ fn tag(nonce: &[u8], hint: u64, role: u8, table: &[u8], answer: &[u8]) -> Vec<u8
 }
 
 fn lied(role: u8) -> Error {
-    Error::integrity(format!("the answer of server {role} is not from the table that was agreed on"))
+    Error::integrity(format!(
+        "the answer of server {role} is not from the table that was agreed on"
+    ))
 }
 
 fn xor(into: &mut [u8], bytes: &[u8]) {

@@ -45,8 +45,8 @@
 mod claims;
 mod prover;
 mod reference_string;
-// #[cfg(test)]
-// mod tests;
+#[cfg(test)]
+mod tests;
 mod toeplitz;
 mod verifier;
 
@@ -66,7 +66,7 @@ const POINT_LEN: usize = G1::COMPRESSED_LEN;
 /// When a server computes openings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Openings {
-    /// For each answer, all at once: a multiplication of numbers for each record of the table. 32 bytes of memory for each record.
+    /// For each answer, all at once: a multiplication of numbers for each record of the table. 32 bytes of memory for each record, and at most 32 MiB of tables.
     OnDemand,
     /// In advance, and again when a record changes: an answer then takes a time that grows with the number of vectors alone. 128 bytes of memory for each record, 96 of them in the kept
     /// file, and far more work beforehand.

@@ -112,7 +112,9 @@ impl Commit {
 fn layout(bases: usize, products: usize, limit: u64) -> TableLayout {
     let widths = (4..=11).map(|window| TableLayout { pieces: 1, piece_bits: 256, window });
     let affordable = widths.filter(|layout| layout.window == 4 || layout.bytes(bases) <= limit);
-    let cost = |layout: &TableLayout| (2 << (layout.window - 1)) + products * 256usize.div_ceil(layout.window);
+    let cost = |layout: &TableLayout| {
+        (2 << (layout.window - 1)) + products * 256usize.div_ceil(layout.window)
+    };
     affordable.min_by_key(cost).unwrap_or(TableLayout { pieces: 1, piece_bits: 256, window: 4 })
 }
 
@@ -240,7 +242,8 @@ impl Prover for PointproofsProver {
             openings.try_reserve_exact(reserve).map_err(|_| no_memory())?;
         }
         let edits = self.edits(&parameters, table, changed)?;
-        let commit = (count > new_from).then(|| Commit::new(&parameters, count - new_from)).transpose()?;
+        let commit =
+            (count > new_from).then(|| Commit::new(&parameters, count - new_from)).transpose()?;
         // Nothing fails from here on.
         self.parameters = parameters;
         let mut renewed = Vec::new();

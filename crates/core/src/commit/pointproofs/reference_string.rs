@@ -267,7 +267,7 @@ pub(super) fn read_share(size: u32, digest: &[u8; 32], share: &[u8]) -> Option<(
     (!alpha.is_infinity() && pairings_cancel(&pairs)).then_some((alpha, second))
 }
 
-fn digest_of_share(size: u32, share: &[u8]) -> [u8; 32] {
+pub(super) fn digest_of_share(size: u32, share: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(IDENTITY);
     hasher.update(&size.to_le_bytes()).update(share);
     *hasher.finalize().as_bytes()

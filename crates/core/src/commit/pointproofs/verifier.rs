@@ -7,11 +7,15 @@ use crate::codec::Reader;
 use crate::commit::{Gathering, Opened, Rejected, VectorCommitment as _, Vectors, Verifier};
 use crate::{Error, Result};
 use privet_kernels::bls12_381::{
-    FixedBases, G1, G1Sum, G2, Scalar, ScalarSum, TableLayout, pairings_cancel,
+    FixedBases, G1, G1Sum, G2, PreparedG2, Scalar, ScalarSum, TableLayout, pairings_cancel,
+    prepared_pairings_cancel,
 };
 
 /// How exponents of 128 bits are cut for the commitments' tables, 6 KiB for each half.
 const LAYOUT: TableLayout = TableLayout { pieces: 4, piece_bits: 32, window: 5 };
+
+/// Powers of g₂ are prepared for their pairings if there are at most so many: 20 MiB.
+const MOST_PREPARED: usize = 1 << 10;
 
 /// While the table streams past there is nothing to do: a client does not compute commitments, it compares what two servers announce.
 pub struct PointproofsGathering {
@@ -62,8 +66,9 @@ impl Gathering for PointproofsGathering {
 /// The commitments and the powers of g₂.
 ///
 /// # One equation for both servers
-/// The equation of server 1, to the power of a further weight ρ, is multiplied with that of server 0. Then all pairings with the same power of g₂ become one: there are as many as there are
-/// different offsets in both answers, and one for the proofs. If the product is wrong, each server's equation is checked by itself, to see whose fault it is.
+/// The equation of server 1, to the power of a further weight ρ, is multiplied with that of server 0. Then all pairings with the same power of g₂ become one: there is one for each offset that occurs
+/// in either answer, and one for the proofs. How many offsets occur depends on what *both* servers were asked, of which each must know only its own half; so that the time does not tell, pairings that
+/// change nothing are added up to the number there can be at most. (What remains is some microseconds for each offset, since products at one offset share their doublings.) If the product is wrong, each server's equation is checked by itself, to see whose fault it is.
 ///
 /// ρ is 128 bits of a hash of both answers and both proofs. Were it left out, two servers that work together could make two wrong equations whose errors cancel: proofs times a point
 /// and its inverse, say. One of them alone could not, since the other's equation would be right. But the weights of an answer do not depend on the other answer, and ρ costs little, so that two servers which lie
@@ -73,7 +78,7 @@ pub struct PointproofsVerifier {
     /// g₁^α.
     alpha: G1,
     /// What the commitment of a vector is paired with if its record at an offset is opened, the last offset first: g₂^(α^(M + 1 − i)) for position i, offset i − 1.
-    powers: Vec<G2>,
+    powers: Powers,
     commitments: Vec<G1>,
     commitments_digest: [u8; 32],
     /// Of each commitment C two, C and C^(2^128), in places 2q and 2q + 1: exponents are weights of 128 bits, and products of ρ and such weights.
@@ -91,7 +96,7 @@ impl PointproofsVerifier {
         let mut verifier = Self {
             parameters: parameters.clone(),
             alpha,
-            powers,
+            powers: Powers::new(powers),
             commitments,
             commitments_digest: [0; 32],
             tables,
@@ -159,7 +164,6 @@ impl PointproofsVerifier {
 
     /// Whether the equations of all `answers`, each to the power of its factor, multiply to one that holds.
     fn holds(&self, answers: &[(&Examined<'_>, u128)]) -> bool {
-        let last = self.powers.len() - 1;
         let mut factors = Factors::default();
         let mut proofs = G1Sum::default();
         let mut records = Scalar::ZERO;
@@ -175,9 +179,9 @@ impl PointproofsVerifier {
         }
         factors.0.sort_unstable_by_key(|factor| factor.offset);
 
-        let mut sums = vec![proofs.negated(), self.alpha.to_sum().power(&records).negated()];
         // The record of the first offset is paired with the same power as g₁^α.
-        let mut powers = vec![G2::generator(), self.powers[last]];
+        let mut sums = vec![proofs.negated(), self.alpha.to_sum().power(&records).negated()];
+        let mut powers = vec![Power::Generator, Power::OfOffset(0)];
         for group in factors.0.chunk_by(|a, b| a.offset == b.offset) {
             let (places, exponents): (Vec<u32>, Vec<u128>) =
                 group.iter().map(|factor| (factor.place, factor.exponent)).unzip();
@@ -186,11 +190,62 @@ impl PointproofsVerifier {
                 sums[1].add(&sum);
             } else {
                 sums.push(sum);
-                powers.push(self.powers[last - usize::from(group[0].offset)]);
+                powers.push(Power::OfOffset(group[0].offset));
             }
         }
-        let pairs: Vec<(G1, G2)> = G1Sum::all_to_affine(&sums).into_iter().zip(powers).collect();
-        pairings_cancel(&pairs)
+        // P paired with some power, and 1/P multiplied to what is paired with it anyway.
+        let one = G1::generator().to_sum();
+        let most = 1 + self.powers.points.len().min(1 + answers.len() * self.commitments.len());
+        while sums.len() < most {
+            sums.push(one);
+            sums[1].add(&one.negated());
+            powers.push(Power::OfOffset(0));
+        }
+        let pairs: Vec<(G1, Power)> = G1Sum::all_to_affine(&sums).into_iter().zip(powers).collect();
+        self.powers.pairings_cancel(&pairs)
+    }
+}
+
+/// The powers of g₂ that something is paired with.
+struct Powers {
+    /// For the last offset first.
+    points: Vec<G2>,
+    /// As many, and the generator behind them; or none.
+    prepared: Vec<PreparedG2>,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+enum Power {
+    Generator,
+    OfOffset(u16),
+}
+
+impl Powers {
+    fn new(points: Vec<G2>) -> Self {
+        let mut prepared = Vec::new();
+        if points.len() <= MOST_PREPARED {
+            prepared.extend(points.iter().chain([&G2::generator()]).map(PreparedG2::new));
+        }
+        Self { points, prepared }
+    }
+
+    fn pairings_cancel(&self, pairs: &[(G1, Power)]) -> bool {
+        let place = |power| match power {
+            Power::Generator => self.points.len(),
+            Power::OfOffset(offset) => self.points.len() - 1 - usize::from(offset),
+        };
+        if self.prepared.is_empty() {
+            let generator = G2::generator();
+            let point = |power| *self.points.get(place(power)).unwrap_or(&generator);
+            let pairs: Vec<_> =
+                pairs.iter().map(|(first, power)| (*first, point(*power))).collect();
+            pairings_cancel(&pairs)
+        } else {
+            let prepared =
+                pairs.iter().map(|(first, power)| (*first, &self.prepared[place(*power)]));
+            prepared_pairings_cancel(&prepared.collect::<Vec<_>>())
+        }
     }
 }
 
@@ -261,7 +316,7 @@ impl Verifier for PointproofsVerifier {
         for commitment in &self.commitments {
             out.extend_from_slice(&commitment.to_uncompressed());
         }
-        for power in &self.powers {
+        for power in &self.powers.points {
             out.extend_from_slice(&power.to_uncompressed());
         }
     }

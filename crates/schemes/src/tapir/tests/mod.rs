@@ -1,6 +1,7 @@
 //! A table, its two servers and a client in one place, and what the tests ask of them.
 
 mod adversaries;
+mod known_answers;
 mod lookups;
 mod messages;
 mod planted;

@@ -126,7 +126,8 @@ impl Kept {
                 Entry::Settled(id, _) => open.retain(|(other, _)| other != id),
             }
         }
-        let queries = |record: &Vec<u8>| Sendable::from_journal(record).unwrap().1.queries().to_vec();
+        let queries =
+            |record: &Vec<u8>| Sendable::from_journal(record).unwrap().1.queries().to_vec();
         open.into_iter().map(|(_, record)| queries(record)).collect()
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Scenario {
     pub(super) endless: bool,
     /// … whether it verifies answers, …
     pub(super) verifies: bool,
+    /// … whether both servers stream all of it, to be compared, …
+    pub(super) compare: bool,
     /// … and what is wrong with it.
     pub(super) client: Flaw,
     /// Of DPF-PIR.

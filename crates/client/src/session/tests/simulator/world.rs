@@ -50,6 +50,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         peer,
         scheme: scenario.scheme,
         verifies: scenario.verifies,
+        compare: scenario.compare,
         end_was_told: false,
         stateless_client: scenario.stateless_client,
         servers,
@@ -103,6 +104,8 @@ struct World {
     verifies: bool,
     /// … and somebody was told that one did not pass.
     end_was_told: bool,
+    /// Whether servers stream everything, to be compared.
+    compare: bool,
     stateless_client: stateless::Flaw,
     servers: usize,
     /// The server that gives wrong answers.
@@ -201,6 +204,7 @@ impl World {
             self.damage();
         }
         let mut options = options(self.servers);
+        options.compare_streams = self.compare && self.servers > 1;
         options.in_flight = 1 + self.dice.roll(4) as usize;
         options.patience.describe = milliseconds(300);
         options.patience.chunk = milliseconds(300);

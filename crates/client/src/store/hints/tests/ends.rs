@@ -91,7 +91,11 @@ fn a_crash_at_any_operation_leaves_the_end_whole_or_not_begun() {
             let survivor = disk.after(survival, &mut Dice::new(operation as u64));
             let changes = changes(&survivor);
             let has_ended = why(&survivor).is_some();
-            assert_eq!(has_ended, changes.last().unwrap() == b"the end", "{at}: one with the other");
+            assert_eq!(
+                has_ended,
+                changes.last().unwrap() == b"the end",
+                "{at}: one with the other"
+            );
             assert!(has_ended || !said, "{at}: what was said is lost");
             if has_ended {
                 ended += 1;

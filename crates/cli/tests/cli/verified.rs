@@ -1,0 +1,92 @@
+//! Schemes whose answers are verified: two servers, of which one may lie.
+
+use crate::place::Place;
+use crate::served::Served;
+use insta::assert_snapshot;
+
+const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
+
+/// Each scheme with what its servers need beside it, from a place where a reference string was made.
+const SCHEMES: [&str; 5] = [
+    "tapir-mt",
+    "tapir-pp --reference-string string",
+    "tapir-pp --reference-string string --precompute-openings",
+    "apir-dpf",
+    "apir-matrix-mt",
+];
+
+/// The phone book, and a copy of its file of which one byte of one record is another: who serves that one claims to have the same table and has not.
+fn with_a_copy_that_lies() -> Place {
+    let place = Place::with_phones();
+    assert_eq!(place.run("setup pointproofs --size 4 -o string").code(), 0);
+    let mut bytes = std::fs::read(place.path("phones.privet")).unwrap();
+    let record = bytes.windows(5).position(|window| window == b"555-1").unwrap();
+    bytes[record] ^= 1;
+    place.write("wrong.privet", bytes);
+    place
+}
+
+fn serve(place: &Place, file: &str, scheme: &str) -> Served {
+    Served::start(place, &format!("phones={file} --no-cache --scheme {scheme}"))
+}
+
+#[test]
+fn lookups_are_answered_and_verified_by_two_servers() {
+    let place = with_a_copy_that_lies();
+    for scheme in SCHEMES {
+        let (first, second) =
+            (serve(&place, "phones.privet", scheme), serve(&place, "phones.privet", scheme));
+        let get =
+            |arguments: &str| place.run(&format!("get {} {} {arguments}", first.url, second.url));
+        let run = get("-k ada -k nobody -k ada -v");
+        assert_eq!((run.code(), run.stdout()), (1, FOUND.repeat(2).as_str()), "{run}");
+        assert!(run.stderr().contains("verified"), "{run}");
+        // What is kept serves the next process.
+        let again = get("-k bob -v");
+        assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
+        assert!(again.stderr().contains(" (0 B fetched); 1 lookups, "), "{again}");
+        let alone = place.run(&format!("get {} -k ada", first.url));
+        assert_eq!(alone.code(), 2, "{alone}");
+        place.run("state reset --yes");
+    }
+}
+
+#[test]
+fn a_server_that_lies_is_found_out_whatever_is_looked_up() {
+    let place = with_a_copy_that_lies();
+    let honest = serve(&place, "phones.privet", "apir-dpf");
+    let liar = serve(&place, "wrong.privet", "apir-dpf");
+    // What is wrong is in the first of these entries; that the others are not told either is what keeps the server from learning which was wanted.
+    for key in ["ada", "bob", "eve", "nobody"] {
+        for (first, second) in [(&honest, &liar), (&liar, &honest)] {
+            insta::allow_duplicates! {
+                assert_snapshot!(place.run(&format!("get {} {} -k {key}", first.url, second.url)), @"");
+            }
+        }
+    }
+}
+
+#[test]
+fn servers_that_commit_to_different_tables_are_not_asked() {
+    let place = with_a_copy_that_lies();
+    for scheme in ["tapir-pp --reference-string string", "apir-matrix-mt"] {
+        let honest = serve(&place, "phones.privet", scheme);
+        let liar = serve(&place, "wrong.privet", scheme);
+        for (first, second) in [(&honest, &liar), (&liar, &honest)] {
+            let run = place.run(&format!("get {} {} -k bob", first.url, second.url));
+            assert_eq!((run.code(), run.stdout()), (4, ""), "{run}");
+        }
+    }
+    // A server of TAPIR-MT would have to announce another table.
+    let arguments = "serve wrong.privet --no-cache --listen 127.0.0.1:0 --scheme tapir-mt";
+    assert_eq!(place.run(arguments).code(), 2);
+}
+
+#[test]
+fn servers_with_different_reference_strings_are_not_asked() {
+    let place = with_a_copy_that_lies();
+    assert_eq!(place.run("setup pointproofs --size 4 -o other").code(), 0);
+    let first = serve(&place, "phones.privet", "tapir-pp --reference-string string");
+    let second = serve(&place, "phones.privet", "tapir-pp --reference-string other");
+    assert_snapshot!(place.run(&format!("get {} {} -k ada", first.url, second.url)), @"");
+}

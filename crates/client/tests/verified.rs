@@ -1,0 +1,234 @@
+//! TAPIR over loopback, with two servers of which one may lie: in what it streams, or in what it answers.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{any_port, config, cut, options_of, record, records_by};
+use privet_client::store::{self, HintsCondition};
+use privet_client::{Client, ClientOptions, Target};
+use privet_core::{Blame, Error};
+use privet_schemes::SchemeId;
+use privet_server::{RunningServer, ServedTable, Server};
+use privet_wire::proto;
+use privet_wire::proto::privet_client::PrivetClient;
+use privet_wire::proto::privet_server::{Privet, PrivetServer};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::net::TcpListener;
+use tokio_stream::StreamExt as _;
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status};
+
+const RECORDS: u64 = 1024;
+const TABLE_LEN: u64 = RECORDS * 32;
+const PARTITION: u64 = 32;
+
+fn table() -> ServedTable {
+    cut(records_by(SchemeId::TapirMerkle, RECORDS), PARTITION)
+}
+
+/// What somebody between the client and a true server changes.
+#[derive(Clone, Copy)]
+enum Lie {
+    /// This byte of the table, when it is streamed.
+    Stream(u64),
+    /// A bit of this byte of every answer.
+    Answer(usize),
+}
+
+/// Hands everything on, but for one thing.
+struct Relay {
+    server: PrivetClient<Channel>,
+    lie: Lie,
+}
+
+#[tonic::async_trait]
+impl Privet for Relay {
+    async fn describe(
+        &self,
+        request: Request<proto::DescribeRequest>,
+    ) -> Result<Response<proto::DescribeResponse>, Status> {
+        self.server.clone().describe(request.into_inner()).await
+    }
+
+    type FetchStream = tonic::codegen::BoxStream<proto::FetchChunk>;
+
+    async fn fetch(
+        &self,
+        request: Request<proto::FetchRequest>,
+    ) -> Result<Response<Self::FetchStream>, Status> {
+        let request = request.into_inner();
+        let (lie, is_table) = (self.lie, request.part == proto::Part::Table as i32);
+        let stream = self.server.clone().fetch(request).await?.into_inner();
+        let changed = stream.map(move |chunk| {
+            chunk.map(|mut chunk: proto::FetchChunk| {
+                let end = chunk.offset + chunk.data.len() as u64;
+                if let Lie::Stream(at) = lie
+                    && is_table
+                    && (chunk.offset..end).contains(&at)
+                {
+                    let mut data = chunk.data.to_vec();
+                    data[(at - chunk.offset) as usize] ^= 4;
+                    chunk.data = data.into();
+                }
+                chunk
+            })
+        });
+        Ok(Response::new(Box::pin(changed)))
+    }
+
+    async fn answer(
+        &self,
+        request: Request<proto::AnswerRequest>,
+    ) -> Result<Response<proto::AnswerResponse>, Status> {
+        let mut response = self.server.clone().answer(request.into_inner()).await?;
+        if let Lie::Answer(at) = self.lie {
+            let mut answer = response.get_ref().answer.to_vec();
+            answer[at] ^= 0x10;
+            response.get_mut().answer = answer.into();
+        }
+        Ok(response)
+    }
+
+    async fn prepare(
+        &self,
+        _: Request<proto::PrepareRequest>,
+    ) -> Result<Response<proto::PrepareResponse>, Status> {
+        Err(Status::unimplemented("nobody is asked for hints here"))
+    }
+}
+
+struct Served {
+    _servers: Vec<RunningServer>,
+    urls: Vec<String>,
+    queries: Arc<AtomicUsize>,
+}
+
+/// Two servers, behind one of which is perhaps somebody who lies.
+async fn serve(liar: Option<(usize, Lie)>) -> Served {
+    let mut served = Served { _servers: Vec::new(), urls: Vec::new(), queries: Arc::default() };
+    for number in 0..2 {
+        let mut config = config(any_port(), None);
+        let queries = Arc::clone(&served.queries);
+        config.query_observer = Some(Arc::new(move |_| {
+            queries.fetch_add(1, Ordering::Relaxed);
+        }));
+        let server = Server::start(config, vec![table()]).await.unwrap();
+        let url = format!("http://{}", server.local_addr());
+        served._servers.push(server);
+        served.urls.push(match liar {
+            Some((liar, lie)) if liar == number => relayed(url, lie).await,
+            _ => url,
+        });
+    }
+    served
+}
+
+async fn relayed(url: String, lie: Lie) -> String {
+    let listener = TcpListener::bind(any_port()).await.unwrap();
+    let relay = format!("http://{}", listener.local_addr().unwrap());
+    let channel = Channel::from_shared(url).unwrap().connect_lazy();
+    let service = Relay { server: PrivetClient::new(channel), lie };
+    let incoming = tonic::transport::server::TcpIncoming::from(listener);
+    let server = tonic::transport::Server::builder().add_service(PrivetServer::new(service));
+    tokio::spawn(server.serve_with_incoming(incoming));
+    relay
+}
+
+impl Served {
+    fn options(&self, state: &Path) -> ClientOptions {
+        let mut options = options_of(&self.urls.iter().map(String::as_str).collect::<Vec<_>>());
+        options.state_dir = Some(state.to_owned());
+        options
+    }
+
+    fn queries(&self) -> usize {
+        self.queries.load(Ordering::Relaxed)
+    }
+}
+
+async fn refused(options: ClientOptions) -> Error {
+    Client::connect(options, |_| {}).await.err().expect("a client was ready")
+}
+
+fn ended(state: &Path) -> Option<String> {
+    let report = store::report(state).unwrap();
+    match &report.tables[0].hints[0].condition {
+        HintsCondition::Whole { ended, .. } => ended.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_answer_is_the_end_for_this_process_and_every_later_one() {
+    // Of the records that came, or of their proof.
+    for (liar, at, name) in [(1, 0, "second"), (0, 1100, "first")] {
+        let served = serve(Some((liar, Lie::Answer(at)))).await;
+        let state = tempfile::tempdir().unwrap();
+        let client = Client::connect(served.options(state.path()), |_| {}).await.unwrap();
+        assert_eq!(ended(state.path()), None);
+        let targets: Vec<_> = [900, 1, 100].map(Target::index).to_vec();
+        for value in client.get_many(&targets).await {
+            check_is_the_end(&value.unwrap_err(), name);
+        }
+        client.finish().await.unwrap();
+        drop(client);
+        assert_eq!(served.queries(), 2, "one to each, and no other");
+
+        for _ in 0..2 {
+            check_is_the_end(&refused(served.options(state.path())).await, name);
+            assert!(ended(state.path()).unwrap().contains(name));
+            let verification = store::verify(state.path()).unwrap();
+            assert_eq!((verification.damaged.len(), verification.ended.len()), (0, 1));
+        }
+        assert_eq!(served.queries(), 2);
+
+        // Whoever begins anew does so with new hints.
+        store::reset(state.path(), None).unwrap();
+        let honest = serve(None).await;
+        let client = Client::connect(honest.options(state.path()), |_| {}).await.unwrap();
+        assert_eq!(client.stats().hint_was_stored, Some(false));
+        assert_eq!(client.get_index(100).await.unwrap()[..], record(100));
+    }
+}
+
+fn check_is_the_end(error: &Error, liar: &str) {
+    assert_eq!(error.blame(), Blame::Integrity);
+    assert!(error.message().contains(&format!("the {liar} server")), "{error}");
+    assert!(error.message().contains("privet state reset"), "{error}");
+}
+
+#[tokio::test]
+async fn a_wrong_byte_in_the_stream_is_noticed_with_and_without_comparison() {
+    for (liar, at) in [(0, 0), (0, TABLE_LEN / 2 - 1), (1, TABLE_LEN / 2), (1, TABLE_LEN - 1)] {
+        let served = serve(Some((liar, Lie::Stream(at)))).await;
+        let state = tempfile::tempdir().unwrap();
+        let error = refused(served.options(state.path())).await;
+        assert_eq!(error.blame(), Blame::Integrity);
+        assert!(error.message().contains("--compare-streams"), "{error}");
+        let mut comparing = served.options(state.path());
+        comparing.compare_streams = true;
+        let error = refused(comparing).await;
+        assert_eq!(error.blame(), Blame::Integrity);
+        assert!(error.message().contains(&format!("from byte {at} ")), "{error}");
+        assert_eq!(served.queries(), 0);
+    }
+}
+
+#[tokio::test]
+async fn each_server_streams_a_half_or_everything() {
+    let served = serve(None).await;
+    let mut received = Vec::new();
+    for compare in [false, true] {
+        let state = tempfile::tempdir().unwrap();
+        let mut options = served.options(state.path());
+        options.compare_streams = compare;
+        let client = Client::connect(options, |_| {}).await.unwrap();
+        assert_eq!(client.get_index(7).await.unwrap()[..], record(7));
+        received.push(client.stats().prepare.down);
+    }
+    assert!((TABLE_LEN..TABLE_LEN + TABLE_LEN / 8).contains(&received[0]), "{received:?}");
+    assert!((2 * TABLE_LEN..2 * TABLE_LEN + TABLE_LEN / 4).contains(&received[1]), "{received:?}");
+}
