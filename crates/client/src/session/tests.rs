@@ -2,6 +2,7 @@
 
 mod agreement;
 mod asked;
+mod authenticated;
 mod candidates;
 mod compared;
 mod endless;

@@ -98,7 +98,14 @@ impl Peer {
         Self::new(scheme, layout, &bytes, TableShape::new(records, len).unwrap(), id)
     }
 
-    fn new(scheme: SchemeId, layout: Vec<u8>, records: &[u8], shape: TableShape, id: u8) -> Self {
+    /// Any table by any scheme.
+    pub(super) fn new(
+        scheme: SchemeId,
+        layout: Vec<u8>,
+        records: &[u8],
+        shape: TableShape,
+        id: u8,
+    ) -> Self {
         let parts = DigestParts {
             layout: layout_digest(&layout),
             records: *blake3::hash(records).as_bytes(),
