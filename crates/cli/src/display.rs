@@ -23,10 +23,10 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// `3 of 38 B`, and for an authenticated table how much of that are paths: `3 of 102 B, 64 B of them path`
+/// `3 of 38 B`, and for an authenticated table how much of that is the path: `3 of 102 B, of which the path takes 64 B`
 pub(crate) fn records(count: u64, record_len: u64, path_len: Option<u64>) -> String {
-    let paths = path_len.map(|path_len| format!(", {} of them path", bytes(path_len)));
-    format!("{} of {}{}", self::count(count), bytes(record_len), paths.unwrap_or_default())
+    let path = path_len.map(|len| format!(", of which the path takes {}", bytes(len)));
+    format!("{} of {}{}", self::count(count), bytes(record_len), path.unwrap_or_default())
 }
 
 /// `0.4 µs`, `35 µs`, `1.20 ms`, `3.4 s`

@@ -224,7 +224,8 @@ pub trait HintedClient: SchemeOf + Sized {
     /// state.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `change` is none that this state can go through. The state is then unchanged.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `change` is none that this state can go through; if it is an update of the table that makes no sense, what the update is refused with. The state
+    /// is then unchanged.
     fn apply(&mut self, change: &[u8]) -> Result<()>;
 
     /// The state change that the answers to a reservation's queries bring, one of each server in order.
@@ -261,6 +262,9 @@ pub trait Endless: HintedClient {
 }
 
 /// A client whose hints can follow edits of the table, so that it needs no new offline phase.
+///
+/// A delta does not say yet which version of the table it begins with. Whoever hands deltas over sees to it that each is applied once, in order: one that is applied twice spoils hints, and no
+/// verification notices, because the commitments are right.
 pub trait Updatable: HintedClient {
     /// The state change that a public delta brings: for the journal and [`apply`](HintedClient::apply), like any other.
     ///

@@ -19,5 +19,6 @@ pub(crate) fn difference(one: &[u64], other: &[u64]) -> f64 {
         chi_square += difference * difference / (a + b);
         freedom += 1.0;
     }
+    assert!(freedom > 0.0, "{one:?} and {other:?} have nothing in which they could differ");
     (chi_square - freedom) / (2.0f64 * freedom).sqrt()
 }

@@ -83,10 +83,8 @@ fn in_one_batch(
     let mut indices: Vec<u64> = (0..count).map(|number| table.wanted(number)).collect();
     indices.sort_unstable();
     indices.dedup();
-    let operations = indices.iter().map(|index| Operation::Edit {
-        index: *index,
-        record: table.edit(*index),
-    });
+    let operations =
+        indices.iter().map(|index| Operation::Edit { index: *index, record: table.edit(*index) });
     let operations = operations.collect();
     let update = TableUpdate::new(table.shape(), operations)?;
 

@@ -206,11 +206,7 @@ fn choices(arguments: &Bench) -> Choices<'_> {
 }
 
 /// What is chosen of the scheme, and the seconds that it took to make a reference string, if none was named.
-fn tuning(
-    scheme: SchemeId,
-    arguments: &Bench,
-    table: &BenchTable,
-) -> Result<Measured<Tuning>> {
+fn tuning(scheme: SchemeId, arguments: &Bench, table: &BenchTable) -> Result<Measured<Tuning>> {
     let mut tuning = choices(arguments).read(Some(scheme))?;
     if scheme != SchemeId::TapirPointproofs || tuning.reference_string.is_some() {
         return Ok(Measured { value: tuning, seconds: 0.0 });

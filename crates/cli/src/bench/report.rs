@@ -126,7 +126,7 @@ impl Ratios {
     ) -> Self {
         let slowest = online.servers.iter().map(|server| server.answer_us).fold(0.0, f64::max);
         match work {
-            Work::Nothing => {
+            Work::Nothing | Work::Points => {
                 Self { answer_to_read: None, answer_to_random_reads: None, query_to_aes: None }
             }
             Work::WholeTable => {
@@ -207,6 +207,7 @@ impl Report {
                         let records = display::count(records);
                         format!("{answer}: {records} records, {ratio:.2} x random reads")
                     }
+                    (Work::Points, _) => answer,
                     _ => {
                         let rate = table / server.answer_us / 1e3;
                         let share = rate / self.yardsticks.read_gbps;

@@ -6,7 +6,7 @@ use crate::exit::Outcome;
 use crate::scheme;
 use indicatif::ProgressBar;
 use privet_client::{Client, ClientOptions, Progress, Stats, Target};
-use privet_core::{Error, Result};
+use privet_core::{Blame, Error, Result};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PartKind;
 use serde::Serialize;
@@ -59,7 +59,9 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
 /// What went wrong, told at the end. The server must not learn whether it pleased the client what came back, so a failure does not end the other lookups.
 #[derive(Default)]
 struct Failures {
-    first: Option<Error>,
+    /// The first, unless a later one shows that something was not to be believed.
+    told: Option<Error>,
+    is_first: bool,
     count: usize,
 }
 
@@ -67,15 +69,21 @@ impl Failures {
     fn note(&mut self, result: Result<()>) {
         if let Err(error) = result {
             self.count += 1;
-            self.first.get_or_insert(error);
+            let is_graver = |told: &Error| {
+                error.blame() == Blame::Integrity && told.blame() != Blame::Integrity
+            };
+            if self.told.as_ref().is_none_or(is_graver) {
+                (self.told, self.is_first) = (Some(error), self.count == 1);
+            }
         }
     }
 
     fn into_result(self) -> Result<()> {
-        match (self.first, self.count) {
+        let which = if self.is_first { "the first" } else { "one of them" };
+        match (self.told, self.count) {
             (None, _) => Ok(()),
             (Some(error), 1) => Err(error),
-            (Some(error), count) => Err(error.within(format!("{count} lookups failed; the first"))),
+            (Some(error), count) => Err(error.within(format!("{count} lookups failed; {which}"))),
         }
     }
 }

@@ -13,7 +13,7 @@ fn a_reference_string_is_made_and_its_maker_must_be_trusted() {
     [stdout]
     string made in [TIME]
       for                    tapir-pp, partitions of up to 8 records
-      file size              1.51 KiB
+      file size              1.50 KiB
       digest                 [DIGEST]
     Whoever made this file must be trusted by everybody who looks records up with it. It was made from a secret number, and who knows that number can prove any record to any
     client. The number was drawn in this process, was written nowhere, and has been erased from its memory; nobody else can check that. So the party that makes the file must be one that

@@ -140,6 +140,42 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
 }
 
 #[test]
+fn hints_that_have_ended_say_why() {
+    let (place, mut store) = kept();
+    let why = "the second server's answer is not from the table that was agreed on";
+    hints(&mut store).end(ReservationId(2), &[8; 20], why).unwrap();
+    assert_snapshot!(place.run("state show kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      pins                   3 tables from 2 servers, 513 B
+    table [ID]
+      hint                   64.12 KiB, partly downloaded
+      layout                 420 B, complete
+    table [ID]
+      private hints          dummy-subsets, 148.85 KiB
+        epoch                4
+        used                 by 3 lookups
+        unfinished lookups   1
+        next generation      120.56 KiB received
+        ended                the second server's answer is not from the table that was agreed on
+    "#);
+    assert_snapshot!(place.run("state verify kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      files read             7
+      damaged                none
+      ended                  kept/tables/[ID]/private-dummy-subsets: the second server's answer is not from the table that was agreed on
+    "#);
+    assert_snapshot!(place.run("state verify kept --json"), @r#"
+    [exit 0]
+    [stdout]
+    {"state":"kept","files":7,"damaged":[],"in_use":[],"ended":[{"hints":"kept/tables/[ID]/private-dummy-subsets","why":"the second server's answer is not from the table that was agreed on"}]}
+    "#);
+}
+
+#[test]
 fn looking_changes_nothing() {
     let (place, mut store) = kept();
     let contents = || {

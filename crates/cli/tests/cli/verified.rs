@@ -60,7 +60,11 @@ fn a_server_that_lies_is_found_out_whatever_is_looked_up() {
     for key in ["ada", "bob", "eve", "nobody"] {
         for (first, second) in [(&honest, &liar), (&liar, &honest)] {
             insta::allow_duplicates! {
-                assert_snapshot!(place.run(&format!("get {} {} -k {key}", first.url, second.url)), @"");
+                assert_snapshot!(place.run(&format!("get {} {} -k {key}", first.url, second.url)), @r#"
+                [exit 4]
+                [stderr]
+                privet: one of the two servers sent a wrong answer, or does not hold the table that it announced: the answers do not fit the secret that this lookup was sealed with. Nothing of them was believed. Which of the two it was cannot be known; ask others, or servers of which at least one can be trusted to answer rightly. Nothing more was asked
+                "#);
             }
         }
     }
@@ -88,5 +92,9 @@ fn servers_with_different_reference_strings_are_not_asked() {
     assert_eq!(place.run("setup pointproofs --size 4 -o other").code(), 0);
     let first = serve(&place, "phones.privet", "tapir-pp --reference-string string");
     let second = serve(&place, "phones.privet", "tapir-pp --reference-string other");
-    assert_snapshot!(place.run(&format!("get {} {} -k ada", first.url, second.url)), @"");
+    assert_snapshot!(place.run(&format!("get {} {} -k ada", first.url, second.url)), @r#"
+    [exit 2]
+    [stderr]
+    privet: the second server serves table phones by tapir-pp with other parameters than the first server; nothing was asked. They have to be started with the same parameters
+    "#);
 }

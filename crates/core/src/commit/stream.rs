@@ -102,6 +102,9 @@ impl VectorStream {
                 self.hand_on(&mut take_in);
             }
         }
+        self.announcement.try_reserve(chunk.len()).map_err(|error| {
+            Error::unavailable("no memory for what the servers announce").caused_by(error)
+        })?;
         self.digest.absorb(chunk);
         self.announcement.extend_from_slice(chunk);
         Ok(())

@@ -60,7 +60,9 @@ impl StatelessClient for ApirMatrixClient {
         }
         let mut flipped = bits.clone();
         for (number, byte) in (0..).zip(flipped.iter_mut()) {
-            *byte ^= 1 << (row % 8) & ones_if_equal(number, row / 8);
+            // A shift by a secret distance takes a secret time on some machines.
+            let bit = (0..8).fold(0, |bit, at| bit | (1 << at) & ones_if_equal(at, row % 8));
+            *byte ^= bit & ones_if_equal(number, row / 8);
         }
         let queries = [bits, flipped].map(|bits| ApirMatrixQuery { bits });
         Ok((queries.into(), ApirMatrixPending { row: Secret::new(row), place: Secret::new(place) }))

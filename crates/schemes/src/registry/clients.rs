@@ -311,6 +311,9 @@ impl<C: Updatable> ErasedHints for HintedHost<C> {
                 "the servers tell different edits of the same table; at least one of them does not tell the truth",
             ));
         };
+        if let Some(error) = (verifies.ended)(&self.client) {
+            return Err(error);
+        }
         let change = (verifies.disagreement)(&self.client);
         self.client.apply(&change)?;
         Ok(change)

@@ -21,7 +21,7 @@ use super::change::{Brought, Change, Lookup, encode_answers, encode_edits};
 use super::draws::Seed;
 use super::generation::Generation;
 use super::messages::{SinglePassAnswer, SinglePassQuery};
-use super::permutations::{Coins, Place};
+use super::permutations::{Coins, Permutations, Place};
 use super::{SinglePass, SinglePassParameters};
 use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
@@ -89,17 +89,28 @@ impl SinglePassClient {
         Some(self.generation.permutations.shown(pending.place, &self.coins(&pending.seed)))
     }
 
-    /// Follows an update of the table that may add partitions, whose permutations are drawn from `seed`. Nothing is changed if it fails.
-    pub(crate) fn grow(
-        &mut self,
-        after: SinglePassParameters,
-        delta: &TableDelta,
+    /// What [`follow_grown`](Self::follow_grown) needs of memory: permutations of the partitions that come, drawn from `seed`.
+    pub(crate) fn later_permutations(
+        &self,
+        after: &SinglePassParameters,
         seed: &Seed,
-    ) -> Result<()> {
+    ) -> Result<Option<Permutations>> {
         if !self.pending.is_empty() {
             return Err(impossible("the table was updated while a lookup was open"));
         }
-        self.generation.permutations.grow(after.partitions(), seed, self.kernels)?;
+        self.generation.permutations.grown(after.partitions(), seed, self.kernels)
+    }
+
+    /// Follows an update of the table that may add partitions.
+    pub(crate) fn follow_grown(
+        &mut self,
+        after: SinglePassParameters,
+        permutations: Option<Permutations>,
+        delta: &TableDelta,
+    ) -> Result<()> {
+        if let Some(permutations) = permutations {
+            self.generation.permutations = permutations;
+        }
         self.parameters = after;
         self.follow(delta)
     }

@@ -160,15 +160,20 @@ impl Permutations {
         [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
     }
 
-    /// Adds permutations of partitions that come at the end, drawn from `seed`, until there are `partitions`.
+    /// These and permutations of partitions that come at the end, drawn from `seed`, until there are `partitions`. `None`: there are as many.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. Nothing is changed then.
-    pub(crate) fn grow(&mut self, partitions: u32, seed: &Seed, kernels: Kernels) -> Result<()> {
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub(crate) fn grown(
+        &self,
+        partitions: u32,
+        seed: &Seed,
+        kernels: Kernels,
+    ) -> Result<Option<Self>> {
         let before = self.offsets.len();
         let after = partitions as usize * self.records;
         if after <= before {
-            return Ok(());
+            return Ok(None);
         }
         let mut offsets = HugeBuffer::new_zeroed(after).map_err(|error| {
             Error::unavailable("no memory for the permutations of hints").caused_by(error)
@@ -179,9 +184,7 @@ impl Permutations {
         for (row, partition) in offsets[before..].chunks_exact_mut(self.records).zip(first..) {
             draw(&mut streams.stream(partition, self.records), row);
         }
-        self.offsets.zeroize();
-        self.offsets = offsets;
-        Ok(())
+        Ok(Some(Self { offsets, records: self.records }))
     }
 
     /// In every partition, `hint` and its partner there exchange their records.

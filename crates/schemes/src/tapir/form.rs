@@ -16,16 +16,15 @@ pub trait Form: Send + Sync + 'static {
     /// What a server announces of the commitment, beside how the table is cut.
     fn encode(commitment: &Self::Commitment) -> Vec<u8>;
 
-    /// Reads it. `state_bytes` are the client's hints and permutations.
+    /// Memory that a client needs to verify with it, in bytes.
+    fn verifier_memory(commitment: &Self::Commitment) -> u64;
+
+    /// Reads it.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it does not parse, [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) or
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it makes no sense.
-    fn decode(
-        vectors: Vectors,
-        state_bytes: u64,
-        reader: &mut Reader<'_>,
-    ) -> Result<Self::Commitment>;
+    fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Self::Commitment>;
 }
 
 /// TAPIR-MT: a Merkle tree for each partition. A client keeps the upper levels of every tree.
@@ -50,17 +49,13 @@ impl Form for MerkleForm {
         vec![commitment.cap_levels()]
     }
 
-    fn decode(vectors: Vectors, state_bytes: u64, reader: &mut Reader<'_>) -> Result<Merkle> {
-        let announced = Merkle::new(vectors, reader.u8()?)?;
-        // A table that has grown keeps the levels that it began with, and these may be a few more than would be chosen for it now.
-        let most = Merkle::cap_levels_for(vectors, state_bytes.saturating_mul(4).max(1 << 20));
-        if announced.cap_levels() > most {
-            return Err(privet_core::Error::peer_misbehaved(format!(
-                "the server wants clients to keep {} levels of each tree, more than {most}",
-                announced.cap_levels()
-            )));
-        }
-        Ok(announced)
+    fn verifier_memory(commitment: &Merkle) -> u64 {
+        commitment.verifier_len()
+    }
+
+    /// A table that has grown keeps the levels that it began with, so a server may announce another number than would be chosen for it now.
+    fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Merkle> {
+        Merkle::new(vectors, reader.u8()?)
     }
 }
 
@@ -72,6 +67,7 @@ mod pointproofs {
     use super::{Form, SchemeId, Vectors};
     use privet_core::Result;
     use privet_core::codec::Reader;
+    use privet_core::commit::VectorCommitment as _;
     use privet_core::commit::pointproofs::Pointproofs;
 
     /// TAPIR-PP: Pointproofs, aggregated over all partitions. The proof in an answer is 48 bytes.
@@ -88,11 +84,12 @@ mod pointproofs {
             bytes
         }
 
-        fn decode(
-            vectors: Vectors,
-            _state_bytes: u64,
-            reader: &mut Reader<'_>,
-        ) -> Result<Pointproofs> {
+        /// Multiples of the commitments, and what pairings with the reference string's points begin with.
+        fn verifier_memory(commitment: &Pointproofs) -> u64 {
+            commitment.verifier_memory() + commitment.announcement_len()
+        }
+
+        fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Pointproofs> {
             let size = reader.u32()?;
             Pointproofs::for_client(vectors, size, reader.array()?)
         }

@@ -10,6 +10,8 @@
 //! ends depends on what the lying server did and on coins, never on the record. Were only the record that is wanted checked, or only the answer it is in, a server could spoil some offsets and
 //! learn from the client's silence: the selective failure attack. Against two servers that collude, nothing of this holds.
 //!
+//! **Each server keeps its role for as long as the hints are used**: what the first was shown is what the second is shown later. Who sees both sees repetitions.
+//!
 //! **The client's state is as precious as a key**, as for SinglePass, and its order is stricter: a query, its answers, only then the next query or an update of the table. `order.rs` keeps it by types.
 //!
 //! **What it costs**, for `Q` partitions of `M` records of `w` bytes, beside what SinglePass costs:
@@ -20,7 +22,7 @@
 //! | offline, client | n·w down; 2·n hash computations | n·w + 96·M + 48·Q down |
 //! | answer, each server | (log₂M − t)·32·Q more down; Q hash computations | 48 more down; n products of numbers, a multi-exponentiation of 2·M points |
 //! | recover, client | 2·Q·(log₂M − t + 1) hash computations | a pairing for each different offset, 2·Q multiplications of points |
-//! | state, client | 32·2^t·Q more, public | 192·M + 96·Q more, public |
+//! | state, client | 32·2^t·Q more, public | 192·M + 96·Q more, public; in memory 12 KiB for each partition, and 19 KiB for each of M if that is at most 1024 |
 //! | state, server | 32·n more | 32·n more |
 //!
 //! `t` is the number of levels of each Merkle tree that a client keeps: as many as take no more memory than the rest of what it keeps ([`MerkleForm::commitment`]).

@@ -84,8 +84,10 @@ impl<F: Form> Ready<F> {
             return Err(Error::api_misuse("the update belongs to a table of another shape"));
         }
         let after = self.parameters.grown(delta.shape_after())?;
+        // What can fail comes first.
+        let permutations = self.hints.later_permutations(after.pass(), &self.later)?;
         self.verifier.update(after.commitment().vectors(), delta.commitments())?;
-        self.hints.grow(after.pass().clone(), delta, &self.later)?;
+        self.hints.follow_grown(after.pass().clone(), permutations, delta)?;
         self.parameters = after;
         Ok(())
     }
@@ -108,7 +110,7 @@ impl<F: Form> Asked<F> {
         let [fresh, used] = self.ready.hints.shown(self.id).ok_or_else(|| {
             Error::corrupted("the hints do not know the query that waits for answers")
         })?;
-        // Which offsets were shown is as secret as the permutations, until they are erased here.
+        // Each server knows which offsets it was shown; both together they are secret.
         let (fresh, used) = (Zeroizing::new(fresh.offsets), Zeroizing::new(used.offsets));
         Ok(self.ready.verifier.verify([first.opened(&fresh), second.opened(&used)]))
     }

@@ -7,6 +7,9 @@ use privet_core::codec::Reader;
 use privet_core::commit::{VectorCommitment, Vectors, stream_len};
 use privet_core::{Error, Result, TableIdentity, TableShape};
 
+/// What a client holds in memory to verify answers with, beside its hints: at most 2 GiB (512 MiB where addresses have 32 bits), whatever servers announce.
+const MAX_VERIFIER_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 29 } else { 1 << 31 };
+
 /// The parameters of SinglePass, and a commitment to each partition.
 pub struct TapirParameters<F: Form> {
     pass: SinglePassParameters,
@@ -23,10 +26,16 @@ impl<F: Form> TapirParameters<F> {
     /// A cut and a commitment to it.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the commitment is on another cut.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the commitment is on another cut, or a client would need memory beyond reason.
     pub fn new(pass: SinglePassParameters, commitment: F::Commitment) -> Result<Self> {
         if commitment.vectors() != vectors_of(&pass)? {
             return Err(Error::api_misuse("the commitment is to a table that is cut otherwise"));
+        }
+        let memory = F::verifier_memory(&commitment);
+        if memory > MAX_VERIFIER_BYTES {
+            return Err(Error::api_misuse(format!(
+                "a client would need {memory} bytes of memory to verify answers, the limit is {MAX_VERIFIER_BYTES}; larger partitions need less"
+            )));
         }
         Ok(Self { pass, commitment })
     }
@@ -64,7 +73,7 @@ impl<F: Form> TapirParameters<F> {
         let records = u64::from(self.pass.partition_records());
         let pass = SinglePassParameters::with_partition_records(after, records)?;
         let commitment = self.commitment.grown(vectors_of(&pass)?)?;
-        Ok(Self { pass, commitment })
+        Self::new(pass, commitment)
     }
 }
 
@@ -94,8 +103,8 @@ impl<F: Form> Parameters for TapirParameters<F> {
         let pass = SinglePassParameters::with_partition_records(identity.shape, partition_records)
             .map_err(refused)?;
         let vectors = vectors_of(&pass).map_err(refused)?;
-        let commitment = F::decode(vectors, pass.state_bytes(), &mut reader).map_err(refused)?;
+        let commitment = F::decode(vectors, &mut reader).map_err(refused)?;
         reader.finish()?;
-        Ok(Self { pass, commitment })
+        Self::new(pass, commitment).map_err(refused)
     }
 }

@@ -133,6 +133,12 @@ impl Pointproofs {
         self.reference_digest
     }
 
+    /// Memory that a client's verifier takes, in bytes: multiples of each commitment, and the powers of g₂, prepared if they are few.
+    pub fn verifier_memory(&self) -> u64 {
+        let (vectors, size) = (u64::from(self.vectors.count()), u64::from(self.size));
+        vectors * verifier::TABLES_LEN + verifier::powers_len(size)
+    }
+
     /// When a server computes openings; [`Openings::OnDemand`] in a client's parameters, where it means nothing.
     pub fn openings(&self) -> Openings {
         self.openings

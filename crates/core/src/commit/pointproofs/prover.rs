@@ -50,27 +50,25 @@ pub(super) fn precompute(
     let toeplitz = toeplitz(parameters)?;
     let vectors = parameters.vectors();
     let hash = RecordHash::new();
-    let mut kept = reserved(parameters.kept_len())?;
-    let mut all_openings = match parameters.openings {
-        Openings::OnDemand => Vec::new(),
-        Openings::Precomputed => reserved(parameters.kept_len())?,
-    };
     let count = parameters.count();
+    let mut kept = reserved(parameters.kept_len())?;
+    // Room for the commitments, which are known at the end.
+    kept.resize(count * POINT_LEN, 0);
     let mut sums = Vec::with_capacity(count);
     for (number, vector) in table.chunks_exact(vectors.vector_bytes() as usize).enumerate() {
         let scalars: Vec<Scalar> = hash.scalars(vector, vectors.record_len()).collect();
         sums.push(commit.commitment(&scalars));
         if let Some(toeplitz) = &toeplitz {
             for opening in toeplitz.openings(&scalars) {
-                all_openings.extend_from_slice(&opening.to_uncompressed());
+                kept.extend_from_slice(&opening.to_uncompressed());
             }
         }
         progress((number + 1) as f64 / count as f64);
     }
-    for commitment in G1Sum::all_to_affine(&sums) {
-        kept.extend_from_slice(&commitment.compress());
+    let places = kept.chunks_exact_mut(POINT_LEN);
+    for (place, commitment) in places.zip(G1Sum::all_to_affine(&sums)) {
+        place.copy_from_slice(&commitment.compress());
     }
-    kept.extend_from_slice(&all_openings);
     Ok(kept)
 }
 

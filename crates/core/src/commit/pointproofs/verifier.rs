@@ -14,6 +14,15 @@ use privet_kernels::bls12_381::{
 /// How exponents of 128 bits are cut for the commitments' tables, 6 KiB for each half.
 const LAYOUT: TableLayout = TableLayout { pieces: 4, piece_bits: 32, window: 5 };
 
+/// Bytes of both tables of a commitment.
+pub(super) const TABLES_LEN: u64 = 2 * 6 * 1024;
+
+/// Bytes of so many powers of g₂, about.
+pub(super) fn powers_len(powers: u64) -> u64 {
+    let prepared = if powers <= MOST_PREPARED as u64 { powers * 19 * 1024 } else { 0 };
+    powers * 192 + prepared
+}
+
 /// Powers of g₂ are prepared for their pairings if there are at most so many: 20 MiB.
 const MOST_PREPARED: usize = 1 << 10;
 

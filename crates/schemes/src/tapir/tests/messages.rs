@@ -41,11 +41,22 @@ fn parameters_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn a_server_cannot_make_clients_keep_more_than_a_few_times_their_hints() {
-    // 2^20 records in partitions of 16: almost all that a client keeps is permutations, 2 MiB; whole trees would be 64 MiB.
-    let bytes = [&16u64.to_le_bytes()[..], &[4]].concat();
-    let refused = TapirParameters::<MerkleForm>::decode(&identity(1 << 20, 8), &bytes);
-    assert!(refused.err().unwrap().message().contains("refused"));
+fn a_server_cannot_make_clients_hold_memory_beyond_reason() {
+    // Whole trees over 2^27 records are 4 GiB.
+    let levels = |levels: u8| {
+        let bytes = [&(1u64 << 16).to_le_bytes()[..], &[levels]].concat();
+        TapirParameters::<MerkleForm>::decode(&identity(1 << 27, 8), &bytes).map(|_| ())
+    };
+    levels(15).unwrap();
+    assert_eq!(levels(16).unwrap_err().blame(), Blame::PeerMisbehaved);
+    // Pointproofs take 12 KiB of memory for each partition.
+    let partitions = |partitions: u64| {
+        let bytes = [&16u64.to_le_bytes()[..], &16u32.to_le_bytes(), &[0; 32]].concat();
+        let table = identity(partitions * 16, 8);
+        TapirParameters::<PointproofsForm>::decode(&table, &bytes).map(|_| ())
+    };
+    partitions(1 << 17).unwrap();
+    assert_eq!(partitions(1 << 18).unwrap_err().blame(), Blame::PeerMisbehaved);
 }
 
 proptest! {

@@ -3,12 +3,24 @@
 use super::*;
 use crate::test_statistics::difference;
 
-/// What a server spoils: the record of one partition at some offsets, whenever it is asked for them.
+/// What a server spoils: what it says of the record of one partition at some offsets, whenever it is asked for them.
 #[derive(Clone, Copy, Debug)]
 struct Spoiled {
     server: usize,
     partition: usize,
     offsets: fn(u16) -> bool,
+    lie: Lie,
+}
+
+/// How.
+#[derive(Clone, Copy, Debug)]
+enum Lie {
+    /// A bit of the record.
+    Record,
+    /// A bit of the proof.
+    Proof,
+    /// The whole answer: other bytes of the right length.
+    Everything,
 }
 
 impl Spoiled {
@@ -21,15 +33,22 @@ impl Spoiled {
     ) -> [Vec<u8>; 2] {
         let mut answers = honest.clone();
         if (self.offsets)(queries[self.server].0.offsets[self.partition]) {
-            answers[self.server][self.partition * pass.record_len()] ^= 0x10;
+            let answer = &mut answers[self.server];
+            let records = pass.answer_len();
+            let proof = (answer.len() - records) / pass.partitions() as usize;
+            match self.lie {
+                Lie::Record => answer[self.partition * pass.record_len()] ^= 0x10,
+                Lie::Proof => answer[records + self.partition * proof] ^= 0x10,
+                Lie::Everything => answer.iter_mut().for_each(|byte| *byte ^= 0x55),
+            }
         }
         answers
     }
 }
 
 /// How many of `coins` lookups of `wanted` end and how many do not, against a server that spoils.
-fn ends(
-    world: &mut World<MerkleForm>,
+fn ends<F: TestForm>(
+    world: &mut World<F>,
     generation: &Zeroizing<Vec<u8>>,
     wanted: u64,
     spoiled: Spoiled,
@@ -65,8 +84,8 @@ fn ends(
 const END: u8 = 3;
 
 /// The largest difference, in standard deviations, between how often lookups of any two records end.
-fn leak(
-    world: &mut World<MerkleForm>,
+fn leak<F: TestForm>(
+    world: &mut World<F>,
     wanted: &[u64],
     spoiled: Spoiled,
     coins: u64,
@@ -88,15 +107,23 @@ fn leak(
         .collect();
     let pairs = counts.iter().enumerate().flat_map(|(i, one)| {
         counts[..i].iter().map(move |other| match one[1] + other[1] {
-            // It never ended for either.
+            // It never ended for either, or always for both.
             0 => 0.0,
+            _ if one[0] + other[0] == 0 => 0.0,
             _ => difference(one, other),
         })
     });
     pairs.fold(0.0, f64::max)
 }
 
-const TARGETS: [fn(u16) -> bool; 3] = [|offset| offset == 0, |offset| offset >= 2, |_| true];
+/// Which offsets are spoiled, and how.
+const TARGETS: [(fn(u16) -> bool, Lie); 5] = [
+    (|offset| offset == 0, Lie::Record),
+    (|offset| offset >= 2, Lie::Proof),
+    (|offset| offset >= 2, Lie::Everything),
+    (|offset| offset == 3, Lie::Everything),
+    (|_| true, Lie::Record),
+];
 
 #[test]
 fn the_rate_of_ends_does_not_depend_on_the_record_exhaustively_at_sixteen() {
@@ -104,9 +131,9 @@ fn the_rate_of_ends_does_not_depend_on_the_record_exhaustively_at_sixteen() {
     let wanted: Vec<u64> = (0..16).collect();
     for server in 0..2 {
         for partition in 0..4 {
-            for offsets in TARGETS {
-                let spoiled = Spoiled { server, partition, offsets };
-                let leak = leak(&mut world, &wanted, spoiled, 240, false);
+            for (offsets, lie) in TARGETS {
+                let spoiled = Spoiled { server, partition, offsets, lie };
+                let leak = leak(&mut world, &wanted, spoiled, 160, false);
                 // The largest of 120 differences with one degree of freedom.
                 assert!(leak < 12.0, "{spoiled:?}: {leak}");
             }
@@ -118,9 +145,22 @@ fn the_rate_of_ends_does_not_depend_on_the_record_exhaustively_at_sixteen() {
 fn the_rate_of_ends_does_not_depend_on_the_record_in_twenty_thousand_lookups() {
     let mut world = World::<MerkleForm>::new(256, 4, 16);
     for server in 0..2 {
-        let spoiled = Spoiled { server, partition: 3, offsets: |offset| offset < 8 };
+        let spoiled =
+            Spoiled { server, partition: 3, offsets: |offset| offset < 8, lie: Lie::Record };
         // One in the spoiled partition at a spoiled offset, one at another, one elsewhere.
         let leak = leak(&mut world, &[3 * 16 + 2, 3 * 16 + 12, 9 * 16 + 2], spoiled, 20_000, false);
+        assert!(leak < 9.0, "{spoiled:?}: {leak}");
+    }
+}
+
+#[test]
+fn nor_with_pointproofs() {
+    let mut world = World::<PointproofsForm>::new(6, 2, 3);
+    for server in 0..2 {
+        let spoiled =
+            Spoiled { server, partition: 1, offsets: |offset| offset == 0, lie: Lie::Record };
+        // The wanted record itself spoiled, its neighbour, and one of the other partition.
+        let leak = leak(&mut world, &[3, 4, 0], spoiled, 120, false);
         assert!(leak < 9.0, "{spoiled:?}: {leak}");
     }
 }
@@ -130,11 +170,12 @@ fn the_rate_of_ends_does_not_depend_on_the_record_in_twenty_thousand_lookups() {
 #[test]
 fn a_verifier_that_checks_only_what_it_needs_is_caught() {
     let mut world = World::<MerkleForm>::new(16, 2, 4);
-    let spoiled = Spoiled { server: 1, partition: 2, offsets: |_| true };
+    let spoiled = Spoiled { server: 1, partition: 2, offsets: |_| true, lie: Lie::Record };
     let leak_ = leak(&mut world, &[1, 9], spoiled, 200, true);
     assert!(leak_ > 50.0, "{leak_}");
     let mut world = World::<MerkleForm>::new(256, 4, 16);
-    let spoiled = Spoiled { server: 1, partition: 3, offsets: |offset| offset < 8 };
+    let spoiled =
+        Spoiled { server: 1, partition: 3, offsets: |offset| offset < 8, lie: Lie::Proof };
     let leak = leak(&mut world, &[3 * 16 + 2, 9 * 16 + 2], spoiled, 2_000, true);
     assert!(leak > 50.0, "{leak}");
 }

@@ -1,0 +1,125 @@
+//! Authenticated tables: what `build` and `inspect` say of them, and that `get` believes nothing that does not belong to the root.
+
+use crate::place::{PHONES, Place, Run};
+use crate::served::Served;
+use insta::assert_snapshot;
+use privet_table::snapshot::{Snapshot, SnapshotPlan, SnapshotWriter};
+
+/// A place with the phone book as an authenticated table, and its root.
+fn with_phones(arguments: &str) -> (Place, String) {
+    let place = Place::new();
+    place.write("phones.csv", PHONES);
+    let built =
+        place.build(&format!("phones.csv --authenticate -o phones.privet --json {arguments}"));
+    let root = built.json()["root"].as_str().unwrap().to_owned();
+    (place, root)
+}
+
+fn get(place: &Place, served: &Served, arguments: &str) -> Run {
+    place.run(&format!("get {} {arguments}", served.url))
+}
+
+/// Writes `phones.privet` anew as a server could that lies: the same layout, so the same root, other records under a digest that is right for them.
+fn forge(place: &Place, forge: impl Fn(&mut Vec<Vec<u8>>)) {
+    let path = place.path("phones.privet");
+    let true_table = Snapshot::open(&path).unwrap();
+    let identity = true_table.identity();
+    let mut records: Vec<Vec<u8>> = (0..identity.shape.records())
+        .map(|index| true_table.view().record(index).unwrap().to_vec())
+        .collect();
+    forge(&mut records);
+    let plan = SnapshotPlan {
+        id: identity.id,
+        epoch: identity.epoch,
+        shape: identity.shape,
+        layout: true_table.layout().clone(),
+        key_column: true_table.header().key_column.clone(),
+        value_form: true_table.header().value_form.clone(),
+    };
+    drop(true_table);
+    let mut writer = SnapshotWriter::create(&path, plan).unwrap();
+    for record in records {
+        writer.write_record(&record).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn a_build_says_what_the_root_is_and_so_does_inspect() {
+    let place = Place::new();
+    place.write("phones.csv", PHONES);
+    assert_snapshot!(place.run("build phones.csv --key name --authenticate -o phones.privet"), @r#"
+    "#);
+    assert_snapshot!(place.run("inspect phones.privet --verify"), @r#"
+    "#);
+    let report = place.build("phones.csv --key name --authenticate -o phones.privet --json").json();
+    assert_eq!((&report["record_len"], &report["path_len"]), (&102.into(), &64.into()));
+    let inspected = place.run("inspect phones.privet --json").json();
+    assert_eq!(inspected["root"], report["root"]);
+    assert_eq!(inspected["path_len"], 64);
+    // Another seed, another key map, another root.
+    let again = place.build("phones.csv --key name --authenticate -o phones.privet --json").json();
+    assert_ne!(again["root"], report["root"]);
+}
+
+#[test]
+fn what_belongs_to_the_root_is_found_by_every_kind_of_lookup() {
+    for arguments in ["--key name", "--key name --key-map cuckoo"] {
+        let (place, root) = with_phones(arguments);
+        let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
+        assert_snapshot!(get(&place, &served, &format!("-k ada -k nobody --root {root}")), @r#"
+        "#);
+    }
+    let (place, root) = with_phones("--raw-value phone");
+    let served = Served::start(&place, "phones.privet --no-cache --scheme download");
+    assert_snapshot!(get(&place, &served, &format!("-i 0 -i 2 -v --root {root}")), @r#"
+    "#);
+}
+
+#[test]
+fn a_table_with_another_root_is_refused_and_not_pinned() {
+    let (place, root) = with_phones("--key name");
+    let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
+    let other = format!("{:064x}", 7);
+    assert_snapshot!(get(&place, &served, &format!("-k ada --root {other}")), @r#"
+    "#);
+    let state = place.path(".local/state/privet");
+    let state = place.run(&format!("state show {}", state.display()));
+    assert!(!state.stdout().contains("server"), "{state}");
+    assert_eq!(get(&place, &served, &format!("-k ada --root {root}")).code(), 0);
+
+    place.build("phones.csv --key name -o plain.privet");
+    let served = Served::start(&place, "plain.privet --no-cache --scheme simplepir");
+    assert_snapshot!(get(&place, &served, &format!("-k ada --root {root}")), @r#"
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada --root 1234"), @r#"
+    "#);
+}
+
+/// One record of three is spoilt: what does not need it is printed, the rest fails, and everything was asked.
+#[test]
+fn a_record_that_does_not_belong_to_the_root_is_not_believed() {
+    let (place, root) = with_phones("--raw-value phone");
+    forge(&place, |records| records[1][4] ^= 1);
+    let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
+    for known in ["", &format!("--root {root}")] {
+        assert_snapshot!(get(&place, &served, &format!("-i 0 -i 1 -i 2 {known}")), @r#"
+        "#);
+    }
+    let second = Served::start(&place, "phones.privet --no-cache --scheme dpf");
+    let first = Served::start(&place, "phones.privet --no-cache --scheme dpf");
+    let both = format!("get {} {} -i 1 --root {root}", first.url, second.url);
+    assert_snapshot!(place.run(&both), @r#"
+    "#);
+}
+
+#[test]
+fn a_true_record_in_the_wrong_place_is_not_believed() {
+    let (place, root) = with_phones("--key name");
+    forge(&place, |records| records.rotate_left(1));
+    let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
+    for key in ["ada", "bob", "nobody"] {
+        let run = get(&place, &served, &format!("-k {key} --root {root}"));
+        assert_eq!((run.code(), run.stdout()), (4, ""), "{run}");
+    }
+}
