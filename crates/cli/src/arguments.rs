@@ -132,7 +132,7 @@ pub(crate) enum SetupAction {
 
 #[derive(Args)]
 pub(crate) struct SetupPointproofs {
-    /// Records in a partition of the table, at most 65536. About four times the square root of the number of
+    /// Records in a partition of the table, at most 65536. About twice the square root of the number of
     /// records is a good choice. Tables of any size can be served with it, in partitions of up to so many records
     #[arg(long, value_name = "M", value_parser = parse_size)]
     pub(crate) size: u32,
@@ -211,9 +211,10 @@ pub(crate) struct Serve {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("wanted").required(true).multiple(true).args(["key", "index", "keys_from"]))]
 pub(crate) struct Get {
-    /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers, those of all.
-    /// For dummy-subsets-two and singlepass the order counts: the first server computes the hints and learns
-    /// their key, the second answers and must never learn it; name them in the same order every time. By tapir-mt,
+    /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers, those of all,
+    /// in the same order every time: for those that keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp)
+    /// it decides who learns what. The first server of dummy-subsets-two and singlepass computes the hints and
+    /// learns their key, the second answers and must never learn it. By tapir-mt,
     /// tapir-pp, apir-dpf and apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
@@ -251,10 +252,8 @@ pub(crate) struct Get {
     /// not a server that lied from the beginning
     #[arg(long, value_name = "HEX", value_parser = parse_root)]
     pub(crate) root: Option<TableRoot>,
-    /// Have both servers stream the whole table, and stop at the first byte in which they differ
-    ///
-    /// For schemes of two servers that stream the table before the first lookup. Otherwise each streams a half, and the whole is checked
-    /// against the digest that both have announced: a wrong byte is noticed just as surely, but only at the end.
+    /// Have both servers stream the whole table and stop at the first byte in which they differ, for schemes of two servers that stream it; default: each
+    /// streams a half, and the whole is checked at the end against the digest that both announced
     #[arg(long)]
     pub(crate) compare_streams: bool,
     /// Print one JSON object for each lookup
@@ -325,7 +324,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "S", value_parser = parse_number)]
     pub(crate) partition_records: Option<u64>,
     /// For tapir-pp: the reference string to commit to the table with; default: one made in memory, for partitions
-    /// of --partition-records or about four times the square root of the number of records
+    /// of --partition-records or about twice the square root of the number of records
     #[arg(long, value_name = "FILE")]
     pub(crate) reference_string: Option<PathBuf>,
     /// For tapir-pp: compute the openings of all records beforehand

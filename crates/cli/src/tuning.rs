@@ -78,11 +78,11 @@ pub(crate) fn make_reference_string(size: u32) -> Result<Arc<ReferenceString>> {
     string.map(Arc::new)
 }
 
-/// How many records a partition of a table of `records` records should have under tapir-pp: a power of two next to 4·√n, and no more than there can be. Work per answer grows with the size of partitions, bytes
+/// How many records a partition of a table of `records` records should have under tapir-pp: a power of two next to 2·√n, and no more than there can be. Work per answer grows with the size of partitions, bytes
 /// with their number.
 pub(crate) fn partition_records_for(records: u64) -> u32 {
     const MOST: u64 = 1 << 16;
-    let about = records.isqrt().saturating_mul(4).clamp(2, MOST);
+    let about = records.isqrt().saturating_mul(2).clamp(2, MOST);
     let above = about.next_power_of_two();
     let nearest = if about * 4 < above * 3 { above / 2 } else { above };
     // At most the limit, so it fits 32 bits.
@@ -94,14 +94,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn partitions_have_about_four_times_the_square_root() {
+    fn partitions_have_about_twice_the_square_root() {
         for (records, size) in
-            [(1, 4), (4, 8), (1 << 14, 512), (1 << 20, 4096), (1 << 22, 8192), (u64::MAX, 1 << 16)]
+            [(1, 2), (4, 4), (1 << 14, 256), (1 << 20, 2048), (1 << 22, 4096), (u64::MAX, 1 << 16)]
         {
             assert_eq!(partition_records_for(records), size, "{records}");
         }
-        // 4 · 707 = 2828 is nearer to 2048 than to 4096.
-        assert_eq!(partition_records_for(500_000), 2048);
+        // 2 · 707 = 1414 is nearer to 1024 than to 2048.
+        assert_eq!(partition_records_for(500_000), 1024);
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub struct HintsKey {
     pub scheme: SchemeId,
     /// Scheme, parameters and table in one digest: hints of another digest are of no use and are discarded.
     pub parameter_digest: [u8; 32],
-    /// Digest of the servers' addresses in the order of their roles, if one of them computed the hints: that one knows the secret they follow from, and no other may ever learn it. Zeros otherwise.
+    /// Digest of the servers' addresses in the order of their roles, if there are several: what one of them has seen of the hints, or knows because it computed them, no other may ever see. Zeros for one server.
     pub servers: [u8; 32],
 }
 

@@ -137,7 +137,11 @@ impl Report {
         }
         page.entry(
             "records",
-            display::records(self.records, self.record_len, self.root.as_ref().map(|_| self.path_len)),
+            display::records(
+                self.records,
+                self.record_len,
+                self.root.as_ref().map(|_| self.path_len),
+            ),
         );
         match self.key_map {
             Some(kind) => {

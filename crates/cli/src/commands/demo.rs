@@ -416,7 +416,7 @@ fn show_a_lie(number: usize, servers: &[Started], entries: u64) -> Result<()> {
     page.line(format!(
         "\n{number}. With apir-dpf, and a second server that lies: it announces the same table, but one bit of its last record is another."
     ));
-    match client.get_target_blocking(Target::key(&name((entries - 1) / 2))) {
+    match client.get_target_blocking(Target::key(name((entries - 1) / 2))) {
         Err(error) if error.blame() == Blame::Integrity => {
             page.entry("the lookup ends with", format!("exit code 4: {error}"));
         }

@@ -89,7 +89,11 @@ impl Report {
         page.entry("epoch", self.epoch);
         page.entry(
             "records",
-            display::records(self.records, self.record_len, self.root.as_ref().map(|_| self.path_len)),
+            display::records(
+                self.records,
+                self.record_len,
+                self.root.as_ref().map(|_| self.path_len),
+            ),
         );
         match (&self.key_column, self.key_map, self.keys) {
             (Some(column), Some(kind), Some(keys)) => {

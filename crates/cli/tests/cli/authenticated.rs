@@ -49,8 +49,36 @@ fn a_build_says_what_the_root_is_and_so_does_inspect() {
     let place = Place::new();
     place.write("phones.csv", PHONES);
     assert_snapshot!(place.run("build phones.csv --key name --authenticate -o phones.privet"), @r#"
+    [exit 0]
+    [stdout]
+    phones.privet built in [TIME]
+      rows                   3
+      records                3 of 102 B, of which the path takes 64 B
+      key map                buckets, 97.4 % full, 114 B downloaded by each client
+      stash                  0 values, 0 B
+      overhead               5.00 x the 84 B of values
+      file size              4.30 KiB
+      table id               [ID]
+      digest                 [DIGEST]
+      root                   [DIGEST]
     "#);
     assert_snapshot!(place.run("inspect phones.privet --verify"), @r#"
+    [exit 0]
+    [stdout]
+    phones.privet
+      table id               [ID]
+      epoch                  0
+      records                3 of 102 B, of which the path takes 64 B
+      key map                buckets, 3 keys from column "name"
+      load                   97.4 %
+      stash                  0 values, 0 B
+      value                  json: all other columns
+      record layout          114 B
+      file size              4.30 KiB
+      digest                 [DIGEST]
+      root                   [DIGEST]
+      created by             privet [VERSION]
+      verified               yes, every byte
     "#);
     let report = place.build("phones.csv --key name --authenticate -o phones.privet --json").json();
     assert_eq!((&report["record_len"], &report["path_len"]), (&102.into(), &64.into()));
@@ -67,12 +95,25 @@ fn what_belongs_to_the_root_is_found_by_every_kind_of_lookup() {
     for arguments in ["--key name", "--key name --key-map cuckoo"] {
         let (place, root) = with_phones(arguments);
         let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
-        assert_snapshot!(get(&place, &served, &format!("-k ada -k nobody --root {root}")), @r#"
-        "#);
+        let run = get(&place, &served, &format!("-k ada -k nobody --root {root}"));
+        assert_eq!(
+            (run.code(), run.stdout()),
+            (1, "{\"phone\":\"555-1\",\"floor\":\"3\"}\n"),
+            "{run}"
+        );
+        assert_eq!(run.stderr(), "privet: not found: nobody\n");
     }
     let (place, root) = with_phones("--raw-value phone");
     let served = Served::start(&place, "phones.privet --no-cache --scheme download");
     assert_snapshot!(get(&place, &served, &format!("-i 0 -i 2 -v --root {root}")), @r#"
+    [exit 0]
+    [stdout]
+    555-1
+    5,5
+    [stderr]
+    privet: every record is verified against the root [DIGEST]
+    privet: table phones at epoch 0, 3 records of 70 B, digest [DIGEST], scheme download; server privet [VERSION]
+    privet: ready after [TIME] (263 B fetched); 2 lookups, 0 B sent and 0 B received, query [TIME] and recover [TIME] each
     "#);
 }
 
@@ -82,17 +123,28 @@ fn a_table_with_another_root_is_refused_and_not_pinned() {
     let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
     let other = format!("{:064x}", 7);
     assert_snapshot!(get(&place, &served, &format!("-k ada --root {other}")), @r#"
+    [exit 4]
+    [stderr]
+    privet: table phones does not have the root that was given (--root): it is another table or another version, or was built without --authenticate, or is not what its owner built; nothing was asked
     "#);
     let state = place.path(".local/state/privet");
     let state = place.run(&format!("state show {}", state.display()));
-    assert!(!state.stdout().contains("server"), "{state}");
+    assert!(state.stdout().contains("0 tables from 0 servers"), "{state}");
     assert_eq!(get(&place, &served, &format!("-k ada --root {root}")).code(), 0);
 
     place.build("phones.csv --key name -o plain.privet");
     let served = Served::start(&place, "plain.privet --no-cache --scheme simplepir");
     assert_snapshot!(get(&place, &served, &format!("-k ada --root {root}")), @r#"
+    [exit 4]
+    [stderr]
+    privet: table plain does not have the root that was given (--root): it is another table or another version, or was built without --authenticate, or is not what its owner built; nothing was asked
     "#);
     assert_snapshot!(get(&place, &served, "-k ada --root 1234"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value '1234' for '--root <HEX>': a root has 64 hexadecimal digits; `privet build --authenticate` and `privet inspect` print it
+
+    For more information, try '--help'.
     "#);
 }
 
@@ -102,14 +154,23 @@ fn a_record_that_does_not_belong_to_the_root_is_not_believed() {
     let (place, root) = with_phones("--raw-value phone");
     forge(&place, |records| records[1][4] ^= 1);
     let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
-    for known in ["", &format!("--root {root}")] {
-        assert_snapshot!(get(&place, &served, &format!("-i 0 -i 1 -i 2 {known}")), @r#"
-        "#);
-    }
+    let known = get(&place, &served, &format!("-i 0 -i 1 -i 2 --root {root}"));
+    assert_snapshot!(known, @r#"
+    [exit 4]
+    [stdout]
+    555-1
+    5,5
+    [stderr]
+    privet: the server answered with a record that does not belong to the table's root: it does not tell the truth, or the table is damaged there; ask those who run it. Whoever looks the same up again tells the server that this record was wanted
+    "#);
+    assert_eq!(get(&place, &served, "-i 0 -i 1 -i 2").to_string(), known.to_string());
     let second = Served::start(&place, "phones.privet --no-cache --scheme dpf");
     let first = Served::start(&place, "phones.privet --no-cache --scheme dpf");
     let both = format!("get {} {} -i 1 --root {root}", first.url, second.url);
     assert_snapshot!(place.run(&both), @r#"
+    [exit 4]
+    [stderr]
+    privet: the servers answered with a record that does not belong to the table's root: one of them does not tell the truth, or the table is damaged there; ask those who run it. Whoever looks the same up again tells the servers that this record was wanted
     "#);
 }
 

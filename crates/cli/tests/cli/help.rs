@@ -85,6 +85,10 @@ fn build_explains_itself() {
 
               [default: error]
 
+          --authenticate
+              Store with each record the proof that it belongs to the table, 32 bytes for each doubling
+              of the number of records, and print the root that clients verify against (`get --root`)
+
           --format <FORMAT>
               Format of the input; default: by its extension
 
@@ -124,6 +128,28 @@ fn inspect_explains_itself() {
 }
 
 #[test]
+fn setup_explains_itself() {
+    assert_snapshot!(Place::new().run("setup pointproofs --help"), @r#"
+    [exit 0]
+    [stdout]
+    Make a reference string for tapir-pp. Whoever makes it must be trusted by all clients: who knows the
+    secret number it is made from can prove any record. The number is erased when the command ends
+
+    Usage: privet setup pointproofs [OPTIONS] --size <M> --output <FILE>
+
+    Options:
+          --size <M>       Records in a partition of the table, at most 65536. About four times the
+                           square root of the number of records is a good choice. Tables of any size can
+                           be served with it, in partitions of up to so many records
+      -o, --output <FILE>  The file to write
+          --force          Replace the file if there is one: servers and clients that use it cannot go
+                           on without it
+          --json           Print the report as JSON
+      -h, --help           Print help
+    "#);
+}
+
+#[test]
 fn serve_explains_itself() {
     assert_snapshot!(Place::new().run("serve --help"), @r#"
     [exit 0]
@@ -137,32 +163,39 @@ fn serve_explains_itself() {
                         chooses another name
 
     Options:
-          --scheme <SCHEME>        The scheme to answer with: simplepir, doublepir, dpf, dummy-subsets,
-                                   dummy-subsets-two, piano, piano-all-parities, singlepass, download;
-                                   or `auto`, which takes download where simplepir's hint would be no
-                                   smaller than the table (up to 16 MiB) and simplepir otherwise.
-                                   docs/schemes.md compares them [default: auto]
-          --partition-records <S>  Records in each partition (or chunk) of the table, for schemes that
-                                   cut it into such; default: by the table's shape. Two servers of one
-                                   scheme have to agree
-          --listen <ADDR>          Address to listen on [default: 127.0.0.1:7700]
-          --metrics-listen <ADDR>  Second address, for /metrics (Prometheus) and /healthz
-          --tls-cert <FILE>        Certificate chain in PEM; with --tls-key
-          --tls-key <FILE>         Private key in PEM; with --tls-cert
-          --insecure               Allow plaintext on an address that is not loopback
-          --threads <THREADS>      Threads that share each pass over a table; default: all cores
-          --batch-window <MS>      Collect concurrent queries for at most this long before a pass, in
-                                   milliseconds; schemes where a pass saves nothing never wait [default:
-                                   2]
-          --max-batch <N>          Most queries answered in one pass [default: 16]
-          --max-connections <N>    Most connections at once [default: 4096]
-          --cache <DIR>            Where precomputed hints are kept between starts; default: the user's
-                                   cache directory
-          --no-cache               Keep precomputed hints in memory only
-          --log-json               Log as JSON lines
-          --kernel <KERNEL>        Instruction set to compute with: portable, avx2 or avx512; default:
-                                   the best there is
-      -h, --help                   Print help
+          --scheme <SCHEME>          The scheme to answer with: simplepir, doublepir, dpf,
+                                     dummy-subsets, dummy-subsets-two, piano, piano-all-parities,
+                                     singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, download;
+                                     or `auto`, which takes download where simplepir's hint would be no
+                                     smaller than the table (up to 16 MiB) and simplepir otherwise.
+                                     docs/schemes.md compares them [default: auto]
+          --partition-records <S>    Records in each partition (or chunk) of the table, for schemes that
+                                     cut it into such; default: by the table's shape. Two servers of one
+                                     scheme have to agree
+          --reference-string <FILE>  What tapir-pp needs: the reference string to commit to the table
+                                     with, as `privet setup pointproofs` makes it. Two servers of one
+                                     table take the same file
+          --precompute-openings      For tapir-pp: compute the openings of all records before serving,
+                                     which takes long and 96 bytes of the cache and of memory for each,
+                                     so that answers take less
+          --listen <ADDR>            Address to listen on [default: 127.0.0.1:7700]
+          --metrics-listen <ADDR>    Second address, for /metrics (Prometheus) and /healthz
+          --tls-cert <FILE>          Certificate chain in PEM; with --tls-key
+          --tls-key <FILE>           Private key in PEM; with --tls-cert
+          --insecure                 Allow plaintext on an address that is not loopback
+          --threads <THREADS>        Threads that share each pass over a table; default: all cores
+          --batch-window <MS>        Collect concurrent queries for at most this long before a pass, in
+                                     milliseconds; schemes where a pass saves nothing never wait
+                                     [default: 2]
+          --max-batch <N>            Most queries answered in one pass [default: 16]
+          --max-connections <N>      Most connections at once [default: 4096]
+          --cache <DIR>              Where precomputed hints are kept between starts; default: the
+                                     user's cache directory
+          --no-cache                 Keep precomputed hints in memory only
+          --log-json                 Log as JSON lines
+          --kernel <KERNEL>          Instruction set to compute with: portable, avx2 or avx512; default:
+                                     the best there is
+      -h, --help                     Print help
     "#);
 }
 
@@ -177,9 +210,11 @@ fn get_explains_itself() {
 
     Arguments:
       <URL>...  Address of the server, such as http://127.0.0.1:7700; for schemes that take several
-                servers, those of all. For dummy-subsets-two and singlepass the order counts: the first
-                server computes the hints and learns their key, the second answers and must never learn
-                it; name them in the same order every time
+                servers, those of all, in the same order every time: for those that keep hints
+                (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns what. The
+                first server of dummy-subsets-two and singlepass computes the hints and learns their
+                key, the second answers and must never learn it. By tapir-mt, tapir-pp, apir-dpf and
+                apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4
 
     Options:
       -k, --key <KEY>             A key to look up; may be repeated
@@ -195,6 +230,16 @@ fn get_explains_itself() {
                                   tell what is looked up
           --ca-file <FILE>        Certificates to trust for https besides the system's, in PEM
           --accept-new-table      Accept that the table at this address is another one than at first use
+          --root <HEX>            The table's root, from whoever built it with --authenticate: any other
+                                  table is refused before anything is asked, and any record that does
+                                  not belong to it. Without --root, records of such a table are verified
+                                  against the root that the server announced at first use, which is
+                                  pinned with the table: that finds damage, not a server that lied from
+                                  the beginning
+          --compare-streams       Have both servers stream the whole table and stop at the first byte in
+                                  which they differ, for schemes of two servers that stream it; default:
+                                  each streams a half, and the whole is checked at the end against the
+                                  digest that both announced
           --json                  Print one JSON object for each lookup
       -v, --verbose               Say on standard error what was sent and received, and how long it took
       -h, --help                  Print help
@@ -226,23 +271,30 @@ fn bench_explains_itself() {
     Usage: privet bench [OPTIONS] --records <N> --record-len <B>
 
     Options:
-          --scheme <SCHEME>        The scheme to measure: simplepir, doublepir, dpf, dummy-subsets,
-                                   dummy-subsets-two, piano, piano-all-parities, singlepass, download;
-                                   or `plain`, a lookup that is not private, for comparison [default:
-                                   simplepir]
-          --records <N>            Records in the table, such as 1000000 or 2^20
-          --record-len <B>         Bytes in a record
-          --partition-records <S>  Records in each partition (or chunk), for schemes that cut the table
-                                   into such; default: by its shape
-          --queries <Q>            Queries to measure, rounded up to whole batches [default: 16]
-          --batch <K>              Queries answered in one pass [default: 1]
-          --threads <T>            Threads of the server; default: all cores
-          --seed <X>               Seed of the table's bytes and of the choice of records (never of
-                                   secrets) [default: 1]
-          --json                   Print one JSON object
-          --kernel <KERNEL>        Instruction set to compute with: portable, avx2 or avx512; default:
-                                   the best there is
-      -h, --help                   Print help
+          --scheme <SCHEME>          The scheme to measure: simplepir, doublepir, dpf, dummy-subsets,
+                                     dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt,
+                                     tapir-pp, apir-dpf, apir-matrix-mt, download; or `plain`, a lookup
+                                     that is not private, for comparison [default: simplepir]
+          --records <N>              Records in the table, such as 1000000 or 2^20
+          --record-len <B>           Bytes in a record
+          --partition-records <S>    Records in each partition (or chunk), for schemes that cut the
+                                     table into such; default: by its shape
+          --reference-string <FILE>  For tapir-pp: the reference string to commit to the table with;
+                                     default: one made in memory, for partitions of --partition-records
+                                     or about four times the square root of the number of records
+          --precompute-openings      For tapir-pp: compute the openings of all records beforehand
+          --queries <Q>              Queries to measure, rounded up to whole batches [default: 16]
+          --batch <K>                Queries answered in one pass [default: 1]
+          --edits <E>                Records to change afterwards, for schemes whose clients can follow:
+                                     one by one, or in one batch where servers follow as well [default:
+                                     16]
+          --threads <T>              Threads of the server; default: all cores
+          --seed <X>                 Seed of the table's bytes and of the choice of records (never of
+                                     secrets) [default: 1]
+          --json                     Print one JSON object
+          --kernel <KERNEL>          Instruction set to compute with: portable, avx2 or avx512; default:
+                                     the best there is
+      -h, --help                     Print help
     "#);
 }
 

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod authenticated;
 mod bench;
 mod build;
 mod demo_and_doctor;

@@ -148,14 +148,15 @@ impl Hints {
 impl Session {
     pub(super) fn open_hints(&mut self) {
         let Some(chosen) = self.chosen.as_deref() else { return };
-        let servers = match (chosen.scheme.plan.offline, self.options.addresses_digest) {
-            (OfflinePhase::Ask { .. }, Some(addresses)) => addresses,
-            (OfflinePhase::Ask { .. }, None) => {
+        let servers = match (chosen.scheme.plan.servers, self.options.addresses_digest) {
+            (1, _) => [0; 32],
+            // What one server has seen of the hints, no other must be shown later, whether it computed them or not.
+            (_, Some(addresses)) => addresses,
+            (_, None) => {
                 return self.fail(Error::api_misuse(
-                    "by this scheme one server computes hints that no other may be asked through; the session must be told the digest of the servers' addresses, and was not",
+                    "by this scheme hints are used with the same servers in the same order only; the session must be told the digest of the servers' addresses, and was not",
                 ));
             }
-            _ => [0; 32],
         };
         let key = HintsKey {
             table: chosen.identity,

@@ -25,7 +25,7 @@ pub struct SessionOptions {
     pub scheme: Option<SchemeId>,
     /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`. That no two of them are one is for the caller to see to.
     pub servers: usize,
-    /// Digest of the servers' addresses, in their order. Hints that one server computed are used with the same servers in the same order only, so a scheme with such hints cannot be used without
+    /// Digest of the servers' addresses, in their order. Hints are used with the same servers in the same order only, so a scheme of several servers and secret hints cannot be used without
     /// it.
     pub addresses_digest: Option<[u8; 32]>,
     /// What was pinned in earlier sessions.

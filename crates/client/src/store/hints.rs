@@ -146,7 +146,7 @@ impl Hints {
                     && !names.is_empty() =>
             {
                 return Err(Error::api_misuse(format!(
-                    "the hints in {} were computed by another server, or by the same ones named in another order: which address comes first decides who learns the hints' secret. Nothing was asked. Name the servers as before, or begin anew (privet state reset)",
+                    "the hints in {} were used with other servers, or with the same ones named in another order: what one of them has learned of the hints, another must not. Nothing was asked. Name the servers as before, or begin anew (privet state reset)",
                     folder.path("").display()
                 )));
             }

@@ -112,7 +112,7 @@ async fn records_are_looked_up_with_hints_from_one_server_and_answers_from_both(
 async fn a_partition_size_that_was_chosen_is_served_and_one_that_cannot_be_is_refused() {
     let tuned = |partition_records| {
         let tuning = Tuning { partition_records: Some(partition_records), ..Tuning::default() };
-        let tuned = |table| ServedTable { tuning, ..table };
+        let tuned = |table| ServedTable { tuning: tuning.clone(), ..table };
         one_of_each(1000, 5).into_iter().map(tuned).collect::<Vec<_>>()
     };
     let mut seen = Vec::new();
@@ -210,7 +210,7 @@ async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_
     let tuning = Tuning { partition_records: Some(1 << 12), ..Tuning::default() };
     let tables = || {
         let table = served_by(SchemeId::SinglePass, table("t", 1 << 14, 256, 1));
-        vec![ServedTable { tuning, ..table }]
+        vec![ServedTable { tuning: tuning.clone(), ..table }]
     };
     let (servers, mut stubs) = pair(&config, tables).await;
     let described = describe(&mut stubs[0]).await.tables[0].clone();

@@ -1,5 +1,7 @@
 use super::*;
+use crate::{IndexLayout, RecordLayout, TableLayout};
 use privet_core::Blame;
+use serde_json::Value;
 
 const RECORD_LEN: usize = 3;
 
@@ -95,7 +97,7 @@ fn a_record_is_refused_in_the_place_of_another() {
         let table = Served::new(records);
         // Also in places where there is none: paths have no bit for what is beyond the tree, but leaves have.
         for index in 0..2 * records.next_power_of_two() {
-            for (other, served) in (0..).zip(&table.records).filter(|(other, _)| *other != index) {
+            for (_, served) in (0..).zip(&table.records).filter(|(other, _)| *other != index) {
                 table.refused(index, served);
             }
         }
@@ -181,4 +183,43 @@ fn roots_are_read_as_they_are_written() {
         let error = wrong.parse::<TableRoot>().expect_err("no root");
         assert_eq!(error.blame(), Blame::ApiMisuse, "{wrong}");
     }
+}
+
+/// What an independent program made: `vectors/generate_authenticated.py`.
+#[test]
+fn known_answers() {
+    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/authenticated.json");
+    let text = std::fs::read_to_string(FILE).expect("the vectors are there");
+    let tables: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    assert!(tables.len() >= 5);
+    for table in tables {
+        let all = |name: &str| -> Vec<Vec<u8>> {
+            table[name].as_array().expect("a list").iter().map(bytes).collect()
+        };
+        let (records, served) = (all("records"), all("served"));
+        let within = TableShape::new(records.len() as u64, records[0].len() as u64);
+        let tree = MerkleTree::over(records.len() as u64, |index, record| {
+            record.clone_from(&records[index as usize]);
+        });
+        for (index, (record, served)) in (0..).zip(records.iter().zip(&served)) {
+            let mut ours = record.clone();
+            tree.append_path(index, &mut ours);
+            assert_eq!(ours, *served);
+        }
+        let len = records[0].len() as u64;
+        let values = RecordLayout::Index(IndexLayout::for_lengths(len, len));
+        let layout = TableLayout::authenticated(tree.authentication(), values);
+        assert_eq!(layout.encode(), bytes(&table["layout"]));
+        let shape = shape_with_paths(within.expect("a shape")).expect("a shape");
+        let root = layout.root(shape).expect("authenticated");
+        assert_eq!(root.to_string(), table["root"].as_str().expect("text"));
+    }
+}
+
+fn bytes(hexadecimal: &Value) -> Vec<u8> {
+    let (pairs, []) = hexadecimal.as_str().expect("text").as_bytes().as_chunks::<2>() else {
+        panic!("an odd number of digits")
+    };
+    let digit = |digit: u8| char::from(digit).to_digit(16).expect("hexadecimal") as u8;
+    pairs.iter().map(|pair| digit(pair[0]) * 16 + digit(pair[1])).collect()
 }

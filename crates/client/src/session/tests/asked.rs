@@ -216,8 +216,8 @@ fn a_table_in_another_order_is_streamed_as_the_part_that_it_is() {
 }
 
 #[test]
-fn servers_whose_addresses_are_not_known_are_not_asked_for_hints() {
-    for (flow, refused) in [(Flow::Asked, true), (Flow::Streamed, false)] {
+fn hints_are_not_used_with_several_servers_whose_addresses_are_not_known() {
+    for (flow, refused) in [(Flow::Asked, true), (Flow::Streamed, true)] {
         let mut options = options(2);
         options.addresses_digest = None;
         let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();

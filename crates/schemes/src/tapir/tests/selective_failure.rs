@@ -8,9 +8,12 @@ use crate::test_statistics::difference;
 struct Spoiled {
     server: usize,
     partition: usize,
-    offsets: fn(u16) -> bool,
+    offsets: Offsets,
     lie: Lie,
 }
+
+/// Which offsets.
+type Offsets = fn(u16) -> bool;
 
 /// How.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +120,7 @@ fn leak<F: TestForm>(
 }
 
 /// Which offsets are spoiled, and how.
-const TARGETS: [(fn(u16) -> bool, Lie); 5] = [
+const TARGETS: [(Offsets, Lie); 5] = [
     (|offset| offset == 0, Lie::Record),
     (|offset| offset >= 2, Lie::Proof),
     (|offset| offset >= 2, Lie::Everything),
