@@ -120,7 +120,7 @@ impl Authentication {
             return Ok(record);
         }
         Err(Error::integrity(
-            "the server answered with a record that does not belong to the table's root: it does not tell the truth, or its table is damaged. Ask whoever runs it; asking the same again tells the server that this lookup was one that it spoiled",
+            "what came is not the record of the table that was asked for: it does not belong to the root. The table is damaged, or whoever sent this does not tell the truth",
         ))
     }
 }

@@ -138,9 +138,9 @@ fn setup_explains_itself() {
     Usage: privet setup pointproofs [OPTIONS] --size <M> --output <FILE>
 
     Options:
-          --size <M>       Records in a partition of the table, at most 65536. About four times the
-                           square root of the number of records is a good choice. Tables of any size can
-                           be served with it, in partitions of up to so many records
+          --size <M>       Records in a partition of the table, at most 65536. About twice the square
+                           root of the number of records is a good choice. Tables of any size can be
+                           served with it, in partitions of up to so many records
       -o, --output <FILE>  The file to write
           --force          Replace the file if there is one: servers and clients that use it cannot go
                            on without it
@@ -281,7 +281,7 @@ fn bench_explains_itself() {
                                      table into such; default: by its shape
           --reference-string <FILE>  For tapir-pp: the reference string to commit to the table with;
                                      default: one made in memory, for partitions of --partition-records
-                                     or about four times the square root of the number of records
+                                     or about twice the square root of the number of records
           --precompute-openings      For tapir-pp: compute the openings of all records beforehand
           --queries <Q>              Queries to measure, rounded up to whole batches [default: 16]
           --batch <K>                Queries answered in one pass [default: 1]

@@ -84,6 +84,9 @@ fn a_true_server_is_believed_by_every_scheme() {
         SchemeId::DummySubsetsTwo,
         SchemeId::Piano,
         SchemeId::SinglePass,
+        SchemeId::TapirMerkle,
+        SchemeId::ApirDpf,
+        SchemeId::ApirMatrix,
         SchemeId::Download,
     ] {
         for kind in KeyMapKind::ALL {
