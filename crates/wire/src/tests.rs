@@ -39,12 +39,16 @@ fn streaming_scheme(identity: &TableIdentity) -> SchemeDescription {
 
 /// A scheme whose parameters, if it has any, are `parameter`: the number of records in a column, partition or chunk.
 fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> SchemeDescription {
-    let plan = match id {
-        SchemeId::Dpf | SchemeId::Download => SchemePlan::from_announcement(id, identity, &[]),
-        _ => SchemePlan::from_announcement(id, identity, &parameter.to_le_bytes()),
+    let number = parameter.to_le_bytes();
+    let parameters = match id {
+        SchemeId::Dpf | SchemeId::ApirDpf | SchemeId::ApirMatrix | SchemeId::Download => Vec::new(),
+        // The roots of trees are kept, and no more.
+        SchemeId::TapirMerkle => [&number[..], &[0]].concat(),
+        // A reference string for so many records, of some digest.
+        SchemeId::TapirPointproofs => [&number[..], &number[..4], &[8; 32]].concat(),
+        _ => number.to_vec(),
     };
-    let plan = plan.unwrap();
-    described(plan, identity)
+    described(SchemePlan::from_announcement(id, identity, &parameters).unwrap(), identity)
 }
 
 /// A scheme with what its plan has clients receive first, of some digest.

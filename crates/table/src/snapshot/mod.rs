@@ -155,11 +155,11 @@ impl Snapshot {
         &self.path
     }
 
-    /// Reads all records and compares their digest with the header's, on all cores. `progress` is told how many of how
-    /// many bytes are done.
+    /// Reads all records and compares their digest with the header's, on all cores; those of an authenticated table are then verified against its root as well, one by one. `progress` is told
+    /// how many of how many bytes are done.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they differ.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they differ, or a record does not belong to the root.
     pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<()> {
         /// Large enough to occupy all cores, small enough for a smooth progress bar.
         const STEP: usize = 16 << 20;
@@ -172,10 +172,21 @@ impl Snapshot {
             done += step.len() as u64;
             progress(done, records.len() as u64);
         }
-        if *hasher.finalize().as_bytes() == self.header().parts.records {
-            return Ok(());
+        if *hasher.finalize().as_bytes() != self.header().parts.records {
+            let damaged = header::damaged("the digest of its records does not match");
+            return Err(damaged.within(self.path.display()));
         }
-        Err(header::damaged("the digest of its records does not match").within(self.path.display()))
+        let shape = self.identity().shape;
+        if self.layout().authentication().is_some() {
+            for (index, record) in (0..).zip(records.chunks_exact(shape.record_len() as usize)) {
+                self.layout().verified(shape, index, record).map_err(|error| {
+                    header::damaged(&format!("record {index} does not belong to its root"))
+                        .caused_by(error)
+                        .within(self.path.display())
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes the records out of this process's resident memory, for a server that has copied them elsewhere. They stay

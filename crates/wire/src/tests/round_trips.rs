@@ -108,13 +108,22 @@ fn what_is_received_first_is_named_by_the_kind_of_scheme() {
             (SchemeId::Piano, Some(PartKind::Hint)),
             (SchemeId::PianoAllParities, Some(PartKind::Hint)),
             (SchemeId::SinglePass, None),
+            (SchemeId::TapirMerkle, Some(PartKind::Table)),
+            (SchemeId::TapirPointproofs, Some(PartKind::Hint)),
+            (SchemeId::ApirDpf, None),
+            (SchemeId::ApirMatrix, Some(PartKind::Hint)),
             (SchemeId::Download, Some(PartKind::Table)),
         ]
     );
     // For all schemes whose clients receive the table, in whatever order, that is all of its records and nothing else.
-    for id in
-        [SchemeId::DummySubsets, SchemeId::Piano, SchemeId::PianoAllParities, SchemeId::Download]
-    {
+    let streamed = [
+        SchemeId::DummySubsets,
+        SchemeId::Piano,
+        SchemeId::PianoAllParities,
+        SchemeId::TapirMerkle,
+        SchemeId::Download,
+    ];
+    for id in streamed {
         assert_eq!(described_as(id, &identity, 16).hint.unwrap().len, identity.shape.bytes());
     }
 }

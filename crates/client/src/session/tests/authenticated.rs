@@ -148,10 +148,12 @@ fn the_candidates_of_a_key_cannot_be_exchanged() {
     for k in 0..KEYS {
         let [first, second] = true_table.candidates(k)[..] else { panic!("not two candidates") };
         let exchanged = |records: &mut Vec<Vec<u8>>| records.swap(first, second);
-        let repeated = |records: &mut Vec<Vec<u8>>| records[first] = records[second].clone();
+        let first_only = |records: &mut Vec<Vec<u8>>| records[second] = records[first].clone();
+        let second_only = |records: &mut Vec<Vec<u8>>| records[first] = records[second].clone();
         let tables = [
             authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, exchanged),
-            authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, repeated),
+            authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, first_only),
+            authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, second_only),
         ];
         for table in tables {
             let mut world = table.world(None);
