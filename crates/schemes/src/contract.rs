@@ -119,7 +119,7 @@ pub trait SchemeOf {
     type Scheme: Scheme;
 }
 
-/// A server: it holds one table in one epoch, never changes, and is shared by threads.
+/// A server: it holds one table in one epoch and is shared by threads; while it is, it does not change.
 pub trait Answerer: SchemeOf + Send + Sync {
     /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
     const SHARES_PASSES: bool;
