@@ -2,7 +2,7 @@
 //!
 //! [`Kernels`] is a proof that an arm may be used here: it can only be made by asking the processor.
 //! That is what makes the calls below into code compiled for more than the baseline sound, and why
-//! they all stand in this one file.
+//! they all stand in this file and the one below it.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,9 +13,9 @@ use crate::byte_matrix::WideGroup;
 use crate::ggm_tree::TreeKeys;
 use crate::hash_lanes::Inputs;
 use crate::keystream::GROUP_ROWS;
+use crate::line_reads::{LineBits, LineBytes, LineQuery, LineReads};
 use crate::portable;
 use crate::selected_xor::{Ahead, Bits, EIGHT, LINE};
-use crate::subset_hints::PartitionGroup;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{self, avx2, avx512};
 
@@ -27,7 +27,7 @@ pub enum Arm {
     Portable,
     /// x86-64 with AVX2, AES-NI, PCLMULQDQ and POPCNT.
     Avx2,
-    /// x86-64 with AVX-512 (F, BW, VL, VBMI, VNNI), GFNI, vector AES and VPCLMULQDQ.
+    /// x86-64 with AVX-512 (F, BW, VL, VBMI, VNNI), BMI2, GFNI, vector AES and VPCLMULQDQ.
     Avx512,
 }
 
@@ -60,6 +60,7 @@ impl Arm {
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512vbmi")
                     && is_x86_feature_detected!("avx512vnni")
+                    && is_x86_feature_detected!("bmi2")
                     && is_x86_feature_detected!("gfni")
                     && is_x86_feature_detected!("vaes")
                     && is_x86_feature_detected!("vpclmulqdq")
@@ -181,6 +182,8 @@ macro_rules! on_x86_64 {
         }
     };
 }
+
+mod subset_hints;
 
 /// One method per kernel, for the modules of this crate. Shapes are the caller's duty, but a wrong one
 /// panics in every arm; what each kernel computes is written at its portable form.
@@ -415,94 +418,30 @@ impl Kernels {
         );
     }
 
-    pub(crate) fn subset_cutoffs_dispatch(
-        self,
-        key: &[u8; 16],
-        first_id: u32,
-        partitions: u32,
-        rank: u32,
-        out: &mut [u32],
-    ) {
-        on_arm!(self, subset_hints::cutoffs(key, first_id, partitions, rank, out));
+    pub(crate) fn sum_block(self, block: &mut [u8], entry_len: usize) {
+        on_arm!(self, subset_sums::sum_block(block, entry_len));
     }
 
-    pub(crate) fn subset_accumulate_single_dispatch(
-        self,
-        key: &[u8; 16],
-        first_id: u32,
-        cutoffs: &[u32],
-        first_partition: u32,
-        group: &PartitionGroup,
-        parities: &mut [u8],
-    ) {
-        on_arm!(
-            self,
-            subset_hints::accumulate_single(
-                key,
-                first_id,
-                cutoffs,
-                first_partition,
-                group,
-                parities
-            )
-        );
+    pub(crate) fn sum_tile(self, rows: &mut [&mut [u8]], stage: &mut Vec<u8>) {
+        on_arm!(self, subset_sums::sum_tile(rows, stage));
     }
 
-    pub(crate) fn subset_accumulate_pairs_dispatch(
+    pub(crate) fn line_bytes(
         self,
-        key: &[u8; 16],
-        first_id: u32,
-        cutoffs: &[u32],
-        first_partition: u32,
-        group: &PartitionGroup,
-        parities: &mut [u8],
+        lines: &[[u8; LINE]],
+        reads: &LineReads<LineBytes>,
+        queries: &mut [LineQuery<'_>],
     ) {
-        on_arm!(
-            self,
-            subset_hints::accumulate_pairs(
-                key,
-                first_id,
-                cutoffs,
-                first_partition,
-                group,
-                parities
-            )
-        );
+        on_arm!(self, line_reads::bytes(lines, reads, queries));
     }
 
-    pub(crate) fn subset_accumulate_all_dispatch(
+    pub(crate) fn line_bits(
         self,
-        key: &[u8; 16],
-        first_id: u32,
-        first_partition: u32,
-        group: &PartitionGroup,
-        parities: &mut [u8],
+        lines: &[[u8; LINE]],
+        reads: &LineReads<LineBits>,
+        queries: &mut [LineQuery<'_>],
     ) {
-        on_arm!(
-            self,
-            subset_hints::accumulate_all(key, first_id, first_partition, group, parities)
-        );
-    }
-
-    pub(crate) fn subset_group_matches_dispatch(
-        self,
-        key: &[u8; 16],
-        partition: u32,
-        offset: u16,
-        mask: u16,
-        groups: &[u32],
-        matches: &mut [u8],
-    ) {
-        on_arm!(self, subset_hints::group_matches(key, partition, offset, mask, groups, matches));
-    }
-
-    pub(crate) fn subset_equal_halfwords_dispatch(
-        self,
-        words: &[u16],
-        wanted: u16,
-        matches: &mut [u64],
-    ) {
-        on_arm!(self, subset_hints::equal_halfwords(words, wanted, matches));
+        on_arm!(self, line_reads::bits(lines, reads, queries));
     }
 
     pub(crate) fn gather_records_dispatch(
@@ -523,47 +462,6 @@ impl Kernels {
         sums: &mut [u8],
     ) {
         on_arm!(self, permutations::xor_accumulate(partition, record_len, permutation, sums));
-    }
-
-    pub(crate) fn subset_offset_matches_dispatch(
-        self,
-        key: &[u8; 16],
-        partition: u32,
-        offset: u16,
-        mask: u16,
-        matches: &mut [u64],
-    ) {
-        on_arm!(self, subset_hints::offset_matches(key, partition, offset, mask, matches));
-    }
-
-    pub(crate) fn subset_equal_words_dispatch(
-        self,
-        words: &[u32],
-        wanted: u32,
-        matches: &mut [u64],
-    ) {
-        on_arm!(self, subset_hints::equal_words(words, wanted, matches));
-    }
-
-    pub(crate) fn subset_selects_at_dispatch(
-        self,
-        key: &[u8; 16],
-        partition: u32,
-        ids: &[u32],
-        out: &mut [u32],
-    ) {
-        on_arm!(self, subset_hints::selects_at(key, partition, ids, out));
-    }
-
-    pub(crate) fn subset_rebuild_dispatch(
-        self,
-        key: &[u8; 16],
-        id: u32,
-        mask: u16,
-        selects: &mut [u32],
-        offsets: &mut [u16],
-    ) {
-        on_arm!(self, subset_hints::rebuild(key, id, mask, selects, offsets));
     }
 
     pub(crate) fn read_sum_dispatch(self, bytes: &[u8]) -> u64 {

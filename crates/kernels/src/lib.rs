@@ -14,7 +14,9 @@
 //! | [`authenticated_sum`] | the XOR of selected records, with a tag beside it by which a client tells that it is right |
 //! | [`selected_xor`] | the XOR of selected records, for several selections in one pass |
 //! | [`subset_hints`] | pseudorandom subsets of a table from a short secret key, and the XOR of their records |
+//! | [`subset_sums`] | the subset-sum transform over XOR: from a polynomial's coefficients to its values at all points |
 //! | [`gather`] | records from scattered places of a table, side by side |
+//! | [`line_reads`] | a few bytes or bits of each of many scattered cache lines, in one pattern for all queries |
 //! | [`permutations`] | many permutations of equal size: one swap in each, and a pass of records through one |
 //! | [`yardstick`] | loops that measure what the machine can do at most, for benchmarks |
 //! | `bls12_381` | the curve of that name: scalars, points, products of powers, pairings (not on WebAssembly) |
@@ -50,10 +52,12 @@ pub mod gather;
 pub mod ggm_tree;
 pub mod hash_lanes;
 pub mod keystream;
+pub mod line_reads;
 pub mod memory;
 pub mod permutations;
 pub mod selected_xor;
 pub mod subset_hints;
+pub mod subset_sums;
 pub mod yardstick;
 
 mod portable;
@@ -69,6 +73,7 @@ pub use dispatch::{Arm, ArmUnavailable, Kernels, UnknownArm};
 pub use gather::PositionOutOfRange;
 pub use ggm_tree::TreeKeys;
 pub use hash_lanes::Numbers;
+pub use line_reads::{LineBits, LineBytes, LineClass, LineQuery, LineReads, LineStep};
 #[cfg(not(target_family = "wasm"))]
 pub use memory::{FileMapping, MappingError};
 pub use memory::{HugeBuffer, MemoryError, ThpMode, transparent_huge_pages};

@@ -39,14 +39,15 @@ pub struct Role(pub u8);
 pub trait Scheme {
     /// The scheme's name.
     const ID: SchemeId;
-    /// How many servers take part in one query.
-    const SERVERS: usize;
     /// Public parameters, fixed by the table and by what its server announces.
     type Parameters: Parameters;
     /// What goes to one server.
     type Query: QueryMessage<Self::Parameters>;
     /// What one server sends back.
     type Answer: Message<Self::Parameters>;
+
+    /// How many servers take part in one query.
+    fn servers(parameters: &Self::Parameters) -> usize;
 }
 
 /// Parameters of a scheme for one table. A value of such a type is valid and reaches the security target: there is no way to construct another.

@@ -71,7 +71,7 @@ pub(super) fn server(
     let start = Instant::now();
     let setup = registry::setup(scheme, view, tuning, options)?;
     let precomputed = setup.precompute(&|share| bar.set_position((share * 1000.0) as u64))?;
-    let server = setup.finish(&precomputed.kept.as_bytes())?;
+    let server = setup.finish(&precomputed.kept.as_bytes(), &|_| {})?;
     let hint = precomputed.hint.as_bytes().into_owned();
     let digest = match server.plan().offline {
         OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. } => {

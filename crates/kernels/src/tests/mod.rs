@@ -10,11 +10,13 @@ mod gather;
 mod ggm_tree;
 mod hash_lanes;
 mod keystream;
+mod line_reads;
 mod memory;
 mod permutations;
 mod selected_xor;
 mod strassen;
 mod subset_hints;
+mod subset_sums;
 mod yardstick;
 
 use crate::{Arm, Kernels};

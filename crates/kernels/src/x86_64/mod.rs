@@ -7,7 +7,9 @@ mod aes_key;
 pub(crate) mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod gather;
+mod line_reads;
 pub(crate) mod permutations;
+mod subset_sums;
 mod xor;
 
 /// Asks for the cache line `distance` bytes after `from`. Prefetching an address that is not mapped does

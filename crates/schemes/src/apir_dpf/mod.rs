@@ -64,10 +64,13 @@ pub struct ApirDpf;
 
 impl Scheme for ApirDpf {
     const ID: SchemeId = SchemeId::ApirDpf;
-    const SERVERS: usize = 2;
     type Parameters = ApirDpfParameters;
     type Query = ApirDpfQuery;
     type Answer = ApirDpfAnswer;
+
+    fn servers(_parameters: &ApirDpfParameters) -> usize {
+        2
+    }
 }
 
 impl Offline for ApirDpf {

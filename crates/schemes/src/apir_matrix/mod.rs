@@ -76,10 +76,13 @@ pub struct ApirMatrix;
 
 impl Scheme for ApirMatrix {
     const ID: SchemeId = SchemeId::ApirMatrix;
-    const SERVERS: usize = 2;
     type Parameters = ApirMatrixParameters;
     type Query = ApirMatrixQuery;
     type Answer = ApirMatrixAnswer;
+
+    fn servers(_parameters: &ApirMatrixParameters) -> usize {
+        2
+    }
 }
 
 impl Offline for ApirMatrix {

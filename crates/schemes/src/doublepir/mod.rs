@@ -62,10 +62,13 @@ pub struct DoublePir;
 
 impl Scheme for DoublePir {
     const ID: SchemeId = SchemeId::DoublePir;
-    const SERVERS: usize = 1;
     type Parameters = DoublePirParameters;
     type Query = DoublePirQuery;
     type Answer = DoublePirAnswer;
+
+    fn servers(_parameters: &DoublePirParameters) -> usize {
+        1
+    }
 }
 
 impl Offline for DoublePir {

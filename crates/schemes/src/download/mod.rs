@@ -51,10 +51,13 @@ impl Message<DownloadParameters> for NoMessage {
 
 impl Scheme for Download {
     const ID: SchemeId = SchemeId::Download;
-    const SERVERS: usize = 1;
     type Parameters = DownloadParameters;
     type Query = NoMessage;
     type Answer = NoMessage;
+
+    fn servers(_parameters: &DownloadParameters) -> usize {
+        1
+    }
 }
 
 impl Offline for Download {

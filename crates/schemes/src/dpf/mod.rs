@@ -57,10 +57,13 @@ pub struct Dpf;
 
 impl Scheme for Dpf {
     const ID: SchemeId = SchemeId::Dpf;
-    const SERVERS: usize = 2;
     type Parameters = DpfParameters;
     type Query = DpfQuery;
     type Answer = DpfAnswer;
+
+    fn servers(_parameters: &DpfParameters) -> usize {
+        2
+    }
 }
 
 impl Offline for Dpf {

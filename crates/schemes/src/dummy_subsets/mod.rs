@@ -61,10 +61,13 @@ pub struct DummySubsets;
 
 impl Scheme for DummySubsets {
     const ID: SchemeId = SchemeId::DummySubsets;
-    const SERVERS: usize = 1;
     type Parameters = DummySubsetsParameters;
     type Query = DummySubsetsQuery;
     type Answer = DummySubsetsAnswer;
+
+    fn servers(_parameters: &DummySubsetsParameters) -> usize {
+        1
+    }
 }
 
 impl Offline for DummySubsets {

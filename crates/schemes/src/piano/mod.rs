@@ -100,10 +100,13 @@ pub type PianoAllParities = PianoScheme<AllParities>;
 
 impl<F: AnswerForm> Scheme for PianoScheme<F> {
     const ID: SchemeId = F::ID;
-    const SERVERS: usize = 1;
     type Parameters = PianoParameters;
     type Query = PianoQuery<F>;
     type Answer = PianoAnswer<F>;
+
+    fn servers(_parameters: &PianoParameters) -> usize {
+        1
+    }
 }
 
 impl<F: AnswerForm> Offline for PianoScheme<F> {

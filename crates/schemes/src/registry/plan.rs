@@ -114,11 +114,12 @@ impl SchemePlan {
     }
 
     pub(super) fn of<S: Offline>(parameters: &S::Parameters) -> Self {
+        let servers = S::servers(parameters);
         Self {
             scheme: S::ID,
             parameters: parameters.encode(),
-            servers: S::SERVERS,
-            query_lens: (0..S::SERVERS)
+            servers,
+            query_lens: (0..servers)
                 .map(|role| S::Query::query_len(parameters, Role(role as u8)))
                 .collect(),
             answer_len: S::Answer::encoded_len(parameters),

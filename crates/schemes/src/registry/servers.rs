@@ -20,8 +20,13 @@ pub trait ErasedSetup: Send + Sync {
     /// the share done, from 0 to 1.
     fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed>;
 
-    /// The server, given what was just computed or read back: [`Precomputed::kept`].
-    fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>>;
+    /// The server, given what was just computed or read back: [`Precomputed::kept`]. Where that is nothing although the table has to be transformed, because a file would be no quicker, it is
+    /// transformed now: `progress` hears of it.
+    fn finish(
+        self: Box<Self>,
+        kept: &[u8],
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<Box<dyn ErasedServer>>;
 }
 
 /// A server of any scheme.
@@ -94,7 +99,11 @@ where
         self.setup.precompute(progress)
     }
 
-    fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
+    fn finish(
+        self: Box<Self>,
+        kept: &[u8],
+        _progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<Box<dyn ErasedServer>> {
         let Self { plan, setup, with } = *self;
         Ok(Box::new(with(ServerHost::new(plan, setup.finish(kept)?))))
     }
@@ -116,7 +125,11 @@ impl<S: ErasedServer + 'static> ErasedSetup for Ready<S> {
         Ok(Precomputed::default())
     }
 
-    fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
+    fn finish(
+        self: Box<Self>,
+        kept: &[u8],
+        _progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<Box<dyn ErasedServer>> {
         if !kept.is_empty() {
             return Err(Error::corrupted("this scheme's server keeps nothing beside the table"));
         }
@@ -257,7 +270,7 @@ fn not_in_place() -> Error {
 
 /// Decodes each query, answers the valid ones in one pass, and puts the answers back in order.
 fn answer_encoded<A: Answerer>(server: &A, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
-    let servers = <A as SchemeOf>::Scheme::SERVERS;
+    let servers = <A as SchemeOf>::Scheme::servers(server.parameters());
     if usize::from(role.0) >= servers {
         let refusal = || {
             Err(Error::invalid_message(format!(

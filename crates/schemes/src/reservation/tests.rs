@@ -51,10 +51,13 @@ impl Message<Nothing> for MaskedIndex {
 
 impl Scheme for Masks {
     const ID: SchemeId = SchemeId::SimplePir;
-    const SERVERS: usize = 1;
     type Parameters = Nothing;
     type Query = MaskedIndex;
     type Answer = MaskedIndex;
+
+    fn servers(_parameters: &Nothing) -> usize {
+        1
+    }
 }
 
 impl SchemeOf for Masks {

@@ -53,10 +53,13 @@ pub struct SimplePir;
 
 impl Scheme for SimplePir {
     const ID: SchemeId = SchemeId::SimplePir;
-    const SERVERS: usize = 1;
     type Parameters = SimplePirParameters;
     type Query = SimplePirQuery;
     type Answer = SimplePirAnswer;
+
+    fn servers(_parameters: &SimplePirParameters) -> usize {
+        1
+    }
 }
 
 impl Offline for SimplePir {

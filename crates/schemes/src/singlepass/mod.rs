@@ -71,10 +71,13 @@ pub struct SinglePass;
 
 impl Scheme for SinglePass {
     const ID: SchemeId = SchemeId::SinglePass;
-    const SERVERS: usize = 2;
     type Parameters = SinglePassParameters;
     type Query = SinglePassQuery;
     type Answer = SinglePassAnswer;
+
+    fn servers(_parameters: &SinglePassParameters) -> usize {
+        2
+    }
 }
 
 impl Offline for SinglePass {

@@ -74,10 +74,13 @@ pub struct Tapir<F: Form>(PhantomData<F>);
 
 impl<F: Form> Scheme for Tapir<F> {
     const ID: SchemeId = F::ID;
-    const SERVERS: usize = 2;
     type Parameters = TapirParameters<F>;
     type Query = TapirQuery;
     type Answer = TapirAnswer;
+
+    fn servers(_parameters: &TapirParameters<F>) -> usize {
+        2
+    }
 }
 
 impl<F: Form> Offline for Tapir<F> {

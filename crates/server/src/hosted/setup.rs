@@ -65,12 +65,12 @@ pub(super) fn finish(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
     let Some(lengths) = lengths(&*setup) else {
-        return finished(setup.finish(&[])?, None, HintOrigin::None);
+        return finished(setup.finish(&[], progress)?, None, HintOrigin::None);
     };
     let key = CacheKey::new(setup.plan(), identity);
     let mut origin = HintOrigin::Computed;
     match cache.map(|cache| cache.load(&key, lengths)) {
-        Some(Ok(Some(entry))) => return from_cache(setup, entry, HintOrigin::Cached),
+        Some(Ok(Some(entry))) => return from_cache(setup, entry, HintOrigin::Cached, progress),
         Some(Err(error)) => {
             tracing::warn!(table = name, ?error, "the hint is computed again");
             origin = HintOrigin::Rebuilt;
@@ -84,7 +84,7 @@ pub(super) fn finish(
             Ok(Some(entry)) => {
                 // The memory it was computed in is free again before the server takes more.
                 drop(computed);
-                return from_cache(setup, entry, origin);
+                return from_cache(setup, entry, origin, progress);
             }
             Ok(None) => {
                 tracing::warn!(table = name, "the hint just cached is gone; it is kept in memory")
@@ -92,7 +92,7 @@ pub(super) fn finish(
             Err(error) => tracing::warn!(table = name, ?error, "the hint is kept in memory"),
         }
     }
-    from_memory(setup, computed, origin)
+    from_memory(setup, computed, origin, progress)
 }
 
 /// What has to be computed or read back, if anything has.
@@ -126,8 +126,9 @@ fn from_cache(
     setup: Box<dyn ErasedSetup>,
     entry: CachedEntry,
     origin: HintOrigin,
+    progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
-    let server = setup.finish(entry.kept())?;
+    let server = setup.finish(entry.kept(), progress)?;
     entry.release_kept();
     let digest = entry.hint_digest();
     let hint = downloads(&*server).then(|| ReadyHint { part: Part::Cached(entry), digest });
@@ -138,9 +139,10 @@ fn from_memory(
     setup: Box<dyn ErasedSetup>,
     computed: Precomputed,
     origin: HintOrigin,
+    progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
     let Precomputed { hint, kept } = computed;
-    let server = setup.finish(&kept.as_bytes())?;
+    let server = setup.finish(&kept.as_bytes(), progress)?;
     drop(kept);
     let hint = downloads(&*server).then(|| {
         let digest = *blake3::hash(&hint.as_bytes()).as_bytes();

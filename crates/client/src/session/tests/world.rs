@@ -116,7 +116,7 @@ impl Peer {
         let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
         let setup = registry::setup(scheme, table, &registry::Tuning::default(), options).unwrap();
         let precomputed = setup.precompute(&|_| {}).unwrap();
-        let server = setup.finish(&precomputed.kept.as_bytes()).unwrap();
+        let server = setup.finish(&precomputed.kept.as_bytes(), &|_| {}).unwrap();
         let hint = match server.streamed() {
             Some(streamed) => streamed.to_vec(),
             None => precomputed.hint.as_bytes().into_owned(),

@@ -5,10 +5,12 @@ pub(crate) mod byte_matrix;
 pub(crate) mod ggm_tree;
 pub(crate) mod hash_lanes;
 pub(crate) mod keystream;
+pub(crate) mod line_reads;
 pub(crate) mod permutations;
 pub(crate) mod selected_xor;
 pub(crate) mod strassen;
 pub(crate) mod subset_hints;
+pub(crate) mod subset_sums;
 pub(crate) mod yardstick;
 
 use std::arch::x86_64::*;

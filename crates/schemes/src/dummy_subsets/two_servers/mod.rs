@@ -47,10 +47,13 @@ pub struct DummySubsetsTwo;
 
 impl Scheme for DummySubsetsTwo {
     const ID: SchemeId = SchemeId::DummySubsetsTwo;
-    const SERVERS: usize = 2;
     type Parameters = DummySubsetsParameters;
     type Query = TwoServersQuery;
     type Answer = DummySubsetsAnswer;
+
+    fn servers(_parameters: &DummySubsetsParameters) -> usize {
+        2
+    }
 }
 
 impl Offline for DummySubsetsTwo {

@@ -73,7 +73,11 @@ impl ErasedSetup for Given {
         Ok(Precomputed { hint: words(&self.hint), kept: words(&self.kept) })
     }
 
-    fn finish(self: Box<Self>, kept: &[u8]) -> Result<Box<dyn ErasedServer>> {
+    fn finish(
+        self: Box<Self>,
+        kept: &[u8],
+        _progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<Box<dyn ErasedServer>> {
         Ok(Box::new(GivenServer { plan: self.plan, kept: kept.to_vec(), streamed: self.streamed }))
     }
 }

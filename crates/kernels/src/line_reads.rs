@@ -1,0 +1,262 @@
+//! A few bytes, or bits, of each of many scattered cache lines: what a server does whose answer is a part of a table
+//! around the place that a query names.
+//!
+//! Reading one byte from memory costs as much as reading its line, so such an answer is put together line by line.
+//! All queries read in the same pattern, only from another place: position `p` of the pattern is position
+//! `first ^ p` of the table, for a query that names `first`. Since the table has a power of two of lines, that is
+//! always inside, and the pattern can be prepared once: a list of *steps*, one for each line, each with a *class*
+//! that says what to take from within such a line. Lines are prefetched some steps ahead, as in
+//! [`gather`](crate::gather).
+//!
+//! # Queries together
+//!
+//! With AVX-512, queries of one call go through the steps side by side, up to 32 of them. Measured on Zen 4 in a
+//! gigabyte, a line takes 7.2 ns for one query, 6.5 ns for each of four and 5.8 ns for each of 32: a call with
+//! several is a little faster than several calls, but not worth waiting for.
+//!
+//! Addresses follow `first`, which whoever runs this is meant to know.
+
+use crate::dispatch::Kernels;
+use crate::gather::PositionOutOfRange;
+
+/// Bytes of a line.
+pub(crate) const LINE: usize = 64;
+
+/// Bits of a line.
+pub(crate) const LINE_BITS: usize = 8 * LINE;
+
+/// The most queries that are answered together.
+const MOST_TOGETHER: usize = 32;
+
+/// Bits of a number of a step that are its class.
+const CLASS_BITS: u32 = 8;
+
+/// One line of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineStep {
+    /// The line's number in the pattern, below 2⁵⁶: for a query it is this XOR the number of the line that it names.
+    pub difference: u64,
+    /// Which of the pattern's classes says what to take.
+    pub class: u8,
+}
+
+/// What to take from a line of bytes: at most all 64, each from anywhere within the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(align(64))]
+pub struct LineBytes {
+    // Beyond `len`, anything below 64.
+    order: [u8; LINE],
+    len: usize,
+}
+
+impl LineBytes {
+    /// The bytes at `places` of the pattern's line, in this order.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than 64 places or one is not below 64.
+    pub fn new(places: &[u8]) -> LineBytes {
+        assert!(places.len() <= LINE, "no more bytes are taken from a line than it has");
+        let inside = places.iter().all(|&place| usize::from(place) < LINE);
+        assert!(inside, "a line has 64 places");
+        let mut order = [0; LINE];
+        order[..places.len()].copy_from_slice(places);
+        LineBytes { order, len: places.len() }
+    }
+
+    /// The places, filled up with some or other.
+    pub(crate) fn order(&self) -> &[u8; LINE] {
+        &self.order
+    }
+}
+
+/// What to take from a line of 512 bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineBits {
+    words: [u64; 8],
+    len: usize,
+}
+
+impl LineBits {
+    /// The bits of the pattern's line whose bit is set in `words`, in ascending order; bit `i` is bit `i % 64` of
+    /// word `i / 64`.
+    pub fn new(words: [u64; 8]) -> LineBits {
+        let len = words.iter().map(|word| word.count_ones() as usize).sum();
+        LineBits { words, len }
+    }
+
+    pub(crate) fn words(&self) -> &[u64; 8] {
+        &self.words
+    }
+}
+
+/// What a pattern has one of for each class; [`LineBytes`] or [`LineBits`].
+pub trait LineClass: sealed::Sealed {
+    /// How many bytes, or bits, are taken.
+    fn count(&self) -> usize;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::LineBytes {}
+    impl Sealed for super::LineBits {}
+}
+
+impl LineClass for LineBytes {
+    fn count(&self) -> usize {
+        self.len
+    }
+}
+
+impl LineClass for LineBits {
+    fn count(&self) -> usize {
+        self.len
+    }
+}
+
+/// A pattern of reads, prepared for many queries.
+#[derive(Clone, Debug)]
+pub struct LineReads<C> {
+    /// The difference of each step, above its class. Half the memory of a [`LineStep`]: every query walks over it.
+    steps: Vec<u64>,
+    classes: Vec<C>,
+    /// The differences of all steps, ORed: where they are inside a power of two of lines, this is.
+    reach: u64,
+    /// Bytes, or bits, of an answer.
+    count: usize,
+}
+
+impl<C: LineClass> LineReads<C> {
+    /// The pattern that takes from the line of each step, in order, what its class says.
+    ///
+    /// # Panics
+    ///
+    /// If a difference is 2⁵⁶ or more, or there are too few classes for a step.
+    pub fn new(steps: impl IntoIterator<Item = LineStep>, classes: Vec<C>) -> LineReads<C> {
+        let mut reads = LineReads { steps: Vec::new(), classes, reach: 0, count: 0 };
+        for LineStep { difference, class } in steps {
+            assert!(difference < 1 << (64 - CLASS_BITS), "differences are below 2^56");
+            let taken = reads.classes.get(usize::from(class)).map(LineClass::count);
+            reads.count += taken.expect("each step's class is among the classes");
+            reads.reach |= difference;
+            reads.steps.push(difference << CLASS_BITS | u64::from(class));
+        }
+        reads
+    }
+
+    /// How many lines a query reads.
+    pub fn lines(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// How many bytes, or bits, of the table are in an answer.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn steps(&self) -> &[u64] {
+        &self.steps
+    }
+
+    pub(crate) fn classes(&self) -> &[C] {
+        &self.classes
+    }
+
+    /// The lines of a table and, by the checks of shapes, the proof that all steps of all queries stay in it:
+    /// `per_line` positions are a line, and `answer_len` bytes an answer.
+    fn check<'a>(
+        &self,
+        table: &'a [u8],
+        queries: &[LineQuery<'_>],
+        per_line: u64,
+        answer_len: usize,
+    ) -> Result<&'a [[u8; LINE]], PositionOutOfRange> {
+        let (lines, rest) = table.as_chunks::<LINE>();
+        assert!(
+            lines.len().is_power_of_two() && rest.is_empty(),
+            "a table has a power of two of lines"
+        );
+        assert!(self.reach < lines.len() as u64, "the pattern is no wider than the table");
+        let records = lines.len() as u64 * per_line;
+        for query in queries {
+            assert_eq!(query.out.len(), answer_len, "there is room for just the answer");
+            if query.first >= records {
+                return Err(PositionOutOfRange { position: query.first, records });
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// The line of a step, in a table and for a query that names line `first`.
+#[inline(always)]
+pub(crate) fn line_of(step: u64, first: u64) -> usize {
+    ((step >> CLASS_BITS) ^ first) as usize
+}
+
+/// The class of a step.
+#[inline(always)]
+pub(crate) fn class_of(step: u64) -> usize {
+    (step & ((1 << CLASS_BITS) - 1)) as usize
+}
+
+/// One query, and the place for its answer.
+#[derive(Debug)]
+pub struct LineQuery<'a> {
+    /// The position in the table that the query names: in bytes, or in bits for a table of bits. Byte `i` of
+    /// the pattern is byte `first ^ i` of the table.
+    pub first: u64,
+    /// Overwritten with the answer.
+    pub out: &'a mut [u8],
+}
+
+impl Kernels {
+    /// Answers queries from a table of bytes. Several in one call may be faster than as many calls; see the
+    /// [module](self).
+    ///
+    /// # Errors
+    ///
+    /// [`PositionOutOfRange`] for the first query that names a byte outside the table; the answers are then unchanged.
+    ///
+    /// # Panics
+    ///
+    /// If the table is no power of two of lines of 64 bytes or has fewer than the pattern, or if an answer does
+    /// not have [`count`](LineReads::count) bytes.
+    pub fn gather_line_bytes(
+        self,
+        table: &[u8],
+        reads: &LineReads<LineBytes>,
+        queries: &mut [LineQuery<'_>],
+    ) -> Result<(), PositionOutOfRange> {
+        let lines = reads.check(table, queries, LINE as u64, reads.count)?;
+        for queries in queries.chunks_mut(MOST_TOGETHER) {
+            self.line_bytes(lines, reads, queries);
+        }
+        Ok(())
+    }
+
+    /// The same from a table of bits, of which bit `i` is bit `i % 8` of byte `i / 8`, counted from the least
+    /// significant; answers likewise, and filled up with zeros.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionOutOfRange`] for the first query that names a bit outside the table; the answers are then unchanged.
+    ///
+    /// # Panics
+    ///
+    /// As [`gather_line_bytes`](Kernels::gather_line_bytes), with answers of [`count`](LineReads::count) bits,
+    /// rounded up to bytes.
+    pub fn gather_line_bits(
+        self,
+        table: &[u8],
+        reads: &LineReads<LineBits>,
+        queries: &mut [LineQuery<'_>],
+    ) -> Result<(), PositionOutOfRange> {
+        let answer_len = reads.count.div_ceil(8);
+        let lines = reads.check(table, queries, LINE_BITS as u64, answer_len)?;
+        for queries in queries.chunks_mut(MOST_TOGETHER) {
+            self.line_bits(lines, reads, queries);
+        }
+        Ok(())
+    }
+}

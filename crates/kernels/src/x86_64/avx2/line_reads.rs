@@ -1,0 +1,36 @@
+//! Parts of scattered lines, prefetched. AVX2 has no instruction that moves bytes about in a whole line, and
+//! where a line is waited for, single bytes are not what takes long.
+
+use crate::line_reads::{LINE, LINE_BITS, LineBits, LineBytes, LineQuery, LineReads};
+use crate::portable::line_reads::{bits_of_lines, bytes_of_lines};
+use crate::x86_64::line_reads::Ahead;
+
+/// See [`crate::portable::line_reads::bytes`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn bytes(
+    lines: &[[u8; LINE]],
+    reads: &LineReads<LineBytes>,
+    queries: &mut [LineQuery<'_>],
+) {
+    let ahead = Ahead::new(lines, reads.steps(), 1);
+    for query in queries {
+        let first_line = query.first / LINE as u64;
+        ahead.begin(first_line);
+        bytes_of_lines(lines, reads, query, |i| ahead.at_step(i, first_line));
+    }
+}
+
+/// See [`crate::portable::line_reads::bits`].
+#[target_feature(enable = "avx2")]
+pub(crate) fn bits(
+    lines: &[[u8; LINE]],
+    reads: &LineReads<LineBits>,
+    queries: &mut [LineQuery<'_>],
+) {
+    let ahead = Ahead::new(lines, reads.steps(), 1);
+    for query in queries {
+        let first_line = query.first / LINE_BITS as u64;
+        ahead.begin(first_line);
+        bits_of_lines(lines, reads, query, |i| ahead.at_step(i, first_line));
+    }
+}

@@ -1,0 +1,192 @@
+//! Parts of scattered lines: the bytes of a line are put into order by one permutation, its bits by one
+//! permutation of bytes, one of the bits within them, and one extraction for each word that has any.
+//!
+//! Queries go through the steps together, so that the lines that are on their way at a time are not all of one
+//! pattern.
+
+use std::arch::x86_64::*;
+
+use super::yardstick::store_up_to;
+use super::{load, store};
+use crate::line_reads::{
+    LINE, LINE_BITS, LineBits, LineBytes, LineClass, LineQuery, LineReads, class_of, line_of,
+};
+use crate::x86_64::line_reads::Ahead;
+
+/// See [`crate::portable::line_reads::bytes`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx512vbmi,vaes,aes")]
+pub(crate) fn bytes(
+    lines: &[[u8; LINE]],
+    reads: &LineReads<LineBytes>,
+    queries: &mut [LineQuery<'_>],
+) {
+    if let [query] = queries {
+        // All of an only query's state is in registers.
+        return take_bytes(lines, reads, [ByteWalk::new(query)]);
+    }
+    let mut walks = Vec::with_capacity(queries.len());
+    for query in queries {
+        walks.push(ByteWalk::new(query));
+    }
+    take_bytes(lines, reads, walks);
+}
+
+/// The way of one query through the steps.
+struct ByteWalk<'a> {
+    first_line: u64,
+    flip: __m512i,
+    out: &'a mut [u8],
+}
+
+impl<'a> ByteWalk<'a> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx512vbmi,vaes,aes")]
+    fn new(query: &'a mut LineQuery<'_>) -> ByteWalk<'a> {
+        let flip = _mm512_set1_epi8((query.first % LINE as u64) as i8);
+        ByteWalk { first_line: query.first / LINE as u64, flip, out: query.out }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,avx512vbmi,vaes,aes")]
+fn take_bytes<'a>(
+    lines: &[[u8; LINE]],
+    reads: &LineReads<LineBytes>,
+    mut walks: impl AsMut<[ByteWalk<'a>]>,
+) {
+    let walks = walks.as_mut();
+    let ahead = Ahead::new(lines, reads.steps(), walks.len());
+    for walk in walks.iter() {
+        ahead.begin(walk.first_line);
+    }
+    let mut at = 0;
+    for (i, &step) in reads.steps().iter().enumerate() {
+        let class = &reads.classes()[class_of(step)];
+        let order = load(class.order());
+        for walk in walks.iter_mut() {
+            ahead.at_step(i, walk.first_line);
+            let line = load(&lines[line_of(step, walk.first_line)]);
+            let taken = _mm512_permutexvar_epi8(_mm512_xor_si512(order, walk.flip), line);
+            let rest = &mut walk.out[at..];
+            match rest.first_chunk_mut() {
+                // What is too much, the next steps overwrite.
+                Some(rest) => store(rest, taken),
+                None => store_up_to(&mut rest[..class.count()], taken),
+            }
+        }
+        at += class.count();
+    }
+}
+
+/// See [`crate::portable::line_reads::bits`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni,bmi2,popcnt")]
+pub(crate) fn bits(
+    lines: &[[u8; LINE]],
+    reads: &LineReads<LineBits>,
+    queries: &mut [LineQuery<'_>],
+) {
+    if let [query] = queries {
+        return take_bits(lines, reads, [BitWalk::new(query)]);
+    }
+    let mut walks = Vec::with_capacity(queries.len());
+    for query in queries {
+        walks.push(BitWalk::new(query));
+    }
+    take_bits(lines, reads, walks);
+}
+
+/// The same for bits.
+struct BitWalk<'a> {
+    first_line: u64,
+    byte_order: __m512i,
+    bit_order: __m512i,
+    answer: BitStream<'a>,
+}
+
+impl<'a> BitWalk<'a> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni,bmi2,popcnt")]
+    fn new(query: &'a mut LineQuery<'_>) -> BitWalk<'a> {
+        let identity = std::array::from_fn(|byte| byte as u8);
+        let byte_flip = _mm512_set1_epi8((query.first / 8 % LINE as u64) as i8);
+        BitWalk {
+            first_line: query.first / LINE_BITS as u64,
+            byte_order: _mm512_xor_si512(load(&identity), byte_flip),
+            bit_order: _mm512_set1_epi64(bit_flip(query.first % 8)),
+            answer: BitStream { out: query.out, at: 0, word: 0, filled: 0 },
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni,bmi2,popcnt")]
+fn take_bits<'a>(
+    lines: &[[u8; LINE]],
+    reads: &LineReads<LineBits>,
+    mut walks: impl AsMut<[BitWalk<'a>]>,
+) {
+    let walks = walks.as_mut();
+    let ahead = Ahead::new(lines, reads.steps(), walks.len());
+    for walk in walks.iter() {
+        ahead.begin(walk.first_line);
+    }
+    for (i, &step) in reads.steps().iter().enumerate() {
+        let masks = reads.classes()[class_of(step)].words();
+        for walk in walks.iter_mut() {
+            ahead.at_step(i, walk.first_line);
+            let line = load(&lines[line_of(step, walk.first_line)]);
+            let line = _mm512_permutexvar_epi8(walk.byte_order, line);
+            let line = _mm512_gf2p8affine_epi64_epi8::<0>(line, walk.bit_order);
+            let mut bytes = [0; LINE];
+            store(&mut bytes, line);
+            for (word, &mask) in bytes.as_chunks::<8>().0.iter().zip(masks) {
+                if mask != 0 {
+                    let taken = _pext_u64(u64::from_le_bytes(*word), mask);
+                    walk.answer.append(taken, mask.count_ones());
+                }
+            }
+        }
+    }
+    for walk in walks {
+        walk.answer.finish();
+    }
+}
+
+/// The 8 × 8 matrix that brings bit `i ^ flip` of a byte to bit `i`. Its row for bit `i` is byte `7 − i`.
+fn bit_flip(flip: u64) -> i64 {
+    (0..8)
+        .map(|i: u64| 1 << (8 * (7 - i) + (i ^ flip)))
+        .fold(0, |matrix, entry: i64| matrix | entry)
+}
+
+/// Bits on their way into bytes.
+struct BitStream<'a> {
+    out: &'a mut [u8],
+    /// Bytes written.
+    at: usize,
+    /// Bits not written yet, fewer than 64.
+    word: u64,
+    filled: u32,
+}
+
+impl BitStream<'_> {
+    /// Appends `count` bits, 1 to 64, the others of `bits` being zero.
+    #[inline(always)]
+    fn append(&mut self, bits: u64, count: u32) {
+        self.word |= bits << self.filled;
+        let filled = self.filled + count;
+        if filled >= 64 {
+            self.out[self.at..self.at + 8].copy_from_slice(&self.word.to_le_bytes());
+            self.at += 8;
+            // In two steps, since all 64 may have been written.
+            self.word = bits >> 1 >> (63 - self.filled);
+        }
+        self.filled = filled % 64;
+    }
+
+    /// Writes what is left.
+    fn finish(&mut self) {
+        let rest = &mut self.out[self.at..];
+        rest.copy_from_slice(&self.word.to_le_bytes()[..rest.len()]);
+    }
+}
