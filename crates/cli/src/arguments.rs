@@ -166,6 +166,8 @@ pub(crate) struct Serve {
     /// and of memory for each, so that answers take less
     #[arg(long)]
     pub(crate) precompute_openings: bool,
+    #[command(flatten)]
+    pub(crate) finite_differences: FiniteDifferences,
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = parse_address)]
     pub(crate) listen: SocketAddr,
@@ -330,6 +332,8 @@ pub(crate) struct Bench {
     /// For tapir-pp: compute the openings of all records beforehand
     #[arg(long)]
     pub(crate) precompute_openings: bool,
+    #[command(flatten)]
+    pub(crate) finite_differences: FiniteDifferences,
     /// Queries to measure, rounded up to whole batches
     #[arg(long, value_name = "Q", default_value = "16", value_parser = parse_number)]
     pub(crate) queries: u64,
@@ -352,6 +356,27 @@ pub(crate) struct Bench {
     /// Instruction set to compute with: portable, avx2 or avx512; default: the best there is
     #[arg(long, value_parser = parse_arm)]
     pub(crate) kernel: Option<Arm>,
+}
+
+/// What can be chosen for finite-differences: the same for `serve` and `bench`.
+#[derive(Args, Default)]
+pub(crate) struct FiniteDifferences {
+    /// For finite-differences: at most so many bytes for what each server makes of the table, such as 2^30; default:
+    /// 32 times the table. More storage, fewer reads and shorter answers
+    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
+    pub(crate) storage_limit: Option<u64>,
+    /// For finite-differences: answers of at most so many bytes, with the least storage that allows them
+    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
+    pub(crate) answer_limit: Option<u64>,
+    /// For finite-differences: exactly this number of variables
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(2..=48), requires = "degree", conflicts_with_all = ["storage_limit", "answer_limit"])]
+    pub(crate) variables: Option<u32>,
+    /// For finite-differences: exactly this degree, an odd number of at most half the variables
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=24), requires = "variables")]
+    pub(crate) degree: Option<u32>,
+    /// For finite-differences: records are bytes of value 0 or 1, and are stored as single bits
+    #[arg(long)]
+    pub(crate) one_bit: bool,
 }
 
 #[derive(Args)]

@@ -1,13 +1,14 @@
 //! What a scheme's parameters come to on a table: in words, and in the work of one query.
 
 use crate::display;
-use privet_core::TableIdentity;
+use privet_core::{TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::apir_dpf::ApirDpfParameters;
 use privet_schemes::apir_matrix::ApirMatrixParameters;
 use privet_schemes::contract::Parameters;
 use privet_schemes::doublepir::DoublePirParameters;
 use privet_schemes::dummy_subsets::DummySubsetsParameters;
+use privet_schemes::finite_differences::FiniteDifferencesParameters;
 use privet_schemes::piano::{AllParities, PianoParameters, SingleParity};
 use privet_schemes::registry::SchemePlan;
 use privet_schemes::singlepass::SinglePassParameters;
@@ -101,6 +102,16 @@ fn without_partitions(plan: &SchemePlan, identity: &TableIdentity) -> Option<Str
                 parameters.path_nodes()
             )
         }
+        SchemeId::FiniteDifferences => {
+            let parameters: FiniteDifferencesParameters = decoded(plan, identity)?;
+            format!(
+                "a polynomial of degree {} in {} variables, {} of its values on each server, of which {} are sent for a lookup",
+                parameters.degree(),
+                parameters.variables(),
+                display::bytes(parameters.points_bytes()),
+                display::count(parameters.ball().count())
+            )
+        }
         _ => return None,
     })
 }
@@ -167,6 +178,13 @@ pub(crate) enum Work {
     Nothing,
     /// Servers read single records, but most of their time and the client's goes into points of a curve, for which there is no yardstick here.
     Points,
+    /// Servers read cache lines of 64 bytes, from all over what they made of the table.
+    Lines {
+        /// Lines that each server reads.
+        lines: u64,
+        /// Bytes that they are read from.
+        from_bytes: u64,
+    },
     /// Servers read single records, and the client may compute a pseudorandom function in AES blocks.
     Records {
         /// Records that each server reads.
@@ -180,8 +198,15 @@ pub(crate) enum Work {
 impl Work {
     /// The work of a query under `plan`.
     pub(crate) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Self {
-        if plan.scheme == SchemeId::Download {
-            return Work::Nothing;
+        match plan.scheme {
+            SchemeId::Download => return Work::Nothing,
+            SchemeId::FiniteDifferences => {
+                if let Some(parameters) = decoded::<FiniteDifferencesParameters>(plan, identity) {
+                    let (lines, from_bytes) = (parameters.cache_lines(), parameters.points_bytes());
+                    return Work::Lines { lines, from_bytes };
+                }
+            }
+            _ => {}
         }
         match Cut::of(plan, identity) {
             None => Work::WholeTable,
@@ -207,6 +232,16 @@ impl Work {
             Some(Cut::Permutations(parameters)) => of_each_partition(&parameters),
             Some(Cut::MerkleTrees(parameters)) => of_each_partition(parameters.pass()),
             Some(Cut::Pointproofs(_)) => Work::Points,
+        }
+    }
+
+    /// What single reads are of, and from how much: the records of a table of that shape, or cache lines of what was made of it. The yardstick of random reads has the same shape.
+    pub(crate) fn reads(self, table: TableShape) -> TableShape {
+        match self {
+            Work::Lines { from_bytes, .. } => {
+                TableShape::new(from_bytes.div_ceil(64), 64).unwrap_or(table)
+            }
+            _ => table,
         }
     }
 }

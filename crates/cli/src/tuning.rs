@@ -1,9 +1,11 @@
 //! What a user chooses about a scheme beyond its name: from what was typed to what the registry takes.
 
+use crate::arguments::FiniteDifferences;
 use crate::display;
 use privet_core::commit::pointproofs::ReferenceString;
 use privet_core::{Error, Result, SecretRng};
 use privet_schemes::SchemeId;
+use privet_schemes::finite_differences::costs::Choice;
 use privet_schemes::registry::Tuning;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,6 +17,7 @@ pub(crate) struct Choices<'a> {
     pub(crate) partition_records: Option<u64>,
     pub(crate) reference_string: Option<&'a Path>,
     pub(crate) precompute_openings: bool,
+    pub(crate) finite_differences: &'a FiniteDifferences,
 }
 
 impl Choices<'_> {
@@ -24,21 +27,31 @@ impl Choices<'_> {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a choice was made that the scheme does not have, or the file cannot be read;
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it holds no reference string.
     pub(crate) fn read(&self, scheme: Option<SchemeId>) -> Result<Tuning> {
+        let FiniteDifferences { storage_limit, answer_limit, variables, degree, one_bit } =
+            *self.finite_differences;
+        let pointproofs = SchemeId::TapirPointproofs;
+        let differences = SchemeId::FiniteDifferences;
         let chosen = [
-            ("--reference-string", self.reference_string.is_some()),
-            ("--precompute-openings", self.precompute_openings),
+            ("--reference-string", pointproofs, self.reference_string.is_some()),
+            ("--precompute-openings", pointproofs, self.precompute_openings),
+            ("--storage-limit", differences, storage_limit.is_some()),
+            ("--answer-limit", differences, answer_limit.is_some()),
+            ("--variables", differences, variables.is_some()),
+            ("--one-bit", differences, one_bit),
         ];
-        if scheme != Some(SchemeId::TapirPointproofs)
-            && let Some((option, _)) = chosen.iter().find(|(_, chosen)| *chosen)
+        if let Some((option, only, _)) =
+            chosen.iter().find(|(_, only, chosen)| *chosen && scheme != Some(*only))
         {
             return Err(Error::api_misuse(format!(
-                "{option} is for tapir-pp alone: leave it away, or choose --scheme tapir-pp"
+                "{option} is for {only} alone: leave it away, or choose --scheme {only}"
             )));
         }
         Ok(Tuning {
             partition_records: self.partition_records,
             reference_string: self.reference_string.map(read).transpose()?,
             precompute_openings: self.precompute_openings,
+            finite_differences: Choice { variables, degree, storage_limit, answer_limit },
+            one_bit,
         })
     }
 }
@@ -106,10 +119,12 @@ mod tests {
 
     #[test]
     fn choices_of_one_scheme_are_refused_for_others() {
+        let none = FiniteDifferences::default();
         let choices = |precompute_openings| Choices {
             partition_records: Some(64),
             reference_string: None,
             precompute_openings,
+            finite_differences: &none,
         };
         for scheme in [None, Some(SchemeId::TapirMerkle), Some(SchemeId::Dpf)] {
             assert!(choices(true).read(scheme).is_err());
@@ -117,5 +132,9 @@ mod tests {
         }
         let tuning = choices(true).read(Some(SchemeId::TapirPointproofs)).unwrap();
         assert!(tuning.precompute_openings && tuning.reference_string.is_none());
+        let one_bit = FiniteDifferences { one_bit: true, ..FiniteDifferences::default() };
+        let choices = Choices { finite_differences: &one_bit, ..choices(false) };
+        assert!(choices.read(Some(SchemeId::Dpf)).is_err());
+        assert!(choices.read(Some(SchemeId::FiniteDifferences)).unwrap().one_bit);
     }
 }

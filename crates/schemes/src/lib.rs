@@ -15,6 +15,7 @@
 //! | [`singlepass`] | two servers that do not collude, secret hints from one pass over the table that never run out |
 //! | [`tapir`] | SinglePass whose answers are verified: one of the two servers may lie |
 //! | [`piano`] | one server, one random read for each of about √n/2 chunks of the shuffled table, secret single-use hints for a window of queries |
+//! | [`finite_differences`] | two servers that do not collude, a preprocessed table of which each reads a small part, privacy without an assumption, nothing kept |
 //! | [`download`] | the trivial scheme: the client fetches the whole table once |
 //!
 //! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that lacks a file lacks the capability.
@@ -26,6 +27,7 @@ pub mod doublepir;
 pub mod download;
 pub mod dpf;
 pub mod dummy_subsets;
+pub mod finite_differences;
 pub mod offline;
 pub mod piano;
 pub mod registry;

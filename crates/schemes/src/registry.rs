@@ -1,6 +1,7 @@
 //! From a scheme's name to a server and a client whose types are erased. Generics end here: the layers above move bytes.
 
 mod clients;
+mod finite_differences;
 mod plan;
 mod servers;
 mod tapir;
@@ -22,6 +23,10 @@ use crate::dummy_subsets::two_servers::{
 use crate::dummy_subsets::{
     DummySubsets, DummySubsetsClient, DummySubsetsParameters, DummySubsetsPreparation,
     DummySubsetsServer,
+};
+use crate::finite_differences::{
+    FiniteDifferences, FiniteDifferencesClient, FiniteDifferencesParameters,
+    FiniteDifferencesSetup, costs,
 };
 use crate::offline::{HintSource, OfflinePhase};
 use crate::piano::{
@@ -54,6 +59,10 @@ pub struct Tuning {
     pub reference_string: Option<Arc<ReferenceString>>,
     /// Whether a server of TAPIR-PP computes all openings before it starts, so that its answers take the less work.
     pub precompute_openings: bool,
+    /// Variables and degree of finite differences, or limits that they keep.
+    pub finite_differences: costs::Choice,
+    /// Whether finite differences pack records of one byte, of value 0 or 1, as single bits.
+    pub one_bit: bool,
 }
 
 /// What a server of any scheme may use of the machine.
@@ -130,6 +139,13 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Resu
         SchemeId::TapirPointproofs => return Err(not_in_this_build(scheme)),
         SchemeId::ApirDpf => SchemePlan::of::<ApirDpf>(&ApirDpfParameters::new(identity)),
         SchemeId::ApirMatrix => SchemePlan::of::<ApirMatrix>(&ApirMatrixParameters::new(identity)),
+        SchemeId::FiniteDifferences => {
+            SchemePlan::of::<FiniteDifferences>(&FiniteDifferencesParameters::new(
+                identity.shape,
+                tuning.one_bit,
+                &tuning.finite_differences,
+            )?)
+        }
     };
     plan.check_messages()?;
     Ok(plan)
@@ -202,6 +218,11 @@ pub fn setup(
             let setup = ApirMatrixSetup::new(parameters, table, kernels, threads)?;
             Box::new(SetupHost::new(plan, setup))
         }
+        SchemeId::FiniteDifferences => {
+            let parameters = FiniteDifferencesParameters::decode(&identity, &plan.parameters)?;
+            let setup = FiniteDifferencesSetup::new(parameters, table, kernels, threads)?;
+            Box::new(finite_differences::Transforming { plan, setup })
+        }
     })
 }
 
@@ -265,6 +286,11 @@ pub fn client(
         SchemeId::ApirMatrix => {
             let parameters = ApirMatrixParameters::decode(identity, &plan.parameters)?;
             let client = ApirMatrixClient::new(parameters.clone(), &*downloaded, kernels)?;
+            Box::new(StatelessHost { plan, parameters, client })
+        }
+        SchemeId::FiniteDifferences => {
+            let parameters = FiniteDifferencesParameters::decode(identity, &plan.parameters)?;
+            let client = FiniteDifferencesClient::new(parameters.clone());
             Box::new(StatelessHost { plan, parameters, client })
         }
         SchemeId::Download => {

@@ -32,6 +32,8 @@ pub enum SchemeId {
     ApirDpf,
     /// APIR-Matrix with a Merkle tree: two servers that XOR rows of the table, answers verified against one hash.
     ApirMatrix,
+    /// Finite differences: two servers that do not collude and read a small part of a preprocessed table, privacy without an assumption, nothing kept.
+    FiniteDifferences,
     /// The trivial scheme: the client fetches the whole table once.
     Download,
 }
@@ -51,6 +53,7 @@ impl SchemeId {
         SchemeId::TapirPointproofs,
         SchemeId::ApirDpf,
         SchemeId::ApirMatrix,
+        SchemeId::FiniteDifferences,
         SchemeId::Download,
     ];
 
@@ -69,6 +72,7 @@ impl SchemeId {
             SchemeId::TapirPointproofs => "tapir-pp",
             SchemeId::ApirDpf => "apir-dpf",
             SchemeId::ApirMatrix => "apir-matrix-mt",
+            SchemeId::FiniteDifferences => "finite-differences",
             SchemeId::Download => "download",
         }
     }

@@ -42,6 +42,8 @@ fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> Schem
     let number = parameter.to_le_bytes();
     let parameters = match id {
         SchemeId::Dpf | SchemeId::ApirDpf | SchemeId::ApirMatrix | SchemeId::Download => Vec::new(),
+        // Sixteen variables, degree seven, whole bytes: up to 11 440 records.
+        SchemeId::FiniteDifferences => vec![16, 7, 0],
         // The roots of trees are kept, and no more.
         SchemeId::TapirMerkle => [&number[..], &[0]].concat(),
         // A reference string for so many records, of some digest.

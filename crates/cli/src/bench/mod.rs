@@ -70,7 +70,7 @@ fn measure(arguments: &Bench) -> Result<Report> {
             plain::measure(arguments, &table)?
         }
     };
-    let yardsticks = yardsticks::take(kernels, shape)?;
+    let yardsticks = yardsticks::take(kernels, measured.work.reads(shape))?;
     let online = measured.online.against(measured.work, &yardsticks);
     Ok(Report {
         scheme: arguments.scheme.name(),
@@ -202,6 +202,7 @@ fn choices(arguments: &Bench) -> Choices<'_> {
         partition_records: arguments.partition_records,
         reference_string: arguments.reference_string.as_deref(),
         precompute_openings: arguments.precompute_openings,
+        finite_differences: &arguments.finite_differences,
     }
 }
 

@@ -86,8 +86,8 @@ impl ServerTime {
 impl Online {
     /// With each server's time compared with the yardstick of its work.
     pub(super) fn against(mut self, work: Work, yardsticks: &Yardsticks) -> Self {
-        if let Work::Records { records, .. } = work {
-            let least_us = records as f64 / yardsticks.random_reads_per_s * 1e6;
+        if let Work::Records { records: reads, .. } | Work::Lines { lines: reads, .. } = work {
+            let least_us = reads as f64 / yardsticks.random_reads_per_s * 1e6;
             for server in &mut self.servers {
                 server.to_random_reads = Some(server.answer_us / least_us);
             }
@@ -137,17 +137,26 @@ impl Ratios {
                     query_to_aes: None,
                 }
             }
+            Work::Lines { .. } => Self {
+                answer_to_read: None,
+                answer_to_random_reads: Some(single_reads(online)),
+                query_to_aes: None,
+            },
             Work::Records { aes_blocks, .. } => {
                 let aes_us = aes_blocks as f64 / yardsticks.aes_blocks_per_s * 1e6;
-                let ratios = online.servers.iter().filter_map(|server| server.to_random_reads);
                 Self {
                     answer_to_read: None,
-                    answer_to_random_reads: Some(ratios.fold(0.0, f64::max)),
+                    answer_to_random_reads: Some(single_reads(online)),
                     query_to_aes: (aes_blocks > 0).then_some(online.client_query_us / aes_us),
                 }
             }
         }
     }
+}
+
+/// The slowest server's time over that of as many single reads.
+fn single_reads(online: &Online) -> f64 {
+    online.servers.iter().filter_map(|server| server.to_random_reads).fold(0.0, f64::max)
 }
 
 impl Report {
@@ -207,6 +216,10 @@ impl Report {
                         let records = display::count(records);
                         format!("{answer}: {records} records, {ratio:.2} x random reads")
                     }
+                    (Work::Lines { lines, .. }, Some(ratio)) => {
+                        let lines = display::count(lines);
+                        format!("{answer}: {lines} cache lines, {ratio:.2} x random reads")
+                    }
                     (Work::Points, _) => answer,
                     _ => {
                         let rate = table / server.answer_us / 1e3;
@@ -247,7 +260,10 @@ impl Report {
             format!(
                 "{:.1} M/s of {}",
                 self.yardsticks.random_reads_per_s / 1e6,
-                display::bytes(self.record_len)
+                match self.work {
+                    Work::Lines { .. } => display::bytes(64),
+                    _ => display::bytes(self.record_len),
+                }
             ),
         );
         page.entry("AES-128 blocks", format!("{:.2} G/s", self.yardsticks.aes_blocks_per_s / 1e9));

@@ -358,10 +358,11 @@ fn what_a_server_saw(
     if plan.servers > 1 {
         page.line("   Only with the query that the other server got for the same lookup does one of these say which record is wanted.");
     }
-    // Numbers that count up, and numbers with bits to spare, are not compared with coins.
+    // Numbers that count up, and numbers with bits to spare, are not compared with coins; nor is a point, which has too few bits for shares to mean much.
     let comparison = match (plan.scheme, role) {
         (SchemeId::DummySubsetsTwo, Role(0))
-        | (SchemeId::SinglePass | SchemeId::TapirMerkle | SchemeId::TapirPointproofs, _) => "",
+        | (SchemeId::SinglePass | SchemeId::TapirMerkle | SchemeId::TapirPointproofs, _)
+        | (SchemeId::FiniteDifferences, _) => "",
         _ => "Bits drawn at random agree in 50 %. ",
     };
     let misses: Vec<&str> =

@@ -56,6 +56,7 @@ fn tuning(arguments: &Serve) -> Result<Tuning> {
         partition_records: arguments.partition_records,
         reference_string: arguments.reference_string.as_deref(),
         precompute_openings: arguments.precompute_openings,
+        finite_differences: &arguments.finite_differences,
     };
     choices.read(scheme)
 }

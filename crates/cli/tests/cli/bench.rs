@@ -261,6 +261,24 @@ fn the_reports_on_verified_schemes_without_state_have_both_servers() {
 }
 
 #[test]
+fn the_report_on_finite_differences_compares_with_reads_of_lines() {
+    for more in ["", "--storage-limit 2^20", "--variables 16 --degree 5"] {
+        let shape = "--records 1000 --record-len 4 --queries 5 --batch 2 --threads 1";
+        let arguments = format!("bench --scheme finite-differences {shape} {more} --json");
+        let report = Place::new().run(&arguments).json();
+        assert_eq!((&report["verified"], &report["queries"]), (&true.into(), &6.into()));
+        let servers = report["online"]["servers"].as_array().unwrap();
+        assert_eq!(servers.len(), 2, "{report}");
+        assert!(servers.iter().all(|server| server["to_random_reads"].as_f64().unwrap() > 0.0));
+        assert!(report["ratios"]["answer_to_random_reads"].as_f64().unwrap() > 0.0, "{report}");
+        assert_eq!(
+            (&report["client_state_bytes"], &report["online"]["journal_us"]),
+            (&0.into(), &0.0.into())
+        );
+    }
+}
+
+#[test]
 fn the_size_of_partitions_can_be_chosen_where_there_are_any() {
     let place = Place::new();
     let run = |scheme: &str, more: &str| {
@@ -422,7 +440,7 @@ fn shapes_and_names_that_do_not_exist_are_refused() {
     assert_snapshot!(place.run("bench --scheme onion --records 1 --record-len 1"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, download
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, finite-differences, download
 
     For more information, try '--help'.
     "#);

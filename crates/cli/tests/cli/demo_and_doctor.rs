@@ -23,6 +23,7 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
         tapir_pointproofs,
         apir_dpf,
         apir_matrix,
+        finite_differences,
         download,
         lie,
     ] = parts[..]
@@ -75,7 +76,15 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
         six_queries_look_alike(second, DPF_AGREEMENT);
     }
 
-    assert!(lie.starts_with("15. With apir-dpf, and a second server that lies"), "{run}");
+    assert!(
+        finite_differences.starts_with(&format!("14. With finite-differences: {two}")),
+        "{run}"
+    );
+    let seen = six_names_are_looked_up(finite_differences);
+    assert_eq!(seen.len(), 2, "{finite_differences}");
+    seen.into_iter().for_each(six_queries_are_equally_long);
+
+    assert!(lie.starts_with("16. With apir-dpf, and a second server that lies"), "{run}");
     assert!(
         lie.contains(
             "the lookup ends with   exit code 4: one of the two servers sent a wrong answer"
@@ -83,7 +92,7 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
         "{lie}"
     );
 
-    assert!(download.starts_with("14. With download: a server at"), "{run}");
+    assert!(download.starts_with("15. With download: a server at"), "{run}");
     let [seen] = six_names_are_looked_up(download)[..] else { panic!("{download}") };
     assert_eq!(seen, "the server saw of them: nothing. The client has the table and asks nobody.");
 }

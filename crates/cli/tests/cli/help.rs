@@ -165,10 +165,11 @@ fn serve_explains_itself() {
     Options:
           --scheme <SCHEME>          The scheme to answer with: simplepir, doublepir, dpf,
                                      dummy-subsets, dummy-subsets-two, piano, piano-all-parities,
-                                     singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, download;
-                                     or `auto`, which takes download where simplepir's hint would be no
-                                     smaller than the table (up to 16 MiB) and simplepir otherwise.
-                                     docs/schemes.md compares them [default: auto]
+                                     singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt,
+                                     finite-differences, download; or `auto`, which takes download where
+                                     simplepir's hint would be no smaller than the table (up to 16 MiB)
+                                     and simplepir otherwise. docs/schemes.md compares them [default:
+                                     auto]
           --partition-records <S>    Records in each partition (or chunk) of the table, for schemes that
                                      cut it into such; default: by the table's shape. Two servers of one
                                      scheme have to agree
@@ -178,6 +179,16 @@ fn serve_explains_itself() {
           --precompute-openings      For tapir-pp: compute the openings of all records before serving,
                                      which takes long and 96 bytes of the cache and of memory for each,
                                      so that answers take less
+          --storage-limit <BYTES>    For finite-differences: at most so many bytes for what each server
+                                     makes of the table, such as 2^30; default: 32 times the table. More
+                                     storage, fewer reads and shorter answers
+          --answer-limit <BYTES>     For finite-differences: answers of at most so many bytes, with the
+                                     least storage that allows them
+          --variables <M>            For finite-differences: exactly this number of variables
+          --degree <D>               For finite-differences: exactly this degree, an odd number of at
+                                     most half the variables
+          --one-bit                  For finite-differences: records are bytes of value 0 or 1, and are
+                                     stored as single bits
           --listen <ADDR>            Address to listen on [default: 127.0.0.1:7700]
           --metrics-listen <ADDR>    Second address, for /metrics (Prometheus) and /healthz
           --tls-cert <FILE>          Certificate chain in PEM; with --tls-key
@@ -273,8 +284,9 @@ fn bench_explains_itself() {
     Options:
           --scheme <SCHEME>          The scheme to measure: simplepir, doublepir, dpf, dummy-subsets,
                                      dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt,
-                                     tapir-pp, apir-dpf, apir-matrix-mt, download; or `plain`, a lookup
-                                     that is not private, for comparison [default: simplepir]
+                                     tapir-pp, apir-dpf, apir-matrix-mt, finite-differences, download;
+                                     or `plain`, a lookup that is not private, for comparison [default:
+                                     simplepir]
           --records <N>              Records in the table, such as 1000000 or 2^20
           --record-len <B>           Bytes in a record
           --partition-records <S>    Records in each partition (or chunk), for schemes that cut the
@@ -283,6 +295,16 @@ fn bench_explains_itself() {
                                      default: one made in memory, for partitions of --partition-records
                                      or about twice the square root of the number of records
           --precompute-openings      For tapir-pp: compute the openings of all records beforehand
+          --storage-limit <BYTES>    For finite-differences: at most so many bytes for what each server
+                                     makes of the table, such as 2^30; default: 32 times the table. More
+                                     storage, fewer reads and shorter answers
+          --answer-limit <BYTES>     For finite-differences: answers of at most so many bytes, with the
+                                     least storage that allows them
+          --variables <M>            For finite-differences: exactly this number of variables
+          --degree <D>               For finite-differences: exactly this degree, an odd number of at
+                                     most half the variables
+          --one-bit                  For finite-differences: records are bytes of value 0 or 1, and are
+                                     stored as single bits
           --queries <Q>              Queries to measure, rounded up to whole batches [default: 16]
           --batch <K>                Queries answered in one pass [default: 1]
           --edits <E>                Records to change afterwards, for schemes whose clients can follow:
@@ -370,7 +392,7 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     assert_snapshot!(place.run("serve x --scheme onion"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, download
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, finite-differences, download
 
     For more information, try '--help'.
     "#);

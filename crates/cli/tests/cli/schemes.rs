@@ -218,3 +218,42 @@ fn the_size_of_partitions_is_chosen_by_the_server() {
     privet: table rows: simplepir does not cut the table into partitions, so their size cannot be chosen
     "#);
 }
+
+#[test]
+fn finite_differences_are_asked_of_two_servers_with_the_same_polynomial() {
+    let place = Place::with_phones();
+    let serve = |more: &str| {
+        Served::start(
+            &place,
+            &format!("phones.privet --no-cache --scheme finite-differences {more}"),
+        )
+    };
+    let (first, second, other) = (serve(""), serve(""), serve("--variables 9 --degree 3"));
+    let get = |first: &Served, second: &Served| {
+        place.run(&format!("get {} {} -k ada -k nobody -v", first.url, second.url))
+    };
+    let found = get(&first, &second);
+    assert_eq!((found.code(), found.stdout()), (1, FOUND), "{found}");
+    assert!(found.stderr().contains("scheme finite-differences"), "{found}");
+    // Both servers have the table, but what they made of it differs.
+    let refused = get(&first, &other);
+    assert_eq!((refused.code(), refused.stdout()), (2, ""), "{refused}");
+    let alone = place.run(&format!("get {} -k ada", first.url));
+    assert_eq!(alone.code(), 2, "{alone}");
+    assert!(alone.stderr().contains("takes two servers"), "{alone}");
+}
+
+#[test]
+fn what_finite_differences_cannot_keep_is_refused_with_what_they_can() {
+    let place = Place::with_phones();
+    let serve = |more: &str| place.run(&format!("serve phones.privet --no-cache {more}"));
+    let refused = serve("--scheme finite-differences --storage-limit 10");
+    assert_eq!(refused.code(), 2, "{refused}");
+    assert!(refused.stderr().contains("variables of degree"), "{refused}");
+    // The records of this table are no single bits.
+    let refused = serve("--scheme finite-differences --one-bit");
+    assert_eq!(refused.code(), 2, "{refused}");
+    let refused = serve("--scheme dpf --storage-limit 1000");
+    assert_eq!(refused.code(), 2, "{refused}");
+    assert!(refused.stderr().contains("is for finite-differences alone"), "{refused}");
+}

@@ -9,6 +9,7 @@ use crate::download::{Download, DownloadParameters};
 use crate::dpf::{Dpf, DpfParameters};
 use crate::dummy_subsets::two_servers::DummySubsetsTwo;
 use crate::dummy_subsets::{DummySubsets, DummySubsetsParameters};
+use crate::finite_differences::{FiniteDifferences, FiniteDifferencesParameters};
 use crate::offline::OfflinePhase;
 use crate::piano::{Piano, PianoAllParities, PianoParameters};
 use crate::simplepir::{SimplePir, SimplePirParameters};
@@ -86,6 +87,10 @@ impl SchemePlan {
             }
             SchemeId::ApirMatrix => ApirMatrixParameters::decode(identity, parameters)
                 .map(|p| Self::of::<ApirMatrix>(&p)),
+            SchemeId::FiniteDifferences => {
+                FiniteDifferencesParameters::decode(identity, parameters)
+                    .map(|p| Self::of::<FiniteDifferences>(&p))
+            }
         }?;
         plan.check_messages().map_err(|error| {
             Error::peer_misbehaved("the server announced parameters that are refused")

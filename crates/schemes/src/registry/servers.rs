@@ -130,10 +130,16 @@ impl<S: ErasedServer + 'static> ErasedSetup for Ready<S> {
         kept: &[u8],
         _progress: &(dyn Fn(f64) + Sync),
     ) -> Result<Box<dyn ErasedServer>> {
-        if !kept.is_empty() {
-            return Err(Error::corrupted("this scheme's server keeps nothing beside the table"));
-        }
+        nothing_kept(kept)?;
         Ok(Box::new(self.0))
+    }
+}
+
+/// Checks that nothing was read back where nothing is kept.
+pub(super) fn nothing_kept(kept: &[u8]) -> Result<()> {
+    match kept {
+        [] => Ok(()),
+        _ => Err(Error::corrupted("this scheme's server keeps nothing beside the table")),
     }
 }
 

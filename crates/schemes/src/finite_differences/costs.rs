@@ -1,0 +1,154 @@
+//! What a choice of variables and degree costs, and which to choose.
+//!
+//! With `m` variables and degree `D` there is a coefficient for each of the C(m, D) words of weight D, a point for each of the q^m words over the field, and each of s servers reads the points that
+//! differ from the one it is asked about in at most K = ⌊D/s⌋ variables. More variables allow a smaller degree: more storage, fewer reads.
+
+use privet_core::combinations::{MOST_VARIABLES, binomial};
+use privet_core::table::MAX_TABLE_BYTES;
+use privet_core::{Error, Result};
+
+/// Unless something else is asked for, the table with all points is at most so many times as large as the table.
+const STORAGE_FACTOR: u64 = 32;
+
+/// What is wanted of the variables and the degree. What is not said follows from the table's shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Exactly so many variables.
+    pub variables: Option<u32>,
+    /// Exactly this degree.
+    pub degree: Option<u32>,
+    /// All points together have at most so many bytes.
+    pub storage_limit: Option<u64>,
+    /// One server's answer has at most so many bytes: then the least storage that achieves it is taken, else the fewest reads that the storage allows.
+    pub answer_limit: Option<u64>,
+}
+
+/// Variables and degree, for a number of servers and a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Servers that are asked, s.
+    pub servers: u32,
+    /// Elements of the field, q: 2 for two servers.
+    pub field: u32,
+    /// Variables, m.
+    pub variables: u32,
+    /// Degree, D.
+    pub degree: u32,
+}
+
+impl Setting {
+    /// In how many variables a point that is read differs from the one that is asked about, at most: K.
+    pub fn radius(self) -> u32 {
+        self.degree / self.servers
+    }
+
+    /// How many records there can be.
+    pub fn capacity(self) -> u64 {
+        binomial(self.variables, self.degree)
+            .and_then(|count| u64::try_from(count).ok())
+            .unwrap_or(u64::MAX)
+    }
+
+    /// How many points there are. `None` if they are too many for any table.
+    pub fn points(self) -> Option<u64> {
+        u64::from(self.field)
+            .checked_pow(self.variables)
+            .filter(|points| *points <= 1 << MOST_VARIABLES)
+    }
+
+    /// How many points a server reads for a query.
+    pub fn reads(self) -> u64 {
+        let reads = (0..=self.radius()).map(|weight| binomial(self.variables, weight).unwrap_or(0));
+        u64::try_from(reads.sum::<u128>()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The settings worth considering for `records` records, from the least storage to the fewest reads: each has fewer reads than all before it.
+pub fn settings(records: u64, servers: u32, field: u32) -> Vec<Setting> {
+    let mut found: Vec<Setting> = Vec::new();
+    for variables in 2..=MOST_VARIABLES {
+        let at = |radius: u32| {
+            // The largest degree that points within `radius` determine.
+            let largest = servers * (radius + 1) - 1;
+            let degree = match servers {
+                2 => largest,
+                _ => largest.min(variables / 2).max(1),
+            };
+            Setting { servers, field, variables, degree }
+        };
+        let best = (0..=variables).map(at).find(|setting| {
+            2 * setting.degree <= variables
+                && setting.capacity() >= records
+                && setting.points().is_some()
+        });
+        if let Some(setting) = best
+            && found.last().is_none_or(|last| setting.radius() < last.radius())
+        {
+            found.push(setting);
+        }
+    }
+    found
+}
+
+/// The setting for a table of `records` records of `table_bytes` bytes in all. `storage` says how many bytes all points take, `answer` how many one server's answer has.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what there is to choose from, if there is none.
+pub fn choose(
+    records: u64,
+    table_bytes: u64,
+    servers: u32,
+    field: u32,
+    choice: &Choice,
+    storage: impl Fn(Setting) -> Option<u64>,
+    answer: impl Fn(Setting) -> u64,
+) -> Result<Setting> {
+    if let (Some(variables), Some(degree)) = (choice.variables, choice.degree) {
+        // Whether it suits is for the parameters to say.
+        return Ok(Setting { servers, field, variables, degree });
+    }
+    let fitting: Vec<Setting> = settings(records, servers, field)
+        .into_iter()
+        .filter(|setting| storage(*setting).is_some_and(|bytes| bytes <= MAX_TABLE_BYTES))
+        .collect();
+    let Some(least) = fitting.first().copied() else {
+        return Err(Error::api_misuse(format!(
+            "finite differences with {servers} servers cannot hold {records} records: their points would take more than {MAX_TABLE_BYTES} bytes"
+        )));
+    };
+    let allowed = |setting: &&Setting| {
+        let bytes = storage(**setting).unwrap_or(u64::MAX);
+        choice.variables.is_none_or(|variables| variables == setting.variables)
+            && choice.degree.is_none_or(|degree| degree == setting.degree)
+            && choice.storage_limit.is_none_or(|limit| bytes <= limit)
+            && choice.answer_limit.is_none_or(|limit| answer(**setting) <= limit)
+    };
+    let mut suitable = fitting.iter().filter(allowed).copied();
+    if *choice == Choice::default() {
+        let limit = table_bytes.saturating_mul(STORAGE_FACTOR);
+        let within = |setting: &Setting| storage(*setting).is_some_and(|bytes| bytes <= limit);
+        return Ok(suitable.rfind(within).unwrap_or(least));
+    }
+    let chosen = match choice.answer_limit {
+        Some(_) => suitable.next(),
+        None => suitable.next_back(),
+    };
+    chosen.ok_or_else(|| {
+        let curve: Vec<String> = fitting
+            .iter()
+            .map(|setting| {
+                format!(
+                    "{} variables of degree {} ({} bytes of storage, answers of {})",
+                    setting.variables,
+                    setting.degree,
+                    storage(*setting).unwrap_or(u64::MAX),
+                    answer(*setting)
+                )
+            })
+            .collect();
+        Error::api_misuse(format!(
+            "no choice of variables and degree keeps these limits for {records} records; there is: {}",
+            curve.join("; ")
+        ))
+    })
+}

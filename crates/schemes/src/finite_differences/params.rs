@@ -1,0 +1,174 @@
+//! Variables, degree, and how a record is stored: whole bytes, or a single bit.
+
+use super::costs::{self, Choice, Setting};
+use crate::contract::Parameters;
+use privet_core::codec::Reader;
+use privet_core::combinations::{Ball, FixedWeight, MOST_VARIABLES};
+use privet_core::table::MAX_TABLE_BYTES;
+use privet_core::{Error, Result, TableIdentity, TableShape};
+
+/// A polynomial of odd degree D in m variables over F₂, with a coefficient for each record: C(m, D) is at least their number, and 2·D at most m (or D is 1).
+#[derive(Clone, Debug)]
+pub struct FiniteDifferencesParameters {
+    shape: TableShape,
+    one_bit: bool,
+    words: FixedWeight,
+    ball: Ball,
+}
+
+impl FiniteDifferencesParameters {
+    /// The parameters for a table: the fewest reads with at most 32 times the table's storage, or what `choice` asks for. `one_bit` says that records are single bits: bytes of value 0 or 1.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none.
+    pub fn new(shape: TableShape, one_bit: bool, choice: &Choice) -> Result<Self> {
+        let entries = |points: u64| match one_bit {
+            true => Some(points.div_ceil(8)),
+            false => points.checked_mul(shape.record_len()),
+        };
+        let setting = costs::choose(
+            shape.records(),
+            entries(shape.records()).unwrap_or(u64::MAX),
+            2,
+            2,
+            choice,
+            |setting| setting.points().and_then(entries),
+            |setting| entries(setting.reads()).unwrap_or(u64::MAX),
+        )?;
+        Self::with(shape, one_bit, setting)
+    }
+
+    /// The parameters with exactly these variables and this degree.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, unless they suit the table.
+    pub fn with(shape: TableShape, one_bit: bool, setting: Setting) -> Result<Self> {
+        let Setting { servers, field, variables, degree } = setting;
+        if (servers, field) != (2, 2) {
+            return Err(Error::api_misuse("two servers compute over the field of two elements"));
+        }
+        if one_bit && shape.record_len() != 1 {
+            return Err(Error::api_misuse(format!(
+                "single bits are bytes of value 0 or 1, records of one byte each, not {}",
+                shape.record_len()
+            )));
+        }
+        // One variable more than a degree of 1 needs, so that there are two records.
+        if degree % 2 == 0 || variables < 2 || 2 * degree > variables || variables > MOST_VARIABLES
+        {
+            return Err(Error::api_misuse(format!(
+                "the degree is odd and at most half of the variables, of which there are 2 to {MOST_VARIABLES}, not {degree} of {variables}"
+            )));
+        }
+        if setting.capacity() < shape.records() {
+            return Err(Error::api_misuse(format!(
+                "a polynomial of degree {degree} in {variables} variables holds {} records, the table has {}",
+                setting.capacity(),
+                shape.records()
+            )));
+        }
+        let words = FixedWeight::new(variables, degree)?;
+        let parameters =
+            Self { shape, one_bit, words, ball: Ball::new(variables, setting.radius())? };
+        match (1u64 << variables).checked_mul(shape.record_len()) {
+            Some(bytes) if bytes <= MAX_TABLE_BYTES => Ok(parameters),
+            _ => Err(Error::api_misuse(format!(
+                "2^{variables} points of {} bytes are too much: the limit is {MAX_TABLE_BYTES} bytes",
+                shape.record_len()
+            ))),
+        }
+    }
+
+    /// The table's shape.
+    pub fn shape(&self) -> TableShape {
+        self.shape
+    }
+
+    /// Whether records are single bits.
+    pub fn one_bit(&self) -> bool {
+        self.one_bit
+    }
+
+    /// Variables, m.
+    pub fn variables(&self) -> u32 {
+        self.words.variables()
+    }
+
+    /// Degree, D.
+    pub fn degree(&self) -> u32 {
+        self.words.weight()
+    }
+
+    /// The words whose coefficients are the records, in order.
+    pub fn words(&self) -> &FixedWeight {
+        &self.words
+    }
+
+    /// The differences between the point that a query names and those that are read for it.
+    pub fn ball(&self) -> &Ball {
+        &self.ball
+    }
+
+    /// Size of all points, in bytes.
+    pub fn points_bytes(&self) -> u64 {
+        match self.one_bit {
+            true => (1u64 << self.variables()).div_ceil(8),
+            false => self.shape.record_len() << self.variables(),
+        }
+    }
+
+    /// How many variables two points of one cache line of 64 bytes may differ in; 0 if each has lines of its own, or begins anywhere within one.
+    pub(super) fn variables_in_line(&self) -> u32 {
+        let record_len = self.shape.record_len();
+        match self.one_bit {
+            true => 9,
+            false if record_len < 64 && record_len.is_power_of_two() => 6 - record_len.ilog2(),
+            false => 0,
+        }
+    }
+
+    /// How many cache lines of 64 bytes a server reads for a query. Records that do not begin with a line, as those of 3 or 100 bytes, may lie in one more than they are counted with.
+    pub fn cache_lines(&self) -> u64 {
+        let low = self.variables_in_line().min(self.variables());
+        let high = self.variables() - low;
+        let lines = Ball::new(high, self.ball.radius().min(high)).map_or(0, |ball| ball.count());
+        lines.saturating_mul(self.shape.record_len().div_ceil(64))
+    }
+
+    /// Size of a query, in bytes: a bit for each variable.
+    pub(super) fn query_len(&self) -> usize {
+        self.variables().div_ceil(8) as usize
+    }
+
+    /// Size of one server's answer, in bytes.
+    pub fn answer_bytes(&self) -> u64 {
+        match self.one_bit {
+            true => self.ball.count().div_ceil(8),
+            false => self.ball.count().saturating_mul(self.shape.record_len()),
+        }
+    }
+}
+
+impl Parameters for FiniteDifferencesParameters {
+    /// Variables, degree, and 1 for single bits: a byte each.
+    fn encode(&self) -> Vec<u8> {
+        vec![self.variables() as u8, self.degree() as u8, u8::from(self.one_bit)]
+    }
+
+    fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("the parameters of finite differences", bytes);
+        let (variables, degree, one_bit) = (reader.u8()?, reader.u8()?, reader.u8()?);
+        reader.finish()?;
+        if one_bit > 1 {
+            return Err(Error::invalid_message(
+                "the parameters of finite differences say neither that records are single bits nor that they are not",
+            ));
+        }
+        let setting =
+            Setting { servers: 2, field: 2, variables: variables.into(), degree: degree.into() };
+        Self::with(identity.shape, one_bit == 1, setting).map_err(|error| {
+            Error::peer_misbehaved("the server announced a polynomial that does not suit the table")
+                .caused_by(error)
+        })
+    }
+}

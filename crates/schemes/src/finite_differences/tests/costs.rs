@@ -1,0 +1,71 @@
+//! Which variables and degree are taken, and that what the literature says they cost is what they cost.
+
+use super::*;
+
+/// These variables and this degree, for two servers.
+pub(super) fn exactly(variables: u32, degree: u32) -> Setting {
+    Setting { servers: 2, field: 2, variables, degree }
+}
+
+#[test]
+fn published_points_are_reproduced() {
+    let small = exactly(35, 9);
+    assert_eq!((small.capacity(), small.reads()), (70_607_460, 59_536));
+    assert_eq!(small.points(), Some(32 << 30));
+    let large = exactly(40, 13);
+    assert_eq!((large.capacity(), large.reads()), (12_033_222_880, 4_598_479));
+    assert_eq!(large.points(), Some(1 << 40));
+    assert_eq!(exactly(40, 11).capacity(), 2_311_801_440);
+    assert_eq!(exactly(33, 9).reads(), 46_938);
+    assert_eq!(exactly(30, 11).reads(), 174_437);
+}
+
+#[test]
+fn settings_trade_storage_for_reads() {
+    for records in [1, 2, 3, 1_000, 1 << 20, 1 << 30] {
+        let found = costs_of(records);
+        assert!(!found.is_empty());
+        for setting in &found {
+            assert!(setting.capacity() >= records);
+            assert!(setting.degree % 2 == 1 && 2 * setting.degree <= setting.variables);
+        }
+        for pair in found.windows(2) {
+            assert!(pair[0].variables < pair[1].variables && pair[0].reads() > pair[1].reads());
+        }
+        // Nothing cheaper was overlooked: fewer variables hold fewer records.
+        let least = found[0].variables;
+        for variables in 2..least {
+            for degree in (1..=variables / 2).step_by(2) {
+                assert!(exactly(variables, degree).capacity() < records);
+            }
+        }
+    }
+}
+
+fn costs_of(records: u64) -> Vec<Setting> {
+    super::super::costs::settings(records, 2, 2)
+}
+
+#[test]
+fn limits_are_kept_or_refused() {
+    let shape = identity(1 << 20, 1).shape;
+    let choose = |choice: Choice| FiniteDifferencesParameters::new(shape, false, &choice);
+    let default = choose(Choice::default()).unwrap();
+    assert!(default.points_bytes() <= 32 << 20);
+    let large = choose(Choice { storage_limit: Some(1 << 30), ..Choice::default() }).unwrap();
+    assert!(large.points_bytes() <= 1 << 30 && large.answer_bytes() < default.answer_bytes());
+    let short = choose(Choice { answer_limit: Some(5_000), ..Choice::default() }).unwrap();
+    assert!(short.answer_bytes() <= 5_000);
+    let exact = Choice { variables: Some(26), degree: Some(11), ..Choice::default() };
+    let exact = choose(exact).unwrap();
+    assert_eq!((exact.variables(), exact.degree()), (26, 11));
+    for refused in [
+        Choice { storage_limit: Some(1 << 20), ..Choice::default() },
+        Choice { answer_limit: Some(100), storage_limit: Some(1 << 24), ..Choice::default() },
+        Choice { variables: Some(26), degree: Some(10), ..Choice::default() },
+        Choice { variables: Some(20), degree: Some(11), ..Choice::default() },
+        Choice { variables: Some(30), degree: Some(3), ..Choice::default() },
+    ] {
+        assert_eq!(choose(refused).err().unwrap().blame(), Blame::ApiMisuse, "{refused:?}");
+    }
+}
