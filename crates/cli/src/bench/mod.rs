@@ -56,6 +56,9 @@ fn measure(arguments: &Bench) -> Result<Report> {
         )));
     }
     let mut table = BenchTable::new(arguments.seed, shape);
+    if arguments.finite_differences.one_bit {
+        table = table.of_single_bits();
+    }
     let measured = match arguments.scheme {
         Subject::Scheme(scheme) => {
             measure_scheme(scheme, arguments, &mut table, ServerOptions { kernels, threads })?

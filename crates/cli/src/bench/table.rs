@@ -7,13 +7,20 @@ use std::collections::BTreeMap;
 pub(super) struct BenchTable {
     seed: u64,
     shape: TableShape,
+    /// The bits of each byte that may be set.
+    mask: u8,
     /// Records that are no longer those of the stream.
     edited: BTreeMap<u64, Vec<u8>>,
 }
 
 impl BenchTable {
     pub(super) fn new(seed: u64, shape: TableShape) -> Self {
-        Self { seed, shape, edited: BTreeMap::new() }
+        Self { seed, shape, mask: u8::MAX, edited: BTreeMap::new() }
+    }
+
+    /// The same with nothing left of each byte but a single bit.
+    pub(super) fn of_single_bits(self) -> Self {
+        Self { mask: 1, ..self }
     }
 
     pub(super) fn shape(&self) -> TableShape {
@@ -35,8 +42,8 @@ impl BenchTable {
     }
 
     /// All records, one after the other, as they are before any is edited.
-    pub(super) fn contents(&self) -> blake3::OutputReader {
-        self.stream("privet bench table")
+    pub(super) fn contents(&self) -> Contents {
+        Contents { stream: self.stream("privet bench table"), mask: self.mask }
     }
 
     /// A record as it is now.
@@ -46,14 +53,14 @@ impl BenchTable {
         }
         let mut record = vec![0; self.shape.record_len() as usize];
         let mut contents = self.contents();
-        contents.set_position(index * self.shape.record_len());
+        contents.stream.set_position(index * self.shape.record_len());
         contents.fill(&mut record);
         record
     }
 
     /// Makes a record another one, of which every byte differs, and returns that.
     pub(super) fn edit(&mut self, index: u64) -> Vec<u8> {
-        let record: Vec<u8> = self.record(index).iter().map(|byte| !byte).collect();
+        let record: Vec<u8> = self.record(index).iter().map(|byte| byte ^ self.mask).collect();
         self.edited.insert(index, record.clone());
         record
     }
@@ -69,6 +76,20 @@ impl BenchTable {
 
     fn stream(&self, purpose: &str) -> blake3::OutputReader {
         blake3::Hasher::new_derive_key(purpose).update(&self.seed.to_le_bytes()).finalize_xof()
+    }
+}
+
+/// A table's bytes, from the first on.
+pub(super) struct Contents {
+    stream: blake3::OutputReader,
+    mask: u8,
+}
+
+impl Contents {
+    /// The next bytes.
+    pub(super) fn fill(&mut self, out: &mut [u8]) {
+        self.stream.fill(out);
+        out.iter_mut().for_each(|byte| *byte &= self.mask);
     }
 }
 

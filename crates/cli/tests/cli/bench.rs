@@ -262,8 +262,13 @@ fn the_reports_on_verified_schemes_without_state_have_both_servers() {
 
 #[test]
 fn the_report_on_finite_differences_compares_with_reads_of_lines() {
-    for more in ["", "--storage-limit 2^20", "--variables 16 --degree 5"] {
-        let shape = "--records 1000 --record-len 4 --queries 5 --batch 2 --threads 1";
+    for more in [
+        "--record-len 4",
+        "--record-len 4 --storage-limit 2^20",
+        "--record-len 4 --variables 16 --degree 5",
+        "--record-len 1 --one-bit",
+    ] {
+        let shape = "--records 1000 --queries 5 --batch 2 --threads 1";
         let arguments = format!("bench --scheme finite-differences {shape} {more} --json");
         let report = Place::new().run(&arguments).json();
         assert_eq!((&report["verified"], &report["queries"]), (&true.into(), &6.into()));

@@ -7,7 +7,7 @@ use privet_core::combinations::{Ball, FixedWeight, MOST_VARIABLES};
 use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result, TableIdentity, TableShape};
 
-/// A polynomial of odd degree D in m variables over F₂, with a coefficient for each record: C(m, D) is at least their number, and 2·D at most m (or D is 1).
+/// A polynomial of odd degree D in m variables over F₂, with a coefficient for each record: C(m, D) is at least their number, and 2·D at most m.
 #[derive(Clone, Debug)]
 pub struct FiniteDifferencesParameters {
     shape: TableShape,
@@ -127,7 +127,7 @@ impl FiniteDifferencesParameters {
         }
     }
 
-    /// How many cache lines of 64 bytes a server reads for a query. Records that do not begin with a line, as those of 3 or 100 bytes, may lie in one more than they are counted with.
+    /// How many cache lines of 64 bytes a server reads for a query. Records that do not begin with a line, as those of 3 or 100 bytes, are counted as if each had lines of its own.
     pub fn cache_lines(&self) -> u64 {
         let low = self.variables_in_line().min(self.variables());
         let high = self.variables() - low;

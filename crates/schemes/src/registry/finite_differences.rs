@@ -6,7 +6,7 @@ use crate::finite_differences::FiniteDifferencesSetup;
 use crate::offline::Precomputed;
 use privet_core::Result;
 
-/// A table that is transformed when the server starts: a file of the result would be read no sooner, and is many times as large as the table.
+/// A table that is transformed when the server starts. The result, many times as large as the table, is kept in memory alone.
 pub(super) struct Transforming {
     pub(super) plan: SchemePlan,
     pub(super) setup: FiniteDifferencesSetup,

@@ -20,7 +20,7 @@ pub trait ErasedSetup: Send + Sync {
     /// the share done, from 0 to 1.
     fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed>;
 
-    /// The server, given what was just computed or read back: [`Precomputed::kept`]. Where that is nothing although the table has to be transformed, because a file would be no quicker, it is
+    /// The server, given what was just computed or read back: [`Precomputed::kept`]. Where that is nothing although the table has to be transformed, because the result is kept in memory alone, it is
     /// transformed now: `progress` hears of it.
     fn finish(
         self: Box<Self>,
