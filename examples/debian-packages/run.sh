@@ -14,10 +14,10 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# Serves a table under a scheme: serve TABLE SCHEME [NAME]. Leaves the address in $url.
+# Serves a table under a scheme: serve TABLE SCHEME [NAME [OPTION...]]. Leaves the address in $url.
 serve() {
-    local name=${3:-$2} more=()
-    if [ "$2" = tapir-pp ]; then more=(--reference-string "$work/reference-string"); fi
+    local name=${3:-$2} more=("${@:4}")
+    if [ "$2" = tapir-pp ]; then more+=(--reference-string "$work/reference-string"); fi
     : >"$work/$name.out"
     "$privet" serve "$work/$1.privet" --scheme "$2" "${more[@]}" --listen 127.0.0.1:0 --cache "$work/cache" >"$work/$name.out" 2>"$work/$name.log" &
     servers+=($!)
@@ -108,3 +108,55 @@ for part in 0 1 2 3 4 5 6 7; do
     sed -n "$(((rows - 1) * part / 7 + 1))s/{\"section\":\"\(.\)\"}/\1/p" "$work/sections.jsonl"
 done | diff - "$work/letters"
 echo "8 of $rows letters came back, and are right"
+
+# Compares what the servers at all addresses in ${urls[@]} say about the chosen rows with the input: same_letters FILE.
+same_letters() {
+    time "$privet" get "${urls[@]}" --state "$work/state" "${wanted[@]}" >"$work/letters"
+    for part in 0 1 2 3 4 5 6 7; do
+        sed -n "$(((rows - 1) * part / 7 + 1))s/{\"section\":\"\(.\)\"}/\1/p" "$1"
+    done | diff - "$work/letters"
+    echo "8 of $rows letters came back, and are right"
+}
+
+echo
+echo "== finite-differences"
+echo "-- the same letters, of two servers that read some thousand places of a larger table, which is computed once into a file for both"
+"$privet" tradeoff --records "$rows" --record-len 1
+"$privet" setup points "$work/sections.privet" --scheme finite-differences -o "$work/sections.points"
+urls=()
+for server in memory mapped; do
+    points=(--points "$work/sections.points")
+    if [ "$server" = mapped ]; then points+=(--mapped); fi
+    serve sections auto "finite-differences-$server" "${points[@]}"
+    urls+=("$url")
+done
+same_letters "$work/sections.jsonl"
+
+echo "-- single bits: whether a package belongs to the libraries"
+sed 's/{"section":"l"}/{"library":"\u0001"}/; t; s/.*/{"library":"\u0000"}/' "$work/sections.jsonl" >"$work/libraries.jsonl"
+"$privet" build "$work/libraries.jsonl" --raw-value library -o "$work/libraries.privet"
+urls=()
+for server in first second; do
+    serve libraries finite-differences "libraries-$server" --one-bit
+    urls+=("$url")
+done
+"$privet" get "${urls[@]}" --state "$work/state" "${wanted[@]}" | tr '\000\001' '01' >"$work/bits"
+for part in 0 1 2 3 4 5 6 7; do
+    sed -n "$(((rows - 1) * part / 7 + 1))s/{\"library\":\"\\\\u000\(.\)\"}/\1/p" "$work/libraries.jsonl"
+done | diff - "$work/bits"
+echo "8 of $rows bits came back, and are right"
+
+echo
+echo "== finite-differences-many"
+echo "-- four servers, for the first 400 packages: it is for small tables"
+head -n 400 "$work/sections.jsonl" >"$work/few.jsonl"
+"$privet" build "$work/few.jsonl" --raw-value section -o "$work/few.privet"
+rows=400
+wanted=()
+for part in 0 1 2 3 4 5 6 7; do wanted+=(--index $(((rows - 1) * part / 7))); done
+urls=()
+for server in 1 2 3 4; do
+    serve few finite-differences-many "many-$server" --servers 4
+    urls+=("$url")
+done
+same_letters "$work/few.jsonl"

@@ -1,5 +1,10 @@
 //! What can be typed. The doc comments below are the help texts that users read.
 
+mod setup;
+
+pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
+
+use crate::commands::tradeoff::Tradeoff;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
@@ -22,9 +27,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Turn a CSV, JSON Lines or Parquet file into a table that can be served
     Build(Build),
-    /// Show what a table file holds, and check that it is whole
+    /// Show what a table file (or a file of its points) holds, and check that it is whole
     Inspect(Inspect),
-    /// Make what a scheme needs beside a table: the reference string of tapir-pp
+    /// Make what a scheme needs beside a table: the reference string of tapir-pp, the points of finite-differences
     Setup(Setup),
     /// Serve tables over the network
     Serve(Serve),
@@ -36,6 +41,8 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Measure a scheme on this machine; every record received is compared with the table
     Bench(Bench),
+    /// Compute what finite differences cost with more or less storage: a table, JSON, or a plot
+    Tradeoff(Tradeoff),
     /// Say what this machine offers and what to do about what is missing
     Doctor(Doctor),
 }
@@ -107,42 +114,12 @@ pub(crate) enum InputFormat {
 
 #[derive(Args)]
 pub(crate) struct Inspect {
-    /// The table file
+    /// The table file, or the file of its points
     pub(crate) file: PathBuf,
     /// Read the whole file and check its digest
     #[arg(long)]
     pub(crate) verify: bool,
     /// Print as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args)]
-pub(crate) struct Setup {
-    #[command(subcommand)]
-    pub(crate) action: SetupAction,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum SetupAction {
-    /// Make a reference string for tapir-pp. Whoever makes it must be trusted by all clients: who knows the secret
-    /// number it is made from can prove any record. The number is erased when the command ends
-    Pointproofs(SetupPointproofs),
-}
-
-#[derive(Args)]
-pub(crate) struct SetupPointproofs {
-    /// Records in a partition of the table, at most 65536. About twice the square root of the number of
-    /// records is a good choice. Tables of any size can be served with it, in partitions of up to so many records
-    #[arg(long, value_name = "M", value_parser = parse_size)]
-    pub(crate) size: u32,
-    /// The file to write
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
-    /// Replace the file if there is one: servers and clients that use it cannot go on without it
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -168,6 +145,14 @@ pub(crate) struct Serve {
     pub(crate) precompute_openings: bool,
     #[command(flatten)]
     pub(crate) finite_differences: FiniteDifferences,
+    /// For finite-differences and finite-differences-many: answer from the points that `privet setup points` computed
+    /// from this one table, read into memory. The scheme and what was chosen for it are those of the file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["partition_records", "reference_string", "precompute_openings", "storage_limit", "answer_limit", "variables", "degree", "one_bit", "servers"])]
+    pub(crate) points: Option<PathBuf>,
+    /// With --points: leave the points in the file, of which the system keeps in memory what there is room for. The file is
+    /// still read once at the start, to check it
+    #[arg(long, requires = "points")]
+    pub(crate) mapped: bool,
     /// Address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = parse_address)]
     pub(crate) listen: SocketAddr,
@@ -358,25 +343,29 @@ pub(crate) struct Bench {
     pub(crate) kernel: Option<Arm>,
 }
 
-/// What can be chosen for finite-differences: the same for `serve` and `bench`.
+/// What can be chosen for finite-differences and finite-differences-many: the same for `serve` and `bench`.
 #[derive(Args, Default)]
 pub(crate) struct FiniteDifferences {
-    /// For finite-differences: at most so many bytes for what each server makes of the table, such as 2^30; default:
-    /// 32 times the table. More storage, fewer reads and shorter answers
+    /// For finite-differences and finite-differences-many: at most so many bytes for what each server makes of the
+    /// table, such as 2^30; default: 32 times the table. More storage, fewer reads and shorter answers
     #[arg(long, value_name = "BYTES", value_parser = parse_number)]
     pub(crate) storage_limit: Option<u64>,
-    /// For finite-differences: answers of at most so many bytes, with the least storage that allows them
+    /// For the same: answers of at most so many bytes, with the least storage that allows them
     #[arg(long, value_name = "BYTES", value_parser = parse_number)]
     pub(crate) answer_limit: Option<u64>,
-    /// For finite-differences: exactly this number of variables
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(2..=48), requires = "degree", conflicts_with_all = ["storage_limit", "answer_limit"])]
+    /// For the same: exactly this number of variables, with the degree at which servers read the least
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(2..=48), conflicts_with_all = ["storage_limit", "answer_limit"])]
     pub(crate) variables: Option<u32>,
-    /// For finite-differences: exactly this degree, an odd number of at most half the variables
+    /// For the same: exactly this degree; with two servers, an odd number of at most half the variables
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=24), requires = "variables")]
     pub(crate) degree: Option<u32>,
     /// For finite-differences: records are bytes of value 0 or 1, and are stored as single bits
     #[arg(long)]
     pub(crate) one_bit: bool,
+    /// For finite-differences-many: how many servers are asked, 3 unless it is said. The more there are, the fewer
+    /// points each reads, and the more storage each needs
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(3..=13))]
+    pub(crate) servers: Option<u32>,
 }
 
 #[derive(Args)]

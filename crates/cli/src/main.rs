@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::State(state) => commands::state::run(&state),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Bench(bench) => bench::run(&bench),
+        Command::Tradeoff(tradeoff) => commands::tradeoff::run(&tradeoff),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
     };
     exit::from_outcome(outcome)

@@ -9,6 +9,7 @@ use privet_schemes::contract::Parameters;
 use privet_schemes::doublepir::DoublePirParameters;
 use privet_schemes::dummy_subsets::DummySubsetsParameters;
 use privet_schemes::finite_differences::FiniteDifferencesParameters;
+use privet_schemes::finite_differences::many_servers::ManyServersParameters;
 use privet_schemes::piano::{AllParities, PianoParameters, SingleParity};
 use privet_schemes::registry::SchemePlan;
 use privet_schemes::singlepass::SinglePassParameters;
@@ -112,6 +113,18 @@ fn without_partitions(plan: &SchemePlan, identity: &TableIdentity) -> Option<Str
                 display::count(parameters.ball().count())
             )
         }
+        SchemeId::FiniteDifferencesMany => {
+            let parameters: ManyServersParameters = decoded(plan, identity)?;
+            format!(
+                "a polynomial of degree {} in {} variables over {} elements, {} of its values on each of {} servers, of which each sends {} for a lookup",
+                parameters.degree(),
+                parameters.variables(),
+                parameters.field(),
+                display::bytes(parameters.points_bytes()),
+                parameters.servers(),
+                display::count(parameters.ball().count())
+            )
+        }
         _ => return None,
     })
 }
@@ -202,6 +215,12 @@ impl Work {
             SchemeId::Download => return Work::Nothing,
             SchemeId::FiniteDifferences => {
                 if let Some(parameters) = decoded::<FiniteDifferencesParameters>(plan, identity) {
+                    let (lines, from_bytes) = (parameters.cache_lines(), parameters.points_bytes());
+                    return Work::Lines { lines, from_bytes };
+                }
+            }
+            SchemeId::FiniteDifferencesMany => {
+                if let Some(parameters) = decoded::<ManyServersParameters>(plan, identity) {
                     let (lines, from_bytes) = (parameters.cache_lines(), parameters.points_bytes());
                     return Work::Lines { lines, from_bytes };
                 }

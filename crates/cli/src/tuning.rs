@@ -27,23 +27,29 @@ impl Choices<'_> {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a choice was made that the scheme does not have, or the file cannot be read;
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it holds no reference string.
     pub(crate) fn read(&self, scheme: Option<SchemeId>) -> Result<Tuning> {
-        let FiniteDifferences { storage_limit, answer_limit, variables, degree, one_bit } =
+        let FiniteDifferences { storage_limit, answer_limit, variables, degree, one_bit, servers } =
             *self.finite_differences;
-        let pointproofs = SchemeId::TapirPointproofs;
-        let differences = SchemeId::FiniteDifferences;
+        let pointproofs: &[_] = &[SchemeId::TapirPointproofs];
+        let (two, many) = (SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany);
+        let differences: &[_] = &[two, many];
         let chosen = [
             ("--reference-string", pointproofs, self.reference_string.is_some()),
             ("--precompute-openings", pointproofs, self.precompute_openings),
             ("--storage-limit", differences, storage_limit.is_some()),
             ("--answer-limit", differences, answer_limit.is_some()),
             ("--variables", differences, variables.is_some()),
-            ("--one-bit", differences, one_bit),
+            ("--one-bit", &[two], one_bit),
+            ("--servers", &[many], servers.is_some()),
         ];
-        if let Some((option, only, _)) =
-            chosen.iter().find(|(_, only, chosen)| *chosen && scheme != Some(*only))
+        let refused = |schemes: &[SchemeId]| scheme.is_none_or(|scheme| !schemes.contains(&scheme));
+        if let Some((option, schemes, _)) =
+            chosen.iter().find(|(_, schemes, chosen)| *chosen && refused(schemes))
         {
+            let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name()).collect();
             return Err(Error::api_misuse(format!(
-                "{option} is for {only} alone: leave it away, or choose --scheme {only}"
+                "{option} is for {} alone: leave it away, or choose --scheme {}",
+                names.join(" and "),
+                names.join(" or ")
             )));
         }
         Ok(Tuning {
@@ -52,6 +58,7 @@ impl Choices<'_> {
             precompute_openings: self.precompute_openings,
             finite_differences: Choice { variables, degree, storage_limit, answer_limit },
             one_bit,
+            servers,
         })
     }
 }

@@ -101,6 +101,7 @@ fn table() -> ServedTable {
         records: Box::new(records),
         scheme,
         tuning: Tuning::default(),
+        points: None,
     }
 }
 

@@ -1,13 +1,15 @@
 //! From a scheme's name to a server and a client whose types are erased. Generics end here: the layers above move bytes.
 
 mod clients;
-mod finite_differences;
 mod plan;
+mod points;
 mod servers;
 mod tapir;
 
 pub use clients::{ErasedClient, ErasedHints, ErasedPreparation, Recovered};
+pub(crate) use plan::MAX_MESSAGE_LEN;
 pub use plan::SchemePlan;
+pub use points::{points_bytes, server_of_points, write_points};
 pub use servers::{ErasedServer, ErasedSetup};
 
 use crate::SchemeId;
@@ -23,6 +25,10 @@ use crate::dummy_subsets::two_servers::{
 use crate::dummy_subsets::{
     DummySubsets, DummySubsetsClient, DummySubsetsParameters, DummySubsetsPreparation,
     DummySubsetsServer,
+};
+use crate::finite_differences::many_servers::{
+    FEWEST_SERVERS, FiniteDifferencesMany, ManyServersClient, ManyServersParameters,
+    ManyServersSetup,
 };
 use crate::finite_differences::{
     FiniteDifferences, FiniteDifferencesClient, FiniteDifferencesParameters,
@@ -59,6 +65,8 @@ pub struct Tuning {
     pub reference_string: Option<Arc<ReferenceString>>,
     /// Whether a server of TAPIR-PP computes all openings before it starts, so that its answers take the less work.
     pub precompute_openings: bool,
+    /// How many servers are asked, for schemes with three or more: three, unless it is said.
+    pub servers: Option<u32>,
     /// Variables and degree of finite differences, or limits that they keep.
     pub finite_differences: costs::Choice,
     /// Whether finite differences pack records of one byte, of value 0 or 1, as single bits.
@@ -107,6 +115,14 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Resu
             "{scheme} does not cut the table into partitions, so their size cannot be chosen"
         )));
     }
+    if tuning.servers.is_some() && scheme != SchemeId::FiniteDifferencesMany {
+        return Err(Error::api_misuse(format!(
+            "the number of servers of {scheme} cannot be chosen"
+        )));
+    }
+    if tuning.one_bit && scheme != SchemeId::FiniteDifferences {
+        return Err(Error::api_misuse(format!("{scheme} does not pack single bits")));
+    }
     let subsets = || match tuning.partition_records {
         Some(records) => DummySubsetsParameters::with_partition_records(identity.shape, records),
         None => DummySubsetsParameters::new(identity.shape),
@@ -146,6 +162,13 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Resu
                 &tuning.finite_differences,
             )?)
         }
+        SchemeId::FiniteDifferencesMany => {
+            SchemePlan::of::<FiniteDifferencesMany>(&ManyServersParameters::new(
+                identity.shape,
+                tuning.servers.unwrap_or(FEWEST_SERVERS),
+                &tuning.finite_differences,
+            )?)
+        }
     };
     plan.check_messages()?;
     Ok(plan)
@@ -177,26 +200,26 @@ pub fn setup(
         }
         SchemeId::Dpf => {
             let server = DpfServer::new(DpfParameters::new(&identity), table, kernels, threads)?;
-            Box::new(Ready(ServerHost::new(plan, server)))
+            Box::new(Ready::at_once(ServerHost::new(plan, server)))
         }
         SchemeId::DummySubsets => {
             let parameters = DummySubsetsParameters::decode(&identity, &plan.parameters)?;
             let server = DummySubsetsServer::new(parameters, table, kernels)?;
-            Box::new(Ready(ServerHost::new(plan, server)))
+            Box::new(Ready::at_once(ServerHost::new(plan, server)))
         }
         SchemeId::Piano => piano_setup::<SingleParity>(plan, table, kernels)?,
         SchemeId::PianoAllParities => piano_setup::<AllParities>(plan, table, kernels)?,
         SchemeId::DummySubsetsTwo => {
             let parameters = DummySubsetsParameters::decode(&identity, &plan.parameters)?;
             let server = DummySubsetsTwoServer::new(parameters, table, kernels)?;
-            Box::new(Ready(ServerHost::new(plan, server).preparing()))
+            Box::new(Ready::at_once(ServerHost::new(plan, server).preparing()))
         }
         SchemeId::SinglePass => {
             let parameters = SinglePassParameters::decode(&identity, &plan.parameters)?;
             let server = SinglePassServer::new(parameters, table, kernels)?;
-            Box::new(Ready(ServerHost::new(plan, server).preparing()))
+            Box::new(Ready::at_once(ServerHost::new(plan, server).preparing()))
         }
-        SchemeId::Download => Box::new(Ready(FetchedHost { plan })),
+        SchemeId::Download => Box::new(Ready::at_once(FetchedHost { plan })),
         SchemeId::TapirMerkle => {
             let parameters = tapir::with_merkle(identity.shape, tuning)?;
             tapir_setup(plan, parameters, table, kernels)?
@@ -211,7 +234,7 @@ pub fn setup(
         SchemeId::ApirDpf => {
             let parameters = ApirDpfParameters::new(&identity);
             let server = ApirDpfServer::new(parameters, table, kernels, threads)?;
-            Box::new(Ready(ServerHost::new(plan, server)))
+            Box::new(Ready::at_once(ServerHost::new(plan, server)))
         }
         SchemeId::ApirMatrix => {
             let parameters = ApirMatrixParameters::new(&identity);
@@ -221,7 +244,16 @@ pub fn setup(
         SchemeId::FiniteDifferences => {
             let parameters = FiniteDifferencesParameters::decode(&identity, &plan.parameters)?;
             let setup = FiniteDifferencesSetup::new(parameters, table, kernels, threads)?;
-            Box::new(finite_differences::Transforming { plan, setup })
+            Box::new(Ready::after(plan, |plan, progress| {
+                Ok(Box::new(ServerHost::new(plan, setup.finish(progress)?)))
+            }))
+        }
+        SchemeId::FiniteDifferencesMany => {
+            let parameters = ManyServersParameters::decode(&identity, &plan.parameters)?;
+            let setup = ManyServersSetup::new(parameters, table, kernels, threads)?;
+            Box::new(Ready::after(plan, |plan, progress| {
+                Ok(Box::new(ServerHost::new(plan, setup.finish(progress)?)))
+            }))
         }
     })
 }
@@ -248,7 +280,7 @@ fn piano_setup<F: AnswerForm>(
 ) -> Result<Box<dyn ErasedSetup>> {
     let parameters = PianoParameters::decode(&table.identity(), &plan.parameters)?;
     let server = PianoServer::<F>::new(parameters, table, kernels)?;
-    Ok(Box::new(Ready(ServerHost::new(plan, server).streaming())))
+    Ok(Box::new(Ready::at_once(ServerHost::new(plan, server).streaming())))
 }
 
 /// Starts a client of the scheme that `plan` describes, with what it downloaded (a hint, or the table itself): for schemes whose offline phase is nothing or is kept as
@@ -291,6 +323,11 @@ pub fn client(
         SchemeId::FiniteDifferences => {
             let parameters = FiniteDifferencesParameters::decode(identity, &plan.parameters)?;
             let client = FiniteDifferencesClient::new(parameters.clone());
+            Box::new(StatelessHost { plan, parameters, client })
+        }
+        SchemeId::FiniteDifferencesMany => {
+            let parameters = ManyServersParameters::decode(identity, &plan.parameters)?;
+            let client = ManyServersClient::new(parameters.clone())?;
             Box::new(StatelessHost { plan, parameters, client })
         }
         SchemeId::Download => {

@@ -34,6 +34,8 @@ pub enum SchemeId {
     ApirMatrix,
     /// Finite differences: two servers that do not collude and read a small part of a preprocessed table, privacy without an assumption, nothing kept.
     FiniteDifferences,
+    /// Finite differences with three or more servers, of which no two collude: the more there are, the less each reads.
+    FiniteDifferencesMany,
     /// The trivial scheme: the client fetches the whole table once.
     Download,
 }
@@ -54,6 +56,7 @@ impl SchemeId {
         SchemeId::ApirDpf,
         SchemeId::ApirMatrix,
         SchemeId::FiniteDifferences,
+        SchemeId::FiniteDifferencesMany,
         SchemeId::Download,
     ];
 
@@ -73,6 +76,7 @@ impl SchemeId {
             SchemeId::ApirDpf => "apir-dpf",
             SchemeId::ApirMatrix => "apir-matrix-mt",
             SchemeId::FiniteDifferences => "finite-differences",
+            SchemeId::FiniteDifferencesMany => "finite-differences-many",
             SchemeId::Download => "download",
         }
     }

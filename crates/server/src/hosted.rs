@@ -5,11 +5,12 @@ mod setup;
 use crate::ServerConfig;
 use crate::config::Progress;
 use crate::hint_cache::{CachedEntry, HintCache};
-use crate::table::{RecordSource, ServedTable};
+use crate::table::{PointsSource, RecordSource, ServedTable};
 use bytes::Bytes;
 use privet_core::{Epoch, Error, Result, TableId, TableIdentity, TableView};
+use privet_schemes::SchemeId;
 use privet_schemes::offline::{OfflinePhase, PublicWords};
-use privet_schemes::registry::{self, ErasedServer, SchemePlan, ServerOptions};
+use privet_schemes::registry::{self, ErasedServer, ErasedSetup, SchemePlan, ServerOptions};
 use privet_table::digest::DigestParts;
 use privet_wire::limits::MAX_LAYOUT_LEN;
 use privet_wire::{
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use setup::HintOrigin;
-use setup::{Finished, finish};
+use setup::{Finished, finish, finish_with_points};
 
 /// What a server says of a table that is ready.
 #[derive(Clone, Debug)]
@@ -35,7 +36,9 @@ pub struct ReadyTable {
     pub seconds: f64,
     /// Memory held beyond the bytes of the table itself, in bytes: padding, what the scheme's server keeps, and the hint if no file has it.
     pub extra_bytes: u64,
-    /// How much of the table's memory the system backs with huge pages, if it says.
+    /// Size of the points that it answers from, in memory or in a file, for schemes that make points of a table.
+    pub points_bytes: Option<u64>,
+    /// How much of the memory of the table, or of its points, the system backs with huge pages, if it says.
     pub huge_page_bytes: Option<u64>,
 }
 
@@ -206,7 +209,7 @@ fn prepare_table(
     config: &ServerConfig,
 ) -> Result<(HostedTable, ReadyTable)> {
     let started = Instant::now();
-    let ServedTable { name, identity, layout, records, scheme, tuning } = table;
+    let ServedTable { name, identity, layout, records, scheme, tuning, points } = table;
     // What can be refused quickly is refused before the long work.
     privet_wire::describe::check_name(&name)
         .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
@@ -218,8 +221,18 @@ fn prepare_table(
     }
     let options = ServerOptions { kernels: config.kernels, threads: config.threads };
     let view = TableView::new(identity, records.bytes())?;
-    let setup = registry::setup(scheme, view, &tuning, options)?;
-    let plan = setup.plan().clone();
+    let start = match points {
+        None => Start::Setup(registry::setup(scheme, view, &tuning, options)?),
+        Some(points) => {
+            points.check_table(&identity)?;
+            let plan = plan_of_points(scheme, &identity, points.parameters())?;
+            Start::Points(points, plan)
+        }
+    };
+    let plan = match &start {
+        Start::Setup(setup) => setup.plan().clone(),
+        Start::Points(_, plan) => plan.clone(),
+    };
     let fetched_table = match plan.offline {
         OfflinePhase::StreamTable { len } | OfflinePhase::KeepTable { len } => {
             Some(PartDescription::new(len, checked_digest(view, &layout)?))
@@ -233,7 +246,12 @@ fn prepare_table(
             progress(Progress { table: &name, share });
         }
     };
-    let Finished { server, hint, origin } = finish(&name, setup, &identity, cache, &report)?;
+    let Finished { server, hint, origin } = match start {
+        Start::Setup(setup) => finish(&name, setup, &identity, cache, &report)?,
+        Start::Points(points, plan) => {
+            finish_with_points(&*points, plan, &identity, options, &report)?
+        }
+    };
     let computed = hint.as_ref().map(|hint| PartDescription::new(hint.part.len(), hint.digest));
     let scheme = SchemeDescription::new(plan.clone(), &identity, computed.or(fetched_table))?;
     let parameter_digest = scheme.parameter_digest;
@@ -247,6 +265,8 @@ fn prepare_table(
         seconds: started.elapsed().as_secs_f64(),
         extra_bytes: server.resident_bytes().saturating_sub(identity.shape.bytes())
             + hint.as_ref().map_or(0, |hint| hint.part.memory()),
+        // What makes none says so by refusing.
+        points_bytes: registry::points_bytes(&plan, &identity).ok(),
         huge_page_bytes: server.huge_page_bytes(),
     };
     tracing::info!(
@@ -272,6 +292,33 @@ fn prepare_table(
         records: Arc::new(Part::Records(records)),
     };
     Ok((hosted, ready))
+}
+
+/// What a table's server is made of.
+enum Start {
+    /// The table itself.
+    Setup(Box<dyn ErasedSetup>),
+    /// Points that were computed from it before, under this plan.
+    Points(Box<dyn PointsSource>, SchemePlan),
+}
+
+/// Reads the parameters with which points were computed.
+///
+/// # Errors
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table.
+fn plan_of_points(
+    scheme: SchemeId,
+    identity: &TableIdentity,
+    parameters: &[u8],
+) -> Result<SchemePlan> {
+    let plan = SchemePlan::from_announcement(scheme, identity, parameters).map_err(|error| {
+        Error::corrupted(format!(
+            "its points bear parameters that {scheme} does not have on this table; compute them again"
+        ))
+        .caused_by(error)
+    })?;
+    registry::points_bytes(&plan, identity)?;
+    Ok(plan)
 }
 
 /// The digest of a table's records, which clients that receive the table will check, whether they keep it or make hints from it.

@@ -14,7 +14,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`config`] | [`ServerConfig`]: every knob, its default and the reason |
-//! | [`table`] | [`ServedTable`]: what is to be served, and [`RecordSource`], where its records lie |
+//! | [`table`] | [`ServedTable`]: what is to be served, [`RecordSource`], where its records lie, and [`PointsSource`], where what was computed from them lies, if it was |
 //! | [`running`] | [`Server::start`] and [`RunningServer`]: start, wait, stop |
 //! | `hosted` | tables made ready: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache or computed |
 //! | `hint_cache` | the files in which what was precomputed survives a restart |
@@ -37,6 +37,7 @@
 //! | receive the table, to make hints from it or to keep it | announces the digest of the records, once they are found to be the table's, and streams them from where they lie |
 //! | receive the table in an order of the scheme's own | announces the digest of the table as the scheme's server holds it, and streams it from that memory |
 //! | ask for hints of their own | computes them for each client anew, on request and in the one role that may know the client's secret; everything of the request is erased afterwards |
+//! | ask servers that answer from points of the table | computes the points at each start, or takes those of a file that were computed once: read into memory, or left there and mapped |
 //! | ask two servers | runs twice, in two places, as the same program; each request says which of the two it is asked to be, and roles never share a pass |
 //! | keep the table and ask nobody | refuses every query: a client that sends one gives away what it looks for |
 //!
@@ -74,4 +75,4 @@ pub mod table;
 pub use config::{Progress, ProgressListener, QueryObserver, ServerConfig, TlsFiles};
 pub use hosted::{HintOrigin, ReadyTable};
 pub use running::{RunningServer, Server, ShutdownHandle};
-pub use table::{RecordSource, ServedTable};
+pub use table::{PointsSource, RecordSource, ServedTable};

@@ -1,7 +1,8 @@
 //! What is to be served.
 
-use privet_core::TableIdentity;
+use privet_core::{Result, TableIdentity};
 use privet_schemes::SchemeId;
+use privet_schemes::finite_differences::points::Points;
 use privet_schemes::registry::Tuning;
 use std::sync::Arc;
 
@@ -20,6 +21,9 @@ pub struct ServedTable {
     /// What of the scheme's parameters is chosen rather than computed from the table's shape; [`Tuning::default`] chooses nothing. Clients hear of the outcome and need no
     /// choice of their own, but of two servers of one scheme both must make the same.
     pub tuning: Tuning,
+    /// What the scheme's server answers from, if that was computed before. Its parameters are then those it was computed with, and `tuning` chooses nothing. Only for schemes that make points of a table:
+    /// finite differences.
+    pub points: Option<Box<dyn PointsSource>>,
 }
 
 /// Where a table's records lie: in memory, in a mapped file.
@@ -31,6 +35,24 @@ pub trait RecordSource: Send + Sync {
 
     /// Says that the bytes will not be needed for a while, so that a mapped file need not stay in memory. They must stay readable.
     fn release(&self);
+}
+
+/// Points of a table that were computed before, and where they lie: in a file, as a rule.
+pub trait PointsSource: Send + Sync {
+    /// The scheme's parameters in their canonical encoding, with which the points were computed.
+    fn parameters(&self) -> &[u8];
+
+    /// Refuses any table but the one, in the one version, that the points were computed from: answers from those of another would be wrong, and nobody would notice.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what both tables are.
+    fn check_table(&self, table: &TableIdentity) -> Result<()>;
+
+    /// The points, once they are found to be what was written, with so many threads. `progress` hears of the share done, from 0 to 1.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are damaged, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read or the memory cannot be had.
+    fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points>;
 }
 
 impl RecordSource for Vec<u8> {

@@ -10,6 +10,8 @@
 //! | [`key_map`] | tables by key: one or two records answer a key, and a miss looks like a hit | |
 //! | [`digest`] | how a table's digest comes about from its records and its layout | |
 //! | `snapshot` | a table as a file: checksummed, memory-mapped, written whole or not at all | `files` |
+//! | `points_file` | what finite differences compute from a table, as a file of its own that is tied to the table's digest | `files` |
+//! | `new_file` | how all of these files come about: under a temporary name, synced, renamed | `files` |
 //! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
 //! | `build` | the whole way from an input file to a snapshot | `files` |
 //!
@@ -51,6 +53,10 @@ pub mod layout;
 pub mod build;
 #[cfg(feature = "files")]
 pub mod import;
+#[cfg(feature = "files")]
+pub mod new_file;
+#[cfg(feature = "files")]
+pub mod points_file;
 #[cfg(feature = "files")]
 pub mod snapshot;
 

@@ -44,6 +44,8 @@ fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> Schem
         SchemeId::Dpf | SchemeId::ApirDpf | SchemeId::ApirMatrix | SchemeId::Download => Vec::new(),
         // Sixteen variables, degree seven, whole bytes: up to 11 440 records.
         SchemeId::FiniteDifferences => vec![16, 7, 0],
+        // Three servers, three elements, seventeen variables, degree eight: up to 24 310 records.
+        SchemeId::FiniteDifferencesMany => vec![3, 3, 17, 8],
         // The roots of trees are kept, and no more.
         SchemeId::TapirMerkle => [&number[..], &[0]].concat(),
         // A reference string for so many records, of some digest.

@@ -79,7 +79,14 @@ fn unsuitable(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Op
             display::bytes(plan.offline.len()),
             display::bytes(identity.shape.bytes())
         )),
-        Ok(_) => None,
+        Ok(plan) => match registry::points_bytes(&plan, identity) {
+            Ok(bytes) if bytes > MOST_RECEIVED => Some(format!(
+                "each server would make {} of a table of {}",
+                display::bytes(bytes),
+                display::bytes(identity.shape.bytes())
+            )),
+            _ => None,
+        },
     }
 }
 
@@ -234,7 +241,11 @@ fn connect(number: u32, servers: &[Started]) -> Result<Client> {
     page.line(format!(
         "\n{number}. With {}: {} at {}, ready after {}; a client, ready after {}.",
         plan.scheme,
-        if servers.len() == 1 { "a server" } else { "two servers that must not collude" },
+        match servers.len() {
+            1 => "a server".to_owned(),
+            2 => "two servers that must not collude".to_owned(),
+            count => format!("{count} servers of which no two must collude"),
+        },
         addresses.join(" and "),
         display::duration(servers.iter().map(|server| server.elapsed).max().unwrap_or_default()),
         display::duration(stats.ready_after)
@@ -356,13 +367,16 @@ fn what_a_server_saw(
         page.line(format!("   {meaning}"));
     }
     if plan.servers > 1 {
-        page.line("   Only with the query that the other server got for the same lookup does one of these say which record is wanted.");
+        page.line(format!(
+            "   Only with the query that {} server got for the same lookup does one of these say which record is wanted.",
+            if plan.servers == 2 { "the other" } else { "another" }
+        ));
     }
     // Numbers that count up, and numbers with bits to spare, are not compared with coins; nor is a point, which has too few bits for shares to mean much.
     let comparison = match (plan.scheme, role) {
         (SchemeId::DummySubsetsTwo, Role(0))
         | (SchemeId::SinglePass | SchemeId::TapirMerkle | SchemeId::TapirPointproofs, _)
-        | (SchemeId::FiniteDifferences, _) => "",
+        | (SchemeId::FiniteDifferences | SchemeId::FiniteDifferencesMany, _) => "",
         _ => "Bits drawn at random agree in 50 %. ",
     };
     let misses: Vec<&str> =

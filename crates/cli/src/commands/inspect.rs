@@ -1,15 +1,21 @@
-//! `privet inspect`: what a table file says about itself, and whether it is whole.
+//! `privet inspect`: what a table file, or a file of its points, says about itself, and whether it is whole.
+
+mod points;
 
 use crate::arguments::Inspect;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use privet_core::Result;
 use privet_table::authentication::path_len;
+use privet_table::points_file::PointsFile;
 use privet_table::snapshot::{Snapshot, ValueForm};
 use serde::Serialize;
 
 /// Opens the file, which checks its header, and with `--verify` reads all of it.
 pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
+    if PointsFile::is_one(&arguments.file) {
+        return points::run(arguments);
+    }
     let snapshot = Snapshot::open(&arguments.file)?;
     if arguments.verify {
         let bar = display::byte_progress("verifying", Some(snapshot.file_bytes()));

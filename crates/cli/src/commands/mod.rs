@@ -8,3 +8,4 @@ pub(crate) mod inspect;
 pub(crate) mod serve;
 pub(crate) mod setup;
 pub(crate) mod state;
+pub(crate) mod tradeoff;

@@ -1,5 +1,7 @@
 //! `privet serve`: tables on the network, until told to stop.
 
+mod points;
+
 use crate::arguments::{SchemeChoice, Serve};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -21,12 +23,7 @@ use std::time::Duration;
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     start_logging(arguments.log_json);
-    let tuning = tuning(arguments)?;
-    let tables = arguments
-        .tables
-        .iter()
-        .map(|named| open(named, arguments.scheme, tuning.clone()))
-        .collect::<Result<Vec<_>>>()?;
+    let tables = tables(arguments)?;
     let config = config(arguments)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
@@ -39,6 +36,22 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
         server.wait().await
     })?;
     Ok(Outcome::Done)
+}
+
+/// Opens what was named.
+fn tables(arguments: &Serve) -> Result<Vec<ServedTable>> {
+    if let Some(file) = &arguments.points {
+        let [named] = &arguments.tables[..] else {
+            return Err(Error::api_misuse(format!(
+                "{} holds the points of one table: name that one alone, and serve others by another `privet serve`",
+                file.display()
+            )));
+        };
+        let table = open(named, SchemeChoice::Auto, Tuning::default())?;
+        return Ok(vec![points::with_points(table, file, arguments.mapped, arguments.scheme)?]);
+    }
+    let tuning = tuning(arguments)?;
+    arguments.tables.iter().map(|named| open(named, arguments.scheme, tuning.clone())).collect()
 }
 
 /// What is chosen of the scheme.
@@ -83,7 +96,7 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
         (Some(directory), false) => Some(directory.clone()),
         (None, false) => default_cache(),
     };
-    config.progress = Some(hint_progress());
+    config.progress = Some(progress(what_takes_long(arguments)));
     config.check()?;
     Ok(config)
 }
@@ -96,13 +109,23 @@ fn default_cache() -> Option<PathBuf> {
     Some(base.join("privet"))
 }
 
-/// A bar for each table's hint, on a terminal.
-fn hint_progress() -> privet_server::ProgressListener {
+/// What a start spends its time with, if it takes long.
+fn what_takes_long(arguments: &Serve) -> &'static str {
+    let makes_points = [SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany];
+    match arguments.scheme {
+        _ if arguments.points.is_some() => "checking the points of",
+        SchemeChoice::Named(scheme) if makes_points.contains(&scheme) => "computing the points of",
+        _ => "computing the hint of",
+    }
+}
+
+/// A bar for each table, on a terminal.
+fn progress(what: &'static str) -> privet_server::ProgressListener {
     let shown = Mutex::new(None);
     Arc::new(move |progress: privet_server::Progress<'_>| {
         let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.as_ref().is_none_or(|(table, _)| table != progress.table) {
-            let bar = display::share_progress(&format!("computing the hint of {}", progress.table));
+            let bar = display::share_progress(&format!("{what} {}", progress.table));
             *shown = Some((progress.table.to_owned(), bar));
         }
         if let Some((_, bar)) = shown.as_ref() {
@@ -169,13 +192,14 @@ pub(crate) fn served(
         },
         tuning,
         records: Box::new(SnapshotRecords(snapshot)),
+        points: None,
     })
 }
 
 fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
     let mut page = Page::default();
     for table in server.tables() {
-        page.line(summary(table));
+        page.line(summary(table, arguments.points.as_deref()));
         if let Some(advice) = page_advice(table) {
             page.line(advice);
         }
@@ -190,20 +214,21 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
     page.print()
 }
 
-/// Large tables outside huge pages are read noticeably more slowly; the cure is on the machine, not in the program.
+/// Large tables outside huge pages are read noticeably more slowly, and so are points; the cure is on the machine, not in the program.
 fn page_advice(table: &ReadyTable) -> Option<String> {
     const WORTH_IT: u64 = 64 << 20;
-    let bytes = table.description.identity.shape.bytes();
+    let bytes = table.points_bytes.unwrap_or(table.description.identity.shape.bytes());
     let huge = table.huge_page_bytes?;
     (bytes >= WORTH_IT && huge < bytes / 2).then(|| {
         format!(
-            "  only {} of it lie in huge pages, so answers are slower than they could be; `privet doctor` says what to do",
-            display::bytes(huge)
+            "  only {} of {} lie in huge pages, so answers are slower than they could be; `privet doctor` says what to do",
+            display::bytes(huge),
+            display::bytes(bytes)
         )
     })
 }
 
-fn summary(table: &ReadyTable) -> String {
+fn summary(table: &ReadyTable, points: Option<&Path>) -> String {
     let description = &table.description;
     let shape = description.identity.shape;
     let schemes: Vec<String> =
@@ -214,13 +239,22 @@ fn summary(table: &ReadyTable) -> String {
         display::count(shape.records()),
         display::bytes(shape.record_len()),
         schemes.join(", "),
-        hint_words(table),
+        hint_words(table, points),
         table.seconds,
         description.identity.digest
     )
 }
 
-fn hint_words(table: &ReadyTable) -> String {
+/// What the table's server or its clients need beside the table, and where it came from. `points` is the file of points, if there is one.
+fn hint_words(table: &ReadyTable, points: Option<&Path>) -> String {
+    if let Some(bytes) = table.points_bytes {
+        let from = match (table.hint_origin, points) {
+            (HintOrigin::File, Some(file)) => format!("read from {}", file.display()),
+            (HintOrigin::Mapped, Some(file)) => format!("mapped from {}", file.display()),
+            _ => "computed".to_owned(),
+        };
+        return format!("points of {} {from}", display::bytes(bytes));
+    }
     let plan = table.description.schemes.first().map(|scheme| &scheme.plan);
     match (table.hint_origin, plan.map(|plan| plan.offline)) {
         (HintOrigin::None, _) | (_, None) => "no hint to compute".to_owned(),

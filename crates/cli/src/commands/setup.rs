@@ -1,13 +1,15 @@
 //! `privet setup`: what a scheme needs beside a table, and who must be trusted for it.
 
+mod points;
+
 use crate::arguments::{Setup, SetupAction, SetupPointproofs};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::tuning;
 use privet_core::{Error, Result};
+use privet_table::new_file::{Existing, NewFile, cannot};
 use serde::Serialize;
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,20 +17,22 @@ use std::time::Instant;
 pub(crate) fn run(arguments: &Setup) -> Result<Outcome> {
     match &arguments.action {
         SetupAction::Pointproofs(arguments) => pointproofs(arguments),
+        SetupAction::Points(arguments) => points::run(arguments),
     }
 }
 
 /// Makes a reference string and writes it. A file that is there already is left as it is, unless it may be replaced: tables served with it, and what clients keep of them, depend on it.
 fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
     let output = &arguments.output;
-    if !arguments.force && output.exists() {
-        return Err(already_there(output));
-    }
+    let needed = "servers and clients that use it could not go on without it";
+    let existing = check_output(output, arguments.force, needed)?;
     let start = Instant::now();
     // The secret number lives in there, and is erased before this returns.
     let string = tuning::make_reference_string(arguments.size)?;
     let bytes = string.encode();
-    write(output, &bytes, arguments.force)?;
+    let mut file = NewFile::create(output, existing)?;
+    file.write_all(&bytes).map_err(|error| cannot("write", output, error))?;
+    file.publish()?;
     let report = Report {
         file: output.display().to_string(),
         size: string.size(),
@@ -68,50 +72,14 @@ impl Report {
     }
 }
 
-/// Writes under a temporary name, syncs, and gives the file its name.
-fn write(output: &Path, bytes: &[u8], replace: bool) -> Result<()> {
-    let cannot = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => Error::api_misuse(format!(
-            "cannot write {}: its directory does not exist",
+/// Refuses to take the place of a file unless it may be replaced, and says what for: `needed`.
+fn check_output(output: &Path, replace: bool, needed: &str) -> Result<Existing> {
+    match (replace, output.exists()) {
+        (true, _) => Ok(Existing::Replace),
+        (false, false) => Ok(Existing::Keep),
+        (false, true) => Err(Error::api_misuse(format!(
+            "{} is there already; {needed}: choose another name, or replace it with --force",
             output.display()
-        )),
-        _ => Error::unavailable(format!("cannot write {}: {error}", output.display())),
-    };
-    let directory = match output.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut temporary = public_temporary(directory).map_err(cannot)?;
-    temporary.write_all(bytes).map_err(cannot)?;
-    temporary.as_file().sync_all().map_err(cannot)?;
-    let persisted = match replace {
-        true => temporary.persist(output),
-        false => temporary.persist_noclobber(output),
-    };
-    persisted.map_err(|error| match error.error.kind() {
-        io::ErrorKind::AlreadyExists => already_there(output),
-        _ => cannot(error.error),
-    })?;
-    #[cfg(unix)]
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(cannot)?;
-    Ok(())
-}
-
-fn public_temporary(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".privet-").suffix(".partial");
-    #[cfg(unix)]
-    {
-        // The file is there to be handed on: what the user's mask grants, rather than what temporary files have.
-        use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        ))),
     }
-    builder.tempfile_in(directory)
-}
-
-fn already_there(output: &Path) -> Error {
-    Error::api_misuse(format!(
-        "{} is there already; servers and clients that use it could not go on without it: choose another name, or replace it with --force",
-        output.display()
-    ))
 }

@@ -287,7 +287,7 @@ fn files_that_cannot_be_used_are_named() {
     assert_snapshot!(refused(&place, "phones.csv -o directory"), @r#"
     [exit 2]
     [stderr]
-    privet: directory: this is a directory; name a file to write the table to
+    privet: directory: this is a directory; name a file to write to
     "#);
     assert_snapshot!(refused(&place, "directory --format csv -o x.privet"), @r#"
     [exit 2]

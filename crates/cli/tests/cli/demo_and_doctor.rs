@@ -24,6 +24,7 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
         apir_dpf,
         apir_matrix,
         finite_differences,
+        finite_differences_many,
         download,
         lie,
     ] = parts[..]
@@ -84,7 +85,13 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
     assert_eq!(seen.len(), 2, "{finite_differences}");
     seen.into_iter().for_each(six_queries_are_equally_long);
 
-    assert!(lie.starts_with("16. With apir-dpf, and a second server that lies"), "{run}");
+    assert!(
+        finite_differences_many
+            .starts_with("15. Not with finite-differences-many: each server would make "),
+        "{run}"
+    );
+
+    assert!(lie.starts_with("17. With apir-dpf, and a second server that lies"), "{run}");
     assert!(
         lie.contains(
             "the lookup ends with   exit code 4: one of the two servers sent a wrong answer"
@@ -92,7 +99,7 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
         "{lie}"
     );
 
-    assert!(download.starts_with("15. With download: a server at"), "{run}");
+    assert!(download.starts_with("16. With download: a server at"), "{run}");
     let [seen] = six_names_are_looked_up(download)[..] else { panic!("{download}") };
     assert_eq!(seen, "the server saw of them: nothing. The client has the table and asks nobody.");
 }

@@ -14,17 +14,19 @@ fn the_command_explains_itself() {
     Usage: privet <COMMAND>
 
     Commands:
-      build    Turn a CSV, JSON Lines or Parquet file into a table that can be served
-      inspect  Show what a table file holds, and check that it is whole
-      setup    Make what a scheme needs beside a table: the reference string of tapir-pp
-      serve    Serve tables over the network
-      get      Look records up without the server learning which
-      state    Show, check or erase what is kept between lookups
-      demo     Show the whole thing in one process: a table, lookups under each scheme, and what the
-               server saw
-      bench    Measure a scheme on this machine; every record received is compared with the table
-      doctor   Say what this machine offers and what to do about what is missing
-      help     Print this message or the help of the given subcommand(s)
+      build     Turn a CSV, JSON Lines or Parquet file into a table that can be served
+      inspect   Show what a table file (or a file of its points) holds, and check that it is whole
+      setup     Make what a scheme needs beside a table: the reference string of tapir-pp, the points of
+                finite-differences
+      serve     Serve tables over the network
+      get       Look records up without the server learning which
+      state     Show, check or erase what is kept between lookups
+      demo      Show the whole thing in one process: a table, lookups under each scheme, and what the
+                server saw
+      bench     Measure a scheme on this machine; every record received is compared with the table
+      tradeoff  Compute what finite differences cost with more or less storage: a table, JSON, or a plot
+      doctor    Say what this machine offers and what to do about what is missing
+      help      Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
@@ -113,12 +115,12 @@ fn inspect_explains_itself() {
     assert_snapshot!(Place::new().run("inspect --help"), @r#"
     [exit 0]
     [stdout]
-    Show what a table file holds, and check that it is whole
+    Show what a table file (or a file of its points) holds, and check that it is whole
 
     Usage: privet inspect [OPTIONS] <FILE>
 
     Arguments:
-      <FILE>  The table file
+      <FILE>  The table file, or the file of its points
 
     Options:
           --verify  Read the whole file and check its digest
@@ -147,6 +149,46 @@ fn setup_explains_itself() {
           --json           Print the report as JSON
       -h, --help           Print help
     "#);
+    assert_snapshot!(Place::new().run("setup points --help"), @r#"
+    [exit 0]
+    [stdout]
+    Compute what servers of finite-differences or finite-differences-many answer from, once and into a
+    file (`serve --points`). It belongs to this one version of the table, and may be larger than the
+    memory
+
+    Usage: privet setup points [OPTIONS] --scheme <SCHEME> --output <FILE> <TABLE>
+
+    Arguments:
+      <TABLE>  The table file
+
+    Options:
+          --scheme <SCHEME>        The scheme that will answer: finite-differences or
+                                   finite-differences-many
+          --storage-limit <BYTES>  For finite-differences and finite-differences-many: at most so many
+                                   bytes for what each server makes of the table, such as 2^30; default:
+                                   32 times the table. More storage, fewer reads and shorter answers
+          --answer-limit <BYTES>   For the same: answers of at most so many bytes, with the least
+                                   storage that allows them
+          --variables <M>          For the same: exactly this number of variables, with the degree at
+                                   which servers read the least
+          --degree <D>             For the same: exactly this degree; with two servers, an odd number of
+                                   at most half the variables
+          --one-bit                For finite-differences: records are bytes of value 0 or 1, and are
+                                   stored as single bits
+          --servers <S>            For finite-differences-many: how many servers are asked, 3 unless it
+                                   is said. The more there are, the fewer points each reads, and the
+                                   more storage each needs
+      -o, --output <FILE>          The file to write, on a disk with room for all points
+          --memory <BYTES>         Memory to compute with, beside the table; default: half of what is
+                                   available. With less than the points take, they are read from the
+                                   disk and written again
+          --threads <THREADS>      Threads to compute with; default: all cores
+          --kernel <KERNEL>        Instruction set to compute with: portable, avx2 or avx512; default:
+                                   the best there is
+          --force                  Replace the file if there is one
+          --json                   Print the report as JSON
+      -h, --help                   Print help
+    "#);
 }
 
 #[test]
@@ -166,10 +208,10 @@ fn serve_explains_itself() {
           --scheme <SCHEME>          The scheme to answer with: simplepir, doublepir, dpf,
                                      dummy-subsets, dummy-subsets-two, piano, piano-all-parities,
                                      singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt,
-                                     finite-differences, download; or `auto`, which takes download where
-                                     simplepir's hint would be no smaller than the table (up to 16 MiB)
-                                     and simplepir otherwise. docs/schemes.md compares them [default:
-                                     auto]
+                                     finite-differences, finite-differences-many, download; or `auto`,
+                                     which takes download where simplepir's hint would be no smaller
+                                     than the table (up to 16 MiB) and simplepir otherwise.
+                                     docs/schemes.md compares them [default: auto]
           --partition-records <S>    Records in each partition (or chunk) of the table, for schemes that
                                      cut it into such; default: by the table's shape. Two servers of one
                                      scheme have to agree
@@ -179,16 +221,28 @@ fn serve_explains_itself() {
           --precompute-openings      For tapir-pp: compute the openings of all records before serving,
                                      which takes long and 96 bytes of the cache and of memory for each,
                                      so that answers take less
-          --storage-limit <BYTES>    For finite-differences: at most so many bytes for what each server
-                                     makes of the table, such as 2^30; default: 32 times the table. More
-                                     storage, fewer reads and shorter answers
-          --answer-limit <BYTES>     For finite-differences: answers of at most so many bytes, with the
-                                     least storage that allows them
-          --variables <M>            For finite-differences: exactly this number of variables
-          --degree <D>               For finite-differences: exactly this degree, an odd number of at
-                                     most half the variables
+          --storage-limit <BYTES>    For finite-differences and finite-differences-many: at most so many
+                                     bytes for what each server makes of the table, such as 2^30;
+                                     default: 32 times the table. More storage, fewer reads and shorter
+                                     answers
+          --answer-limit <BYTES>     For the same: answers of at most so many bytes, with the least
+                                     storage that allows them
+          --variables <M>            For the same: exactly this number of variables, with the degree at
+                                     which servers read the least
+          --degree <D>               For the same: exactly this degree; with two servers, an odd number
+                                     of at most half the variables
           --one-bit                  For finite-differences: records are bytes of value 0 or 1, and are
                                      stored as single bits
+          --servers <S>              For finite-differences-many: how many servers are asked, 3 unless
+                                     it is said. The more there are, the fewer points each reads, and
+                                     the more storage each needs
+          --points <FILE>            For finite-differences and finite-differences-many: answer from the
+                                     points that `privet setup points` computed from this one table,
+                                     read into memory. The scheme and what was chosen for it are those
+                                     of the file
+          --mapped                   With --points: leave the points in the file, of which the system
+                                     keeps in memory what there is room for. The file is still read once
+                                     at the start, to check it
           --listen <ADDR>            Address to listen on [default: 127.0.0.1:7700]
           --metrics-listen <ADDR>    Second address, for /metrics (Prometheus) and /healthz
           --tls-cert <FILE>          Certificate chain in PEM; with --tls-key
@@ -284,9 +338,9 @@ fn bench_explains_itself() {
     Options:
           --scheme <SCHEME>          The scheme to measure: simplepir, doublepir, dpf, dummy-subsets,
                                      dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt,
-                                     tapir-pp, apir-dpf, apir-matrix-mt, finite-differences, download;
-                                     or `plain`, a lookup that is not private, for comparison [default:
-                                     simplepir]
+                                     tapir-pp, apir-dpf, apir-matrix-mt, finite-differences,
+                                     finite-differences-many, download; or `plain`, a lookup that is not
+                                     private, for comparison [default: simplepir]
           --records <N>              Records in the table, such as 1000000 or 2^20
           --record-len <B>           Bytes in a record
           --partition-records <S>    Records in each partition (or chunk), for schemes that cut the
@@ -295,16 +349,21 @@ fn bench_explains_itself() {
                                      default: one made in memory, for partitions of --partition-records
                                      or about twice the square root of the number of records
           --precompute-openings      For tapir-pp: compute the openings of all records beforehand
-          --storage-limit <BYTES>    For finite-differences: at most so many bytes for what each server
-                                     makes of the table, such as 2^30; default: 32 times the table. More
-                                     storage, fewer reads and shorter answers
-          --answer-limit <BYTES>     For finite-differences: answers of at most so many bytes, with the
-                                     least storage that allows them
-          --variables <M>            For finite-differences: exactly this number of variables
-          --degree <D>               For finite-differences: exactly this degree, an odd number of at
-                                     most half the variables
+          --storage-limit <BYTES>    For finite-differences and finite-differences-many: at most so many
+                                     bytes for what each server makes of the table, such as 2^30;
+                                     default: 32 times the table. More storage, fewer reads and shorter
+                                     answers
+          --answer-limit <BYTES>     For the same: answers of at most so many bytes, with the least
+                                     storage that allows them
+          --variables <M>            For the same: exactly this number of variables, with the degree at
+                                     which servers read the least
+          --degree <D>               For the same: exactly this degree; with two servers, an odd number
+                                     of at most half the variables
           --one-bit                  For finite-differences: records are bytes of value 0 or 1, and are
                                      stored as single bits
+          --servers <S>              For finite-differences-many: how many servers are asked, 3 unless
+                                     it is said. The more there are, the fewer points each reads, and
+                                     the more storage each needs
           --queries <Q>              Queries to measure, rounded up to whole batches [default: 16]
           --batch <K>                Queries answered in one pass [default: 1]
           --edits <E>                Records to change afterwards, for schemes whose clients can follow:
@@ -317,6 +376,40 @@ fn bench_explains_itself() {
           --kernel <KERNEL>          Instruction set to compute with: portable, avx2 or avx512; default:
                                      the best there is
       -h, --help                     Print help
+    "#);
+}
+
+#[test]
+fn tradeoff_explains_itself() {
+    assert_snapshot!(Place::new().run("tradeoff --help"), @r#"
+    [exit 0]
+    [stdout]
+    Compute what finite differences cost with more or less storage: a table, JSON, or a plot
+
+    Usage: privet tradeoff [OPTIONS]
+
+    Options:
+          --records <N>                Show what there is to choose from for a table of so many records,
+                                       such as 1000000 or 2^30. Without --records and --variables: the
+                                       powers of the number of records that storage and reads tend to
+          --record-len <B>             Bytes in a record [default: 1]
+          --servers <S>                How many servers are asked [default: 2]
+          --one-bit                    Records are bytes of value 0 or 1, and are stored as single bits:
+                                       with two servers
+          --storage-limit <BYTES>      Mark what `serve` takes if each server may store at most so many
+                                       bytes, such as 2^30; default: 32 times the table
+          --answer-limit <BYTES>       Mark what `serve` takes for answers of at most so many bytes
+          --variables <M>              Show what a polynomial in so many variables costs, whether it can
+                                       be served or not
+          --degree <D>                 The degree of that polynomial
+          --field <Q>                  Compute over the field of so many elements: 2, 3, 5, 7, 11 or 13;
+                                       default: the smallest with one for each server
+          --individual-degree <POWER>  The highest power of a single variable in the polynomial; what is
+                                       served has 1 [default: 1]
+          --json                       Print as JSON
+          --svg <FILE>                 Write a plot of the curve to this file, which is replaced if it
+                                       is there
+      -h, --help                       Print help
     "#);
 }
 
@@ -392,7 +485,7 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     assert_snapshot!(place.run("serve x --scheme onion"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, finite-differences, download
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, finite-differences, finite-differences-many, download
 
     For more information, try '--help'.
     "#);

@@ -244,6 +244,37 @@ fn finite_differences_are_asked_of_two_servers_with_the_same_polynomial() {
 }
 
 #[test]
+fn finite_differences_with_many_servers_are_asked_of_all_of_them() {
+    let place = Place::with_phones();
+    let serve = |servers: u32| {
+        let scheme = format!("--scheme finite-differences-many --servers {servers}");
+        Served::start(&place, &format!("phones.privet --no-cache {scheme}"))
+    };
+    let get = |servers: &[&Served]| {
+        let urls: Vec<&str> = servers.iter().map(|server| server.url.as_str()).collect();
+        place.run(&format!("get {} -k ada -k nobody -v", urls.join(" ")))
+    };
+    for count in [3, 5] {
+        let servers: Vec<Served> = (0..count).map(|_| serve(count)).collect();
+        let mut all: Vec<&Served> = servers.iter().collect();
+        let found = get(&all);
+        assert_eq!((found.code(), found.stdout()), (1, FOUND), "{found}");
+        assert!(found.stderr().contains(&format!("on each of {count} servers")), "{found}");
+        // Clients may name them in any order: a lookup sends each another point.
+        all.reverse();
+        assert_eq!(get(&all).stdout(), FOUND);
+        // One is missing, or makes another polynomial of the table than the rest.
+        let refused = get(&all[1..]);
+        assert_eq!((refused.code(), refused.stdout()), (2, ""), "{refused}");
+        assert!(refused.stderr().contains(&format!("takes {count} servers")), "{refused}");
+        let other = serve(4);
+        all[2] = &other;
+        let refused = get(&all);
+        assert_eq!((refused.code(), refused.stdout()), (2, ""), "{refused}");
+    }
+}
+
+#[test]
 fn what_finite_differences_cannot_keep_is_refused_with_what_they_can() {
     let place = Place::with_phones();
     let serve = |more: &str| place.run(&format!("serve phones.privet --no-cache {more}"));
@@ -255,5 +286,9 @@ fn what_finite_differences_cannot_keep_is_refused_with_what_they_can() {
     assert_eq!(refused.code(), 2, "{refused}");
     let refused = serve("--scheme dpf --storage-limit 1000");
     assert_eq!(refused.code(), 2, "{refused}");
-    assert!(refused.stderr().contains("is for finite-differences alone"), "{refused}");
+    let only = "is for finite-differences and finite-differences-many alone";
+    assert!(refused.stderr().contains(only), "{refused}");
+    let refused = serve("--scheme finite-differences --servers 3");
+    assert_eq!(refused.code(), 2, "{refused}");
+    assert!(refused.stderr().contains("is for finite-differences-many alone"), "{refused}");
 }

@@ -94,6 +94,40 @@ impl FileMapping {
         }
     }
 
+    /// Tells the system that the file is about to be read here and there, so that it reads no further than it
+    /// must. A hint, like [`advise_sequential`](FileMapping::advise_sequential).
+    pub fn advise_random(&self) {
+        #[cfg(unix)]
+        if let Some(map) = &self.map {
+            // Only a hint, so nothing depends on its success.
+            let _ = map.advise(memmap2::Advice::Random);
+        }
+    }
+
+    /// Tells the system that the bytes of each of these ranges (cut to the file's length) are about to be read, so that
+    /// it reads all of them at once instead of one after the other as they are touched. Ranges should come
+    /// sorted by their start: each page is asked for once where neighbours share it. A hint, like
+    /// [`advise_sequential`](FileMapping::advise_sequential).
+    pub fn advise_needed(&self, ranges: impl IntoIterator<Item = Range<usize>>) {
+        #[cfg(unix)]
+        if let Some(map) = &self.map {
+            const GRAIN: usize = 1 << 12;
+            let mut asked = 0..0;
+            for range in ranges {
+                let start = range.start.min(map.len()) / GRAIN * GRAIN;
+                let end = range.end.min(map.len()).next_multiple_of(GRAIN).min(map.len());
+                if start >= end || (asked.start <= start && end <= asked.end) {
+                    continue;
+                }
+                // Only a hint, so nothing depends on its success.
+                let _ = map.advise_range(memmap2::Advice::WillNeed, start, end - start);
+                asked = start..end;
+            }
+        }
+        #[cfg(not(unix))]
+        drop(ranges);
+    }
+
     /// Takes the pages that lie wholly within `range` (bytes of the file, cut to its length) out of this
     /// process's resident memory, for use behind a loader that has copied them elsewhere. The bytes stay
     /// readable: touching them again reads them again. A hint, like

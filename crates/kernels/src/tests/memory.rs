@@ -115,9 +115,11 @@ mod mappings {
         let mapping = FileMapping::open(file.path()).expect("it exists");
         assert_eq!((mapping.len(), mapping.is_empty()), (bytes.len(), false));
         mapping.advise_sequential();
+        mapping.advise_random();
         assert!(mapping.as_slice() == bytes);
         for (start, end) in [(0, 0), (1, 70_000), (5, 200_000), (0, usize::MAX), (usize::MAX, 3)] {
             mapping.release_pages(start..end);
+            mapping.advise_needed([start..end, 299_999..300_001, 5..5, 4096..usize::MAX]);
             assert!(*mapping == bytes);
         }
     }
@@ -128,6 +130,8 @@ mod mappings {
         let mapping = FileMapping::open(file.path()).expect("it exists");
         assert!(mapping.is_empty() && mapping.as_slice().is_empty());
         mapping.advise_sequential();
+        mapping.advise_random();
+        mapping.advise_needed([0..0, 0..100]);
         mapping.release_pages(0..100);
     }
 

@@ -3,8 +3,8 @@
 use super::{
     FiniteDifferences, FiniteDifferencesAnswer, FiniteDifferencesParameters, FiniteDifferencesQuery,
 };
-use crate::contract::{Record, SchemeOf, StatelessClient};
-use privet_core::{Error, RecordIndex, Result, SecretRng};
+use crate::contract::{Message, Record, SchemeOf, StatelessClient};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
 use zeroize::Zeroizing;
 
 /// A client of one table.
@@ -14,13 +14,20 @@ pub struct FiniteDifferencesClient {
 
 /// The wanted record's word.
 pub struct FiniteDifferencesPending {
-    word: Zeroizing<u64>,
+    word: Secret<u64>,
 }
 
 impl FiniteDifferencesClient {
     /// A client that needs nothing but the parameters.
     pub fn new(parameters: FiniteDifferencesParameters) -> Self {
         Self { parameters }
+    }
+
+    /// The points `origin` and `origin ⊕ word`, one for each server.
+    pub(super) fn points(&self, word: u64, origin: u64) -> [FiniteDifferencesQuery; 2] {
+        let len = self.parameters.query_len();
+        [origin, origin ^ word]
+            .map(|point| FiniteDifferencesQuery { point: Zeroizing::new(point), len })
     }
 }
 
@@ -34,15 +41,17 @@ impl StatelessClient for FiniteDifferencesClient {
         index: &RecordIndex,
         rng: &mut SecretRng,
     ) -> Result<(Vec<FiniteDifferencesQuery>, FiniteDifferencesPending)> {
-        let (variables, len) = (self.parameters.variables(), self.parameters.query_len());
-        let word = Zeroizing::new(self.parameters.words().secret_word(index));
-        let point = Zeroizing::new(rng.next_u64() >> (64 - variables));
-        let moved = Zeroizing::new(*point ^ *word);
-        let queries = [point, moved].map(|point| FiniteDifferencesQuery { point, len });
+        let word = Secret::new(self.parameters.words().secret_word(index));
+        let origin = Zeroizing::new(rng.next_u64() >> (64 - self.parameters.variables()));
+        let queries = self.points(*word.expose(), *origin);
         Ok((queries.into(), FiniteDifferencesPending { word }))
     }
 
-    /// The XOR of the entries at all subsets of the word that are within the ball, of both answers: 2^D of them in all, whichever record it is.
+    /// The XOR of the entries at all subsets of the word that are within the ball, of both answers: 2^D of them in all, whichever record it is. Where they lie follows from the word, so with answers
+    /// that are larger than the processor's caches it takes somewhat longer for some records than for others, after the answers are in.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the answers belong to other parameters, or are not one of each server. A wrong answer makes a wrong record, and is not noticed.
     fn recover(
         &self,
         pending: FiniteDifferencesPending,
@@ -54,11 +63,15 @@ impl StatelessClient for FiniteDifferencesClient {
                 answers.len()
             )));
         };
+        let expected = FiniteDifferencesAnswer::encoded_len(&self.parameters);
+        if answers.iter().any(|answer| answer.entries.len() != expected) {
+            return Err(Error::api_misuse("an answer was read under other parameters than these"));
+        }
+        let (word, mut subset) = (*pending.word.expose(), 0u64);
         let (ball, record_len) =
             (self.parameters.ball(), self.parameters.shape().record_len() as usize);
         let mut record = Zeroizing::new(vec![0u8; record_len]);
         // All subsets of the word, in ascending order.
-        let mut subset = 0u64;
         loop {
             if subset.count_ones() <= ball.radius() {
                 let place = ball.rank(subset) as usize;
@@ -71,7 +84,7 @@ impl StatelessClient for FiniteDifferencesClient {
                     }
                 }
             }
-            subset = subset.wrapping_sub(*pending.word) & *pending.word;
+            subset = subset.wrapping_sub(word) & word;
             if subset == 0 {
                 return Ok(record);
             }

@@ -3,6 +3,7 @@
 //! With `m` variables and degree `D` there is a coefficient for each of the C(m, D) words of weight D, a point for each of the q^m words over the field, and each of s servers reads the points that
 //! differ from the one it is asked about in at most K = ⌊D/s⌋ variables. More variables allow a smaller degree: more storage, fewer reads.
 
+use crate::registry::MAX_MESSAGE_LEN;
 use privet_core::combinations::{MOST_VARIABLES, binomial};
 use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result};
@@ -13,7 +14,7 @@ const STORAGE_FACTOR: u64 = 32;
 /// What is wanted of the variables and the degree. What is not said follows from the table's shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Exactly so many variables.
+    /// Exactly so many variables; without a degree, the one at which servers read the least.
     pub variables: Option<u32>,
     /// Exactly this degree.
     pub degree: Option<u32>,
@@ -67,27 +68,31 @@ impl Setting {
 pub fn settings(records: u64, servers: u32, field: u32) -> Vec<Setting> {
     let mut found: Vec<Setting> = Vec::new();
     for variables in 2..=MOST_VARIABLES {
-        let at = |radius: u32| {
-            // The largest degree that points within `radius` determine.
-            let largest = servers * (radius + 1) - 1;
-            let degree = match servers {
-                2 => largest,
-                _ => largest.min(variables / 2).max(1),
-            };
-            Setting { servers, field, variables, degree }
-        };
-        let best = (0..=variables).map(at).find(|setting| {
-            2 * setting.degree <= variables
-                && setting.capacity() >= records
-                && setting.points().is_some()
-        });
-        if let Some(setting) = best
+        if let Some(setting) = fewest_reads(records, servers, field, variables)
             && found.last().is_none_or(|last| setting.radius() < last.radius())
         {
             found.push(setting);
         }
     }
     found
+}
+
+/// The degree at which servers read the least, for so many variables. `None` if they do not suffice, or there would be too many points.
+fn fewest_reads(records: u64, servers: u32, field: u32, variables: u32) -> Option<Setting> {
+    let at = |radius: u32| {
+        // The largest degree that points within `radius` determine.
+        let largest = servers * (radius + 1) - 1;
+        let degree = match servers {
+            2 => largest,
+            _ => largest.min(variables / 2).max(1),
+        };
+        Setting { servers, field, variables, degree }
+    };
+    (0..=variables).map(at).find(|setting| {
+        setting.degree <= variables / 2
+            && setting.capacity() >= records
+            && setting.points().is_some()
+    })
 }
 
 /// The setting for a table of `records` records of `table_bytes` bytes in all. `storage` says how many bytes all points take, `answer` how many one server's answer has.
@@ -107,19 +112,28 @@ pub fn choose(
         // Whether it suits is for the parameters to say.
         return Ok(Setting { servers, field, variables, degree });
     }
-    let fitting: Vec<Setting> = settings(records, servers, field)
+    let considered = match choice.variables {
+        Some(variables) => fewest_reads(records, servers, field, variables).into_iter().collect(),
+        None => settings(records, servers, field),
+    };
+    let fitting: Vec<Setting> = considered
         .into_iter()
         .filter(|setting| storage(*setting).is_some_and(|bytes| bytes <= MAX_TABLE_BYTES))
+        .filter(|setting| answer(*setting) <= MAX_MESSAGE_LEN as u64)
         .collect();
     let Some(least) = fitting.first().copied() else {
-        return Err(Error::api_misuse(format!(
-            "finite differences with {servers} servers cannot hold {records} records: their points would take more than {MAX_TABLE_BYTES} bytes"
-        )));
+        return Err(Error::api_misuse(match choice.variables {
+            Some(variables) => format!(
+                "{variables} variables do not suffice for {records} records with {servers} servers, or their points would take more than {MAX_TABLE_BYTES} bytes, or answers more than {MAX_MESSAGE_LEN}"
+            ),
+            None => format!(
+                "finite differences with {servers} servers cannot hold {records} records: their points would take more than {MAX_TABLE_BYTES} bytes, or answers more than {MAX_MESSAGE_LEN}"
+            ),
+        }));
     };
     let allowed = |setting: &&Setting| {
         let bytes = storage(**setting).unwrap_or(u64::MAX);
-        choice.variables.is_none_or(|variables| variables == setting.variables)
-            && choice.degree.is_none_or(|degree| degree == setting.degree)
+        choice.degree.is_none_or(|degree| degree == setting.degree)
             && choice.storage_limit.is_none_or(|limit| bytes <= limit)
             && choice.answer_limit.is_none_or(|limit| answer(**setting) <= limit)
     };

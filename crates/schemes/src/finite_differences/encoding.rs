@@ -1,12 +1,16 @@
 //! From records to points: the polynomial's value everywhere.
 
-use super::FiniteDifferencesParameters;
-use privet_core::{Error, Result};
+pub(super) mod beyond_memory;
+pub(super) mod sharing;
+#[cfg(test)]
+pub(super) mod tests;
+
+use super::points::PointsStore;
+use super::{FiniteDifferencesParameters, points};
+use beyond_memory::{LEAST_PART, Transform};
+use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
-
-/// Points are padded with zeros to at least one cache line, because they are read by lines.
-const LINE: usize = 64;
 
 /// All points of the polynomial whose coefficients are `records`: each is the XOR of the records whose words are subsets of the point. `progress` hears of the share done.
 ///
@@ -20,49 +24,147 @@ pub(super) fn encode(
     threads: usize,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<HugeBuffer<u8>> {
-    if parameters.one_bit() && records.iter().any(|byte| *byte > 1) {
-        return Err(Error::api_misuse(
-            "this table's records are not single bits: a byte of it is neither 0 nor 1",
-        ));
-    }
-    let used = usize::try_from(parameters.points_bytes()).unwrap_or(usize::MAX);
-    let mut points = HugeBuffer::new_zeroed(used.max(LINE)).map_err(|error| {
-        Error::unavailable(format!(
-            "no memory for {used} bytes of points; fewer variables take less, and more reads"
-        ))
-        .caused_by(error)
-    })?;
-    let words = parameters.words();
-    let records_of = |first: u64, count: u64| {
-        let (from, to) = (words.rank(first), words.rank(first + count));
-        let to = to.min(parameters.shape().records());
-        words.words_from(from).zip(from..to).map(move |(word, index)| (word - first, index))
-    };
-    match parameters.one_bit() {
-        false => {
-            let record_len = parameters.shape().record_len() as usize;
-            let fill = |first: u64, piece: &mut [u8]| {
-                for (place, index) in records_of(first, (piece.len() / record_len) as u64) {
-                    let (place, index) = (place as usize * record_len, index as usize * record_len);
-                    piece[place..][..record_len].copy_from_slice(&records[index..][..record_len]);
-                }
-            };
-            kernels.subset_sums(&mut points[..used], record_len, threads, &fill, progress);
-        }
-        true => {
-            let fill = |first: u64, piece: &mut [u8]| {
-                for (place, index) in records_of(8 * first, 8 * piece.len() as u64) {
-                    piece[(place / 8) as usize] |= records[index as usize] << (place % 8);
-                }
-                // The three lowest variables lie within a byte.
-                for byte in piece {
-                    *byte ^= (*byte & 0x55) << 1;
-                    *byte ^= (*byte & 0x33) << 2;
-                    *byte ^= (*byte & 0x0f) << 4;
-                }
-            };
-            kernels.subset_sums(&mut points[..used], 1, threads, &fill, progress);
-        }
-    }
+    let sums = SubsetSums::new(parameters, records, kernels, threads)?;
+    let mut points = points::room_for(parameters.stored_bytes())?;
+    // No more than there was room for.
+    let used = &mut points[..parameters.points_bytes() as usize];
+    kernels.subset_sums(
+        used,
+        sums.entry_len,
+        threads,
+        &|first, block| sums.place(first, block),
+        progress,
+    );
     Ok(points)
+}
+
+/// Computes all points of `table` and writes them to `store`, from byte 0 on: [`stored_bytes`](FiniteDifferencesParameters::stored_bytes) in all. It takes `memory` bytes (at least a record, and two bytes), and about one MiB more for each of
+/// the `threads` that work, which also share reads and writes. If all points fit, each is written once. Otherwise it is written twice and read once; and each once more if all points take more than about `memory`² / 64 KiB, and so on.
+/// The records are read once, in order, where they are. `progress` hears of the share done: it never falls, and the last is 1.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape, or records should be single bits and one is not,
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what the store says.
+pub fn write_points(
+    parameters: &FiniteDifferencesParameters,
+    table: TableView<'_>,
+    kernels: Kernels,
+    threads: usize,
+    memory: u64,
+    store: &dyn PointsStore,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<()> {
+    let records = table.bytes_for(parameters.shape())?;
+    let sums = SubsetSums::new(parameters, records, kernels, threads)?;
+    sums.write(memory, LEAST_PART, store, progress)
+}
+
+/// The sums of the coefficients at all subsets of a point, over XOR. An entry is a point, or where records are single bits, a byte of eight points, which differ in the three lowest variables.
+struct SubsetSums<'a> {
+    parameters: &'a FiniteDifferencesParameters,
+    records: &'a [u8],
+    kernels: Kernels,
+    threads: usize,
+    entry_len: usize,
+}
+
+impl<'a> SubsetSums<'a> {
+    fn new(
+        parameters: &'a FiniteDifferencesParameters,
+        records: &'a [u8],
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<Self> {
+        if parameters.one_bit() && records.iter().any(|byte| *byte > 1) {
+            return Err(Error::api_misuse(
+                "this table's records are not single bits: a byte of it is neither 0 nor 1",
+            ));
+        }
+        // One byte where records are single bits, as they are in the table.
+        let entry_len = parameters.shape().record_len() as usize;
+        Ok(Self { parameters, records, kernels, threads, entry_len })
+    }
+
+    /// Places the coefficients of a block of entries, all zero before, that begins with the `first`. Variables within an entry are summed over.
+    fn place(&self, first: u64, block: &mut [u8]) {
+        if !self.parameters.one_bit() {
+            let len = self.entry_len;
+            for (place, index) in self.coefficients(first, (block.len() / len) as u64) {
+                let (place, index) = (place as usize * len, index as usize * len);
+                block[place..][..len].copy_from_slice(&self.records[index..][..len]);
+            }
+            return;
+        }
+        for (place, index) in self.coefficients(8 * first, 8 * block.len() as u64) {
+            block[(place / 8) as usize] |= self.records[index as usize] << (place % 8);
+        }
+        for byte in block {
+            *byte ^= (*byte & 0x55) << 1;
+            *byte ^= (*byte & 0x33) << 2;
+            *byte ^= (*byte & 0x0f) << 4;
+        }
+    }
+
+    /// Of `count` points from the `first` on, those that have a coefficient: which of them, and the record.
+    fn coefficients(&self, first: u64, count: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let words = self.parameters.words();
+        let (from, to) = (words.rank(first), words.rank(first + count));
+        let to = to.min(self.parameters.shape().records());
+        words.words_from(from).zip(from..to).map(move |(word, index)| (word - first, index))
+    }
+
+    fn write(
+        &self,
+        memory: u64,
+        least_part: u64,
+        store: &dyn PointsStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()> {
+        let used = self.parameters.points_bytes();
+        let padding = vec![0; (self.parameters.stored_bytes() - used) as usize];
+        if !padding.is_empty() {
+            store.write_at(used, &padding)?;
+        }
+        beyond_memory::write(self, memory, least_part, self.threads, store, progress)
+    }
+}
+
+impl Transform for SubsetSums<'_> {
+    fn order(&self) -> u64 {
+        2
+    }
+
+    fn variables(&self) -> u32 {
+        (self.parameters.points_bytes() / self.entry_len as u64).ilog2()
+    }
+
+    fn entry_len(&self) -> u64 {
+        self.entry_len as u64
+    }
+
+    fn fill(
+        &self,
+        word: u64,
+        low: u32,
+        piece: &mut [u8],
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()> {
+        let place = |first: u64, block: &mut [u8]| {
+            // Of the piece before.
+            block.fill(0);
+            self.place((word << low) + first, block);
+        };
+        self.kernels.subset_sums(piece, self.entry_len, self.threads, &place, progress);
+        Ok(())
+    }
+
+    fn sum_rows(
+        &self,
+        rows: &mut [u8],
+        row_len: usize,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()> {
+        self.kernels.subset_sums(rows, row_len, self.threads, &|_, _| {}, progress);
+        Ok(())
+    }
 }

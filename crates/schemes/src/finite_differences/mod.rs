@@ -33,13 +33,17 @@
 mod client;
 pub mod costs;
 mod encoding;
+pub mod many_servers;
 mod messages;
 mod params;
+pub mod points;
 mod server;
 #[cfg(test)]
 mod tests;
+pub mod tradeoff;
 
 pub use client::{FiniteDifferencesClient, FiniteDifferencesPending};
+pub use encoding::write_points;
 pub use messages::{FiniteDifferencesAnswer, FiniteDifferencesQuery};
 pub use params::FiniteDifferencesParameters;
 pub use server::{FiniteDifferencesServer, FiniteDifferencesSetup};

@@ -54,7 +54,7 @@ impl FiniteDifferencesParameters {
             )));
         }
         // One variable more than a degree of 1 needs, so that there are two records.
-        if degree % 2 == 0 || variables < 2 || 2 * degree > variables || variables > MOST_VARIABLES
+        if degree % 2 == 0 || variables < 2 || degree > variables / 2 || variables > MOST_VARIABLES
         {
             return Err(Error::api_misuse(format!(
                 "the degree is odd and at most half of the variables, of which there are 2 to {MOST_VARIABLES}, not {degree} of {variables}"
@@ -115,6 +115,11 @@ impl FiniteDifferencesParameters {
             true => (1u64 << self.variables()).div_ceil(8),
             false => self.shape.record_len() << self.variables(),
         }
+    }
+
+    /// Size of what is stored of all points, in bytes: at least one cache line, because they are read by lines.
+    pub fn stored_bytes(&self) -> u64 {
+        self.points_bytes().max(64)
     }
 
     /// How many variables two points of one cache line of 64 bytes may differ in; 0 if each has lines of its own, or begins anywhere within one.

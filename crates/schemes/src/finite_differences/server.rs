@@ -1,5 +1,6 @@
 //! The server: the entries around a point.
 
+use super::points::{self, Points};
 use super::{
     FiniteDifferences, FiniteDifferencesAnswer, FiniteDifferencesParameters,
     FiniteDifferencesQuery, encoding,
@@ -26,7 +27,7 @@ pub struct FiniteDifferencesSetup {
 /// The points of a table.
 pub struct FiniteDifferencesServer {
     parameters: FiniteDifferencesParameters,
-    points: HugeBuffer<u8>,
+    points: Points,
     reads: Reads,
     kernels: Kernels,
 }
@@ -53,11 +54,7 @@ impl FiniteDifferencesSetup {
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
-        let mut records = HugeBuffer::new_zeroed(bytes.len()).map_err(|error| {
-            privet_core::Error::unavailable("no memory for the table").caused_by(error)
-        })?;
-        records.copy_from_slice(bytes);
+        let records = points::copy_of(table.bytes_for(parameters.shape())?)?;
         Ok(Self { parameters, records, kernels, threads })
     }
 
@@ -69,8 +66,7 @@ impl FiniteDifferencesSetup {
     pub fn finish(self, progress: &(dyn Fn(f64) + Sync)) -> Result<FiniteDifferencesServer> {
         let Self { parameters, records, kernels, threads } = self;
         let points = encoding::encode(&parameters, &records, kernels, threads, progress)?;
-        let reads = Reads::new(&parameters);
-        Ok(FiniteDifferencesServer { parameters, points, reads, kernels })
+        FiniteDifferencesServer::new(parameters, points.into(), kernels)
     }
 }
 
@@ -145,6 +141,15 @@ impl Answerer for FiniteDifferencesServer {
     ) -> Vec<FiniteDifferencesAnswer> {
         let record_len = self.parameters.shape().record_len();
         let len = self.parameters.answer_bytes() as usize;
+        for query in queries {
+            self.points.expect(self.parameters.ball().words().map(|difference| {
+                let point = *query.point ^ difference;
+                match self.parameters.one_bit() {
+                    true => point / 8..point / 8 + 1,
+                    false => point * record_len..(point + 1) * record_len,
+                }
+            }));
+        }
         let mut entries = vec![Zeroizing::new(vec![0u8; len]); queries.len()];
         let inside = match &self.reads {
             Reads::Bits(reads) => self.kernels.gather_line_bits(
@@ -168,15 +173,29 @@ impl Answerer for FiniteDifferencesServer {
     }
 
     fn resident_bytes(&self) -> u64 {
-        self.points.len() as u64
+        self.points.resident_bytes()
     }
 
     fn huge_page_bytes(&self) -> Option<u64> {
-        self.points.huge_page_bytes().map(|bytes| bytes as u64)
+        self.points.huge_page_bytes()
     }
 }
 
 impl FiniteDifferencesServer {
+    /// A server of points that were computed before.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless there are as many as `parameters` say.
+    pub fn new(
+        parameters: FiniteDifferencesParameters,
+        points: Points,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        points.check_len(parameters.stored_bytes())?;
+        let reads = Reads::new(&parameters);
+        Ok(Self { parameters, points, reads, kernels })
+    }
+
     fn gather(&self, point: u64, out: &mut [u8]) -> Result<(), privet_kernels::PositionOutOfRange> {
         let record_len = self.parameters.shape().record_len() as usize;
         let points = &self.points[..record_len << self.parameters.variables()];

@@ -9,6 +9,7 @@ use crate::download::{Download, DownloadParameters};
 use crate::dpf::{Dpf, DpfParameters};
 use crate::dummy_subsets::two_servers::DummySubsetsTwo;
 use crate::dummy_subsets::{DummySubsets, DummySubsetsParameters};
+use crate::finite_differences::many_servers::{FiniteDifferencesMany, ManyServersParameters};
 use crate::finite_differences::{FiniteDifferences, FiniteDifferencesParameters};
 use crate::offline::OfflinePhase;
 use crate::piano::{Piano, PianoAllParities, PianoParameters};
@@ -20,7 +21,7 @@ use crate::tapir::{MerkleForm, Tapir, TapirParameters};
 use privet_core::{Error, Result, TableIdentity};
 
 /// No query, answer, request or reply is longer, 128 MiB: both sides hold them in memory.
-const MAX_MESSAGE_LEN: usize = 1 << 27;
+pub(crate) const MAX_MESSAGE_LEN: usize = 1 << 27;
 
 /// What is known of a scheme on a table before any of its state exists: sizes of all messages, and what has to flow first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +92,8 @@ impl SchemePlan {
                 FiniteDifferencesParameters::decode(identity, parameters)
                     .map(|p| Self::of::<FiniteDifferences>(&p))
             }
+            SchemeId::FiniteDifferencesMany => ManyServersParameters::decode(identity, parameters)
+                .map(|p| Self::of::<FiniteDifferencesMany>(&p)),
         }?;
         plan.check_messages().map_err(|error| {
             Error::peer_misbehaved("the server announced parameters that are refused")

@@ -109,12 +109,36 @@ where
     }
 }
 
-/// A server that is ready without further ado.
-pub(super) struct Ready<S>(pub(super) S);
+/// A server of which nothing is kept in a file.
+pub(super) struct Ready {
+    plan: SchemePlan,
+    make: Box<MakeServer>,
+}
 
-impl<S: ErasedServer + 'static> ErasedSetup for Ready<S> {
+type MakeServer =
+    dyn FnOnce(SchemePlan, &(dyn Fn(f64) + Sync)) -> Result<Box<dyn ErasedServer>> + Send + Sync;
+
+impl Ready {
+    /// One that is ready without further ado.
+    pub(super) fn at_once(server: impl ErasedServer + 'static) -> Self {
+        Self::after(server.plan().clone(), |_, _| Ok(Box::new(server)))
+    }
+
+    /// One that `make` makes, of what it holds, while somebody waits and hears of the progress.
+    pub(super) fn after(
+        plan: SchemePlan,
+        make: impl FnOnce(SchemePlan, &(dyn Fn(f64) + Sync)) -> Result<Box<dyn ErasedServer>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self { plan, make: Box::new(make) }
+    }
+}
+
+impl ErasedSetup for Ready {
     fn plan(&self) -> &SchemePlan {
-        self.0.plan()
+        &self.plan
     }
 
     fn kept_len(&self) -> u64 {
@@ -128,18 +152,12 @@ impl<S: ErasedServer + 'static> ErasedSetup for Ready<S> {
     fn finish(
         self: Box<Self>,
         kept: &[u8],
-        _progress: &(dyn Fn(f64) + Sync),
+        progress: &(dyn Fn(f64) + Sync),
     ) -> Result<Box<dyn ErasedServer>> {
-        nothing_kept(kept)?;
-        Ok(Box::new(self.0))
-    }
-}
-
-/// Checks that nothing was read back where nothing is kept.
-pub(super) fn nothing_kept(kept: &[u8]) -> Result<()> {
-    match kept {
-        [] => Ok(()),
-        _ => Err(Error::corrupted("this scheme's server keeps nothing beside the table")),
+        if !kept.is_empty() {
+            return Err(Error::corrupted("this scheme's server keeps nothing beside the table"));
+        }
+        (self.make)(self.plan, progress)
     }
 }
 

@@ -3,14 +3,17 @@
 //! Two things come of it: the hint, which clients download, and what the server itself keeps. A scheme may have both, either or neither. Read back, neither is held in
 //! memory: the hint is served from the mapped file, and what is kept is lent to the server for as long as it takes to make something of it.
 //!
+//! A scheme that makes points of the table, many times its size, caches none: whoever wants to compute them only once has them in a file of their own, and the server is handed that.
+//!
 //! A scheme whose clients stream the table in an order of its own has its server hold it in that order. There is nothing to compute then and nothing to cache: what clients
 //! fetch is the server's own memory, read once here for the digest that is announced.
 
 use super::Part;
 use crate::hint_cache::{CacheKey, CachedEntry, HintCache, PartLengths};
+use crate::table::PointsSource;
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::offline::{OfflinePhase, Precomputed};
-use privet_schemes::registry::{ErasedServer, ErasedSetup};
+use privet_schemes::registry::{self, ErasedServer, ErasedSetup, SchemePlan, ServerOptions};
 use std::sync::Arc;
 
 /// Where what a server needs beside its table came from.
@@ -21,10 +24,14 @@ pub enum HintOrigin {
     None,
     /// From the cache directory.
     Cached,
-    /// Computed, because there was no entry in the cache, or no cache.
+    /// Computed, because there was no entry in the cache, or no cache; points, because no file of them was given.
     Computed,
     /// Computed, because the entry in the cache was damaged or of another release.
     Rebuilt,
+    /// Points that were computed before, read into memory.
+    File,
+    /// Points that were computed before, left in their file.
+    Mapped,
 }
 
 impl HintOrigin {
@@ -35,6 +42,8 @@ impl HintOrigin {
             HintOrigin::Cached => "cached",
             HintOrigin::Computed => "computed",
             HintOrigin::Rebuilt => "rebuilt",
+            HintOrigin::File => "file",
+            HintOrigin::Mapped => "mapped",
         }
     }
 }
@@ -65,7 +74,11 @@ pub(super) fn finish(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
     let Some(lengths) = lengths(&*setup) else {
-        return finished(setup.finish(&[], progress)?, None, HintOrigin::None);
+        let origin = match registry::points_bytes(setup.plan(), identity) {
+            Ok(_) => HintOrigin::Computed,
+            Err(_) => HintOrigin::None,
+        };
+        return finished(setup.finish(&[], progress)?, None, origin);
     };
     let key = CacheKey::new(setup.plan(), identity);
     let mut origin = HintOrigin::Computed;
@@ -93,6 +106,25 @@ pub(super) fn finish(
         }
     }
     from_memory(setup, computed, origin, progress)
+}
+
+/// Makes a server of points that were computed before, once they are checked.
+///
+/// # Errors
+/// As [`PointsSource::load`], and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not as many as `plan` says.
+pub(super) fn finish_with_points(
+    points: &dyn PointsSource,
+    plan: SchemePlan,
+    identity: &TableIdentity,
+    options: ServerOptions,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Finished> {
+    let points = points.load(options.threads, progress)?;
+    let origin = match points.resident_bytes() {
+        0 => HintOrigin::Mapped,
+        _ => HintOrigin::File,
+    };
+    finished(registry::server_of_points(plan, identity, points, options)?, None, origin)
 }
 
 /// What has to be computed or read back, if anything has.

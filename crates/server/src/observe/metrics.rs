@@ -143,7 +143,7 @@ impl Metrics {
         );
         registry.register(
             "hints",
-            "Tables at start by where their hint came from: cached, computed, rebuilt or none",
+            "Tables at start by where their hint or points came from: cached, computed, rebuilt, file, mapped or none",
             self.hints.clone(),
         );
         registry.register("table_records", "Records of a table", self.table_records.clone());

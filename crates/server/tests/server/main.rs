@@ -14,6 +14,7 @@ mod load;
 mod lookups;
 mod operations;
 mod piano;
+mod points;
 mod refusals;
 mod tls;
 mod two_servers;

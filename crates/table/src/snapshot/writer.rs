@@ -3,11 +3,10 @@
 use super::header::{SnapshotHeader, ValueForm, records_offset};
 use crate::TableLayout;
 use crate::digest::{DigestParts, layout_digest};
+use crate::new_file::{Existing, NewFile, cannot};
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
-use std::fs::File;
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// What has to be known before the first record is written.
 #[derive(Clone, Debug)]
@@ -31,8 +30,7 @@ pub struct SnapshotPlan {
 /// Needs a few hundred kilobytes of memory besides the layout, however many records there are.
 pub struct SnapshotWriter {
     output: PathBuf,
-    // Removes the temporary file when dropped.
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<NewFile>,
     header: SnapshotHeader,
     layout_len: u64,
     records_hasher: blake3::Hasher,
@@ -50,11 +48,6 @@ impl SnapshotWriter {
         plan.layout
             .check_shape(plan.shape)
             .map_err(|error| named(Error::api_misuse(error.message())))?;
-        if output.file_name().is_none() || output.is_dir() {
-            return Err(named(Error::api_misuse(
-                "this is a directory; name a file to write the table to",
-            )));
-        }
         let layout = plan.layout.encode();
         let header = SnapshotHeader {
             identity: TableIdentity {
@@ -71,9 +64,8 @@ impl SnapshotWriter {
         };
         header.check_encodable().map_err(named)?;
 
-        let temporary = temporary_beside(output)
-            .map_err(|error| cannot("create a file beside", output, error))?;
-        let mut file = BufWriter::with_capacity(1 << 18, temporary);
+        let mut file =
+            BufWriter::with_capacity(1 << 18, NewFile::create(output, Existing::Replace)?);
         let layout_len = layout.len() as u64;
         let header_len = header.encoded_len() as u64;
         let padding = records_offset(header_len + layout_len) - header_len - layout_len;
@@ -128,56 +120,8 @@ impl SnapshotWriter {
         let failed = |error| cannot("write", &output, error);
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
         file.write_all(&header.encode(layout_len)).map_err(failed)?;
-        let temporary = file.into_inner().map_err(|error| failed(error.into_error()))?;
-        temporary.as_file().sync_all().map_err(failed)?;
-        temporary.persist(&output).map_err(|error| cannot("rename to", &output, error.error))?;
-        sync_directory(&output).map_err(|error| cannot("sync the directory of", &output, error))?;
+        file.into_inner().map_err(|error| failed(error.into_error()))?.publish()?;
         let before_records = records_offset(header.encoded_len() as u64 + layout_len);
         Ok((header, before_records + shape.bytes()))
     }
-}
-
-fn temporary_beside(output: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".privet-").suffix(".partial");
-    #[cfg(unix)]
-    {
-        // Temporary files are private to their owner by default; this one becomes the output, which should have the
-        // permissions that the user's mask grants.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(directory_of(output))
-}
-
-fn directory_of(output: &Path) -> &Path {
-    match output.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// Makes the rename itself survive a crash.
-fn sync_directory(output: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(directory_of(output))?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = output;
-    Ok(())
-}
-
-fn cannot(what: &str, output: &Path, error: io::Error) -> Error {
-    if error.kind() == io::ErrorKind::NotFound {
-        return Error::api_misuse(format!(
-            "cannot write {}: its directory does not exist",
-            output.display()
-        ));
-    }
-    let advice = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space",
-        io::ErrorKind::PermissionDenied => "; choose another place or ask for permission",
-        _ => "",
-    };
-    Error::unavailable(format!("cannot {what} {}: {error}{advice}", output.display()))
-        .caused_by(error)
 }

@@ -113,6 +113,7 @@ fn what_is_received_first_is_named_by_the_kind_of_scheme() {
             (SchemeId::ApirDpf, None),
             (SchemeId::ApirMatrix, Some(PartKind::Hint)),
             (SchemeId::FiniteDifferences, None),
+            (SchemeId::FiniteDifferencesMany, None),
             (SchemeId::Download, Some(PartKind::Table)),
         ]
     );

@@ -59,7 +59,12 @@ fn limits_are_kept_or_refused() {
     let exact = Choice { variables: Some(26), degree: Some(11), ..Choice::default() };
     let exact = choose(exact).unwrap();
     assert_eq!((exact.variables(), exact.degree()), (26, 11));
+    // Other variables than the best choices have.
+    let alone = choose(Choice { variables: Some(30), ..Choice::default() }).unwrap();
+    assert_eq!((alone.variables(), alone.degree()), (30, 7));
     for refused in [
+        Choice { variables: Some(20), ..Choice::default() },
+        Choice { variables: Some(30), storage_limit: Some(1 << 29), ..Choice::default() },
         Choice { storage_limit: Some(1 << 20), ..Choice::default() },
         Choice { answer_limit: Some(100), storage_limit: Some(1 << 24), ..Choice::default() },
         Choice { variables: Some(26), degree: Some(10), ..Choice::default() },

@@ -1,9 +1,11 @@
 //! Finite differences end to end without a network.
 
 mod costs;
+mod known_answers;
 mod lookups;
 mod messages;
 mod statistics;
+mod wrong_answers;
 
 use super::costs::{Choice, Setting};
 use super::*;
@@ -47,6 +49,12 @@ impl World {
 
     fn index(&self, of: u64) -> RecordIndex {
         RecordIndex::new(of, self.identity.shape).unwrap()
+    }
+
+    fn answer(&self, role: Role, query: &FiniteDifferencesQuery) -> FiniteDifferencesAnswer {
+        let bytes = query.encode();
+        let query = FiniteDifferencesQuery::decode(self.server.parameters(), &bytes).unwrap();
+        self.server.answer(role, &[query]).remove(0)
     }
 
     fn check(&self, wanted: &[u64]) {

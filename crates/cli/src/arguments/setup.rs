@@ -1,0 +1,71 @@
+//! What can be typed after `privet setup`.
+
+use super::{FiniteDifferences, parse_arm, parse_number, parse_scheme_name, parse_size};
+use clap::{Args, Subcommand};
+use privet_kernels::dispatch::Arm;
+use privet_schemes::SchemeId;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct Setup {
+    #[command(subcommand)]
+    pub(crate) action: SetupAction,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum SetupAction {
+    /// Make a reference string for tapir-pp. Whoever makes it must be trusted by all clients: who knows the secret
+    /// number it is made from can prove any record. The number is erased when the command ends
+    Pointproofs(SetupPointproofs),
+    /// Compute what servers of finite-differences or finite-differences-many answer from, once and into a file
+    /// (`serve --points`). It belongs to this one version of the table, and may be larger than the memory
+    Points(SetupPoints),
+}
+
+#[derive(Args)]
+pub(crate) struct SetupPointproofs {
+    /// Records in a partition of the table, at most 65536. About twice the square root of the number of
+    /// records is a good choice. Tables of any size can be served with it, in partitions of up to so many records
+    #[arg(long, value_name = "M", value_parser = parse_size)]
+    pub(crate) size: u32,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace the file if there is one: servers and clients that use it cannot go on without it
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct SetupPoints {
+    /// The table file
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: PathBuf,
+    /// The scheme that will answer: finite-differences or finite-differences-many
+    #[arg(long, value_parser = parse_scheme_name)]
+    pub(crate) scheme: SchemeId,
+    #[command(flatten)]
+    pub(crate) finite_differences: FiniteDifferences,
+    /// The file to write, on a disk with room for all points
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Memory to compute with, beside the table; default: half of what is available. With less than the points take,
+    /// they are read from the disk and written again
+    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
+    pub(crate) memory: Option<u64>,
+    /// Threads to compute with; default: all cores
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Instruction set to compute with: portable, avx2 or avx512; default: the best there is
+    #[arg(long, value_parser = parse_arm)]
+    pub(crate) kernel: Option<Arm>,
+    /// Replace the file if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

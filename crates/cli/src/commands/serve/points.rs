@@ -1,0 +1,77 @@
+//! A table served from points that `privet setup points` computed.
+
+use crate::arguments::SchemeChoice;
+use crate::display;
+use privet_core::{Error, Result, TableIdentity};
+use privet_kernels::memory::HugeBuffer;
+use privet_schemes::SchemeId;
+use privet_schemes::finite_differences::points::Points;
+use privet_server::{PointsSource, ServedTable};
+use privet_table::points_file::PointsFile;
+use std::num::NonZero;
+use std::path::Path;
+
+/// The same table, served from the points in `file` by the scheme that they were computed for, which must be the one that was `asked` for.
+pub(super) fn with_points(
+    table: ServedTable,
+    file: &Path,
+    mapped: bool,
+    asked: SchemeChoice,
+) -> Result<ServedTable> {
+    let file = PointsFile::open(file)?;
+    file.check_table(&table.identity)?;
+    let name = &file.header().scheme;
+    let scheme: SchemeId = name
+        .parse()
+        .map_err(|error: Error| Error::api_misuse(error.message()).within(file.path().display()))?;
+    match asked {
+        SchemeChoice::Named(asked) if asked != scheme => {
+            return Err(Error::api_misuse(format!(
+                "{} holds points for {scheme}, and --scheme says {asked}: leave --scheme away, or compute points for {asked} with `privet setup points`",
+                file.path().display()
+            )));
+        }
+        _ => {}
+    }
+    Ok(ServedTable { scheme, points: Some(Box::new(FilePoints { file, mapped })), ..table })
+}
+
+/// Points in a file.
+struct FilePoints {
+    file: PointsFile,
+    /// Whether they stay there.
+    mapped: bool,
+}
+
+impl PointsSource for FilePoints {
+    fn parameters(&self) -> &[u8] {
+        &self.file.header().parameters
+    }
+
+    fn check_table(&self, table: &TableIdentity) -> Result<()> {
+        self.file.check_table(table)
+    }
+
+    fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points> {
+        let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
+        let report = |done: u64, total: u64| progress(done as f64 / total as f64);
+        if self.mapped {
+            self.file.verify(threads, report)?;
+            let (mapping, start) = self.file.map()?;
+            return Points::in_file(mapping, start);
+        }
+        let len = self.file.header().points_len;
+        let no_memory = || {
+            Error::unavailable(format!(
+                "there is no memory for {} of points; --mapped leaves them in {}",
+                display::bytes(len),
+                self.file.path().display()
+            ))
+        };
+        let mut points = usize::try_from(len).map_err(|_| no_memory()).and_then(|len| {
+            HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))
+        })?;
+        self.file.read(&mut points, threads, report)?;
+        Ok(Points::from(points))
+    }
+}

@@ -1,0 +1,152 @@
+//! `privet setup points`: what servers of finite differences answer from, computed once and into a file.
+
+use super::check_output;
+use crate::arguments::SetupPoints;
+use crate::display::{self, Page};
+use crate::exit::Outcome;
+use crate::scheme;
+use crate::tuning::Choices;
+use privet_core::{Error, Result};
+use privet_kernels::Kernels;
+use privet_schemes::finite_differences::points::PointsStore;
+use privet_schemes::registry::{self, ServerOptions};
+use privet_table::points_file::{PointsPlan, PointsWriter};
+use privet_table::snapshot::Snapshot;
+use serde::Serialize;
+use std::num::NonZero;
+use std::time::Instant;
+
+/// Computes the points of a table and writes them. A file that is there already is left as it is, unless it may be replaced.
+pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
+    let output = &arguments.output;
+    let needed = "servers that answer from it could not start again without it";
+    let existing = check_output(output, arguments.force, needed)?;
+    let start = Instant::now();
+    let choices = Choices {
+        partition_records: None,
+        reference_string: None,
+        precompute_openings: false,
+        finite_differences: &arguments.finite_differences,
+    };
+    let tuning = choices.read(Some(arguments.scheme))?;
+    let snapshot = Snapshot::open(&arguments.table)?;
+    let identity = snapshot.identity();
+    let plan = registry::plan(arguments.scheme, &identity, &tuning)?;
+    let points_len = registry::points_bytes(&plan, &identity)?;
+    verify(&snapshot)?;
+
+    let threads = threads(arguments.threads);
+    let options = ServerOptions {
+        kernels: match arguments.kernel {
+            None => Kernels::detect(),
+            Some(arm) => {
+                Kernels::with_arm(arm).map_err(|error| Error::api_misuse(error.to_string()))?
+            }
+        },
+        threads: threads.get(),
+    };
+    let memory = arguments.memory.unwrap_or_else(|| half_of_available(points_len));
+    let described = PointsPlan {
+        identity,
+        scheme: plan.scheme.name().to_owned(),
+        parameters: plan.parameters.clone(),
+        points_len,
+    };
+    let writer = PointsWriter::create(output, existing, described)?;
+    let bar = display::share_progress(&format!("computing {}", output.display()));
+    let report = |share: f64| bar.set_position((share * 1000.0) as u64);
+    let computed =
+        registry::write_points(&plan, snapshot.view(), options, memory, &Store(&writer), &report);
+    bar.finish_and_clear();
+    computed?;
+    let bar = display::byte_progress("reading it again for its checksum", Some(points_len));
+    let finished = writer.finish(threads, |done, _| bar.set_position(done));
+    bar.finish_and_clear();
+    let (_, file_bytes) = finished?;
+
+    let report = Report {
+        file: output.display().to_string(),
+        scheme: plan.scheme.name(),
+        servers: plan.servers,
+        parameters: scheme::words(&plan, &identity).unwrap_or_default(),
+        table_id: identity.id.to_string(),
+        epoch: identity.epoch.0,
+        digest: identity.digest.to_string(),
+        points_bytes: points_len,
+        file_bytes,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    display::report(arguments.json, &report, || report.page())?;
+    Ok(Outcome::Done)
+}
+
+/// Reads the table once: points of damaged records would be tied to a digest that the records do not have.
+fn verify(snapshot: &Snapshot) -> Result<()> {
+    let bar = display::byte_progress("checking the table", Some(snapshot.file_bytes()));
+    let verified = snapshot.verify(|done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    verified
+}
+
+/// So many threads, or one for each core.
+pub(crate) fn threads(chosen: Option<u16>) -> NonZero<usize> {
+    let chosen = chosen.and_then(|threads| NonZero::new(usize::from(threads)));
+    chosen.or(std::thread::available_parallelism().ok()).unwrap_or(NonZero::<usize>::MIN)
+}
+
+/// Half of the memory that the system has to give away, or as much as the points take where it does not say.
+fn half_of_available(points_len: u64) -> u64 {
+    let available = || {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+    };
+    available().map_or(points_len, |bytes| (bytes / 2).max(1))
+}
+
+/// The file in the making, as the schemes see it.
+struct Store<'a>(&'a PointsWriter);
+
+impl PointsStore for Store<'_> {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.0.write_at(offset, bytes)
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.0.read_at(offset, bytes)
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    file: String,
+    scheme: &'static str,
+    servers: usize,
+    parameters: String,
+    table_id: String,
+    epoch: u64,
+    digest: String,
+    points_bytes: u64,
+    file_bytes: u64,
+    seconds: f64,
+}
+
+impl Report {
+    fn page(&self) -> Page {
+        let mut page = Page::default();
+        page.line(format!("{} computed in {:.1} s", self.file, self.seconds));
+        page.entry("for", format!("{}, {} servers", self.scheme, self.servers));
+        page.entry("parameters", &self.parameters);
+        page.entry("file size", display::bytes(self.file_bytes));
+        page.entry("of table", format!("{}, epoch {}", self.table_id, self.epoch));
+        page.entry("its digest", &self.digest);
+        page.line(
+            "All servers of the table may have a copy of this file (`privet serve TABLE --points FILE`). It holds the table's contents: who may not read the table may not read it. Whoever can write it\n\
+             can make answers wrong.",
+        );
+        page
+    }
+}

@@ -1,0 +1,146 @@
+//! `privet tradeoff`: what finite differences cost with more or less storage, to choose from, without a table. With `--records`, of what is served; with `--variables`, of any one polynomial; with neither,
+//! the powers of the table's size that the costs tend to.
+
+mod asymptotic;
+mod plot;
+mod polynomial;
+mod served;
+
+use crate::arguments::parse_number;
+use crate::display::{self, Page};
+use crate::exit::Outcome;
+use clap::Args;
+use plot::Plot;
+use privet_core::{Error, Result};
+use privet_schemes::finite_differences::many_servers::least_field;
+use privet_schemes::finite_differences::tradeoff::Family;
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub(crate) struct Tradeoff {
+    /// Show what there is to choose from for a table of so many records, such as 1000000 or 2^30. Without --records
+    /// and --variables: the powers of the number of records that storage and reads tend to
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    records: Option<u64>,
+    /// Bytes in a record
+    #[arg(long, value_name = "B", default_value = "1", value_parser = parse_number)]
+    record_len: u64,
+    /// How many servers are asked
+    #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=13))]
+    servers: u32,
+    /// Records are bytes of value 0 or 1, and are stored as single bits: with two servers
+    #[arg(long, requires = "records")]
+    one_bit: bool,
+    /// Mark what `serve` takes if each server may store at most so many bytes, such as 2^30; default: 32 times the
+    /// table
+    #[arg(long, value_name = "BYTES", requires = "records", value_parser = parse_number)]
+    storage_limit: Option<u64>,
+    /// Mark what `serve` takes for answers of at most so many bytes
+    #[arg(long, value_name = "BYTES", requires = "records", value_parser = parse_number)]
+    answer_limit: Option<u64>,
+    /// Show what a polynomial in so many variables costs, whether it can be served or not
+    #[arg(long, value_name = "M", requires = "degree", conflicts_with = "records", value_parser = clap::value_parser!(u32).range(1..=100))]
+    variables: Option<u32>,
+    /// The degree of that polynomial
+    #[arg(long, value_name = "D", requires = "variables", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    degree: Option<u32>,
+    /// Compute over the field of so many elements: 2, 3, 5, 7, 11 or 13; default: the smallest with one for each
+    /// server
+    #[arg(long, value_name = "Q", conflicts_with = "records")]
+    field: Option<u32>,
+    /// The highest power of a single variable in the polynomial; what is served has 1
+    #[arg(long, value_name = "POWER", default_value_t = 1, conflicts_with = "records")]
+    individual_degree: u32,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a plot of the curve to this file, which is replaced if it is there
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Computes what was asked for and prints it. Nothing is measured, and it takes some milliseconds.
+pub(crate) fn run(arguments: &Tradeoff) -> Result<Outcome> {
+    match (arguments.records, arguments.variables.zip(arguments.degree)) {
+        (Some(records), _) => {
+            let report = served::Report::new(records, arguments)?;
+            write_plot(arguments, || report.plot())?;
+            display::report(arguments.json, &report, || report.page())?;
+        }
+        (None, Some((variables, degree))) => {
+            let family = arguments.family()?;
+            let report = polynomial::Report::new(family, variables, degree, arguments.record_len)?;
+            write_plot(arguments, || asymptotic::plot(family, report.mark()))?;
+            display::report(arguments.json, &report, || report.page())?;
+        }
+        (None, None) => {
+            let family = arguments.family()?;
+            let report = asymptotic::Report::new(family);
+            write_plot(arguments, || asymptotic::plot(family, None))?;
+            display::report(arguments.json, &report, || report.page())?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+impl Tradeoff {
+    fn family(&self) -> Result<Family> {
+        let field = match (self.field, self.servers) {
+            (Some(field), _) => field,
+            (None, 2) => 2,
+            // There is one for each number of servers that can be typed.
+            (None, servers) => least_field(servers).unwrap_or(0),
+        };
+        Family::new(self.servers, field, self.individual_degree)
+    }
+}
+
+/// Writes the plot, if one is wanted, before anything is printed: then what is printed was all done.
+fn write_plot(arguments: &Tradeoff, plot: impl FnOnce() -> Plot) -> Result<()> {
+    match &arguments.svg {
+        Some(file) => {
+            std::fs::write(file, plot().svg()).map_err(|error| cannot_write(file, &error))
+        }
+        None => Ok(()),
+    }
+}
+
+fn cannot_write(file: &Path, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::api_misuse(format!(
+            "cannot write {}: its directory does not exist",
+            file.display()
+        )),
+        _ => Error::unavailable(format!("cannot write {}: {error}", file.display())),
+    }
+}
+
+/// `two elements`, `5 elements`
+fn field_in_words(field: u32) -> String {
+    match field {
+        2 => "two elements".to_owned(),
+        field => format!("{field} elements"),
+    }
+}
+
+/// `n^0.811`
+fn power(exponent: f64) -> String {
+    format!("n^{exponent:.3}")
+}
+
+/// Adds a table to the page, its columns aligned on the right: the heading, then a line for each row.
+fn add_table<const COLUMNS: usize>(
+    page: &mut Page,
+    heading: [&str; COLUMNS],
+    rows: &[[String; COLUMNS]],
+) {
+    let heading = heading.map(str::to_owned);
+    let lines: Vec<_> = [&heading].into_iter().chain(rows).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+    let widths: Vec<usize> = (0..COLUMNS).filter_map(width).collect();
+    for line in lines {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}"));
+        page.line(cells.collect::<String>());
+    }
+}

@@ -1,0 +1,476 @@
+//! `privet tradeoff`: what is printed, that it is what was published and what is served, and that nothing that can be typed makes it fail otherwise than by a refusal.
+
+use crate::place::Place;
+use insta::assert_snapshot;
+use serde_json::Value;
+
+#[test]
+fn the_curve_of_a_table_is_shown_and_what_serve_takes_is_marked() {
+    let place = Place::new();
+    assert_snapshot!(place.run("tradeoff --records 2^24 --record-len 1"), @r#"
+    [exit 0]
+    [stdout]
+    16,777,216 records of 1 B, 16.00 MiB in all, with finite-differences and 2 servers. There is to choose from:
+         variables  degree     storage  × table    reads  cache lines      answer    download
+                27      13  128.00 MiB      8.0  397,594       82,160  388.28 KiB  776.55 KiB
+      *         28      11  256.00 MiB       16  122,438       35,443  119.57 KiB  239.14 KiB
+                31       9    2.00 GiB      128   36,457       15,276   35.60 KiB   71.21 KiB
+                40       7    1.00 TiB   65,536   10,701        6,580   10.45 KiB   20.90 KiB
+    * is what `privet serve --scheme finite-differences` takes.
+    Storage, reads, lines and answers are those of each server; the download is that of all. If the table grew to n records, and the variables and the degree in proportion:
+      variables  degree  degree / variables  storage    reads
+             27      13               0.481  n^1.001  n^0.797
+             28      11               0.393  n^1.035  n^0.739
+             31       9               0.290  n^1.151  n^0.688
+             40       7               0.175  n^1.495  n^0.640
+    "#);
+    // The marked one follows the limits.
+    let marked = |limits: &str| {
+        let report = place.run(&format!("tradeoff --records 2^24 --json {limits}")).json();
+        let curve = report["curve"].as_array().unwrap();
+        let chosen: Vec<u64> = curve
+            .iter()
+            .filter(|offer| offer["chosen"] == true)
+            .map(|offer| offer["variables"].as_u64().unwrap())
+            .collect();
+        (chosen, report["refusal"].clone())
+    };
+    assert_eq!(marked(""), (vec![28], Value::Null));
+    assert_eq!(marked("--storage-limit 2^31"), (vec![31], Value::Null));
+    assert_eq!(marked("--storage-limit 2^27"), (vec![27], Value::Null));
+    assert_eq!(marked("--answer-limit 20000"), (vec![40], Value::Null));
+    assert_eq!(marked("--answer-limit 40000"), (vec![31], Value::Null));
+    let (chosen, refusal) = marked("--answer-limit 40000 --storage-limit 2^30");
+    assert_eq!(chosen, Vec::<u64>::new());
+    assert!(refusal.as_str().unwrap().contains("keeps these limits for 16777216 records"));
+    let page = place.run("tradeoff --records 2^24 --one-bit --storage-limit 2^20");
+    let line = page.stdout().lines().find(|line| line.contains("takes none"));
+    let command = "`privet serve --scheme finite-differences --one-bit --storage-limit 1048576`";
+    assert!(line.unwrap().starts_with(&format!("{command} takes none: no choice of")), "{page}");
+}
+
+/// Not only by its own word: a server that is started takes the setting that was marked.
+#[test]
+fn what_is_marked_is_what_is_benchmarked() {
+    let place = Place::new();
+    let offers = |arguments: &str| {
+        place.run(&format!("tradeoff --json {arguments}")).json()["curve"].clone()
+    };
+    for (scheme, arguments) in [
+        ("finite-differences", "--records 3000 --record-len 1 --one-bit --storage-limit 2^13"),
+        ("finite-differences-many", "--records 300 --record-len 20 --servers 3"),
+    ] {
+        let offers = offers(arguments);
+        let chosen =
+            offers.as_array().unwrap().iter().find(|offer| offer["chosen"] == true).unwrap();
+        let bench = format!("bench --scheme {scheme} {arguments} --queries 1 --json");
+        let measured = place.run(&bench).json();
+        let servers = measured["online"]["servers"].as_array().unwrap();
+        for server in servers {
+            // Around a query and an answer there is a little that every message has.
+            for (received, sent) in [("up_bytes", "query_bytes"), ("down_bytes", "answer_bytes")] {
+                let more = server[received].as_u64().unwrap() - chosen[sent].as_u64().unwrap();
+                assert!((1..100).contains(&more), "{measured}");
+            }
+        }
+        let table =
+            measured["records"].as_u64().unwrap() * measured["record_len"].as_u64().unwrap();
+        assert_eq!(
+            measured["server_extra_bytes"],
+            chosen["storage_bytes"].as_u64().unwrap() - table
+        );
+        let all = chosen["answer_bytes"].as_u64().unwrap() * servers.len() as u64;
+        assert_eq!(chosen["download_bytes"], all);
+    }
+}
+
+#[test]
+fn curves_of_more_servers_and_of_single_bits_are_those_of_their_schemes() {
+    let place = Place::new();
+    assert_snapshot!(place.run("tradeoff --records 10000 --record-len 16 --servers 3"), @r#"
+    [exit 0]
+    [stdout]
+    10,000 records of 16 B, 156.25 KiB in all, with finite-differences-many and 3 servers. There is to choose from:
+         variables  degree     storage  × table  reads  cache lines    answer  download
+      *         16       8  697.89 MiB    4,574    137          143  2.27 KiB  6.82 KiB
+                19       5   18.40 GiB  123,490     20           23     340 B    1020 B
+    * is what `privet serve --scheme finite-differences-many --servers 3` takes.
+    Storage, reads, lines and answers are those of each server; the download is that of all. If the table grew to n records, and the variables and the degree in proportion:
+      variables  degree  degree / variables  storage    reads
+             16       8               0.500  n^1.585  n^0.650
+             19       5               0.263  n^1.906  n^0.516
+    "#);
+    let bytes = place.run("tradeoff --records 2^24 --json").json();
+    let bits = place.run("tradeoff --records 2^24 --one-bit --json").json();
+    let curves = [&bytes, &bits].map(|report| report["curve"].as_array().unwrap());
+    assert_eq!(bits["table_bytes"], 1 << 21);
+    for (byte, bit) in curves[0].iter().zip(curves[1]) {
+        for (same, name) in [(1, "variables"), (1, "reads"), (8, "storage_bytes")] {
+            assert_eq!(byte[name], bit[name].as_u64().unwrap() * same, "{name}");
+        }
+        let answer = byte["answer_bytes"].as_u64().unwrap();
+        assert_eq!(bit["answer_bytes"], answer.div_ceil(8));
+        assert!(bit["cache_lines"].as_u64() < byte["cache_lines"].as_u64());
+    }
+}
+
+#[test]
+fn what_is_too_long_to_be_sent_is_said() {
+    let run = Place::new().run("tradeoff --records 2^36");
+    assert_snapshot!(run, @r#"
+    [exit 0]
+    [stdout]
+    68,719,476,736 records of 1 B, 64.00 GiB in all, with finite-differences and 2 servers. There is to choose from:
+         variables  degree     storage  × table        reads  cache lines      answer    download
+      !         39      19  512.00 GiB      8.0  292,750,368   58,115,146  279.19 MiB  558.38 MiB
+      *         40      17    1.00 TiB       16  100,146,724   25,211,936   95.51 MiB  191.01 MiB
+                42      15    4.00 TiB       64   33,199,096   10,739,176   31.66 MiB   63.32 MiB
+                45      13   32.00 TiB      512    9,531,040    3,930,551    9.09 MiB   18.18 MiB
+    * is what `privet serve --scheme finite-differences` takes.
+    ! has answers that are too long to be sent in one message.
+    Storage, reads, lines and answers are those of each server; the download is that of all. If the table grew to n records, and the variables and the degree in proportion:
+      variables  degree  degree / variables  storage    reads
+             39      19               0.487  n^1.000  n^0.801
+             40      17               0.425  n^1.017  n^0.759
+             42      15               0.357  n^1.064  n^0.720
+             45      13               0.289  n^1.153  n^0.687
+    "#);
+}
+
+#[test]
+fn the_published_polynomial_has_the_published_costs() {
+    let place = Place::new();
+    assert_snapshot!(place.run("tradeoff --variables 35 --degree 9"), @r#"
+    [exit 0]
+    [stdout]
+    A polynomial of degree 9 in 35 variables over the field of two elements, no power of a variable above 1, and 2 servers
+      records                70,607,460
+      points                 34,359,738,368
+      reads                  59,536 on each server
+    As symbols of the field:
+      table                  70,607,460 bits
+      storage                34,359,738,368 bits on each server
+      answer                 59,536 bits of each server
+    With records of 1 B:
+      table                  67.34 MiB
+      storage                32.00 GiB on each server, 486.6 times the table
+      answer                 58.14 KiB of each server
+      download               116.28 KiB from all
+    With precomputed derivatives instead:
+      storage                1.82 PiB on each server: 59,536 for each point
+      at least               1.82 PiB for answers no longer: 35 variables, degree 9; 59,536 times as much as above
+        for n records  storage    reads
+      this polynomial  n^1.342  n^0.608
+           if it grew  n^1.216  n^0.673
+    "#);
+    let report = place.run("tradeoff --variables 35 --degree 9 --json").json();
+    for (name, value) in [
+        ("records", 70_607_460u64),
+        ("storage_bytes", 32 << 30),
+        ("reads", 59_536),
+        ("answer_bytes", 59_536),
+        ("download_bytes", 2 * 59_536),
+        ("storage_bits", 1 << 35),
+    ] {
+        assert_eq!(report[name], value, "{name}");
+    }
+    // 1860.5 TB, "worse by 59536".
+    let precomputed = report["precomputed"]["storage_bytes"].as_f64().unwrap();
+    assert_eq!(precomputed / 2f64.powi(40), 1_860.5);
+
+    let report = place.run("tradeoff --variables 40 --degree 13 --json").json();
+    assert_eq!(
+        (&report["records"], &report["reads"]),
+        (&12_033_222_880u64.into(), &4_598_479.into())
+    );
+    assert_eq!(report["precomputed"]["least"]["storage_factor"], 4_560_594.0);
+    let report = place.run("tradeoff --variables 40 --degree 17 --json").json();
+    assert_eq!(report["precomputed"]["least"]["storage_factor"], 1_400_024.25);
+}
+
+#[test]
+fn polynomials_beyond_what_is_served_have_costs_too() {
+    let run = Place::new().run(
+        "tradeoff --variables 27 --degree 100 --field 13 --servers 4 --individual-degree 12 --record-len 2^24",
+    );
+    assert_snapshot!(run, @r#"
+    [exit 0]
+    [stdout]
+    A polynomial of degree 100 in 27 variables over the field of 13 elements, no power of a variable above 12, and 4 servers
+      records                1.38e26
+      points                 1.19e30
+      reads                  7.46e29 on each server
+    As symbols of the field:
+      table                  5.11e26 bits
+      storage                4.41e30 bits on each server
+      answer                 2.76e30 bits of each server
+    With records of 16.00 MiB:
+      table                  2.32e33 B
+      storage                2.00e37 B on each server, 8632.1 times the table
+      answer                 1.25e37 B of each server
+      download               5.01e37 B from all
+    With precomputed derivatives instead:
+      storage                9.55e51 B on each server: 477,445,588,345,180 for each point
+        for n records  storage    reads
+      this polynomial  n^1.151  n^1.143
+           if it grew  n^1.083  n^1.083
+    "#);
+}
+
+#[test]
+fn the_powers_of_the_size_are_shown_without_a_table() {
+    let place = Place::new();
+    assert_snapshot!(place.run("tradeoff"), @r#"
+    [exit 0]
+    [stdout]
+    2 servers over the field of two elements, no power of a variable above 1. For n records, if the variables and the degree grow in proportion:
+      degree / variables  storage    reads  storage, precomputed  reads, precomputed
+                    0.05  n^3.492  n^0.589               n^4.081             n^0.589
+                    0.10  n^2.132  n^0.611               n^2.743             n^0.611
+                    0.15  n^1.640  n^0.630               n^2.270             n^0.630
+                    0.20  n^1.385  n^0.650               n^2.035             n^0.650
+                    0.25  n^1.233  n^0.670               n^1.903             n^0.670
+                    0.30  n^1.135  n^0.692               n^1.827             n^0.692
+                    0.35  n^1.071  n^0.716               n^1.787             n^0.716
+                    0.40  n^1.030  n^0.744               n^1.773             n^0.744
+                    0.45  n^1.007  n^0.775               n^1.782             n^0.775
+                    0.50  n^1.000  n^0.811               n^1.811             n^0.811
+    Precomputed: each server keeps not the values of the polynomial but, at every point, all derivatives that an answer needs.
+    "#);
+    let report = place.run("tradeoff --servers 5 --individual-degree 4 --json").json();
+    assert_eq!((&report["field"], &report["individual_degree"]), (&5.into(), &4.into()));
+    let curve = report["curve"].as_array().unwrap();
+    assert_eq!(curve.len(), 50);
+    let last = &curve[49];
+    assert_eq!(last["mean_degree"], 2.0);
+    // All vectors in {0, …, 4}^m count, but for a polynomial share: nothing is stored twice.
+    assert!((last["storage_exponent"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    for pair in curve.windows(2) {
+        let of = |name: &str| [0, 1].map(|place: usize| pair[place][name].as_f64().unwrap());
+        let ([more, less], [fewer, most]) = (of("storage_exponent"), of("reads_exponent"));
+        assert!(more > less && fewer < most);
+    }
+}
+
+/// A file's elements in order, each with its depth, and its text labels. Refuses what no reader of XML would take: tags that do not close, bare ampersands, attributes without quotation marks.
+fn elements(svg: &str) -> (Vec<String>, Vec<String>) {
+    let (mut open, mut names, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rest = svg.trim();
+    while let Some(tag) = rest.strip_prefix('<') {
+        let (tag, after) = tag.split_once('>').unwrap();
+        let (text, _) = after.split_once('<').unwrap_or((after, ""));
+        rest = &after[text.len()..];
+        if let Some(closed) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed));
+        } else {
+            let (empty, tag) = (tag.ends_with('/'), tag.trim_end_matches('/'));
+            let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+            assert!(name.chars().all(char::is_alphabetic) && !tag.contains('<'), "{tag}");
+            let parts: Vec<&str> = attributes.split('"').collect();
+            assert!(parts.len() % 2 == 1 && parts.last().unwrap().is_empty(), "{tag}");
+            assert!(parts.iter().step_by(2).all(|part| part.is_empty() || part.ends_with('=')));
+            names.push(format!("{}{name}", " ".repeat(open.len())));
+            if !empty {
+                open.push(name);
+            }
+        }
+        let entities = text.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "");
+        assert!(!entities.contains('&'), "{text}");
+        if !text.trim().is_empty() {
+            texts.push(text.to_owned());
+        }
+    }
+    assert!(rest.is_empty() && open.is_empty(), "{rest} {open:?}");
+    (names, texts)
+}
+
+#[test]
+fn a_plot_is_written_and_is_the_same_every_time() {
+    let place = Place::new();
+    let plot = |arguments: &str| {
+        let run = place.run(&format!("tradeoff {arguments} --svg plot.svg"));
+        assert_eq!((run.code(), run.stderr()), (0, ""), "{run}");
+        std::fs::read_to_string(place.path("plot.svg")).unwrap()
+    };
+    let of_a_table = "--records 2^24";
+    let svg = plot(of_a_table);
+    assert_eq!(svg, plot(of_a_table));
+    let (names, texts) = elements(&svg);
+    assert_snapshot!(texts.join("\n"), @r#"
+    16,777,216 records of 1 B: finite-differences, 2 servers
+    16,777,216 records of 1 B: finite-differences, 2 servers
+    256 MiB
+    1 GiB
+    4 GiB
+    16 GiB
+    64 GiB
+    256 GiB
+    1 TiB
+    1,000
+    10⁴
+    10⁵
+    10⁶
+    1 KiB
+    4 KiB
+    16 KiB
+    64 KiB
+    256 KiB
+    bytes of each server's answer (to the points read)
+    bytes stored on each server
+    points and cache lines read by each server
+    points read
+    cache lines read
+    what serve takes
+    "#);
+    // The ground, before anything that is seen; a curve and its sample for points and for lines.
+    assert_eq!(names[..3], ["svg", " title", " rect"]);
+    assert!(svg.contains(r##"<rect width="820" height="582" fill="#ffffff"/>"##), "{svg}");
+    assert_eq!(names.iter().filter(|name| *name == " polyline").count(), 4);
+
+    let (_, texts) = elements(&plot("--servers 5"));
+    assert_snapshot!(texts.join("\n"), @r#"
+    Finite differences for n records: 5 servers, field of 5 elements
+    Finite differences for n records: 5 servers, field of 5 elements
+    0.2
+    0.3
+    0.4
+    0.5
+    0.6
+    0.7
+    0.8
+    0.9
+    1.0
+    1.0
+    1.5
+    2.0
+    2.5
+    3.0
+    3.5
+    4.0
+    4.5
+    5.0
+    exponent of the reads of each server, log reads / log n
+    exponent of the storage on each server, log storage / log n
+    finite differences, variables to the power 1
+    finite differences, variables to the power 4
+    precomputed derivatives, variables to the power 1
+    "#);
+    let (_, texts) = elements(&plot("--variables 40 --degree 13"));
+    assert!(texts.contains(&"40 variables, degree 13, exactly".to_owned()), "{texts:?}");
+    for arguments in [
+        "--records 1",
+        "--records 2^24 --one-bit",
+        "--records 9 --record-len 2^24",
+        "--variables 1 --degree 1",
+        "--variables 100 --degree 50",
+    ] {
+        let svg = plot(arguments);
+        elements(&svg);
+        for word in ["NaN", "inf", "<script", "href"] {
+            assert!(!svg.contains(word), "{arguments}: {word}");
+        }
+    }
+    assert_eq!(place.files(), ["plot.svg"]);
+    assert_snapshot!(place.run("tradeoff --svg nowhere/plot.svg").refusal(), @r#"
+    [exit 2]
+    privet: cannot write nowhere/plot.svg: its directory does not exist
+    "#);
+}
+
+#[test]
+fn what_there_is_not_is_refused() {
+    let place = Place::new();
+    assert_snapshot!(place.run("tradeoff --servers 14"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value '14' for '--servers <S>': 14 is not in 2..=13
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(place.run("tradeoff --records 2^47").refusal(), @r#"
+    [exit 2]
+    privet: finite differences with 2 servers cannot hold 140737488355328 records: their points would take more than 281474976710656 bytes, or answers more than 134217728
+    "#);
+    assert_snapshot!(place.run("tradeoff --records 100 --one-bit --servers 3").refusal(), @r#"
+    [exit 2]
+    privet: single bits are packed with two servers only: leave --one-bit away, or --servers
+    "#);
+    assert_snapshot!(place.run("tradeoff --records 100 --record-len 2 --one-bit").refusal(), @r#"
+    [exit 2]
+    privet: single bits are bytes of value 0 or 1, records of one byte each, not 2
+    "#);
+    assert_snapshot!(place.run("tradeoff --variables 100 --degree 50 --field 3").refusal(), @r#"
+    [exit 2]
+    privet: a polynomial in 100 variables over a field of 3 elements has more than 2^100 points, which is as far as costs are computed here
+    "#);
+    assert_snapshot!(place.run("tradeoff --variables 10 --degree 11").refusal(), @r#"
+    [exit 2]
+    privet: a polynomial in 10 variables, each of degree 1 at most, has degree 1 to 10, not 11
+    "#);
+    assert_snapshot!(place.run("tradeoff --field 4").refusal(), @r#"
+    [exit 2]
+    privet: there is no field of 4 elements here; there are fields of 2 and of [3, 5, 7, 11, 13]
+    "#);
+    for typed in [
+        "--servers 0",
+        "--servers 1",
+        "--records 0",
+        "--records -1",
+        "--records x",
+        "--record-len 0",
+        "--one-bit",
+        "--storage-limit 5",
+        "--records 5 --storage-limit 0",
+        "--variables 5",
+        "--degree 5",
+        "--variables 0 --degree 1",
+        "--variables 101 --degree 1",
+        "--variables 5 --degree 0",
+        "--records 5 --variables 5 --degree 1",
+        "--records 5 --field 2",
+        "--field 0",
+        "--field 2 --servers 3",
+        "--individual-degree 0",
+        "--individual-degree 2",
+    ] {
+        let run = place.run(&format!("tradeoff {typed}"));
+        assert_eq!((run.code(), run.stdout()), (2, ""), "{typed}: {run}");
+    }
+}
+
+/// The largest and the oddest of everything, in all combinations: an answer or a refusal each, and no time is taken that depends on how large the numbers are.
+#[test]
+fn nothing_that_can_be_typed_is_too_much() {
+    let place = Place::new();
+    let check = |arguments: &str| {
+        let run = place.run(&format!("tradeoff --json {arguments}"));
+        let refused = run.stderr().starts_with("privet: ") || run.stderr().starts_with("error: ");
+        match run.code() {
+            0 => assert!(run.json().is_object()),
+            2 => assert!(refused && run.stdout().is_empty(), "{arguments}: {run}"),
+            _ => panic!("{arguments}: {run}"),
+        }
+        run.code()
+    };
+    let mut codes = Vec::new();
+    for records in ["1", "2", "999", "2^34", "2^48", "2^63", "18446744073709551615"] {
+        for record_len in ["1", "63", "2^24", "18446744073709551615"] {
+            for servers in [2, 3, 13] {
+                codes.push(check(&format!(
+                    "--records {records} --record-len {record_len} --servers {servers} --answer-limit 2^63"
+                )));
+            }
+        }
+    }
+    for (variables, degree) in [(1, 1), (2, 1), (27, 324), (48, 24), (100, 1), (100, 100)] {
+        for field in [2, 3, 13] {
+            for highest in [1, 12, u32::MAX] {
+                codes.push(check(&format!(
+                    "--variables {variables} --degree {degree} --field {field} --individual-degree {highest} --record-len 2^24"
+                )));
+            }
+        }
+    }
+    let answered = codes.iter().filter(|code| **code == 0).count();
+    assert!(answered >= 20 && codes.len() - answered >= 20, "{answered} of {}", codes.len());
+}

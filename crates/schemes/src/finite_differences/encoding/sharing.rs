@@ -1,0 +1,81 @@
+//! Work that several threads share.
+
+use privet_core::Result;
+use std::sync::{Mutex, PoisonError};
+
+/// Gives each item to one of up to `threads` threads, the calling one among them, each of which works with a function of its own. With fewer threads than asked for, where the system refuses them, all is done the same.
+///
+/// # Errors
+/// What a worker says: the first of it. Nothing is begun any more after that.
+pub(in crate::finite_differences) fn share<I, W>(
+    threads: usize,
+    items: impl Iterator<Item = I> + Send,
+    worker: impl Fn() -> W + Sync,
+) -> Result<()>
+where
+    W: FnMut(I) -> Result<()>,
+{
+    // What is left, and what has gone wrong.
+    let queue = Mutex::new((items.fuse(), Ok(())));
+    let drain = || {
+        let mut work = worker();
+        loop {
+            let next = match &mut *queue.lock().unwrap_or_else(PoisonError::into_inner) {
+                (items, Ok(())) => items.next(),
+                (_, Err(_)) => None,
+            };
+            let Some(item) = next else { break };
+            if let Err(error) = work(item) {
+                let (_, outcome) = &mut *queue.lock().unwrap_or_else(PoisonError::into_inner);
+                if outcome.is_ok() {
+                    *outcome = Err(error);
+                }
+            }
+        }
+    };
+    match threads {
+        // There are no threads on WebAssembly.
+        2.. if !cfg!(target_family = "wasm") => std::thread::scope(|scope| {
+            for _ in 1..threads {
+                if std::thread::Builder::new().spawn_scoped(scope, drain).is_err() {
+                    break;
+                }
+            }
+            drain();
+        }),
+        _ => drain(),
+    }
+    let (_, outcome) = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    outcome
+}
+
+/// How much of some work is done, told in order.
+pub(in crate::finite_differences) struct Progress<'a> {
+    done: Mutex<u128>,
+    total: u128,
+    report: &'a (dyn Fn(f64) + Sync),
+}
+
+impl<'a> Progress<'a> {
+    /// Of work that `total` measures, in any unit.
+    pub(in crate::finite_differences) fn new(
+        total: u128,
+        report: &'a (dyn Fn(f64) + Sync),
+    ) -> Self {
+        Self { done: Mutex::new(0), total, report }
+    }
+
+    /// So much more is done.
+    pub(in crate::finite_differences) fn add(&self, work: u128) {
+        // Reported under the lock: otherwise a thread could overtake another between counting and telling.
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        *done += work;
+        (self.report)(*done as f64 / self.total as f64);
+    }
+
+    /// Such a share of the next so much is done, and will be added.
+    pub(in crate::finite_differences) fn within(&self, work: u128, share: f64) {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.report)((*done as f64 + work as f64 * share) / self.total as f64);
+    }
+}

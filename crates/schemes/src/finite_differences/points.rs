@@ -1,0 +1,133 @@
+//! The points of a table: what a server answers from, in memory or in a file.
+
+use privet_core::{Error, Result};
+#[cfg(not(target_family = "wasm"))]
+use privet_kernels::memory::FileMapping;
+use privet_kernels::memory::HugeBuffer;
+use std::ops::{Deref, Range};
+
+/// A place for points that need not fit into memory: bytes that are written, and read back, anywhere. Several threads may do either at once, in parts that do not overlap.
+pub trait PointsStore: Sync {
+    /// Writes all of `bytes` from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be written.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Reads what was written from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read.
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()>;
+}
+
+/// A copy of the table's records, from which the points are computed.
+///
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+pub(super) fn copy_of(records: &[u8]) -> Result<HugeBuffer<u8>> {
+    let mut copy = HugeBuffer::new_zeroed(records.len())
+        .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
+    copy.copy_from_slice(records);
+    Ok(copy)
+}
+
+/// Room for so many bytes of points.
+///
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+pub(super) fn room_for(bytes: u64) -> Result<HugeBuffer<u8>> {
+    let len = usize::try_from(bytes).unwrap_or(usize::MAX);
+    HugeBuffer::new_zeroed(len).map_err(|error| {
+        Error::unavailable(format!(
+            "no memory for {bytes} bytes of points; a limit of storage chooses a form that takes less, if there is one"
+        ))
+        .caused_by(error)
+    })
+}
+
+/// The entries of all points, one after the other.
+pub struct Points(Place);
+
+enum Place {
+    Memory(HugeBuffer<u8>),
+    /// From this byte of a file on, to its end.
+    #[cfg(not(target_family = "wasm"))]
+    File(FileMapping, usize),
+}
+
+impl Points {
+    /// Points that are left where they are: in a mapped file, from byte `start` on. Each query then reads as many pages of it as the system has not kept in memory.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file ends before `start`, or they do not begin with a cache line.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn in_file(file: FileMapping, start: usize) -> Result<Self> {
+        // Mappings begin with a page, and points are read by lines of 64 bytes.
+        if start > file.len() || !start.is_multiple_of(64) {
+            return Err(Error::corrupted("the file does not hold points where they should begin"));
+        }
+        file.advise_random();
+        Ok(Self(Place::File(file, start)))
+    }
+
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless they are of so many bytes.
+    pub(super) fn check_len(&self, bytes: u64) -> Result<()> {
+        match self.len() as u64 {
+            len if len == bytes => Ok(()),
+            len => Err(Error::corrupted(format!(
+                "the points take {bytes} bytes, {len} are there: they belong to another table, or the file is damaged; compute them again"
+            ))),
+        }
+    }
+
+    /// Says that these bytes are about to be read. Those in a file are then fetched all at once, rather than one page after the other as they are touched, while all other queries wait.
+    pub(super) fn expect(&self, ranges: impl IntoIterator<Item = Range<u64>>) {
+        #[cfg(not(target_family = "wasm"))]
+        if let Place::File(file, start) = &self.0 {
+            // Points that are mapped can be counted.
+            let place = |range: Range<u64>| range.start as usize..range.end as usize;
+            let ranges = ranges.into_iter().map(place);
+            file.advise_needed(ranges.map(|range| start + range.start..start + range.end));
+        }
+        #[cfg(target_family = "wasm")]
+        drop(ranges);
+    }
+
+    /// How much of them the system backs with huge pages, if it says: nothing of a file.
+    pub fn huge_page_bytes(&self) -> Option<u64> {
+        match &self.0 {
+            Place::Memory(buffer) => buffer.huge_page_bytes().map(|bytes| bytes as u64),
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(..) => None,
+        }
+    }
+
+    /// Memory that they hold, in bytes: none for a file, whose pages the system takes back when it needs them.
+    pub fn resident_bytes(&self) -> u64 {
+        match &self.0 {
+            Place::Memory(buffer) => buffer.len() as u64,
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(..) => 0,
+        }
+    }
+}
+
+impl From<HugeBuffer<u8>> for Points {
+    fn from(buffer: HugeBuffer<u8>) -> Self {
+        Self(Place::Memory(buffer))
+    }
+}
+
+impl Deref for Points {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Place::Memory(buffer) => buffer,
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(file, start) => file.get(*start..).unwrap_or_default(),
+        }
+    }
+}

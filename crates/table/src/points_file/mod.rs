@@ -1,0 +1,300 @@
+//! The points of a table as a file of its own.
+//!
+//! A server of finite differences does not answer from the table but from its *points*: the values of a polynomial that were computed from the table, many times as many bytes. They follow from
+//! the table, the scheme and its parameters alone, take minutes and gigabytes to compute, and may be more than the memory holds. So they are computed once, into a file, and served from it ever after:
+//! by any number of servers, after any number of restarts.
+//!
+//! This crate knows nothing of schemes. To it points are bytes, and scheme and parameters are what has to be said about them.
+//!
+//! # Layout
+//!
+//! All numbers are little-endian. Offsets are in bytes.
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | magic: `89 50 52 56 50 0d 0a 1a`, which is `PRVP` between bytes that a transfer in text mode damages |
+//! | 8 | 4 | format version, 1 |
+//! | 12 | 4 | length *h* of the header, checksum included |
+//! | 16 | 16 | id of the table |
+//! | 32 | 8 | epoch of the table |
+//! | 40 | 8 | number of the table's records |
+//! | 48 | 8 | bytes of a record |
+//! | 56 | 32 | the table's digest, see [`digest`](crate::digest) |
+//! | 88 | 8 | offset of the points: *h*, rounded up to a multiple of 4096 |
+//! | 96 | 8 | length of the points, at least 1 |
+//! | 104 | 32 | BLAKE3 digest of the points |
+//! | 136 | | three strings, each with its length before it (2 bytes): the scheme (1 to 64 bytes), its parameters in their canonical encoding (at most 4096 bytes), the program that wrote the file (at most 64 bytes) |
+//! | *h* − 32 | 32 | BLAKE3 checksum of all header bytes before it |
+//! | *h* | | zeros up to the points |
+//! | points offset | | the points, to the end of the file |
+//!
+//! # What is checked when
+//!
+//! [`PointsFile::open`] checks everything before the points (magic, version, checksum, the zeros) and the exact length of the file, so a file that opens is whole.
+//! [`check_table`](PointsFile::check_table) says whether it belongs to a table. The points themselves are compared with their digest when they are [read](PointsFile::read) into memory, or
+//! before they are [mapped](PointsFile::map): nobody answers from bytes that were not checked. BLAKE3 is a tree of hashes, so all cores share that work, in one pass over the file.
+//!
+//! The checksums find damage. They do not find malice: whoever can write the file can make it consistent, and answers wrong.
+//!
+//! # A crash while writing
+//!
+//! [`PointsWriter`] writes to a [new file](crate::new_file), whose place on disk is reserved at the beginning, and which has no header until the points are complete. Whatever happens before it has
+//! its name leaves the output as it was.
+
+mod header;
+mod positioned;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use header::{MAX_PARAMETERS_LEN, MAX_SCHEME_LEN, PointsHeader};
+pub use writer::{PointsPlan, PointsWriter};
+
+use header::{MOST_BEFORE_POINTS, damaged, parse};
+use positioned::read_exact_at;
+use privet_core::{Error, Result, TableIdentity};
+use privet_kernels::memory::FileMapping;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// Points begin at a multiple of this, so that they begin at the start of a page of memory.
+pub const PAGE: u64 = 4096;
+
+/// Bytes read and hashed at a time: enough to occupy all cores, few enough for a smooth progress bar.
+const STEP: usize = 16 << 20;
+
+/// An open points file.
+///
+/// It is read with ordinary reads, so that a file that is cut short meanwhile is an error; only [`map`](Self::map) maps it.
+pub struct PointsFile {
+    path: PathBuf,
+    file: File,
+    header: PointsHeader,
+    start: u64,
+}
+
+impl PointsFile {
+    /// Opens the points file at `path` and checks all of it but the points. Reads two pages.
+    ///
+    /// # Errors
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is none, or it is no points file, or one of another version.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
+    pub fn open(path: &Path) -> Result<Self> {
+        let unreadable = |error: io::Error| unreadable(path, error);
+        let file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(Error::api_misuse("this is no file").within(path.display()));
+        }
+        let mut beginning = Vec::new();
+        (&file).take(MOST_BEFORE_POINTS).read_to_end(&mut beginning).map_err(unreadable)?;
+        let (header, start) =
+            parse(&beginning, metadata.len()).map_err(|error| error.within(path.display()))?;
+        Ok(Self { path: path.to_owned(), file, header, start })
+    }
+
+    /// Whether the file at `path` begins as points files do, whatever follows. A file that cannot be read does not.
+    pub fn is_one(path: &Path) -> bool {
+        let mut beginning = [0; header::MAGIC.len()];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut beginning));
+        read.is_ok() && beginning == header::MAGIC
+    }
+
+    /// What the header says.
+    pub fn header(&self) -> &PointsHeader {
+        &self.header
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The length of the file in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        // The sum is the length that the file was found to have.
+        self.start + self.header.points_len
+    }
+
+    /// Refuses any table but the one, in the one version, that the points were computed from.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what both tables are.
+    pub fn check_table(&self, table: &TableIdentity) -> Result<()> {
+        let computed_from = &self.header.identity;
+        if computed_from == table {
+            return Ok(());
+        }
+        let difference = if computed_from.id != table.id {
+            "another table"
+        } else if computed_from.epoch != table.epoch {
+            "another version of the table"
+        } else {
+            "a table of the same id and epoch and other contents"
+        };
+        let words = |table: &TableIdentity| {
+            format!(
+                "id {}, epoch {}, {} records of {} bytes, digest {}",
+                table.id,
+                table.epoch.0,
+                table.shape.records(),
+                table.shape.record_len(),
+                table.digest
+            )
+        };
+        Err(Error::api_misuse(format!(
+            "these points were computed from {difference}, with {}; the table to be served has {}. Serve them with the table they were computed from, or compute those of this one with `privet setup points`",
+            words(computed_from),
+            words(table)
+        ))
+        .within(self.path.display()))
+    }
+
+    /// Reads the points into `points`, with so many threads, and compares them with their digest. `progress` is told how many of how many bytes are done. After an error, what is in `points` is of no use.
+    ///
+    /// # Errors
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not what was written.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless `points` has [`PointsHeader::points_len`] bytes.
+    pub fn read(
+        &self,
+        points: &mut [u8],
+        threads: NonZero<usize>,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<()> {
+        if points.len() as u64 != self.header.points_len {
+            return Err(Error::api_misuse(format!(
+                "{} bytes of points do not fit into {}",
+                self.header.points_len,
+                points.len()
+            )));
+        }
+        let mut pass = self.pass(progress);
+        for step in points.chunks_mut(STEP) {
+            pass.read(step, threads).map_err(|error| unreadable(&self.path, error))?;
+        }
+        self.compare(pass)
+    }
+
+    /// Reads all points once and compares them with their digest. Needs little memory.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn verify(&self, threads: NonZero<usize>, progress: impl FnMut(u64, u64)) -> Result<()> {
+        let mut pass = self.pass(progress);
+        pass.read_all(threads).map_err(|error| unreadable(&self.path, error))?;
+        self.compare(pass)
+    }
+
+    /// Maps the file, for points that shall not be held in memory. Returns the mapping and where in it the points begin. They have to be [verified](Self::verify) first.
+    ///
+    /// # Errors
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not map it.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if another file has got its name meanwhile.
+    pub fn map(&self) -> Result<(FileMapping, usize)> {
+        let mapping = FileMapping::open(&self.path)
+            .map_err(|error| Error::unavailable(error.to_string()).caused_by(error))?;
+        let parsed = parse(&mapping, mapping.len() as u64);
+        if parsed.ok().is_none_or(|(header, _)| header != self.header) {
+            let changed = damaged("it was changed while it was read");
+            return Err(changed.within(self.path.display()));
+        }
+        // It lies within the mapping, so it is one that can be counted here.
+        Ok((mapping, self.start as usize))
+    }
+
+    fn pass<P: FnMut(u64, u64)>(&self, progress: P) -> Pass<'_, P> {
+        Pass::new(&self.file, self.start, self.header.points_len, progress)
+    }
+
+    fn compare<P: FnMut(u64, u64)>(&self, pass: Pass<'_, P>) -> Result<()> {
+        if pass.digest() == self.header.digest {
+            return Ok(());
+        }
+        Err(damaged("the digest of its points does not match").within(self.path.display()))
+    }
+}
+
+/// One pass over the points in a file, from the first to the last, in which they are hashed.
+struct Pass<'a, P> {
+    file: &'a File,
+    offset: u64,
+    done: u64,
+    total: u64,
+    hasher: blake3::Hasher,
+    progress: P,
+}
+
+impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
+    fn new(file: &'a File, offset: u64, total: u64, progress: P) -> Self {
+        Self { file, offset, done: 0, total, hasher: blake3::Hasher::new(), progress }
+    }
+
+    /// Reads the next bytes, as many as `step` has, and hashes them.
+    fn read(&mut self, step: &mut [u8], threads: NonZero<usize>) -> io::Result<()> {
+        read_shared(self.file, self.offset + self.done, step, threads)?;
+        self.hasher.update_rayon(step);
+        self.done += step.len() as u64;
+        (self.progress)(self.done, self.total);
+        Ok(())
+    }
+
+    /// Reads what is left, and keeps nothing of it.
+    fn read_all(&mut self, threads: NonZero<usize>) -> io::Result<()> {
+        let left = |pass: &Self| usize::try_from(pass.total - pass.done).unwrap_or(usize::MAX);
+        let mut buffer = vec![0; left(self).min(STEP)];
+        while self.done < self.total {
+            let len = left(self).min(STEP);
+            self.read(&mut buffer[..len], threads)?;
+        }
+        Ok(())
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        *self.hasher.finalize().as_bytes()
+    }
+}
+
+/// Reads `into` from byte `offset` on: as many parts as there are threads, one after the other in the file. One thread does not keep up with a fast disk, nor with the system's own copy in memory.
+fn read_shared(
+    file: &File,
+    offset: u64,
+    into: &mut [u8],
+    threads: NonZero<usize>,
+) -> io::Result<()> {
+    /// Less is not worth a thread.
+    const LEAST: usize = 1 << 20;
+    let part_len = into.len().div_ceil(threads.get()).max(LEAST);
+    thread::scope(|scope| {
+        let mut parts = (offset..).step_by(part_len).zip(into.chunks_mut(part_len));
+        let first = parts.next();
+        let others: Vec<_> = parts
+            .map(|(offset, part)| scope.spawn(move || read_exact_at(file, offset, part)))
+            .collect();
+        let mut read = first.map_or(Ok(()), |(offset, part)| read_exact_at(file, offset, part));
+        for other in others {
+            let outcome = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            read = read.and(outcome);
+        }
+        read
+    })
+}
+
+fn unreadable(path: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::api_misuse(format!(
+            "cannot open {}: {error}; compute it with `privet setup points`",
+            path.display()
+        )),
+        io::ErrorKind::UnexpectedEof => {
+            damaged("it was cut short while it was read").within(path.display())
+        }
+        _ => Error::unavailable(format!("cannot read {}: {error}", path.display())),
+    }
+    .caused_by(error)
+}

@@ -1,0 +1,130 @@
+//! Writes a points file: whole, or not at all.
+
+use super::Pass;
+use super::header::PointsHeader;
+use super::positioned::{read_exact_at, write_all_at};
+use crate::new_file::{Existing, NewFile, cannot};
+use privet_core::{Error, Result, TableIdentity};
+use std::fs::File;
+use std::io;
+use std::num::NonZero;
+use std::path::Path;
+
+/// What has to be known before the first point is written.
+#[derive(Clone, Debug)]
+pub struct PointsPlan {
+    /// The table, in its version, that the points are computed from.
+    pub identity: TableIdentity,
+    /// The name of the scheme that answers from them.
+    pub scheme: String,
+    /// The scheme's parameters in their canonical encoding.
+    pub parameters: Vec<u8>,
+    /// How many bytes of points there will be.
+    pub points_len: u64,
+}
+
+/// A points file in the making: a place to write points to and read them from, in any order and by several threads; dropped unfinished, it leaves nothing.
+///
+/// What was never written reads as zeros.
+pub struct PointsWriter {
+    file: NewFile,
+    header: PointsHeader,
+}
+
+impl PointsWriter {
+    /// Begins the points file `output`, under a temporary name beside it, and reserves its place on disk.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `plan` has what the header cannot hold, or as [`NewFile::create`].
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written: the disk has no room for it, for example.
+    pub fn create(output: &Path, existing: Existing, plan: PointsPlan) -> Result<Self> {
+        let PointsPlan { identity, scheme, parameters, points_len } = plan;
+        let header = PointsHeader {
+            identity,
+            scheme,
+            parameters,
+            points_len,
+            // Known only at the end, when the header is written.
+            digest: [0; 32],
+            created_by: concat!("privet ", env!("CARGO_PKG_VERSION")).to_owned(),
+        };
+        header.check_encodable().map_err(|error| error.within(output.display()))?;
+        let file = NewFile::create(output, existing)?;
+        let file_len = header.points_offset() + points_len;
+        reserve(file.as_file(), file_len)
+            .map_err(|error| cannot(&format!("reserve {file_len} bytes for"), output, error))?;
+        Ok(Self { file, header })
+    }
+
+    /// Writes `bytes` among the points, from byte `offset` of them on.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are not so many points.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be written: the disk is full, for example.
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let place = self.place(offset, bytes.len())?;
+        write_all_at(self.file.as_file(), place, bytes)
+            .map_err(|error| cannot("write", self.file.output(), error))
+    }
+
+    /// Reads `bytes` from among the points, from byte `offset` of them on.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are not so many points.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
+    pub fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let place = self.place(offset, bytes.len())?;
+        read_exact_at(self.file.as_file(), place, bytes)
+            .map_err(|error| cannot("read back", self.file.output(), error))
+    }
+
+    /// Where in the file a stretch of points lies.
+    fn place(&self, offset: u64, len: usize) -> Result<u64> {
+        let end = offset.checked_add(len as u64);
+        if end.is_none_or(|end| end > self.header.points_len) {
+            return Err(Error::api_misuse(format!(
+                "{len} bytes from byte {offset} on are not within {} bytes of points",
+                self.header.points_len
+            )));
+        }
+        Ok(self.header.points_offset() + offset)
+    }
+
+    /// Completes the file: reads all points once more, with so many threads, for their digest, writes the header, syncs it to disk and gives it its name. `progress` is told how many of how many bytes are
+    /// read. Returns the header and the file's length in bytes.
+    ///
+    /// # Errors
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read, written or renamed.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) as [`NewFile::publish`].
+    pub fn finish(
+        self,
+        threads: NonZero<usize>,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<(PointsHeader, u64)> {
+        let Self { file, mut header } = self;
+        let offset = header.points_offset();
+        let mut pass = Pass::new(file.as_file(), offset, header.points_len, progress);
+        pass.read_all(threads).map_err(|error| cannot("read back", file.output(), error))?;
+        header.digest = pass.digest();
+        write_all_at(file.as_file(), 0, &header.encode())
+            .map_err(|error| cannot("write", file.output(), error))?;
+        file.publish()?;
+        let file_len = offset + header.points_len;
+        Ok((header, file_len))
+    }
+}
+
+/// Gives the file its length, and its place on disk where the file system reserves places: then a disk that is too small says so before anything was computed. Elsewhere the writing will tell.
+fn reserve(file: &File, len: u64) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::{Errno, retry_on_intr};
+        match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, len)) {
+            Ok(()) => return Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    file.set_len(len)
+}
