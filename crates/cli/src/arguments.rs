@@ -147,7 +147,7 @@ pub(crate) struct Serve {
     pub(crate) finite_differences: FiniteDifferences,
     /// For finite-differences and finite-differences-many: answer from the points that `privet setup points` computed
     /// from this one table, read into memory. The scheme and what was chosen for it are those of the file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["partition_records", "reference_string", "precompute_openings", "storage_limit", "answer_limit", "variables", "degree", "one_bit", "servers"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["partition_records", "reference_string", "precompute_openings", "storage_limit", "answer_limit", "variables", "degree", "one_bit", "digits", "servers"])]
     pub(crate) points: Option<PathBuf>,
     /// With --points: leave the points in the file, of which the system keeps in memory what there is room for. The file is
     /// still read once at the start, to check it
@@ -362,6 +362,9 @@ pub(crate) struct FiniteDifferences {
     /// For finite-differences: records are bytes of value 0 or 1, and are stored as single bits
     #[arg(long)]
     pub(crate) one_bit: bool,
+    /// With --one-bit: records are the characters 0 and 1
+    #[arg(long, requires = "one_bit")]
+    pub(crate) digits: bool,
     /// For finite-differences-many: how many servers are asked, 3 unless it is said. The more there are, the fewer
     /// points each reads, and the more storage each needs
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(3..=13))]

@@ -27,8 +27,15 @@ impl Choices<'_> {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a choice was made that the scheme does not have, or the file cannot be read;
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it holds no reference string.
     pub(crate) fn read(&self, scheme: Option<SchemeId>) -> Result<Tuning> {
-        let FiniteDifferences { storage_limit, answer_limit, variables, degree, one_bit, servers } =
-            *self.finite_differences;
+        let FiniteDifferences {
+            storage_limit,
+            answer_limit,
+            variables,
+            degree,
+            one_bit,
+            digits,
+            servers,
+        } = *self.finite_differences;
         let pointproofs: &[_] = &[SchemeId::TapirPointproofs];
         let (two, many) = (SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany);
         let differences: &[_] = &[two, many];
@@ -58,6 +65,7 @@ impl Choices<'_> {
             precompute_openings: self.precompute_openings,
             finite_differences: Choice { variables, degree, storage_limit, answer_limit },
             one_bit,
+            digits,
             servers,
         })
     }

@@ -71,6 +71,8 @@ pub struct Tuning {
     pub finite_differences: costs::Choice,
     /// Whether finite differences pack records of one byte, of value 0 or 1, as single bits.
     pub one_bit: bool,
+    /// Whether those are the characters `0` and `1` instead.
+    pub digits: bool,
 }
 
 /// What a server of any scheme may use of the machine.
@@ -120,7 +122,7 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Resu
             "the number of servers of {scheme} cannot be chosen"
         )));
     }
-    if tuning.one_bit && scheme != SchemeId::FiniteDifferences {
+    if (tuning.one_bit || tuning.digits) && scheme != SchemeId::FiniteDifferences {
         return Err(Error::api_misuse(format!("{scheme} does not pack single bits")));
     }
     let subsets = || match tuning.partition_records {
@@ -156,11 +158,12 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Resu
         SchemeId::ApirDpf => SchemePlan::of::<ApirDpf>(&ApirDpfParameters::new(identity)),
         SchemeId::ApirMatrix => SchemePlan::of::<ApirMatrix>(&ApirMatrixParameters::new(identity)),
         SchemeId::FiniteDifferences => {
-            SchemePlan::of::<FiniteDifferences>(&FiniteDifferencesParameters::new(
-                identity.shape,
-                tuning.one_bit,
-                &tuning.finite_differences,
-            )?)
+            let Tuning { one_bit, digits, finite_differences: choice, .. } = tuning;
+            let parameters = FiniteDifferencesParameters::new(identity.shape, *one_bit, choice)?;
+            SchemePlan::of::<FiniteDifferences>(&match digits {
+                true => parameters.of_digits()?,
+                false => parameters,
+            })
         }
         SchemeId::FiniteDifferencesMany => {
             SchemePlan::of::<FiniteDifferencesMany>(&ManyServersParameters::new(

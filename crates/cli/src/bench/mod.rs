@@ -57,7 +57,8 @@ fn measure(arguments: &Bench) -> Result<Report> {
     }
     let mut table = BenchTable::new(arguments.seed, shape);
     if arguments.finite_differences.one_bit {
-        table = table.of_single_bits();
+        let zero = if arguments.finite_differences.digits { b'0' } else { 0 };
+        table = table.of_single_bits(zero);
     }
     let measured = match arguments.scheme {
         Subject::Scheme(scheme) => {

@@ -9,18 +9,20 @@ pub(super) struct BenchTable {
     shape: TableShape,
     /// The bits of each byte that may be set.
     mask: u8,
+    /// The bits of each byte that are set always.
+    base: u8,
     /// Records that are no longer those of the stream.
     edited: BTreeMap<u64, Vec<u8>>,
 }
 
 impl BenchTable {
     pub(super) fn new(seed: u64, shape: TableShape) -> Self {
-        Self { seed, shape, mask: u8::MAX, edited: BTreeMap::new() }
+        Self { seed, shape, mask: u8::MAX, base: 0, edited: BTreeMap::new() }
     }
 
-    /// The same with nothing left of each byte but a single bit.
-    pub(super) fn of_single_bits(self) -> Self {
-        Self { mask: 1, ..self }
+    /// The same with nothing left of each byte but a single bit, on top of `zero`.
+    pub(super) fn of_single_bits(self, zero: u8) -> Self {
+        Self { mask: 1, base: zero, ..self }
     }
 
     pub(super) fn shape(&self) -> TableShape {
@@ -43,7 +45,7 @@ impl BenchTable {
 
     /// All records, one after the other, as they are before any is edited.
     pub(super) fn contents(&self) -> Contents {
-        Contents { stream: self.stream("privet bench table"), mask: self.mask }
+        Contents { stream: self.stream("privet bench table"), mask: self.mask, base: self.base }
     }
 
     /// A record as it is now.
@@ -83,13 +85,14 @@ impl BenchTable {
 pub(super) struct Contents {
     stream: blake3::OutputReader,
     mask: u8,
+    base: u8,
 }
 
 impl Contents {
     /// The next bytes.
     pub(super) fn fill(&mut self, out: &mut [u8]) {
         self.stream.fill(out);
-        out.iter_mut().for_each(|byte| *byte &= self.mask);
+        out.iter_mut().for_each(|byte| *byte = *byte & self.mask | self.base);
     }
 }
 

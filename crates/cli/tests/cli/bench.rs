@@ -267,6 +267,7 @@ fn the_report_on_finite_differences_compares_with_reads_of_lines() {
         "--record-len 4 --storage-limit 2^20",
         "--record-len 4 --variables 16 --degree 5",
         "--record-len 1 --one-bit",
+        "--record-len 1 --one-bit --digits",
     ] {
         let shape = "--records 1000 --queries 5 --batch 2 --threads 1";
         let arguments = format!("bench --scheme finite-differences {shape} {more} --json");
@@ -280,6 +281,17 @@ fn the_report_on_finite_differences_compares_with_reads_of_lines() {
             (&report["client_state_bytes"], &report["online"]["journal_us"]),
             (&0.into(), &0.0.into())
         );
+    }
+}
+
+#[test]
+fn the_report_on_finite_differences_with_many_servers_has_all_of_them() {
+    for servers in [3, 5] {
+        let shape = "--records 50 --record-len 9 --queries 5 --batch 2 --threads 1";
+        let scheme = format!("bench --scheme finite-differences-many --servers {servers}");
+        let report = Place::new().run(&format!("{scheme} {shape} --json")).json();
+        assert_eq!((&report["verified"], &report["queries"]), (&true.into(), &6.into()));
+        assert_eq!(report["online"]["servers"].as_array().unwrap().len(), servers, "{report}");
     }
 }
 

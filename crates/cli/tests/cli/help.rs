@@ -175,6 +175,7 @@ fn setup_explains_itself() {
                                    at most half the variables
           --one-bit                For finite-differences: records are bytes of value 0 or 1, and are
                                    stored as single bits
+          --digits                 With --one-bit: records are the characters 0 and 1
           --servers <S>            For finite-differences-many: how many servers are asked, 3 unless it
                                    is said. The more there are, the fewer points each reads, and the
                                    more storage each needs
@@ -233,6 +234,7 @@ fn serve_explains_itself() {
                                      of at most half the variables
           --one-bit                  For finite-differences: records are bytes of value 0 or 1, and are
                                      stored as single bits
+          --digits                   With --one-bit: records are the characters 0 and 1
           --servers <S>              For finite-differences-many: how many servers are asked, 3 unless
                                      it is said. The more there are, the fewer points each reads, and
                                      the more storage each needs
@@ -361,6 +363,7 @@ fn bench_explains_itself() {
                                      of at most half the variables
           --one-bit                  For finite-differences: records are bytes of value 0 or 1, and are
                                      stored as single bits
+          --digits                   With --one-bit: records are the characters 0 and 1
           --servers <S>              For finite-differences-many: how many servers are asked, 3 unless
                                      it is said. The more there are, the fewer points each reads, and
                                      the more storage each needs

@@ -86,6 +86,9 @@ impl StatelessClient for FiniteDifferencesClient {
             }
             subset = subset.wrapping_sub(word) & word;
             if subset == 0 {
+                if self.parameters.one_bit() {
+                    record[0] |= self.parameters.zero();
+                }
                 return Ok(record);
             }
         }

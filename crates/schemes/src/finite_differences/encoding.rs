@@ -75,10 +75,14 @@ impl<'a> SubsetSums<'a> {
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        if parameters.one_bit() && records.iter().any(|byte| *byte > 1) {
-            return Err(Error::api_misuse(
-                "this table's records are not single bits: a byte of it is neither 0 nor 1",
-            ));
+        let zero = parameters.zero();
+        if parameters.one_bit() && records.iter().any(|byte| byte ^ zero > 1) {
+            return Err(Error::api_misuse(match zero {
+                0 => "this table's records are not single bits: a byte of it is neither 0 nor 1",
+                _ => {
+                    "this table's records are not single bits: a byte of it is neither of the characters 0 and 1"
+                }
+            }));
         }
         // One byte where records are single bits, as they are in the table.
         let entry_len = parameters.shape().record_len() as usize;
@@ -96,7 +100,7 @@ impl<'a> SubsetSums<'a> {
             return;
         }
         for (place, index) in self.coefficients(8 * first, 8 * block.len() as u64) {
-            block[(place / 8) as usize] |= self.records[index as usize] << (place % 8);
+            block[(place / 8) as usize] |= (self.records[index as usize] & 1) << (place % 8);
         }
         for byte in block {
             *byte ^= (*byte & 0x55) << 1;

@@ -12,6 +12,8 @@ use privet_core::{Error, Result, TableIdentity, TableShape};
 pub struct FiniteDifferencesParameters {
     shape: TableShape,
     one_bit: bool,
+    /// The record that a bit of value 0 stands for.
+    zero: u8,
     words: FixedWeight,
     ball: Ball,
 }
@@ -69,7 +71,7 @@ impl FiniteDifferencesParameters {
         }
         let words = FixedWeight::new(variables, degree)?;
         let parameters =
-            Self { shape, one_bit, words, ball: Ball::new(variables, setting.radius())? };
+            Self { shape, one_bit, zero: 0, words, ball: Ball::new(variables, setting.radius())? };
         match (1u64 << variables).checked_mul(shape.record_len()) {
             Some(bytes) if bytes <= MAX_TABLE_BYTES => Ok(parameters),
             _ => Err(Error::api_misuse(format!(
@@ -87,6 +89,22 @@ impl FiniteDifferencesParameters {
     /// Whether records are single bits.
     pub fn one_bit(&self) -> bool {
         self.one_bit
+    }
+
+    /// The same, where single bits are not bytes of value 0 or 1 but the characters `0` and `1`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless records are single bits.
+    pub fn of_digits(self) -> Result<Self> {
+        match self.one_bit {
+            true => Ok(Self { zero: b'0', ..self }),
+            false => Err(Error::api_misuse("only single bits can be digits: say that they are")),
+        }
+    }
+
+    /// The record that a single bit of value 0 stands for; that of value 1 is the next byte.
+    pub fn zero(&self) -> u8 {
+        self.zero
     }
 
     /// Variables, m.
@@ -155,23 +173,29 @@ impl FiniteDifferencesParameters {
 }
 
 impl Parameters for FiniteDifferencesParameters {
-    /// Variables, degree, and 1 for single bits: a byte each.
+    /// Variables, degree, and 1 for single bits, or 2 if they are digits: a byte each.
     fn encode(&self) -> Vec<u8> {
-        vec![self.variables() as u8, self.degree() as u8, u8::from(self.one_bit)]
+        let form = u8::from(self.one_bit) + u8::from(self.zero != 0);
+        vec![self.variables() as u8, self.degree() as u8, form]
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("the parameters of finite differences", bytes);
-        let (variables, degree, one_bit) = (reader.u8()?, reader.u8()?, reader.u8()?);
+        let (variables, degree, form) = (reader.u8()?, reader.u8()?, reader.u8()?);
         reader.finish()?;
-        if one_bit > 1 {
+        if form > 2 {
             return Err(Error::invalid_message(
                 "the parameters of finite differences say neither that records are single bits nor that they are not",
             ));
         }
         let setting =
             Setting { servers: 2, field: 2, variables: variables.into(), degree: degree.into() };
-        Self::with(identity.shape, one_bit == 1, setting).map_err(|error| {
+        let parameters = Self::with(identity.shape, form > 0, setting);
+        let parameters = match form {
+            2 => parameters.and_then(Self::of_digits),
+            _ => parameters,
+        };
+        parameters.map_err(|error| {
             Error::peer_misbehaved("the server announced a polynomial that does not suit the table")
                 .caused_by(error)
         })

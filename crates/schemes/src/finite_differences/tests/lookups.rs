@@ -35,7 +35,11 @@ fn every_setting_gives_every_record() {
                 let shape = identity(records, record_len).shape;
                 let parameters =
                     FiniteDifferencesParameters::with(shape, one_bit, setting).unwrap();
-                World::with(parameters, Kernels::detect(), 1).check(&wanted);
+                World::with(parameters.clone(), Kernels::detect(), 1).check(&wanted);
+                if one_bit {
+                    let digits = parameters.of_digits().unwrap();
+                    World::with(digits, Kernels::detect(), 1).check(&wanted);
+                }
             }
         }
     }
@@ -105,11 +109,23 @@ fn bits_that_are_none_are_refused() {
     let identity = identity(20, 1);
     let parameters =
         FiniteDifferencesParameters::new(identity.shape, true, &Choice::default()).unwrap();
-    let mut table = vec![1u8; 20];
-    table[19] = 2;
-    let view = TableView::new(identity, &table).unwrap();
-    let setup = FiniteDifferencesSetup::new(parameters, view, Kernels::detect(), 1).unwrap();
-    assert_eq!(setup.finish(&|_| {}).err().unwrap().blame(), Blame::ApiMisuse);
+    let digits = parameters.clone().of_digits().unwrap();
+    for (parameters, good, bad) in
+        [(&parameters, 1, 2), (&parameters, 0, b'0'), (&digits, b'1', 1), (&digits, b'0', b'2')]
+    {
+        let mut table = vec![good; 20];
+        let refused = |table: &[u8]| {
+            let view = TableView::new(identity, table).unwrap();
+            let setup = FiniteDifferencesSetup::new(parameters.clone(), view, Kernels::detect(), 1)
+                .unwrap();
+            setup.finish(&|_| {}).err().map(|error| error.blame())
+        };
+        assert_eq!(refused(&table), None);
+        table[19] = bad;
+        assert_eq!(refused(&table), Some(Blame::ApiMisuse));
+    }
+    let whole = FiniteDifferencesParameters::new(identity.shape, false, &Choice::default());
+    assert_eq!(whole.unwrap().of_digits().err().unwrap().blame(), Blame::ApiMisuse);
 }
 
 #[test]

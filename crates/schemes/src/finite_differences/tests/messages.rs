@@ -5,10 +5,14 @@ use super::*;
 #[test]
 fn parameters_are_read_back_and_nothing_else_is() {
     let table = identity(700, 1);
-    for one_bit in [false, true] {
-        let parameters =
-            FiniteDifferencesParameters::new(table.shape, one_bit, &Choice::default()).unwrap();
+    let of = |one_bit| {
+        FiniteDifferencesParameters::new(table.shape, one_bit, &Choice::default()).unwrap()
+    };
+    for (form, parameters) in
+        [of(false), of(true), of(true).of_digits().unwrap()].iter().enumerate()
+    {
         let bytes = parameters.encode();
+        assert_eq!(bytes[2], form as u8);
         let again = FiniteDifferencesParameters::decode(&table, &bytes).unwrap();
         assert_eq!(again.encode(), bytes);
         for len in [0, 2, 4] {
@@ -31,9 +35,10 @@ fn parameters_are_read_back_and_nothing_else_is() {
             }
         }
     }
-    assert!(FiniteDifferencesParameters::decode(&table, &[13, 5, 2]).is_err());
+    assert!(FiniteDifferencesParameters::decode(&table, &[13, 5, 3]).is_err());
     // Single bits are records of one byte.
     assert!(FiniteDifferencesParameters::decode(&identity(700, 2), &[13, 5, 1]).is_err());
+    assert!(FiniteDifferencesParameters::decode(&identity(700, 2), &[13, 5, 2]).is_err());
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl World {
         let identity = identity(shape.records(), shape.record_len());
         let mut table = public_bytes("a table", shape.bytes() as usize);
         if parameters.one_bit() {
-            table.iter_mut().for_each(|byte| *byte &= 1);
+            table.iter_mut().for_each(|byte| *byte = *byte & 1 | parameters.zero());
         }
         let view = TableView::new(identity, &table).unwrap();
         let setup =
