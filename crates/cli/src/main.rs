@@ -8,6 +8,7 @@
 //! | [`scheme`] | what a scheme's parameters come to on a table |
 //! | [`tuning`] | what a user chooses about a scheme beyond its name |
 //! | [`display`] | bytes, durations and progress for people |
+//! | [`memory`] | how much memory there is |
 //! | [`exit`] | what each exit code means |
 
 mod arguments;
@@ -15,6 +16,7 @@ mod bench;
 mod commands;
 mod display;
 mod exit;
+mod memory;
 mod scheme;
 mod tuning;
 

@@ -92,6 +92,13 @@ fn read(path: &Path) -> Result<Arc<ReferenceString>> {
     string.map(Arc::new)
 }
 
+/// Whether the file begins as reference strings do, whatever follows.
+pub(crate) fn is_reference_string(path: &Path) -> bool {
+    let mut beginning = [0; ReferenceString::MAGIC.len()];
+    let mut read = || File::open(path)?.read_exact(&mut beginning);
+    path.is_file() && read().is_ok() && beginning == ReferenceString::MAGIC
+}
+
 /// A reference string for partitions of up to `size` records, made in this process. Whoever reads its memory meanwhile can forge proofs.
 ///
 /// # Errors

@@ -225,7 +225,7 @@ fn prepare_table(
         None => Start::Setup(registry::setup(scheme, view, &tuning, options)?),
         Some(points) => {
             points.check_table(&identity)?;
-            let plan = plan_of_points(scheme, &identity, points.parameters())?;
+            let plan = plan_of_points(scheme, &identity, &*points)?;
             Start::Points(points, plan)
         }
     };
@@ -302,23 +302,28 @@ enum Start {
     Points(Box<dyn PointsSource>, SchemePlan),
 }
 
-/// Reads the parameters with which points were computed.
+/// Reads the parameters with which points were computed, and makes sure that there are as many as these make.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, or other points were computed, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table.
 fn plan_of_points(
     scheme: SchemeId,
     identity: &TableIdentity,
-    parameters: &[u8],
+    points: &dyn PointsSource,
 ) -> Result<SchemePlan> {
-    let plan = SchemePlan::from_announcement(scheme, identity, parameters).map_err(|error| {
+    let plan = SchemePlan::from_announcement(scheme, identity, points.parameters()).map_err(|error| {
         Error::corrupted(format!(
             "its points bear parameters that {scheme} does not have on this table; compute them again"
         ))
         .caused_by(error)
     })?;
-    registry::points_bytes(&plan, identity)?;
-    Ok(plan)
+    // Before there is memory for them.
+    match (registry::points_bytes(&plan, identity)?, points.len()) {
+        (expected, found) if expected == found => Ok(plan),
+        (expected, found) => Err(Error::corrupted(format!(
+            "{scheme} makes {expected} bytes of points of this table, and there are {found}; compute them again"
+        ))),
+    }
 }
 
 /// The digest of a table's records, which clients that receive the table will check, whether they keep it or make hints from it.

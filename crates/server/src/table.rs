@@ -38,6 +38,7 @@ pub trait RecordSource: Send + Sync {
 }
 
 /// Points of a table that were computed before, and where they lie: in a file, as a rule.
+#[expect(clippy::len_without_is_empty, reason = "there are always some")]
 pub trait PointsSource: Send + Sync {
     /// The scheme's parameters in their canonical encoding, with which the points were computed.
     fn parameters(&self) -> &[u8];
@@ -47,6 +48,9 @@ pub trait PointsSource: Send + Sync {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what both tables are.
     fn check_table(&self, table: &TableIdentity) -> Result<()>;
+
+    /// How many bytes of points there are.
+    fn len(&self) -> u64;
 
     /// The points, once they are found to be what was written, with so many threads. `progress` hears of the share done, from 0 to 1.
     ///

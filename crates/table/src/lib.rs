@@ -58,6 +58,8 @@ pub mod new_file;
 #[cfg(feature = "files")]
 pub mod points_file;
 #[cfg(feature = "files")]
+mod shared_hasher;
+#[cfg(feature = "files")]
 pub mod snapshot;
 
 pub use authentication::TableRoot;

@@ -1,12 +1,12 @@
 //! A file that appears under its name whole, or not at all.
 //!
 //! It is written under a temporary name in the directory of the output, synced, given its name, and the directory is synced. Whatever happens before it has its name leaves
-//! the output as it was; a temporary file may be left behind by a crash of the machine, and only then.
+//! the output as it was. Who is killed leaves the temporary file, `.privet-….partial` beside the output, which may be deleted.
 
 use privet_core::{Error, Result};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use tempfile::NamedTempFile;
 
 /// What becomes of a file that has the name already.
@@ -33,14 +33,45 @@ impl NewFile {
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `output` cannot be a file, or is one that has to be kept.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if nothing can be written there.
     pub fn create(output: &Path, existing: Existing) -> Result<Self> {
-        if output.file_name().is_none() || output.is_dir() {
+        Self::create_for(output, existing, 0o666)
+    }
+
+    /// The same, for whom the file `like` grants as much, and the user's mask as well: nobody who may not read that one should read this.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_like(output: &Path, existing: Existing, like: &Path) -> Result<Self> {
+        #[cfg(unix)]
+        let mode = {
+            use std::os::unix::fs::PermissionsExt;
+            let metadata = like.metadata().map_err(|error| cannot("look at", like, error))?;
+            metadata.permissions().mode() & 0o666
+        };
+        #[cfg(not(unix))]
+        let (mode, _) = (0o666, like);
+        Self::create_for(output, existing, mode)
+    }
+
+    fn create_for(output: &Path, existing: Existing, mode: u32) -> Result<Self> {
+        let ends_as_directory = output
+            .as_os_str()
+            .as_encoded_bytes()
+            .last()
+            .is_some_and(|last| is_separator((*last).into()));
+        if output.file_name().is_none() || ends_as_directory || output.is_dir() {
             let directory = Error::api_misuse("this is a directory; name a file to write to");
             return Err(directory.within(output.display()));
         }
-        if existing == Existing::Keep && output.exists() {
-            return Err(already_there(output));
+        match output.symlink_metadata() {
+            Ok(_) if existing == Existing::Keep => return Err(already_there(output)),
+            // A rename would put a file where a device was.
+            Ok(_) if output.metadata().is_ok_and(|metadata| !metadata.is_file()) => {
+                let other = Error::api_misuse("this is no regular file; name a file to write to");
+                return Err(other.within(output.display()));
+            }
+            _ => {}
         }
-        let temporary = temporary_beside(output)
+        let temporary = temporary_beside(output, mode)
             .map_err(|error| cannot("create a file beside", output, error))?;
         Ok(Self { output: output.to_owned(), existing, temporary })
     }
@@ -69,7 +100,16 @@ impl NewFile {
         };
         renamed.map_err(|error| match error.error.kind() {
             io::ErrorKind::AlreadyExists => already_there(&output),
-            _ => cannot("rename to", &output, error.error),
+            _ => {
+                let failed = cannot("rename to", &output, error.error);
+                // It may have taken hours, and nothing but the name is missing.
+                match error.file.keep() {
+                    Ok((_, path)) => {
+                        failed.within(format!("its contents are complete in {}", path.display()))
+                    }
+                    Err(_) => failed,
+                }
+            }
         })?;
         sync_directory(&output).map_err(|error| cannot("sync the directory of", &output, error))
     }
@@ -112,16 +152,17 @@ fn already_there(output: &Path) -> Error {
     Error::api_misuse(format!("{} is there already: choose another name", output.display()))
 }
 
-fn temporary_beside(output: &Path) -> io::Result<NamedTempFile> {
+fn temporary_beside(output: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".privet-").suffix(".partial");
     #[cfg(unix)]
     {
-        // Temporary files are private to their owner by default; this one becomes the output, which should have the
-        // permissions that the user's mask grants.
+        // Temporary files are private to their owner by default; this one becomes the output.
         use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        builder.permissions(std::fs::Permissions::from_mode(mode));
     }
+    #[cfg(not(unix))]
+    let _ = mode;
     builder.tempfile_in(directory_of(output))
 }
 

@@ -3,6 +3,7 @@
 use crate::arguments::Doctor;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::memory;
 use privet_core::Result;
 use privet_kernels::Kernels;
 use privet_kernels::dispatch::Arm;
@@ -35,7 +36,7 @@ impl Finding {
 
 /// Examines the machine and prints what was found. Never fails for what it finds: a machine that lacks something still works, more slowly.
 pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
-    let findings = [processor(), kernels(), huge_pages(), memory(), open_files()];
+    let findings = [processor(), kernels(), huge_pages(), of_memory(), open_files()];
     display::report(arguments.json, &findings, || page(&findings))?;
     Ok(Outcome::Done)
 }
@@ -118,16 +119,10 @@ fn huge_pages() -> Finding {
     }
 }
 
-fn memory() -> Finding {
-    let field = |text: &str, name: &str| -> Option<u64> {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
-    };
-    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else {
+fn of_memory() -> Finding {
+    let (Some(total), Some(free)) = (memory::of_system("MemTotal:"), memory::available()) else {
         return Finding::good("memory", "this system does not say".to_owned());
     };
-    let (total, free) =
-        (field(&text, "MemTotal:").unwrap_or(0), field(&text, "MemAvailable:").unwrap_or(0));
     let found = format!("{} available of {}", display::bytes(free), display::bytes(total));
     if free >= ENOUGH_MEMORY {
         return Finding::good("memory", found);

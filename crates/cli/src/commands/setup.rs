@@ -25,12 +25,12 @@ pub(crate) fn run(arguments: &Setup) -> Result<Outcome> {
 fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers and clients that use it could not go on without it";
-    let existing = check_output(output, arguments.force, needed)?;
+    let existing = check_output(output, arguments.force, needed, tuning::is_reference_string)?;
     let start = Instant::now();
+    let mut file = NewFile::create(output, existing)?;
     // The secret number lives in there, and is erased before this returns.
     let string = tuning::make_reference_string(arguments.size)?;
     let bytes = string.encode();
-    let mut file = NewFile::create(output, existing)?;
     file.write_all(&bytes).map_err(|error| cannot("write", output, error))?;
     file.publish()?;
     let report = Report {
@@ -72,11 +72,20 @@ impl Report {
     }
 }
 
-/// Refuses to take the place of a file unless it may be replaced, and says what for: `needed`.
-fn check_output(output: &Path, replace: bool, needed: &str) -> Result<Existing> {
-    match (replace, output.exists()) {
-        (true, _) => Ok(Existing::Replace),
-        (false, false) => Ok(Existing::Keep),
+/// Refuses to take the place of a file unless it may be replaced, and says what for: `needed`. What is not of the `same_kind` is never replaced: it may be the table.
+fn check_output(
+    output: &Path,
+    replace: bool,
+    needed: &str,
+    same_kind: fn(&Path) -> bool,
+) -> Result<Existing> {
+    match (replace, output.symlink_metadata().is_ok()) {
+        (_, false) => Ok(Existing::Keep),
+        (true, true) if !same_kind(output) => Err(Error::api_misuse(format!(
+            "{} is another kind of file, which --force does not replace: choose another name",
+            output.display()
+        ))),
+        (true, true) => Ok(Existing::Replace),
         (false, true) => Err(Error::api_misuse(format!(
             "{} is there already; {needed}: choose another name, or replace it with --force",
             output.display()

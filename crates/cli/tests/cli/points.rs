@@ -42,13 +42,31 @@ fn points_are_computed_once_and_said_what_they_are() {
     assert_eq!(std::fs::read(place.path("points")).unwrap(), first);
     // With the least of everything, the same.
     let again =
-        place.run(&format!("{SETUP} --force --memory 1 --threads 1 --kernel portable --json"));
+        place.run(&format!("{SETUP} --force --memory 2^20 --threads 1 --kernel portable --json"));
     let report = again.json();
     assert_eq!(std::fs::read(place.path("points")).unwrap(), first);
     assert_eq!(report["file_bytes"], first.len());
     assert_eq!(report["points_bytes"], first.len() - 4096);
     assert_eq!((&report["scheme"], &report["servers"]), (&"finite-differences".into(), &2.into()));
     assert_eq!(place.files(), ["phones.csv", "phones.privet", "points"]);
+}
+
+#[test]
+fn nothing_but_points_is_replaced_by_points() {
+    let place = Place::with_phones();
+    let table = std::fs::read(place.path("phones.privet")).unwrap();
+    std::fs::hard_link(place.path("phones.privet"), place.path("same")).unwrap();
+    for output in ["phones.privet", "same", "phones.csv"] {
+        let arguments = SETUP.replace("-o points", &format!("-o {output} --force"));
+        let refused = place.run(&arguments);
+        assert_eq!(refused.code(), 2, "{refused}");
+        assert!(refused.stderr().contains("is another kind of file"), "{refused}");
+    }
+    assert_eq!(std::fs::read(place.path("phones.privet")).unwrap(), table);
+    assert_snapshot!(place.run(&format!("{SETUP} --memory 8")).refusal(), @r#"
+    [exit 2]
+    privet: --memory is in bytes, and 8 are too few: at least 1048576; 2^33 is 8 GiB
+    "#);
 }
 
 #[test]

@@ -54,6 +54,16 @@ impl FileMapping {
     pub fn open(path: &Path) -> Result<FileMapping, MappingError> {
         let failed = |action| move |source| MappingError { path: path.to_owned(), action, source };
         let file = File::open(path).map_err(failed("open"))?;
+        FileMapping::of(&file, path)
+    }
+
+    /// Maps a file that is open already, whatever has its name by now. `path` is for messages.
+    ///
+    /// # Errors
+    ///
+    /// When it is no regular file or the system refuses the mapping.
+    pub fn of(file: &File, path: &Path) -> Result<FileMapping, MappingError> {
+        let failed = |action| move |source| MappingError { path: path.to_owned(), action, source };
         let metadata = file.metadata().map_err(failed("inspect"))?;
         if !metadata.is_file() {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
@@ -65,7 +75,7 @@ impl FileMapping {
         // SAFETY: the mapping is read-only and owned by the value, so the memory stays valid while it is
         // borrowed. That nobody changes the file meanwhile is the documented duty of the caller, as it
         // must be for every file mapping.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed("map"))?;
+        let map = unsafe { memmap2::Mmap::map(file) }.map_err(failed("map"))?;
         Ok(FileMapping { map: Some(map) })
     }
 
@@ -102,6 +112,27 @@ impl FileMapping {
             // Only a hint, so nothing depends on its success.
             let _ = map.advise(memmap2::Advice::Random);
         }
+    }
+
+    /// Whether the page that has byte `place` (of the file) is in memory, so that reading it waits for no disk. `true` where
+    /// the system does not say, and beyond the end.
+    pub fn is_resident(&self, place: usize) -> bool {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if let Some(map) = &self.map
+            && place < map.len()
+        {
+            // The smallest page there is, so that the address asked about begins one on every system that has it.
+            const PAGE: usize = 1 << 12;
+            let start = map.as_ptr().wrapping_add(place / PAGE * PAGE).cast_mut();
+            let mut states = [0u8; 1];
+            // SAFETY: the byte at `place` lies within the mapping, so its page does; `mincore` only looks up the state of
+            // that one page (a length of 1 is rounded up to it) and writes one byte, for which there is room. Where pages are
+            // larger it refuses an address within one, and that counts as not known.
+            let asked = unsafe { libc::mincore(start.cast(), 1, states.as_mut_ptr()) };
+            return asked != 0 || states[0] & 1 == 1;
+        }
+        let _ = place;
+        true
     }
 
     /// Tells the system that the bytes of each of these ranges (cut to the file's length) are about to be read, so that

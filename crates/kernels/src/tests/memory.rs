@@ -117,6 +117,13 @@ mod mappings {
         mapping.advise_sequential();
         mapping.advise_random();
         assert!(mapping.as_slice() == bytes);
+        // What has just been read is there; and nobody is asked about what is not in the file.
+        assert!(
+            [0, 4095, 4096, 300_000, 300_001, usize::MAX].iter().all(|at| mapping.is_resident(*at))
+        );
+        let named =
+            FileMapping::of(file.as_file(), "whatever it is called".as_ref()).expect("open");
+        assert!(named.as_slice() == bytes);
         for (start, end) in [(0, 0), (1, 70_000), (5, 200_000), (0, usize::MAX), (usize::MAX, 3)] {
             mapping.release_pages(start..end);
             mapping.advise_needed([start..end, 299_999..300_001, 5..5, 4096..usize::MAX]);

@@ -37,13 +37,27 @@ pub(super) fn copy_of(records: &[u8]) -> Result<HugeBuffer<u8>> {
 /// # Errors
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
 pub(super) fn room_for(bytes: u64) -> Result<HugeBuffer<u8>> {
-    let len = usize::try_from(bytes).unwrap_or(usize::MAX);
-    HugeBuffer::new_zeroed(len).map_err(|error| {
+    zeroed(bytes).map_err(|error| {
         Error::unavailable(format!(
-            "no memory for {bytes} bytes of points; a limit of storage chooses a form that takes less, if there is one"
+            "no memory for {bytes} bytes of points; `privet setup points` computes them into a file, and a limit of storage chooses a form that takes less, if there is one"
         ))
         .caused_by(error)
     })
+}
+
+/// Room to compute in, for points that go to a store.
+///
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+pub(super) fn room_to_compute(bytes: u64) -> Result<HugeBuffer<u8>> {
+    zeroed(bytes).map_err(|error| {
+        Error::unavailable(format!("no memory to compute in: {bytes} bytes; do with less"))
+            .caused_by(error)
+    })
+}
+
+fn zeroed(bytes: u64) -> Result<HugeBuffer<u8>, privet_kernels::memory::MemoryError> {
+    HugeBuffer::new_zeroed(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
 /// The entries of all points, one after the other.
@@ -82,17 +96,24 @@ impl Points {
         }
     }
 
-    /// Says that these bytes are about to be read. Those in a file are then fetched all at once, rather than one page after the other as they are touched, while all other queries wait.
-    pub(super) fn expect(&self, ranges: impl IntoIterator<Item = Range<u64>>) {
+    /// Says that these bytes are about to be read. Those in a file are then fetched all at once, rather than one page after the other as they are touched, while all other queries wait. That costs
+    /// a call of the system for each page, ten times as much as the reading where they are in memory anyway: so nothing is asked for if all of a `sample` of them is there.
+    pub(super) fn expect(
+        &self,
+        sample: impl IntoIterator<Item = Range<u64>>,
+        ranges: impl IntoIterator<Item = Range<u64>>,
+    ) {
         #[cfg(not(target_family = "wasm"))]
         if let Place::File(file, start) = &self.0 {
             // Points that are mapped can be counted.
-            let place = |range: Range<u64>| range.start as usize..range.end as usize;
-            let ranges = ranges.into_iter().map(place);
-            file.advise_needed(ranges.map(|range| start + range.start..start + range.end));
+            let place =
+                |range: Range<u64>| start + range.start as usize..start + range.end as usize;
+            if !sample.into_iter().all(|range| file.is_resident(place(range).start)) {
+                file.advise_needed(ranges.into_iter().map(place));
+            }
         }
         #[cfg(target_family = "wasm")]
-        drop(ranges);
+        drop((sample, ranges));
     }
 
     /// How much of them the system backs with huge pages, if it says: nothing of a file.

@@ -142,13 +142,15 @@ impl Answerer for FiniteDifferencesServer {
         let record_len = self.parameters.shape().record_len();
         let len = self.parameters.answer_bytes() as usize;
         for query in queries {
-            self.points.expect(self.parameters.ball().words().map(|difference| {
+            let place = |difference: u64| {
                 let point = *query.point ^ difference;
                 match self.parameters.one_bit() {
                     true => point / 8..point / 8 + 1,
                     false => point * record_len..(point + 1) * record_len,
                 }
-            }));
+            };
+            let neighbours = (0..self.parameters.variables()).map(|variable| 1 << variable);
+            self.points.expect(neighbours.map(place), self.parameters.ball().words().map(place));
         }
         let mut entries = vec![Zeroizing::new(vec![0u8; len]); queries.len()];
         let inside = match &self.reads {

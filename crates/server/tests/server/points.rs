@@ -15,6 +15,8 @@ struct Held {
     identity: TableIdentity,
     parameters: Vec<u8>,
     points: Vec<u8>,
+    /// As many are announced.
+    len: u64,
 }
 
 impl PointsSource for Held {
@@ -29,7 +31,12 @@ impl PointsSource for Held {
         }
     }
 
+    fn len(&self) -> u64 {
+        self.len
+    }
+
     fn load(&self, _threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points> {
+        assert!(self.len < 1 << 40, "so many are refused before there is memory for them");
         let mut buffer = HugeBuffer::new_zeroed(self.points.len()).unwrap();
         buffer.copy_from_slice(&self.points);
         progress(1.0);
@@ -68,6 +75,7 @@ fn held(scheme: SchemeId) -> Held {
         identity: table.identity,
         parameters: plan.parameters,
         points: store.0.into_inner().unwrap(),
+        len,
     }
 }
 
@@ -116,6 +124,7 @@ async fn points_that_do_not_belong_to_the_table_are_refused() {
     more_parameters.parameters.push(0);
     let cases = [
         (Held { identity: another, ..good() }, SchemeId::FiniteDifferences, Blame::ApiMisuse),
+        (Held { len: 1 << 40, ..good() }, SchemeId::FiniteDifferences, Blame::Corrupted),
         (more, SchemeId::FiniteDifferences, Blame::Corrupted),
         (fewer, SchemeId::FiniteDifferences, Blame::Corrupted),
         (more_parameters, SchemeId::FiniteDifferences, Blame::Corrupted),

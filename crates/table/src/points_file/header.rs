@@ -196,7 +196,13 @@ fn read_string<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
 
 fn read_text(reader: &mut Reader<'_>) -> Result<String> {
     let bytes = read_string(reader)?.to_vec();
-    String::from_utf8(bytes).map_err(|_| damaged("a name in its header is not UTF-8"))
+    let text =
+        String::from_utf8(bytes).map_err(|_| damaged("a name in its header is not UTF-8"))?;
+    // They are printed, and no program of ours writes such.
+    match text.contains(char::is_control) {
+        true => Err(damaged("a name in its header has control characters")),
+        false => Ok(text),
+    }
 }
 
 fn inconsistent() -> Error {

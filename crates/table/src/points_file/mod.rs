@@ -51,6 +51,7 @@ mod tests;
 pub use header::{MAX_PARAMETERS_LEN, MAX_SCHEME_LEN, PointsHeader};
 pub use writer::{PointsPlan, PointsWriter};
 
+use crate::shared_hasher::SharedHasher;
 use header::{MOST_BEFORE_POINTS, damaged, parse};
 use positioned::read_exact_at;
 use privet_core::{Error, Result, TableIdentity};
@@ -59,6 +60,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Points begin at a multiple of this, so that they begin at the start of a page of memory.
@@ -86,11 +88,12 @@ impl PointsFile {
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
     pub fn open(path: &Path) -> Result<Self> {
         let unreadable = |error: io::Error| unreadable(path, error);
-        let file = File::open(path).map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
-        if !metadata.is_file() {
+        // Before it is opened: the opening of a pipe waits for somebody to write.
+        if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(Error::api_misuse("this is no file").within(path.display()));
         }
+        let file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
         let mut beginning = Vec::new();
         (&file).take(MOST_BEFORE_POINTS).read_to_end(&mut beginning).map_err(unreadable)?;
         let (header, start) =
@@ -100,6 +103,9 @@ impl PointsFile {
 
     /// Whether the file at `path` begins as points files do, whatever follows. A file that cannot be read does not.
     pub fn is_one(path: &Path) -> bool {
+        if !path.is_file() {
+            return false;
+        }
         let mut beginning = [0; header::MAGIC.len()];
         let read = File::open(path).and_then(|mut file| file.read_exact(&mut beginning));
         read.is_ok() && beginning == header::MAGIC
@@ -174,9 +180,9 @@ impl PointsFile {
                 points.len()
             )));
         }
-        let mut pass = self.pass(progress);
+        let mut pass = self.pass(threads, progress);
         for step in points.chunks_mut(STEP) {
-            pass.read(step, threads).map_err(|error| unreadable(&self.path, error))?;
+            pass.read(step).map_err(|error| unreadable(&self.path, error))?;
         }
         self.compare(pass)
     }
@@ -186,30 +192,29 @@ impl PointsFile {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn verify(&self, threads: NonZero<usize>, progress: impl FnMut(u64, u64)) -> Result<()> {
-        let mut pass = self.pass(progress);
-        pass.read_all(threads).map_err(|error| unreadable(&self.path, error))?;
+        let mut pass = self.pass(threads, progress);
+        pass.read_all().map_err(|error| unreadable(&self.path, error))?;
         self.compare(pass)
     }
 
-    /// Maps the file, for points that shall not be held in memory. Returns the mapping and where in it the points begin. They have to be [verified](Self::verify) first.
+    /// Maps the file, for points that shall not be held in memory. Returns the mapping and where in it the points begin. They have to be [verified](Self::verify) first; the mapping is of that very file,
+    /// whatever has its name by now.
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not map it.
-    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if another file has got its name meanwhile.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it was cut short meanwhile.
     pub fn map(&self) -> Result<(FileMapping, usize)> {
-        let mapping = FileMapping::open(&self.path)
+        let mapping = FileMapping::of(&self.file, &self.path)
             .map_err(|error| Error::unavailable(error.to_string()).caused_by(error))?;
-        let parsed = parse(&mapping, mapping.len() as u64);
-        if parsed.ok().is_none_or(|(header, _)| header != self.header) {
-            let changed = damaged("it was changed while it was read");
-            return Err(changed.within(self.path.display()));
+        if mapping.len() as u64 != self.file_bytes() {
+            return Err(damaged("it was changed while it was read").within(self.path.display()));
         }
         // It lies within the mapping, so it is one that can be counted here.
         Ok((mapping, self.start as usize))
     }
 
-    fn pass<P: FnMut(u64, u64)>(&self, progress: P) -> Pass<'_, P> {
-        Pass::new(&self.file, self.start, self.header.points_len, progress)
+    fn pass<P: FnMut(u64, u64)>(&self, threads: NonZero<usize>, progress: P) -> Pass<'_, P> {
+        Pass::new(&self.file, self.start, self.header.points_len, threads, progress)
     }
 
     fn compare<P: FnMut(u64, u64)>(&self, pass: Pass<'_, P>) -> Result<()> {
@@ -226,37 +231,38 @@ struct Pass<'a, P> {
     offset: u64,
     done: u64,
     total: u64,
-    hasher: blake3::Hasher,
+    threads: NonZero<usize>,
+    hasher: SharedHasher,
     progress: P,
 }
 
 impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
-    fn new(file: &'a File, offset: u64, total: u64, progress: P) -> Self {
-        Self { file, offset, done: 0, total, hasher: blake3::Hasher::new(), progress }
+    fn new(file: &'a File, offset: u64, total: u64, threads: NonZero<usize>, progress: P) -> Self {
+        Self { file, offset, done: 0, total, threads, hasher: SharedHasher::new(threads), progress }
     }
 
     /// Reads the next bytes, as many as `step` has, and hashes them.
-    fn read(&mut self, step: &mut [u8], threads: NonZero<usize>) -> io::Result<()> {
-        read_shared(self.file, self.offset + self.done, step, threads)?;
-        self.hasher.update_rayon(step);
+    fn read(&mut self, step: &mut [u8]) -> io::Result<()> {
+        read_shared(self.file, self.offset + self.done, step, self.threads)?;
+        self.hasher.update(step);
         self.done += step.len() as u64;
         (self.progress)(self.done, self.total);
         Ok(())
     }
 
     /// Reads what is left, and keeps nothing of it.
-    fn read_all(&mut self, threads: NonZero<usize>) -> io::Result<()> {
+    fn read_all(&mut self) -> io::Result<()> {
         let left = |pass: &Self| usize::try_from(pass.total - pass.done).unwrap_or(usize::MAX);
         let mut buffer = vec![0; left(self).min(STEP)];
         while self.done < self.total {
             let len = left(self).min(STEP);
-            self.read(&mut buffer[..len], threads)?;
+            self.read(&mut buffer[..len])?;
         }
         Ok(())
     }
 
     fn digest(&self) -> [u8; 32] {
-        *self.hasher.finalize().as_bytes()
+        self.hasher.digest()
     }
 }
 
@@ -270,13 +276,20 @@ fn read_shared(
     /// Less is not worth a thread.
     const LEAST: usize = 1 << 20;
     let part_len = into.len().div_ceil(threads.get()).max(LEAST);
+    let parts = Mutex::new((offset..).step_by(part_len).zip(into.chunks_mut(part_len)));
+    let drain = || -> io::Result<()> {
+        loop {
+            let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((offset, part)) = next else { return Ok(()) };
+            read_exact_at(file, offset, part)?;
+        }
+    };
     thread::scope(|scope| {
-        let mut parts = (offset..).step_by(part_len).zip(into.chunks_mut(part_len));
-        let first = parts.next();
-        let others: Vec<_> = parts
-            .map(|(offset, part)| scope.spawn(move || read_exact_at(file, offset, part)))
+        // As many as the system gives.
+        let others: Vec<_> = (1..threads.get())
+            .map_while(|_| thread::Builder::new().spawn_scoped(scope, drain).ok())
             .collect();
-        let mut read = first.map_or(Ok(()), |(offset, part)| read_exact_at(file, offset, part));
+        let mut read = drain();
         for other in others {
             let outcome = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             read = read.and(outcome);

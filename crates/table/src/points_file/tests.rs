@@ -22,6 +22,7 @@ fn plan(points_len: u64) -> PointsPlan {
         scheme: "finite-differences".into(),
         parameters: vec![1, 2, 3],
         points_len,
+        table_file: env!("CARGO_MANIFEST_PATH").into(),
     }
 }
 
@@ -183,6 +184,7 @@ fn a_file_that_is_there_stays_unless_it_may_be_replaced() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_disk_without_room_is_found_at_the_beginning() {
     let directory = TempDir::new().expect("a directory");
     let path = directory.path().join("points");
@@ -192,6 +194,32 @@ fn a_disk_without_room_is_found_at_the_beginning() {
     assert_eq!(refused.blame(), Blame::Unavailable);
     assert!(refused.message().contains("cannot reserve 1152921504606851072 bytes"), "{refused}");
     assert_eq!(files(&directory), [""; 0]);
+}
+
+#[test]
+fn the_layout_is_the_documented_one() {
+    let directory = TempDir::new().expect("a directory");
+    let points = points(70);
+    let file = written(&directory.path().join("points"), &points);
+    let text = |text: &str| [&(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
+    let created_by = text(concat!("privet ", env!("CARGO_PKG_VERSION")));
+    let strings = [text("finite-differences"), vec![3, 0, 1, 2, 3], created_by].concat();
+    let mut header = b"\x89PRVP\r\n\x1a".to_vec();
+    header.extend(1u32.to_le_bytes());
+    header.extend((136 + strings.len() as u32 + 32).to_le_bytes());
+    header.extend([7; 16]);
+    for number in [3u64, 10, 4] {
+        header.extend(number.to_le_bytes());
+    }
+    header.extend([9; 32]);
+    for number in [4096u64, 70] {
+        header.extend(number.to_le_bytes());
+    }
+    header.extend(blake3::hash(&points).as_bytes());
+    header.extend(strings);
+    header.extend(blake3::hash(&header).as_bytes());
+    header.resize(4096, 0);
+    assert_eq!(file, [header, points].concat());
 }
 
 #[test]
@@ -370,16 +398,92 @@ fn only_the_table_that_the_points_were_computed_from_is_accepted() {
 }
 
 #[test]
-fn a_file_that_is_replaced_while_it_is_read_is_not_mapped() {
+fn a_file_that_is_replaced_while_it_is_read_is_served_as_it_was() {
     let directory = TempDir::new().expect("a directory");
     let (path, other) = (directory.path().join("points"), directory.path().join("other"));
-    written(&path, &points(300));
-    written(&other, &points(301));
+    let mut damaged = written(&path, &points(300));
+    *damaged.last_mut().expect("not empty") ^= 1;
     let file = PointsFile::open(&path).expect("whole");
+    file.verify(TWO, |_, _| {}).expect("whole");
+    // With the same header, so that only its points tell.
+    fs::write(&other, damaged).expect("writable");
     fs::rename(&other, &path).expect("renamed");
-    assert_eq!(file.map().expect_err("another file").blame(), Blame::Corrupted);
-    // What is open is read to its end nevertheless.
+    let (mapping, start) = file.map().expect("still there");
+    assert_eq!(mapping[start..], points(300));
     file.verify(TWO, |_, _| {}).expect("still whole");
+    let now = PointsFile::open(&path).expect("a whole header");
+    assert_eq!(now.verify(TWO, |_, _| {}).expect_err("damaged").blame(), Blame::Corrupted);
+}
+
+#[test]
+fn points_of_many_steps_and_parts_are_read_by_any_number_of_threads() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("points");
+    let all = points(2 * STEP + 5);
+    written(&path, &all);
+    let file = PointsFile::open(&path).expect("whole");
+    for threads in [1, 3, 40] {
+        let mut read = vec![0; all.len()];
+        let threads = NonZero::new(threads).expect("not 0");
+        file.read(&mut read, threads, |_, _| {}).expect("whole");
+        assert!(read == all);
+    }
+    let cut = fs::OpenOptions::new().write(true).open(&path).expect("writable");
+    cut.set_len(4096 + STEP as u64 + (3 << 20)).expect("cut");
+    let error = file.verify(TWO, |_, _| {}).expect_err("it is cut short");
+    assert_eq!(error.blame(), Blame::Corrupted);
+}
+
+#[test]
+fn control_characters_in_names_are_damage() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("points");
+    let plan = PointsPlan { scheme: "finite\x1b[2J".into(), ..plan(64) };
+    let writer = PointsWriter::create(&path, Existing::Keep, plan).expect("there is room");
+    writer.finish(TWO, |_, _| {}).expect("complete");
+    assert_eq!(PointsFile::open(&path).err().expect("refused").blame(), Blame::Corrupted);
+}
+
+#[cfg(unix)]
+#[test]
+fn who_may_not_read_the_table_may_not_read_its_points() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = TempDir::new().expect("a directory");
+    let (path, table) = (directory.path().join("points"), directory.path().join("table"));
+    fs::write(&table, "a table").expect("writable");
+    for mode in [0o600, 0o640, 0o400] {
+        fs::set_permissions(&table, fs::Permissions::from_mode(mode)).expect("ours");
+        let plan = PointsPlan { table_file: table.clone(), ..plan(64) };
+        let writer = PointsWriter::create(&path, Existing::Replace, plan).expect("there is room");
+        writer.finish(TWO, |_, _| {}).expect("complete");
+        let granted = fs::metadata(&path).expect("there").permissions().mode() & 0o777;
+        // The mask of whoever runs this takes away more, perhaps.
+        assert_eq!(granted & !mode, 0, "{granted:o} for {mode:o}");
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_neither_replaced_nor_read() {
+    let directory = TempDir::new().expect("a directory");
+    let inside = |name: &str| directory.path().join(name);
+    for existing in [Existing::Keep, Existing::Replace] {
+        for output in ["/dev/null".into(), inside("new/"), inside("."), directory.path().into()] {
+            let refused = PointsWriter::create(&output, existing, plan(64)).err();
+            assert!(refused.is_some_and(|error| error.blame() == Blame::ApiMisuse), "{output:?}");
+        }
+    }
+    assert_eq!(
+        PointsFile::open("/dev/null".as_ref()).err().expect("refused").blame(),
+        Blame::ApiMisuse
+    );
+    assert!(!PointsFile::is_one("/dev/null".as_ref()));
+    #[cfg(unix)]
+    {
+        // A link that leads nowhere is there already, as far as a new file is concerned.
+        std::os::unix::fs::symlink(inside("nowhere"), inside("link")).expect("a link");
+        let refused = PointsWriter::create(&inside("link"), Existing::Keep, plan(64)).err();
+        assert_eq!(refused.expect("refused").blame(), Blame::ApiMisuse);
+    }
 }
 
 #[test]

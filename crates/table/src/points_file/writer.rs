@@ -8,7 +8,7 @@ use privet_core::{Error, Result, TableIdentity};
 use std::fs::File;
 use std::io;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What has to be known before the first point is written.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct PointsPlan {
     pub parameters: Vec<u8>,
     /// How many bytes of points there will be.
     pub points_len: u64,
+    /// The table's file: who may not read that may not read this one.
+    pub table_file: PathBuf,
 }
 
 /// A points file in the making: a place to write points to and read them from, in any order and by several threads; dropped unfinished, it leaves nothing.
@@ -38,7 +40,7 @@ impl PointsWriter {
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `plan` has what the header cannot hold, or as [`NewFile::create`].
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written: the disk has no room for it, for example.
     pub fn create(output: &Path, existing: Existing, plan: PointsPlan) -> Result<Self> {
-        let PointsPlan { identity, scheme, parameters, points_len } = plan;
+        let PointsPlan { identity, scheme, parameters, points_len, table_file } = plan;
         let header = PointsHeader {
             identity,
             scheme,
@@ -49,7 +51,7 @@ impl PointsWriter {
             created_by: concat!("privet ", env!("CARGO_PKG_VERSION")).to_owned(),
         };
         header.check_encodable().map_err(|error| error.within(output.display()))?;
-        let file = NewFile::create(output, existing)?;
+        let file = NewFile::create_like(output, existing, &table_file)?;
         let file_len = header.points_offset() + points_len;
         reserve(file.as_file(), file_len)
             .map_err(|error| cannot(&format!("reserve {file_len} bytes for"), output, error))?;
@@ -103,8 +105,8 @@ impl PointsWriter {
     ) -> Result<(PointsHeader, u64)> {
         let Self { file, mut header } = self;
         let offset = header.points_offset();
-        let mut pass = Pass::new(file.as_file(), offset, header.points_len, progress);
-        pass.read_all(threads).map_err(|error| cannot("read back", file.output(), error))?;
+        let mut pass = Pass::new(file.as_file(), offset, header.points_len, threads, progress);
+        pass.read_all().map_err(|error| cannot("read back", file.output(), error))?;
         header.digest = pass.digest();
         write_all_at(file.as_file(), 0, &header.encode())
             .map_err(|error| cannot("write", file.output(), error))?;

@@ -53,6 +53,7 @@ pub use header::{SnapshotHeader, ValueForm};
 pub use writer::{SnapshotPlan, SnapshotWriter};
 
 use crate::digest::layout_digest;
+use crate::shared_hasher::SharedHasher;
 use crate::{KeyMap, TableLayout, TableRoot};
 use header::ParsedHeader;
 use privet_core::{Error, Result, TableIdentity, TableView};
@@ -165,14 +166,14 @@ impl Snapshot {
         const STEP: usize = 16 << 20;
         let records = self.records();
         self.mapping.advise_sequential();
-        let mut hasher = blake3::Hasher::new();
+        let mut hasher = SharedHasher::on_all_cores();
         let mut done = 0;
         for step in records.chunks(STEP) {
-            hasher.update_rayon(step);
+            hasher.update(step);
             done += step.len() as u64;
             progress(done, records.len() as u64);
         }
-        if *hasher.finalize().as_bytes() != self.header().parts.records {
+        if hasher.digest() != self.header().parts.records {
             let damaged = header::damaged("the digest of its records does not match");
             return Err(damaged.within(self.path.display()));
         }

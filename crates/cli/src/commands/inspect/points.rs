@@ -4,15 +4,16 @@ use crate::arguments::Inspect;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::scheme;
-use privet_core::Result;
+use privet_core::{Error, Result};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::SchemePlan;
-use privet_table::points_file::PointsFile;
+use privet_schemes::registry::{self, SchemePlan};
+use privet_table::points_file::{PointsFile, PointsHeader};
 use serde::Serialize;
 use std::num::NonZero;
 
 pub(super) fn run(arguments: &Inspect) -> Result<Outcome> {
     let file = PointsFile::open(&arguments.file)?;
+    check_len(&file)?;
     if arguments.verify {
         let bar = display::byte_progress("verifying", Some(file.header().points_len));
         let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
@@ -23,6 +24,26 @@ pub(super) fn run(arguments: &Inspect) -> Result<Outcome> {
     let report = Report::of(&file, arguments.verify);
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
+}
+
+/// Refuses more or fewer points than the scheme makes, if it is one that this program knows.
+fn check_len(file: &PointsFile) -> Result<()> {
+    let (header, found) = (file.header(), file.header().points_len);
+    let Some(plan) = plan(header) else { return Ok(()) };
+    match registry::points_bytes(&plan, &header.identity)? {
+        expected if expected == found => Ok(()),
+        expected => Err(Error::corrupted(format!(
+            "it has {found} bytes of points, and {} makes {expected} of that table; compute it again",
+            plan.scheme
+        ))
+        .within(file.path().display())),
+    }
+}
+
+/// What another release wrote for a scheme that is unknown here is reported without a word on its parameters.
+fn plan(header: &PointsHeader) -> Option<SchemePlan> {
+    let scheme: SchemeId = header.scheme.parse().ok()?;
+    SchemePlan::from_announcement(scheme, &header.identity, &header.parameters).ok()
 }
 
 #[derive(Serialize)]
@@ -46,11 +67,7 @@ impl Report {
     fn of(file: &PointsFile, verified: bool) -> Self {
         let header = file.header();
         let identity = header.identity;
-        // What another release wrote for a scheme that is unknown here is reported without a word on its parameters.
-        let plan = header.scheme.parse::<SchemeId>().and_then(|scheme| {
-            SchemePlan::from_announcement(scheme, &identity, &header.parameters)
-        });
-        let plan = plan.ok();
+        let plan = plan(header);
         Self {
             file: file.path().display().to_string(),
             file_bytes: file.file_bytes(),

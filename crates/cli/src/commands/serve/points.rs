@@ -2,6 +2,7 @@
 
 use crate::arguments::SchemeChoice;
 use crate::display;
+use crate::memory;
 use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
@@ -52,6 +53,10 @@ impl PointsSource for FilePoints {
         self.file.check_table(table)
     }
 
+    fn len(&self) -> u64 {
+        self.file.header().points_len
+    }
+
     fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points> {
         let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
         let report = |done: u64, total: u64| progress(done as f64 / total as f64);
@@ -60,7 +65,7 @@ impl PointsSource for FilePoints {
             let (mapping, start) = self.file.map()?;
             return Points::in_file(mapping, start);
         }
-        let len = self.file.header().points_len;
+        let len = self.len();
         let no_memory = || {
             Error::unavailable(format!(
                 "there is no memory for {} of points; --mapped leaves them in {}",
@@ -68,6 +73,10 @@ impl PointsSource for FilePoints {
                 self.file.path().display()
             ))
         };
+        // The system grants more than it has, and ends processes when it is needed.
+        if memory::available().is_some_and(|available| available < len) {
+            return Err(no_memory());
+        }
         let mut points = usize::try_from(len).map_err(|_| no_memory()).and_then(|len| {
             HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))
         })?;

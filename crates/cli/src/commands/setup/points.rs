@@ -4,13 +4,14 @@ use super::check_output;
 use crate::arguments::SetupPoints;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::memory;
 use crate::scheme;
 use crate::tuning::Choices;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_schemes::finite_differences::points::PointsStore;
 use privet_schemes::registry::{self, ServerOptions};
-use privet_table::points_file::{PointsPlan, PointsWriter};
+use privet_table::points_file::{PointsFile, PointsPlan, PointsWriter};
 use privet_table::snapshot::Snapshot;
 use serde::Serialize;
 use std::num::NonZero;
@@ -20,7 +21,7 @@ use std::time::Instant;
 pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers that answer from it could not start again without it";
-    let existing = check_output(output, arguments.force, needed)?;
+    let existing = check_output(output, arguments.force, needed, PointsFile::is_one)?;
     let start = Instant::now();
     let choices = Choices {
         partition_records: None,
@@ -33,6 +34,19 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     let identity = snapshot.identity();
     let plan = registry::plan(arguments.scheme, &identity, &tuning)?;
     let points_len = registry::points_bytes(&plan, &identity)?;
+    let memory = memory_for(points_len, arguments.memory)?;
+    // What cannot be written is found out before the long work.
+    let writer = PointsWriter::create(
+        output,
+        existing,
+        PointsPlan {
+            identity,
+            scheme: plan.scheme.name().to_owned(),
+            parameters: plan.parameters.clone(),
+            points_len,
+            table_file: arguments.table.clone(),
+        },
+    )?;
     verify(&snapshot)?;
 
     let threads = threads(arguments.threads);
@@ -45,14 +59,6 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
         },
         threads: threads.get(),
     };
-    let memory = arguments.memory.unwrap_or_else(|| half_of_available(points_len));
-    let described = PointsPlan {
-        identity,
-        scheme: plan.scheme.name().to_owned(),
-        parameters: plan.parameters.clone(),
-        points_len,
-    };
-    let writer = PointsWriter::create(output, existing, described)?;
     let bar = display::share_progress(&format!("computing {}", output.display()));
     let report = |share: f64| bar.set_position((share * 1000.0) as u64);
     let computed =
@@ -97,14 +103,21 @@ pub(crate) fn threads(chosen: Option<u16>) -> NonZero<usize> {
     chosen.or(std::thread::available_parallelism().ok()).unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// Half of the memory that the system has to give away, or as much as the points take where it does not say.
-fn half_of_available(points_len: u64) -> u64 {
-    let available = || {
-        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-        let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
-    };
-    available().map_or(points_len, |bytes| (bytes / 2).max(1))
+/// With less memory it is the calls of the system that take the time, and with much less, for ever.
+const LEAST_MEMORY: u64 = 1 << 20;
+
+/// So many bytes, or half of the memory that there is, or as much as the points take where the system does not say.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is too little.
+fn memory_for(points_len: u64, chosen: Option<u64>) -> Result<u64> {
+    match chosen {
+        Some(bytes) if bytes < LEAST_MEMORY => Err(Error::api_misuse(format!(
+            "--memory is in bytes, and {bytes} are too few: at least {LEAST_MEMORY}; 2^33 is 8 GiB"
+        ))),
+        Some(bytes) => Ok(bytes),
+        None => Ok(memory::available().map_or(points_len, |bytes| bytes / 2).max(LEAST_MEMORY)),
+    }
 }
 
 /// The file in the making, as the schemes see it.

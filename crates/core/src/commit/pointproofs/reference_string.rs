@@ -7,7 +7,6 @@ use privet_kernels::bls12_381::{
 };
 use zeroize::{Zeroize as _, Zeroizing};
 
-const MAGIC: [u8; 8] = *b"PRIVETRS";
 const VERSION: u16 = 1;
 
 const IDENTITY: &str = "privet 2026-11 pointproofs reference string";
@@ -31,6 +30,9 @@ pub struct ReferenceString {
 }
 
 impl ReferenceString {
+    /// What every encoding begins with.
+    pub const MAGIC: [u8; 8] = *b"PRIVETRS";
+
     /// A new one for vectors of up to `size` records. Takes about a third of a millisecond for each.
     ///
     /// # Errors
@@ -112,7 +114,7 @@ impl ReferenceString {
     /// The canonical encoding, for a file: see [`decode`](Self::decode).
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(encoded_len(self.size));
-        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&Self::MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&self.size.to_le_bytes());
         bytes.extend_from_slice(&self.share());
@@ -140,7 +142,7 @@ impl ReferenceString {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let (content, digest) = bytes.split_at(bytes.len().saturating_sub(32));
         let mut reader = Reader::new("a reference string", content);
-        if reader.array().map_err(ended_early)? != MAGIC {
+        if reader.array().map_err(ended_early)? != Self::MAGIC {
             return Err(Error::corrupted("this is no reference string for Pointproofs"));
         }
         let version = reader.u16().map_err(ended_early)?;
@@ -280,7 +282,7 @@ pub(super) fn share_len(size: u32) -> u64 {
 
 fn encoded_len(size: u32) -> usize {
     let first = 2 * size as usize - 1;
-    let header = MAGIC.len() + 2 + 4;
+    let header = ReferenceString::MAGIC.len() + 2 + 4;
     header + first * G1::COMPRESSED_LEN + size as usize * G2::COMPRESSED_LEN + 32
 }
 

@@ -15,7 +15,7 @@
 //! M/64 KiB times as far.
 
 use super::sharing::{Progress, share};
-use crate::finite_differences::points::{PointsStore, room_for};
+use crate::finite_differences::points::{PointsStore, room_to_compute};
 use privet_core::Result;
 
 /// No part of a column is shorter where memory allows for it: so much is read from a disk at close to its best.
@@ -159,7 +159,7 @@ pub(in crate::finite_differences) fn write(
     report: &(dyn Fn(f64) + Sync),
 ) -> Result<()> {
     let cut = Cut::new(transform, memory, least_part);
-    let mut buffer = room_for(cut.buffer_len())?;
+    let mut buffer = room_to_compute(cut.buffer_len())?;
     let progress = Progress::new(cut.total(), report);
 
     // No more than there was room for, as all lengths below.

@@ -88,6 +88,9 @@ pub(in crate::finite_differences) fn written(
     (outcome, heard.into_inner().unwrap())
 }
 
+/// More threads than this work in no test.
+const MOST_THREADS: usize = 3;
+
 /// All calls fail once, and each time that is what comes back, until the last works.
 pub(in crate::finite_differences) fn every_call_fails_once(
     write: impl Fn(&WatchfulStore) -> Result<()>,
@@ -101,7 +104,8 @@ pub(in crate::finite_differences) fn every_call_fails_once(
             Err(error) => {
                 assert_eq!(error.blame(), Blame::Unavailable);
                 assert_eq!(error.to_string(), "call number so and so fails");
-                assert!(calls >= failing);
+                // The other threads end what they were at, and begin nothing.
+                assert!(calls < failing + MOST_THREADS);
             }
             Ok(()) => {
                 assert_eq!(calls, failing - 1);

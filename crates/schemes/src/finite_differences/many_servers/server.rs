@@ -13,6 +13,9 @@ use zeroize::Zeroizing;
 /// How many entries are read at a time: enough that reads overlap, and few enough that their positions stay in cache.
 const BATCH: usize = 4096;
 
+/// Of so many entries one is looked for, to see whether they are in memory.
+const SAMPLED: usize = 128;
+
 /// The records of a table, and nothing computed from them yet.
 pub struct ManyServersSetup {
     parameters: ManyServersParameters,
@@ -102,7 +105,8 @@ impl ManyServersServer {
         for out in entries.chunks_mut(BATCH * entry_len) {
             let batch: Vec<u64> = positions.by_ref().take(out.len() / entry_len).collect();
             let len = entry_len as u64;
-            self.points.expect(batch.iter().map(|place| place * len..(place + 1) * len));
+            let place = |place: &u64| place * len..(place + 1) * len;
+            self.points.expect(batch.iter().step_by(SAMPLED).map(place), batch.iter().map(place));
             let gathered = self.kernels.gather_records(&self.points, entry_len, &batch, out);
             // Each coordinate stays in the field.
             assert!(gathered.is_ok(), "all points around a point are points");
