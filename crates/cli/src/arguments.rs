@@ -1,8 +1,10 @@
 //! What can be typed. The doc comments below are the help texts that users read.
 
 mod setup;
+mod update;
 
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
+pub(crate) use update::{Keygen, Update};
 
 use crate::commands::tradeoff::Tradeoff;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -31,6 +33,10 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Make what a scheme needs beside a table: the reference string of tapir-pp, the points of finite-differences
     Setup(Setup),
+    /// Make the key with which a table's owner signs its updates
+    Keygen(Keygen),
+    /// Set and delete keys of a table: the next of its signed updates
+    Update(Update),
     /// Serve tables over the network
     Serve(Serve),
     /// Look records up without the server learning which

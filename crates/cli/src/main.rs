@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         Command::Build(build) => commands::build::run(&build),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Setup(setup) => commands::setup::run(&setup),
+        Command::Keygen(keygen) => commands::keygen::run(&keygen),
+        Command::Update(update) => commands::update::run(&update),
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Get(get) => commands::get::run(&get),
         Command::State(state) => commands::state::run(&state),

@@ -9,6 +9,8 @@
 //! | [`authentication`] | tables whose records are verified one by one against a [root](TableRoot) that is known | |
 //! | [`key_map`] | tables by key: one or two records answer a key, and a miss looks like a hit | |
 //! | [`digest`] | how a table's digest comes about from its records and its layout | |
+//! | [`update_log`] | a table that changes: signed epochs, each the next of the one before, and (with `files`) the file they are kept in | |
+//! | [`edit`] | from keys or row numbers and values to the records that change | |
 //! | `snapshot` | a table as a file: checksummed, memory-mapped, written whole or not at all | `files` |
 //! | `points_file` | what finite differences compute from a table, as a file of its own that is tied to the table's digest | `files` |
 //! | `new_file` | how all of these files come about: under a temporary name, synced, renamed | `files` |
@@ -46,8 +48,10 @@
 
 pub mod authentication;
 pub mod digest;
+pub mod edit;
 pub mod key_map;
 pub mod layout;
+pub mod update_log;
 
 #[cfg(feature = "files")]
 pub mod build;

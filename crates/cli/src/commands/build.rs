@@ -32,11 +32,7 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     };
     let mut source = Source::path(&arguments.input);
     if let Some(format) = arguments.format {
-        source = source.format(match format {
-            InputFormat::Csv => Format::Csv,
-            InputFormat::Jsonl => Format::JsonLines,
-            InputFormat::Parquet => Format::Parquet,
-        });
+        source = source.format(format_of(format));
     }
     let start = Instant::now();
     let mut bars = Bars::default();
@@ -46,6 +42,15 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     let report = Report::of(&built?, &arguments.output, start.elapsed().as_secs_f64());
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
+}
+
+/// The format that was named.
+pub(crate) fn format_of(named: InputFormat) -> Format {
+    match named {
+        InputFormat::Csv => Format::Csv,
+        InputFormat::Jsonl => Format::JsonLines,
+        InputFormat::Parquet => Format::Parquet,
+    }
 }
 
 /// One progress bar for each stage, on a terminal.

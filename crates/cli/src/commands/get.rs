@@ -119,8 +119,8 @@ impl Wanted {
     }
 }
 
-/// Every line of a file, without its line end.
-fn keys_from(path: &Path) -> Result<Vec<Vec<u8>>> {
+/// The keys in a file, one on each line, or in standard input for `-`.
+pub(crate) fn keys_from(path: &Path) -> Result<Vec<Vec<u8>>> {
     let unreadable = |error: std::io::Error| {
         Error::api_misuse(format!("cannot read keys from {}", path.display())).caused_by(error)
     };

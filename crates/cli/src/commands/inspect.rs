@@ -9,6 +9,7 @@ use privet_core::Result;
 use privet_table::authentication::path_len;
 use privet_table::points_file::PointsFile;
 use privet_table::snapshot::{Snapshot, ValueForm};
+use privet_table::update_log::{UpdateLog, log_path};
 use serde::Serialize;
 
 /// Opens the file, which checks its header, and with `--verify` reads all of it.
@@ -26,7 +27,8 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         bar.finish_and_clear();
         verified?;
     }
-    let report = Report::of(&snapshot, arguments.verify);
+    let updates = Updates::of(&snapshot, arguments.verify)?;
+    let report = Report::of(&snapshot, updates, arguments.verify);
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
 }
@@ -52,11 +54,44 @@ struct Report {
     digest: String,
     root: Option<String>,
     created_by: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updates: Option<Updates>,
     verified: bool,
 }
 
+/// What came after the table file, in its update log.
+#[derive(Serialize)]
+struct Updates {
+    epoch: u64,
+    records: u64,
+    digest: String,
+    publisher: String,
+    log_bytes: u64,
+}
+
+impl Updates {
+    fn of(snapshot: &Snapshot, verify: bool) -> Result<Option<Self>> {
+        let path = log_path(snapshot.path());
+        if !path.exists() {
+            return Ok(None);
+        }
+        let log = UpdateLog::open(&path, snapshot)?;
+        if verify {
+            log.table(snapshot)?.verified_digest()?;
+        }
+        let table = log.current();
+        Ok(Some(Self {
+            epoch: table.epoch.0,
+            records: table.shape.records(),
+            digest: table.digest.to_string(),
+            publisher: log.publisher().to_string(),
+            log_bytes: log.epoch_bytes(),
+        }))
+    }
+}
+
 impl Report {
-    fn of(snapshot: &Snapshot, verified: bool) -> Self {
+    fn of(snapshot: &Snapshot, updates: Option<Updates>, verified: bool) -> Self {
         let header = snapshot.header();
         let identity = snapshot.identity();
         let key_map = snapshot.key_map();
@@ -84,6 +119,7 @@ impl Report {
             digest: identity.digest.to_string(),
             root: root.map(|root| root.to_string()),
             created_by: header.created_by.clone(),
+            updates,
             verified,
         }
     }
@@ -133,6 +169,19 @@ impl Report {
             page.entry("root", root);
         }
         page.entry("created by", &self.created_by);
+        if let Some(updates) = &self.updates {
+            page.entry(
+                "updates",
+                format!(
+                    "to epoch {}, {} records, {}",
+                    updates.epoch,
+                    display::count(updates.records),
+                    display::bytes(updates.log_bytes)
+                ),
+            );
+            page.entry("digest then", &updates.digest);
+            page.entry("publisher", &updates.publisher);
+        }
         page.entry(
             "verified",
             if self.verified {

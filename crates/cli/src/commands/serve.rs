@@ -1,12 +1,13 @@
 //! `privet serve`: tables on the network, until told to stop.
 
 mod points;
+mod updates;
 
 use crate::arguments::{SchemeChoice, Serve};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::tuning::Choices;
-use privet_core::{Error, Result};
+use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
@@ -171,10 +172,10 @@ fn open(named: &str, scheme: SchemeChoice, tuning: Tuning) -> Result<ServedTable
             })?
         }
     };
-    served(name, snapshot, scheme, tuning)
+    updates::served_with_updates(name, snapshot, scheme, tuning)
 }
 
-/// A table file, to be served under `name`.
+/// A table file as it is, whatever its update log says, to be served under `name`.
 pub(crate) fn served(
     name: String,
     snapshot: Snapshot,
@@ -186,14 +187,19 @@ pub(crate) fn served(
         name,
         identity,
         layout: Arc::from(snapshot.layout_bytes()),
-        scheme: match scheme {
-            SchemeChoice::Auto => registry::choose(&identity),
-            SchemeChoice::Named(scheme) => scheme,
-        },
+        scheme: chosen(scheme, &identity),
         tuning,
         records: Box::new(SnapshotRecords(snapshot)),
         points: None,
     })
+}
+
+/// The scheme that was named, or the one that suits the table.
+fn chosen(scheme: SchemeChoice, table: &TableIdentity) -> SchemeId {
+    match scheme {
+        SchemeChoice::Auto => registry::choose(table),
+        SchemeChoice::Named(scheme) => scheme,
+    }
 }
 
 fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {

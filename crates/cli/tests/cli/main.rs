@@ -19,4 +19,5 @@ mod served;
 mod setup;
 mod state;
 mod tradeoff;
+mod update;
 mod verified;

@@ -1,25 +1,17 @@
 //! The cuckoo map's placement: each entry in one of its two candidates.
 //!
-//! Entries are placed from the longest to the shortest, so that the short ones fill the gaps that the long ones leave. An
-//! entry goes to the roomier of its two candidates. Where neither has room, an entry that lies there moves to its *own*
-//! other candidate, and where that has no room either, an entry there moves on, and so forth: a *path* of moves. The
-//! shortest path is searched for breadth first, over at most [`SEARCHED_RECORDS`] records, each of them looked at once. No
-//! coins are involved: the same entries under the same seed always lie in the same records.
+//! Entries are placed from the longest to the shortest, so that the short ones fill the gaps that the long ones leave. `path.rs`
+//! says how room is made for each. No coins are involved: the same entries under the same seed always lie in the same records.
 //!
 //! An entry for which no path is found goes to the stash as long as that has room, and then to the roomier candidate all the
 //! same. The width is an intention here as it is for the bucket map: the fullest record says in the end how wide all are, and so
 //! placement cannot fail.
-//!
-//! Cuckoo hashing is of Pagh and Rodler (*Cuckoo hashing*, Journal of Algorithms 2004), records of several entries of
-//! Dietzfelbinger and Weidling (*Balanced allocation and dictionaries with tightly packed constant size bins*, TCS 2007).
 
+use super::pairing::Pairing;
+use super::path::{self, Lying, Move, make_room};
 use super::placement::{Home, Item, StashRoom};
 use std::cmp::Reverse;
-use std::ops::ControlFlow;
-
-/// How many records are looked at for one entry before the search is given up. Paths found are far shorter: with four entries to
-/// a record this many lie within four or five moves.
-const SEARCHED_RECORDS: usize = 256;
+use std::convert::Infallible;
 
 /// The entries in the order in which they are placed.
 pub(super) struct TwoChoices<'a> {
@@ -66,128 +58,64 @@ struct Shelf<'a> {
     width: u64,
     entries: Vec<Vec<u32>>,
     loads: Vec<u64>,
-    // The search that last looked at each record: there is nothing to clear between searches.
-    seen_by: Vec<u32>,
-    search: u32,
-}
-
-/// One record that a search has reached: `incoming` would come here, out of the record of step `from`.
-#[derive(Clone, Copy)]
-struct Step {
-    record: u64,
-    incoming: u32,
-    from: Option<usize>,
 }
 
 impl<'a> Shelf<'a> {
     fn new(items: &'a [&'a Item], records: u64, width: u64) -> Self {
         let records = records as usize;
-        Self {
-            items,
-            width,
-            entries: vec![Vec::new(); records],
-            loads: vec![0; records],
-            seen_by: vec![0; records],
-            search: 0,
-        }
+        Self { items, width, entries: vec![Vec::new(); records], loads: vec![0; records] }
     }
 
     fn candidates(&self, item: &Item) -> [u64; 2] {
         item.hash.candidates(self.loads.len() as u64)
     }
 
-    fn len_of(&self, number: u32) -> u64 {
-        self.items[number as usize].entry_len
-    }
-
-    fn has_room(&self, record: u64, number: u32) -> bool {
-        self.loads[record as usize] + self.len_of(number) <= self.width
-    }
-
     /// The candidate of `item` with more room, the first if they are level.
-    fn roomier(&self, item: &Item) -> u64 {
-        let [first, second] = self.candidates(item);
-        if self.loads[second as usize] < self.loads[first as usize] { second } else { first }
+    fn roomier(&mut self, item: &Item) -> u64 {
+        let Ok(roomier) = path::roomier(self, &self.candidates(item));
+        roomier
     }
 
     fn add(&mut self, record: u64, number: u32) {
-        self.loads[record as usize] += self.len_of(number);
+        self.loads[record as usize] += self.items[number as usize].entry_len;
         self.entries[record as usize].push(number);
     }
 
-    fn remove(&mut self, record: u64, number: u32) {
-        self.loads[record as usize] -= self.len_of(number);
-        self.entries[record as usize].retain(|&entry| entry != number);
+    fn remove(&mut self, record: u64, position: usize) -> u32 {
+        let number = self.entries[record as usize].remove(position);
+        self.loads[record as usize] -= self.items[number as usize].entry_len;
+        number
     }
 
     /// Puts an entry into one of its candidates, and says whether a way was found.
     fn put(&mut self, number: u32) -> bool {
         let item = self.items[number as usize];
-        let roomier = self.roomier(item);
-        if self.has_room(roomier, number) {
-            self.add(roomier, number);
-            return true;
+        let candidates = self.candidates(item);
+        let Ok(moves) = make_room(self, &candidates, item.entry_len);
+        let Some(moves) = moves else { return false };
+        for Move { from, to } in moves {
+            let moved = from.map_or(number, |(record, position)| self.remove(record, position));
+            self.add(to, moved);
         }
-        self.search += 1;
-        let mut steps: Vec<Step> = Vec::new();
-        for record in self.candidates(item) {
-            if !self.is_seen(record) {
-                steps.push(Step { record, incoming: number, from: None });
-            }
-        }
-        let mut next = 0;
-        while next < steps.len() {
-            if let ControlFlow::Break(last) = self.look_around(next, &mut steps) {
-                self.walk_back(last, &steps);
-                return true;
-            }
-            next += 1;
-        }
-        false
+        true
+    }
+}
+
+impl path::Shelf for Shelf<'_> {
+    type Error = Infallible;
+
+    fn width(&self) -> u64 {
+        self.width
     }
 
-    /// Follows each entry of one record to its other candidate: breaks with the last step of a path if that has room, and
-    /// otherwise notes where else to look.
-    fn look_around(&mut self, at: usize, steps: &mut Vec<Step>) -> ControlFlow<Step> {
-        let Step { record, incoming, .. } = steps[at];
-        for position in 0..self.entries[record as usize].len() {
-            let leaving = self.entries[record as usize][position];
-            let load = self.loads[record as usize] - self.len_of(leaving);
-            if load + self.len_of(incoming) > self.width || steps.len() == SEARCHED_RECORDS {
-                continue;
-            }
-            let [first, second] = self.candidates(self.items[leaving as usize]);
-            let other = if record == first { second } else { first };
-            if self.is_seen(other) {
-                continue;
-            }
-            let step = Step { record: other, incoming: leaving, from: Some(at) };
-            if self.has_room(other, leaving) {
-                return ControlFlow::Break(step);
-            }
-            steps.push(step);
-        }
-        ControlFlow::Continue(())
+    fn load(&mut self, record: u64) -> Result<u64, Infallible> {
+        Ok(self.loads[record as usize])
     }
 
-    /// Makes the moves of a path, the last one first, so that each entry comes into room that is there. No record is on a path
-    /// twice, so one move does not spoil another.
-    fn walk_back(&mut self, last: Step, steps: &[Step]) {
-        let mut step = last;
-        loop {
-            if let Some(from) = step.from {
-                self.remove(steps[from].record, step.incoming);
-            }
-            self.add(step.record, step.incoming);
-            match step.from {
-                Some(from) => step = steps[from],
-                None => return,
-            }
-        }
-    }
-
-    /// Whether the search under way has looked at `record` before; from now on it has.
-    fn is_seen(&mut self, record: u64) -> bool {
-        std::mem::replace(&mut self.seen_by[record as usize], self.search) == self.search
+    fn entry(&mut self, record: u64, position: usize) -> Result<Option<Lying>, Infallible> {
+        let Some(&number) = self.entries[record as usize].get(position) else { return Ok(None) };
+        let item = self.items[number as usize];
+        let other = Pairing::new(item.hash.tag, self.loads.len() as u64).other(record);
+        Ok(Some(Lying { len: item.entry_len, other }))
     }
 }

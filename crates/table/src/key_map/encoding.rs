@@ -21,10 +21,15 @@
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 2 | version, 2 |
-//! | 2 | 1 | kind: 1 cuckoo |
+//! | 2 | 1 | kind: 2 cuckoo |
 //! | 3 | 64 | hash seed to bytes of all entries, as in version 1 |
 //! | 67 | 4 | number of stash entries *s* |
 //! | 71 | | *s* entries, as in version 1 |
+//!
+//! Kind 1 was a cuckoo map whose second candidate did not follow from the tag; it is refused by name.
+//!
+//! The number of keys and the bytes of their entries are those of the table as it was built. An [edit](super::edit) leaves them alone,
+//! so that the key map changes only with its stash; the stash never has more entries than the table had keys.
 
 use super::{KeyMap, Rule};
 use privet_core::codec::Reader;
@@ -32,7 +37,8 @@ use privet_core::{Error, PublicSeed, Result, TableShape};
 
 const BUCKETS_VERSION: u16 = 1;
 const KINDS_VERSION: u16 = 2;
-const CUCKOO: u8 = 1;
+const CUCKOO: u8 = 2;
+const UNPAIRED_CUCKOO: u8 = 1;
 
 /// What comes before the stash, without displacements.
 const LONGEST_HEAD: usize = 74;
@@ -83,6 +89,11 @@ impl KeyMap {
         let version = reader.u16()?;
         if version == KINDS_VERSION {
             let kind = reader.u8()?;
+            if kind == UNPAIRED_CUCKOO {
+                return Err(invalid(
+                    "it is a cuckoo map of an earlier form, which this program does not read; build the table again",
+                ));
+            }
             if kind != CUCKOO {
                 return Err(invalid(format!("this program does not know its kind, {kind}")));
             }

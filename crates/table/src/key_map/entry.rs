@@ -43,8 +43,25 @@ pub(super) fn write_entry(bucket: &mut Vec<u8>, tag: u64, value: &[u8]) {
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if `bucket` does not have the form that the module describes.
 pub(super) fn find_entry(bucket: &[u8], tag: u64) -> Result<Option<&[u8]>> {
-    let mut rest = bucket;
     let mut found = None;
+    for_each_entry(bucket, |entry_tag, value| {
+        if entry_tag == tag {
+            found = Some(value);
+        }
+    })?;
+    Ok(found)
+}
+
+/// Calls `visit` with the tag and the value of each entry, in their order.
+///
+/// # Errors
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if `bucket` does not have the form that the module describes; some entries
+/// may have been visited by then.
+pub(super) fn for_each_entry<'a>(
+    bucket: &'a [u8],
+    mut visit: impl FnMut(u64, &'a [u8]),
+) -> Result<()> {
+    let mut rest = bucket;
     let mut previous = None;
     while let Some((number, after)) = read_number(rest)? {
         let value_len = (number - 1) as usize;
@@ -58,16 +75,14 @@ pub(super) fn find_entry(bucket: &[u8], tag: u64) -> Result<Option<&[u8]>> {
         if previous.is_some_and(|previous| previous >= entry_tag) {
             return Err(malformed("its tags are out of order"));
         }
-        if entry_tag == tag {
-            found = Some(value);
-        }
+        visit(entry_tag, value);
         previous = Some(entry_tag);
         rest = after;
     }
     if rest.iter().any(|&byte| byte != 0) {
         return Err(malformed("there are bytes after its end"));
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The number at the start of `bytes` and what follows it, or `None` at the end of the bucket. Never zero.

@@ -6,11 +6,13 @@
 //! |---|---|---|---|
 //! | 0..8 | group | which displacement applies to this key | none |
 //! | 8..16 | first | where the key goes under displacement 0 | the first candidate |
-//! | 16..24 | second | how far each further displacement moves it | the second candidate, among the other records |
-//! | 24..32 | tag | tells the key's entry from its neighbours | the same |
+//! | 16..24 | second | how far each further displacement moves it | none |
+//! | 24..32 | tag | tells the key's entry from its neighbours | the same, and which record is the [other candidate](super::pairing) |
 //!
-//! The four words are independent, so a tag says nothing about a bucket and the other way round.
+//! The four words are independent, so a tag says nothing about a bucket and the other way round. In a cuckoo map it says which
+//! records belong together, and nothing about which of these pairs is the key's.
 
+use super::pairing::Pairing;
 use privet_core::PublicSeed;
 
 /// The four words of a key's hash under one seed.
@@ -44,18 +46,16 @@ impl KeyHash {
 
     /// The key's two candidates, each in `[0, records)`, and different from each other unless there is only one record.
     pub(super) fn candidates(&self, records: u64) -> [u64; 2] {
-        let first = scale(self.first, records);
-        let among_others = scale(self.second, records - 1);
-        // Read over the gap that the first candidate leaves. With one record there are no others, and no gap.
-        let second = among_others + u64::from(among_others >= first && records > 1);
-        [first, second]
+        let pairing = Pairing::new(self.tag, records);
+        let first = pairing.first(self.first);
+        [first, pairing.other(first)]
     }
 }
 
 /// `floor(word · bound / 2^64)`: maps a uniform word to `[0, bound)`. Every result has probability `1/bound` up to an
 /// error below 2^-64, so for the sizes here (at most 2^48) the relative error is below 2^-16; it costs a little balance
 /// between buckets and nothing else, since buckets are no secret.
-fn scale(word: u64, bound: u64) -> u64 {
+pub(super) fn scale(word: u64, bound: u64) -> u64 {
     ((u128::from(word) * u128::from(bound)) >> 64) as u64
 }
 

@@ -7,8 +7,8 @@
 //!
 //! | kind | candidates | a client downloads | made for |
 //! |---|---|---|---|
-//! | [buckets](#buckets) | 1 | half a byte per key, and the stash | tables that are built anew when they change: one query per lookup |
-//! | [cuckoo](#cuckoo) | 2, of a table with more than one record | some seventy bytes, and the stash | tables that keep changing: a key that comes or goes changes one record or a few, and never the key map |
+//! | [buckets](#buckets) | 1 | half a byte per key, and the stash | tables that are mostly built anew when they change: one query per lookup |
+//! | [cuckoo](#cuckoo) | 2, of a table with more than one record | some seventy bytes, and the stash | tables that keep changing: a key that comes or goes changes one record or a few, and hardly ever the key map |
 //!
 //! # Buckets
 //!
@@ -38,9 +38,8 @@
 //! A key hashes to two records, its candidates, and its entry lies in either of them (or in the stash). The builder chooses
 //! which; when both are full, an entry in one of them moves to *its* other candidate. Two choices, and several entries to a record, are
 //! enough to fill records to nine tenths without publishing anything about the choice: there are no groups and no
-//! displacements, and all that a client needs is the seed. A new key is put into a record with room, or takes a place from which a
-//! short path of entries has moved on; a deleted key leaves a gap in one record. Under a bucket map the same change could
-//! need a new displacement, which every client would have to learn.
+//! displacements, and all that a client needs is the seed. The tag decides which records belong together and the rest of the key's hash
+//! which of these pairs is the key's (`pairing.rs` has the rule), so entries can be moved without knowing their keys.
 //!
 //! The price is that every lookup takes two queries, for both candidates, found or not: which of the two is needed would tell
 //! the server something about the key.
@@ -55,6 +54,20 @@
 //! found. A client whose key turns out to be in the stash **still sends the queries for the key's candidates**, like for any other
 //! key: [`KeyMap::candidates`] does not even look into the stash, so a server cannot tell.
 //!
+//! # Edits
+//!
+//! An [`Editor`] sets and deletes single keys in a finished table, and says which records change.
+//!
+//! Under a bucket map an operation changes one record at most. The displacements, which an editor leaves alone, were chosen to fill the
+//! buckets to the brim. So values can be replaced by others of their length, and keys deleted, but of the new keys most go to the stash
+//! unless others have gone from their bucket, and the table is soon to be built anew.
+//!
+//! Under a cuckoo map a new key is put into a candidate with room, or takes a place from which a short path of entries has moved on; a
+//! deleted key leaves a gap. With values of equal length, records that are nine tenths full take in new keys as others go, and never
+//! use the stash: a new key changes two records on average, and hardly ever more than four. With values of very different
+//! lengths the gaps are not as long as new keys need. A table with values of 0 to 700 bytes, of which every key was replaced by a new one, put 1 in
+//! 80 of them into the stash and refused 1 in 40; with a tenth of its keys deleted before, it refused none.
+//!
 //! # Who chooses what
 //!
 //! Only the kind is left to the user: [`pack`] chooses the records' number and width and what goes to the stash, by
@@ -64,21 +77,27 @@
 //! |---|---|
 //! | [`KeyMap`] | the client's side: the [`candidates`](KeyMap::candidates) of a key, and its value [`find_in`](KeyMap::find_in) each of them |
 //! | [`pack`], [`pack_as`] | the builder's side: from pairs to records |
+//! | [`Editor`] | the owner's side, later on: keys that are set and deleted in a finished table |
 
 mod cuckoo;
 mod displacement;
+mod edit;
 mod encoding;
 mod entry;
 mod hash;
 mod packing;
+mod pairing;
+mod path;
 mod placement;
 
 #[cfg(test)]
 mod tests;
 
+pub use edit::{Editor, Edits, Effect};
 pub use packing::{Packed, Pairs, pack, pack_as};
 
 use hash::KeyHash;
+use pairing::Pairing;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
 /// How keys get to records: see the [module](self).
@@ -132,7 +151,7 @@ pub struct KeyMap {
 enum Rule {
     /// By the displacement of the key's group; there is at least one group.
     Displaced(Vec<u8>),
-    /// By two words of the hash.
+    /// By one word of the hash and the tag, which pairs off the records.
     TwoCandidates,
 }
 
@@ -156,7 +175,10 @@ impl KeyMap {
     /// [`find_in`](KeyMap::find_in) asked about each: at most one of them has the value, or the stash has it, and then every
     /// answer says so.
     pub fn candidates(&self, key: &[u8]) -> impl ExactSizeIterator<Item = u64> + use<> {
-        let hash = KeyHash::new(self.seed, key);
+        self.candidates_of(&KeyHash::new(self.seed, key))
+    }
+
+    fn candidates_of(&self, hash: &KeyHash) -> impl ExactSizeIterator<Item = u64> + use<> {
         let candidates = match &self.rule {
             Rule::Displaced(displacements) => {
                 let group = hash.group(displacements.len() as u64);
@@ -165,6 +187,14 @@ impl KeyMap {
             Rule::TwoCandidates => hash.candidates(self.buckets()),
         };
         candidates.into_iter().take(self.candidates_per_key())
+    }
+
+    /// The other candidate of an entry tagged `tag` that lies in `record`; `record` itself if it has no other.
+    fn other_candidate(&self, record: u64, tag: u64) -> u64 {
+        match self.rule {
+            Rule::Displaced(_) => record,
+            Rule::TwoCandidates => Pairing::new(tag, self.buckets()).other(record),
+        }
     }
 
     /// The value of `key`, given one of the records that [`candidates`](KeyMap::candidates) names; `None` if neither this record
@@ -207,12 +237,13 @@ impl KeyMap {
         self.shape
     }
 
-    /// How many keys the table has.
+    /// How many keys the table had when it was built. Edits since then are not counted, so that an edit that leaves the stash alone
+    /// leaves the key map as it is, and clients need not fetch it again.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// How many of the keys have their value in the stash.
+    /// How many keys have their value in the stash, edits included.
     pub fn stash_entries(&self) -> u64 {
         self.stash.len() as u64
     }
@@ -222,7 +253,8 @@ impl KeyMap {
         self.stash.iter().map(|(_, value)| value.len() as u64).sum()
     }
 
-    /// The part of all buckets that holds entries and not padding, in `[0, 1]`.
+    /// The part of all buckets that held entries and not padding when the table was built, in `[0, 1]`. As with [`keys`](KeyMap::keys),
+    /// edits since then are not counted.
     pub fn load(&self) -> f64 {
         self.entry_bytes as f64 / self.shape.bytes() as f64
     }

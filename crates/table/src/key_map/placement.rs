@@ -63,7 +63,7 @@ const ENTRIES_PER_BUCKET: f64 = 4.0;
 const CUCKOO_ENTRIES: [f64; 3] = [2.0, 3.0, 4.0];
 
 /// The stash may always take this much, and a fiftieth of all values where that is more.
-const STASH_BYTES: u64 = 64 << 10;
+pub(super) const STASH_BYTES: u64 = 64 << 10;
 
 /// What the single-server scheme's hint takes for each byte of the matrix's height: 1 024 words of 32 bits.
 const HINT_BYTES_PER_ROW: f64 = 4096.0;

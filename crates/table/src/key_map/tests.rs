@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 type Pair = (Vec<u8>, Vec<u8>);
 
 mod cuckoo;
+mod editing;
+mod hits_and_misses;
+mod pairing;
 
 fn fixed_seed() -> PublicSeed {
     PublicSeed::from_bytes([7; 32])

@@ -13,6 +13,7 @@ use privet_schemes::finite_differences::points::PointsStore;
 use privet_schemes::registry::{self, ServerOptions};
 use privet_table::points_file::{PointsFile, PointsPlan, PointsWriter};
 use privet_table::snapshot::Snapshot;
+use privet_table::update_log::{UpdateLog, log_path};
 use serde::Serialize;
 use std::num::NonZero;
 use std::time::Instant;
@@ -31,6 +32,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     };
     let tuning = choices.read(Some(arguments.scheme))?;
     let snapshot = Snapshot::open(&arguments.table)?;
+    check_not_updated(&snapshot)?;
     let identity = snapshot.identity();
     let plan = registry::plan(arguments.scheme, &identity, &tuning)?;
     let points_len = registry::points_bytes(&plan, &identity)?;
@@ -84,6 +86,18 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     };
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
+}
+
+/// Points of the table file would be refused beside a table with updates.
+fn check_not_updated(snapshot: &Snapshot) -> Result<()> {
+    let path = log_path(snapshot.path());
+    match path.exists() && UpdateLog::open(&path, snapshot)?.current() != snapshot.identity() {
+        true => Err(Error::api_misuse(
+            "the table has updates in its log: make them part of the table file first (`privet update --compact`)",
+        )
+        .within(snapshot.path().display())),
+        false => Ok(()),
+    }
 }
 
 /// Reads the table once: points of damaged records would be tied to a digest that the records do not have.

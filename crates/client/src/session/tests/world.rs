@@ -74,7 +74,7 @@ impl Peer {
         let pairs = Keyed((0..keys).map(pair).collect());
         let packed = pack_as(kind, &pairs, PublicSeed::derive("privet test", b"seed")).unwrap();
         let map = packed.key_map();
-        assert_eq!(map.stash_entries(), u64::from(keys > 3), "the long value is in the stash");
+        assert_eq!(map.stash_entries() > 0, keys > 3, "the long value is in the stash");
         let mut records = Vec::new();
         let mut record = Vec::new();
         for bucket in 0..map.buckets() {

@@ -49,15 +49,7 @@ fn both_candidates_are_used_and_a_lone_record_is_the_only_candidate() {
 
     // Any number of records, one among them: distinct, within the table, and each of them hit.
     for records in 1..20u64 {
-        let shape = TableShape::new(records, 8).expect("valid");
-        let map = KeyMap {
-            seed: fixed_seed(),
-            keys: 1,
-            shape,
-            entry_bytes: 0,
-            rule: Rule::TwoCandidates,
-            stash: Vec::new(),
-        };
+        let map = empty(records, fixed_seed());
         let mut hit = HashSet::new();
         for number in 0..400 {
             let candidates: Vec<u64> = map.candidates(format!("{number}").as_bytes()).collect();
@@ -124,6 +116,9 @@ fn other_kinds_and_versions_are_refused_by_name() {
     bytes[2] = 9;
     let error = KeyMap::decode(&bytes).expect_err("no such kind");
     assert!(error.message().contains("does not know its kind, 9"), "{error}");
+    bytes[2] = 1;
+    let error = KeyMap::decode(&bytes).expect_err("another map's form");
+    assert!(error.message().contains("a cuckoo map of an earlier form"), "{error}");
     bytes[0] = 3;
     let error = KeyMap::decode(&bytes).expect_err("no such version");
     assert!(error.message().contains("version 3, and this program reads versions 1 and 2"));
@@ -150,6 +145,21 @@ fn known_answers() {
         let expected = if lookup["value"].is_null() { None } else { Some(bytes(&lookup["value"])) };
         assert_eq!(look_up(&key_map, &records, &key), expected);
     }
+    let other_sizes = vectors["other_sizes"].as_array().expect("a list");
+    assert!(other_sizes.len() > 40);
+    for case in other_sizes {
+        let records = case["records"].as_u64().expect("a number");
+        let key_map = empty(records, PublicSeed::from_bytes(std::array::from_fn(|i| i as u8)));
+        let candidates: Vec<Value> =
+            key_map.candidates(&bytes(&case["key"])).map(Value::from).collect();
+        assert_eq!(Value::from(candidates), case["candidates"]);
+    }
+}
+
+/// The map of a table without entries.
+fn empty(records: u64, seed: PublicSeed) -> KeyMap {
+    let shape = TableShape::new(records, 8).expect("valid");
+    KeyMap { seed, keys: 1, shape, entry_bytes: 0, rule: Rule::TwoCandidates, stash: Vec::new() }
 }
 
 /// Tables built before there were kinds of key maps: `vectors/key_map.json` holds one, byte for byte.

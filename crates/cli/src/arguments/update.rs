@@ -1,0 +1,59 @@
+//! What can be typed after `privet keygen` and `privet update`.
+
+use super::InputFormat;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct Keygen {
+    /// The file to write the secret key to; only its owner can read it, and an existing file is never replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Deletions come first, then rows of files, then single keys, each in the order given. All together are one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file stays as it is until the log is folded into it (--compact)."
+)]
+pub(crate) struct Update {
+    /// The table file
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: PathBuf,
+    /// The secret key to sign with, as `privet keygen` makes it. The first update ties the table to it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) publisher_key: PathBuf,
+    /// Give a key this value: a JSON object of the value's columns, or the value itself for a table built with
+    /// --raw-value. In a table by row number, KEY is the number of a row
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_assignment)]
+    pub(crate) set: Vec<(String, String)>,
+    /// Remove a key and its value
+    #[arg(long, value_name = "KEY")]
+    pub(crate) delete: Vec<String>,
+    /// Set the key of each row of a CSV, JSON Lines or Parquet file, with the columns of the file that the table was
+    /// built from. In a table by row number, append the rows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+    /// Format of that file; default: by its extension
+    #[arg(long, value_enum, requires = "from")]
+    pub(crate) format: Option<InputFormat>,
+    /// Remove the keys in a file, one on each line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) delete_from: Option<PathBuf>,
+    /// Afterwards replace the table file by one with all changes, and begin the log again, if the log has grown to so
+    /// many percent of the table file; 0: in any case
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]
+    pub(crate) compact: Option<u32>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn parse_assignment(typed: &str) -> Result<(String, String), String> {
+    typed
+        .split_once('=')
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .ok_or_else(|| "write KEY=VALUE".to_owned())
+}

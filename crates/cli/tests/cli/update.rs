@@ -1,0 +1,135 @@
+//! `privet keygen`, `privet update`, and tables served with their updates.
+
+use crate::place::Place;
+use crate::served::Served;
+use insta::assert_snapshot;
+
+/// A place with a phone book whose key map is of that kind, and a publisher's key.
+fn with_key(kind: &str) -> Place {
+    let place = Place::with_phones();
+    place.build(&format!("phones.csv --key name --key-map {kind} -o phones.privet"));
+    let made = place.run("keygen -o publisher.key");
+    assert_eq!(made.code(), 0, "{made}");
+    place
+}
+
+const UPDATE: &str = "update phones.privet --publisher-key publisher.key";
+
+/// What a server of the table says of some keys.
+fn look_up(place: &Place, scheme: &str, keys: &str) -> (i32, String) {
+    let served = Served::start(place, &format!("phones.privet --no-cache --scheme {scheme}"));
+    let run = place.run(&format!("get {} {keys}", served.url));
+    (run.code(), run.stdout().to_owned())
+}
+
+#[test]
+fn a_key_is_made_once_and_for_its_owner_alone() {
+    let place = Place::new();
+    let report = place.run("keygen -o publisher.key --json").json();
+    assert_eq!(report["publisher"].as_str().unwrap().len(), 64);
+    assert_eq!(place.run("keygen -o publisher.key").code(), 2);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(place.path("publisher.key")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn keys_are_set_and_deleted_and_served_as_they_are_then() {
+    for kind in ["buckets", "cuckoo"] {
+        let place = with_key(kind);
+        let set =
+            r#"--set ada={"phone":"555-9","floor":"9"} --set zoe={"phone":"555-8","floor":"8"}"#;
+        let report =
+            place.run(&format!("{UPDATE} {set} --delete bob --delete nobody --json")).json();
+        assert_eq!(report["epoch"], 1);
+        for (count, expected) in [("inserted", 1), ("replaced", 1), ("deleted", 1), ("absent", 1)] {
+            assert_eq!(report[count], expected, "{count} of {report}");
+        }
+        let expected =
+            "{\"phone\":\"555-9\",\"floor\":\"9\"}\n{\"phone\":\"555-8\",\"floor\":\"8\"}\n";
+        for scheme in ["simplepir", "download"] {
+            let found = look_up(&place, scheme, "-k ada -k zoe -k bob");
+            assert_eq!(found, (1, expected.to_owned()), "{kind}, {scheme}");
+        }
+        // The same again changes nothing; other rows are the next epoch.
+        let again = place.run(&format!("{UPDATE} {set} --json")).json();
+        assert_eq!((&again["epoch"], &again["records_changed"]), (&1.into(), &0.into()));
+        place.write("more.csv", "name,phone,floor\nbob,555-7,7\nada,555-6,6\n");
+        place.write("gone", "zoe\n");
+        let next = place.run(&format!("{UPDATE} --from more.csv --delete-from gone --json")).json();
+        assert_eq!(
+            (&next["epoch"], &next["inserted"], &next["deleted"]),
+            (&2.into(), &1.into(), &1.into())
+        );
+        let found = look_up(&place, "dummy-subsets", "-k bob -k ada -k zoe");
+        let expected =
+            "{\"phone\":\"555-7\",\"floor\":\"7\"}\n{\"phone\":\"555-6\",\"floor\":\"6\"}\n";
+        assert_eq!(found, (1, expected.to_owned()), "{kind}");
+        let shown = place.run("inspect phones.privet --verify --json").json();
+        assert_eq!((&shown["epoch"], &shown["updates"]["epoch"]), (&0.into(), &2.into()));
+
+        let log = std::fs::metadata(place.path("phones.privet.log")).unwrap().len();
+        let compacted = place.run(&format!("{UPDATE} --compact --json")).json();
+        assert_eq!((&compacted["epoch"], &compacted["compacted"]), (&2.into(), &true.into()));
+        assert_eq!(compacted["digest"], next["digest"]);
+        assert!(std::fs::metadata(place.path("phones.privet.log")).unwrap().len() < log);
+        assert_eq!(look_up(&place, "download", "-k bob -k ada -k zoe"), (1, expected.to_owned()));
+        let shown = place.run("inspect phones.privet --verify --json").json();
+        assert_eq!((&shown["epoch"], &shown["digest"]), (&2.into(), &next["digest"]));
+    }
+}
+
+#[test]
+fn rows_are_set_and_appended_in_a_table_by_number() {
+    let place = Place::new();
+    place.write("rows.csv", "value\naa\nbb\ncc\n");
+    place.build("rows.csv --raw-value value -o phones.privet");
+    place.run("keygen -o publisher.key");
+    place.write("more.csv", "value\ndd\n");
+    let report =
+        place.run(&format!("{UPDATE} --set 1=xx --set 3=yy --from more.csv --json")).json();
+    assert_eq!((&report["records"], &report["records_changed"]), (&4.into(), &2.into()));
+    let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
+    let run = place.run(&format!("get {} --index 0 --index 1 --index 3", served.url));
+    assert_eq!((run.code(), run.stdout()), (0, "aa\nxx\nyy\n"), "{run}");
+    for refused in ["--set 9=xx", "--set 1=toolong", "--set one=xx", "--delete aa"] {
+        let run = place.run(&format!("{UPDATE} {refused}"));
+        assert_eq!(run.code(), 2, "{run}");
+    }
+}
+
+#[test]
+fn updates_that_are_not_the_publishers_are_refused() {
+    let place = with_key("cuckoo");
+    place.run(&format!("{UPDATE} --delete bob"));
+    place.run("keygen -o other.key");
+    let other = UPDATE.replace("publisher.key", "other.key");
+    let refused = place.run(&format!("{other} --delete ada"));
+    assert_eq!(refused.code(), 2, "{refused}");
+    // A log in which a byte is another is not served.
+    let mut log = std::fs::read(place.path("phones.privet.log")).unwrap();
+    *log.last_mut().unwrap() ^= 1;
+    place.write("phones.privet.log", log);
+    let refused = place.run("serve phones.privet --no-cache --listen 127.0.0.1:0");
+    assert_eq!(refused.code(), 2, "{refused}");
+    assert!(refused.stderr().contains("phones.privet.log"), "{refused}");
+}
+
+#[test]
+fn what_cannot_be_updated_is_refused_and_changes_nothing() {
+    let place = with_key("buckets");
+    assert_snapshot!(place.run(&format!("{UPDATE} --set ada=plain")).refusal(), @r#"
+    [exit 2]
+    privet: the key "ada": the values of this table are JSON objects: write KEY='{"column":"value"}'
+    "#);
+    let unknown = place.run(&format!(r#"{UPDATE} --set ada={{"fax":"1"}}"#));
+    assert_eq!(unknown.code(), 0, "{unknown}");
+    place.build("phones.csv --key name --authenticate -o authenticated.privet");
+    let authenticated = UPDATE.replace("phones.privet", "authenticated.privet");
+    let refused = place.run(&format!("{authenticated} --delete ada"));
+    assert_eq!(refused.code(), 2, "{refused}");
+    assert!(refused.stderr().contains("build it anew"), "{refused}");
+}

@@ -1,0 +1,184 @@
+//! From what an owner wants of a table to the records that change: the next epoch of its [update log](crate::update_log).
+//!
+//! A [`TableEditor`] takes operations one by one, each of which sees what those before it did, and ends with one [`TableUpdate`] for all of them. Tables by key take keys
+//! and values ([`set`](TableEditor::set), [`delete`](TableEditor::delete)); tables by index take row numbers and values ([`set_row`](TableEditor::set_row),
+//! [`append_row`](TableEditor::append_row)).
+//!
+//! A table keeps its records' width: a value that does not fit is refused, with how much would. A row of a table by index cannot be deleted, because those after it would move.
+//! The records of an [authenticated](crate::authentication) table carry proofs that all change with any of them, so such a table is built anew.
+
+#[cfg(test)]
+mod tests;
+
+use crate::key_map::{Editor, Effect};
+use crate::layout::{IndexLayout, RecordLayout, TableLayout};
+use privet_core::table::Operation;
+use privet_core::{Error, Result, TableShape, TableUpdate};
+use std::collections::BTreeMap;
+
+/// Operations on one table, collected.
+///
+/// `read` gives the record with a number below the table's, as it was before the first operation.
+pub struct TableEditor<'a, R> {
+    shape: TableShape,
+    rows: Rows<'a, R>,
+}
+
+enum Rows<'a, R> {
+    ByKey(Box<Editor<'a, R>>),
+    ByIndex(NumberedRows<R>),
+}
+
+/// The rows of a table by index: how values lie in them, and those that are no longer what they were.
+struct NumberedRows<R> {
+    layout: IndexLayout,
+    read: R,
+    written: BTreeMap<u64, Vec<u8>>,
+    appended: Vec<Vec<u8>>,
+}
+
+/// What all operations came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableEdits {
+    /// The records that change, and those that are new.
+    pub update: TableUpdate,
+    /// How the table is read from then on, if that is not as before: clients have to fetch it.
+    pub layout: Option<TableLayout>,
+}
+
+impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
+    /// An editor of a table of that layout and shape.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is authenticated.
+    pub fn new(layout: &'a TableLayout, shape: TableShape, read: R) -> Result<Self> {
+        if layout.authentication().is_some() {
+            return Err(Error::api_misuse(
+                "an authenticated table is not updated: the proofs in all of its records would change; build it anew",
+            ));
+        }
+        let rows = match layout.records() {
+            RecordLayout::Keyed(key_map) => Rows::ByKey(Box::new(Editor::new(key_map, read))),
+            RecordLayout::Index(layout) => {
+                let (written, appended) = (BTreeMap::new(), Vec::new());
+                Rows::ByIndex(NumberedRows { layout: *layout, read, written, appended })
+            }
+        };
+        Ok(Self { shape, rows })
+    }
+
+    /// Gives `key` the value `value`, whether the table has the key or not.
+    ///
+    /// # Errors
+    /// As [`Editor::set`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is by index. Nothing has changed then.
+    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<Effect> {
+        self.by_key()?.set(key, value)
+    }
+
+    /// Removes `key` and its value, if the table has the key.
+    ///
+    /// # Errors
+    /// As [`Editor::delete`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is by index. Nothing has changed then.
+    pub fn delete(&mut self, key: &[u8]) -> Result<Effect> {
+        self.by_key()?.delete(key)
+    }
+
+    /// Gives row `row` the value `value`: a row that the table has, or one that was just appended.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such row, the value does not fit, or the table is by key. Nothing has changed then.
+    pub fn set_row(&mut self, row: u64, value: &[u8]) -> Result<()> {
+        let record = self.record_of(value)?;
+        let shape = self.shape;
+        let numbered = self.by_index()?;
+        let rows = shape.records() + numbered.appended.len() as u64;
+        if row >= rows {
+            return Err(Error::api_misuse(format!(
+                "there is no row {row}: the table has {rows}, numbered from 0"
+            )));
+        }
+        match row.checked_sub(shape.records()) {
+            Some(new) => numbered.appended[new as usize] = record,
+            None => {
+                numbered.written.insert(row, record);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a row, and returns its number.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value does not fit, or the table is by key. Nothing has changed then.
+    pub fn append_row(&mut self, value: &[u8]) -> Result<u64> {
+        let record = self.record_of(value)?;
+        let records = self.shape.records();
+        let numbered = self.by_index()?;
+        numbered.appended.push(record);
+        Ok(records + numbered.appended.len() as u64 - 1)
+    }
+
+    /// What all operations together come to. `None` if the table had all of it before.
+    ///
+    /// # Errors
+    /// Whatever `read` fails with; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table would be too large.
+    pub fn finish(self) -> Result<Option<TableEdits>> {
+        let edit = |(index, record)| Operation::Edit { index, record };
+        let (operations, layout): (Vec<_>, _) = match self.rows {
+            Rows::ByKey(editor) => {
+                let edits = editor.finish()?;
+                let layout = edits.key_map.map(|key_map| RecordLayout::Keyed(key_map).into());
+                (edits.records.into_iter().map(edit).collect(), layout)
+            }
+            Rows::ByIndex(NumberedRows { mut read, written, appended, .. }) => {
+                let mut operations = Vec::new();
+                for (index, record) in written {
+                    if read(index)? != record {
+                        operations.push(edit((index, record)));
+                    }
+                }
+                operations.extend(appended.into_iter().map(|record| Operation::Add { record }));
+                (operations, None)
+            }
+        };
+        if operations.is_empty() && layout.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(TableEdits { update: TableUpdate::new(self.shape, operations)?, layout }))
+    }
+
+    /// The record that holds a value, in a table by index.
+    fn record_of(&mut self, value: &[u8]) -> Result<Vec<u8>> {
+        let record_len = self.shape.record_len();
+        let layout = self.by_index()?.layout;
+        let most = record_len.saturating_sub(layout.prefix_bytes().into());
+        let len = value.len() as u64;
+        if len > most || (layout.prefix_bytes() == 0 && len != most) {
+            return Err(Error::api_misuse(format!(
+                "a value of {len} bytes does not fit: the values of this table have {}{most} bytes; build the table anew with it",
+                if layout.prefix_bytes() == 0 { "" } else { "at most " }
+            )));
+        }
+        let mut record = Vec::new();
+        layout.write_record(value, record_len, &mut record);
+        Ok(record)
+    }
+
+    fn by_key(&mut self) -> Result<&mut Editor<'a, R>> {
+        match &mut self.rows {
+            Rows::ByKey(editor) => Ok(editor),
+            Rows::ByIndex(_) => Err(other_kind("by index", "row numbers and values")),
+        }
+    }
+
+    fn by_index(&mut self) -> Result<&mut NumberedRows<R>> {
+        match &mut self.rows {
+            Rows::ByKey(_) => Err(other_kind("by key", "keys and values")),
+            Rows::ByIndex(numbered) => Ok(numbered),
+        }
+    }
+}
+
+fn other_kind(kind: &str, takes: &str) -> Error {
+    Error::api_misuse(format!("this is a table {kind}: it takes {takes}"))
+}

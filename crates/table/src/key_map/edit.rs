@@ -1,0 +1,363 @@
+//! Setting and deleting single keys in a finished table.
+//!
+//! An editor has the key map and reads records by their number; it needs neither the keys of the table nor its other records. It
+//! collects what changes, and the caller writes it: records by their number, and a new key map if the stash changed.
+//!
+//! # Where an entry goes
+//!
+//! 1. A key that has an entry in a record keeps its place there if the new value has room.
+//! 2. Otherwise the entry goes to the roomier of the key's candidates, or takes a place that a path of other entries makes free, in
+//!    the way in which the builder makes room ([`path`]). Only a cuckoo map has such paths.
+//! 3. Otherwise it goes to the stash, within these limits: one entry for each 16 keys that the table was built with (for a small table 16, but
+//!    no more than it had keys), and 64 KiB or a fiftieth of the bytes of its entries, whichever is more. Every client downloads the stash, and
+//!    downloads it again when it changes.
+//! 4. Otherwise the table is full, the operation is refused, and nothing has changed.
+//!
+//! A key in the stash goes back to a record when it is set again and there is room by then. A value that no record could hold is refused, as
+//! it would be a burden to every client; the builder, which knows all values, does put a few of those into the stash.
+//!
+//! # Keys that share a tag
+//!
+//! Tags stand for keys. A builder that finds two keys with the same tag draws another seed; an editor cannot, nor can it find out. If a new
+//! key has the tag of an entry in one of its candidates or in the stash, it is taken for that entry's key, and replaces its value. For one new
+//! key this has a probability of at most 2^-64 for each of these entries. A key that goes to the stash hides, with the same probability for
+//! each entry of the table, a key of the same tag that lies in a record.
+
+use super::hash::KeyHash;
+use super::path::{self, Lying, Move, make_room};
+use super::placement::STASH_BYTES;
+use super::{KeyMap, encoding, entry};
+use privet_core::{Error, Result};
+use std::collections::BTreeMap;
+use std::mem;
+
+/// What an operation found, and so what it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The key was not there and is now.
+    Inserted,
+    /// The key was there and has the new value, which may equal the old one.
+    Replaced,
+    /// The key was there and is gone.
+    Deleted,
+    /// The key to be deleted was not there.
+    Absent,
+}
+
+/// What a batch of operations comes to. Records and key map belong together: a reader needs both, or neither.
+#[derive(Clone, Debug)]
+pub struct Edits {
+    /// The records that are no longer what they were, by their number, each [`record_len`](KeyMap::record_len) bytes long.
+    pub records: BTreeMap<u64, Vec<u8>>,
+    /// The new key map, if its stash changed. Clients have to fetch it.
+    pub key_map: Option<KeyMap>,
+}
+
+/// Sets and deletes keys of a table; each operation sees what the ones before it did. Holds the records that have changed, and
+/// during an operation up to a few hundred others.
+///
+/// `read` gives the record with a number in `[0, buckets())`, as it was before the first operation: exactly
+/// [`record_len`](KeyMap::record_len) bytes. (The records of an authenticated table are longer, by what proves them.)
+///
+/// ```
+/// use privet_core::PublicSeed;
+/// use privet_table::key_map::{Editor, Effect, KeyMapKind, pack_as};
+///
+/// let pairs: Vec<(String, &[u8])> = (0..100).map(|i| (format!("key {i}"), &b"old"[..])).collect();
+/// // A real seed is drawn at random when the keys are known.
+/// let packed = pack_as(KeyMapKind::Cuckoo, &pairs[..], PublicSeed::from_bytes([7; 32]))?;
+/// let key_map = packed.key_map();
+///
+/// let mut editor = Editor::new(key_map, |number| {
+///     let mut record = Vec::new();
+///     packed.write_record(&pairs[..], number, &mut record);
+///     Ok(record)
+/// });
+/// assert_eq!(editor.set(b"key 7", b"new")?, Effect::Replaced);
+/// assert_eq!(editor.delete(b"key 8")?, Effect::Deleted);
+/// let edits = editor.finish()?;
+/// assert!(edits.records.len() <= 2 && edits.key_map.is_none());
+/// # Ok::<(), privet_core::Error>(())
+/// ```
+pub struct Editor<'a, R> {
+    key_map: &'a KeyMap,
+    read: R,
+    stash: BTreeMap<u64, Vec<u8>>,
+    changed: BTreeMap<u64, Contents>,
+}
+
+impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
+    /// An editor of the table that `key_map` describes and `read` reads.
+    pub fn new(key_map: &'a KeyMap, read: R) -> Self {
+        Self {
+            key_map,
+            read,
+            stash: key_map.stash.iter().cloned().collect(),
+            changed: BTreeMap::new(),
+        }
+    }
+
+    /// Gives `key` the value `value`, whether the table has the key or not.
+    ///
+    /// # Errors
+    /// The operation has then changed nothing.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value is too long for the table's records, or if what was read is no record.
+    /// - [`Blame::Exhausted`](privet_core::Blame::Exhausted), with figures, if the table is full.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is malformed.
+    /// - Whatever `read` fails with.
+    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<Effect> {
+        let len = entry::entry_len(value.len());
+        if len > self.key_map.record_len() {
+            return Err(Error::api_misuse(format!(
+                "a value of {} bytes takes {len} bytes of a record, and the records of this table have {}; shorten the value, \
+                 or build the table anew with it",
+                value.len(),
+                self.key_map.record_len()
+            )));
+        }
+        let hash = KeyHash::new(self.key_map.seed, key);
+        let candidates: Vec<u64> = self.key_map.candidates_of(&hash).collect();
+        let mut operation = Operation::new(self);
+        let old_home = operation.take_out(&candidates, hash.tag)?;
+        let in_stash = operation.editor.stash.contains_key(&hash.tag);
+
+        let moves = match old_home {
+            Some(home) if operation.has_room(home, len)? => {
+                Some(vec![Move { from: None, to: home }])
+            }
+            _ => make_room(&mut operation, &candidates, len)?,
+        };
+        if let Some(moves) = moves {
+            operation.make(&moves, hash.tag, value)?;
+            operation.keep();
+            self.stash.remove(&hash.tag);
+        } else {
+            operation.editor.check_stash_room(hash.tag, value.len())?;
+            operation.keep();
+            self.stash.insert(hash.tag, value.to_vec());
+        }
+        let was_there = old_home.is_some() || in_stash;
+        Ok(if was_there { Effect::Replaced } else { Effect::Inserted })
+    }
+
+    /// Removes `key` and its value, if the table has the key.
+    ///
+    /// # Errors
+    /// As [`set`](Editor::set), except that there is always room.
+    pub fn delete(&mut self, key: &[u8]) -> Result<Effect> {
+        let hash = KeyHash::new(self.key_map.seed, key);
+        let candidates: Vec<u64> = self.key_map.candidates_of(&hash).collect();
+        let mut operation = Operation::new(self);
+        let was_in_record = operation.take_out(&candidates, hash.tag)?.is_some();
+        operation.keep();
+        let was_in_stash = self.stash.remove(&hash.tag).is_some();
+        Ok(if was_in_record || was_in_stash { Effect::Deleted } else { Effect::Absent })
+    }
+
+    /// What all operations together came to. A record or a stash that is in the end as it was is not among the changes.
+    ///
+    /// # Errors
+    /// Whatever `read` fails with.
+    pub fn finish(mut self) -> Result<Edits> {
+        let mut records = BTreeMap::new();
+        for (number, contents) in mem::take(&mut self.changed) {
+            let record = contents.write(self.key_map.record_len());
+            if record != (self.read)(number)? {
+                records.insert(number, record);
+            }
+        }
+        let stash: Vec<(u64, Vec<u8>)> = self.stash.into_iter().collect();
+        let key_map = (stash != self.key_map.stash).then(|| KeyMap {
+            stash,
+            rule: self.key_map.rule.clone(),
+            ..*self.key_map
+        });
+        Ok(Edits { records, key_map })
+    }
+
+    /// Whether the stash may take a value of `len` bytes under `tag`, in exchange for the one that it has under that tag.
+    fn check_stash_room(&self, tag: u64, len: usize) -> Result<()> {
+        let (most_entries, most_bytes) = stash_limits(self.key_map);
+        let stash_len = |len: usize| len as u64 + encoding::STASH_ENTRY_OVERHEAD;
+        let bytes: u64 = self.stash.values().map(|value| stash_len(value.len())).sum();
+        let replaced = self.stash.get(&tag).map(|value| stash_len(value.len()));
+
+        // A builder may have filled the stash beyond these limits. What is there may stay, and shrink.
+        let entries_fit = replaced.is_some() || (self.stash.len() as u64) < most_entries;
+        let after = bytes - replaced.unwrap_or(0) + stash_len(len);
+        if entries_fit && (after <= most_bytes || after <= bytes) {
+            return Ok(());
+        }
+        Err(Error::exhausted(format!(
+            "the table is full: there is no room for a value of {len} bytes where its key may lie, and the stash has {} of at \
+             most {most_entries} values in {bytes} of at most {most_bytes} bytes; build the table anew",
+            self.stash.len(),
+        )))
+    }
+}
+
+/// How many entries an editor lets the stash have, and how many bytes: see the module.
+pub(super) fn stash_limits(key_map: &KeyMap) -> (u64, u64) {
+    let most_entries = (key_map.keys / 16).max(key_map.keys.min(16));
+    (most_entries, STASH_BYTES.max(key_map.entry_bytes / 50))
+}
+
+/// One operation under way: what it has read and perhaps changed. Dropped, it leaves the editor as it was.
+struct Operation<'e, 'a, R> {
+    editor: &'e mut Editor<'a, R>,
+    open: BTreeMap<u64, Open>,
+}
+
+struct Open {
+    contents: Contents,
+    is_changed: bool,
+}
+
+impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
+    fn new(editor: &'e mut Editor<'a, R>) -> Self {
+        Self { editor, open: BTreeMap::new() }
+    }
+
+    /// What a record holds at this point of the operation.
+    fn contents(&mut self, record: u64) -> Result<&mut Open> {
+        use std::collections::btree_map::Entry;
+        match self.open.entry(record) {
+            Entry::Occupied(open) => Ok(open.into_mut()),
+            Entry::Vacant(place) => {
+                let contents = match self.editor.changed.get(&record) {
+                    Some(contents) => contents.clone(),
+                    None => {
+                        let bytes = (self.editor.read)(record)?;
+                        Contents::read(&bytes, self.editor.key_map.record_len())?
+                    }
+                };
+                Ok(place.insert(Open { contents, is_changed: false }))
+            }
+        }
+    }
+
+    /// Removes the entry tagged `tag` from the candidates, and says where it was.
+    fn take_out(&mut self, candidates: &[u64], tag: u64) -> Result<Option<u64>> {
+        let mut home = None;
+        for &record in candidates {
+            let open = self.contents(record)?;
+            if let Some(position) = open.contents.position(tag) {
+                open.contents.remove(position);
+                open.is_changed = true;
+                home = home.or(Some(record));
+            }
+        }
+        Ok(home)
+    }
+
+    fn has_room(&mut self, record: u64, len: u64) -> Result<bool> {
+        Ok(self.contents(record)?.contents.load + len <= self.editor.key_map.record_len())
+    }
+
+    /// Makes the moves that bring an entry into a record.
+    fn make(&mut self, moves: &[Move], tag: u64, value: &[u8]) -> Result<()> {
+        for &Move { from, to } in moves {
+            let (tag, value) = match from {
+                Some((record, position)) => {
+                    let open = self.contents(record)?;
+                    open.is_changed = true;
+                    open.contents.remove(position)
+                }
+                None => (tag, value.to_vec()),
+            };
+            let open = self.contents(to)?;
+            if open.contents.position(tag).is_some() {
+                // Only in a damaged table does an entry lie in both of its candidates.
+                return Err(damaged());
+            }
+            open.is_changed = true;
+            open.contents.insert(tag, value);
+        }
+        Ok(())
+    }
+
+    /// Hands the changes to the editor.
+    fn keep(self) {
+        let changed = self.open.into_iter().filter(|(_, open)| open.is_changed);
+        self.editor.changed.extend(changed.map(|(record, open)| (record, open.contents)));
+    }
+}
+
+impl<R: FnMut(u64) -> Result<Vec<u8>>> path::Shelf for Operation<'_, '_, R> {
+    type Error = Error;
+
+    fn width(&self) -> u64 {
+        self.editor.key_map.record_len()
+    }
+
+    fn load(&mut self, record: u64) -> Result<u64> {
+        Ok(self.contents(record)?.contents.load)
+    }
+
+    fn entry(&mut self, record: u64, position: usize) -> Result<Option<Lying>> {
+        let entry = self.contents(record)?.contents.entries.get(position);
+        let Some((tag, len)) = entry.map(|(tag, value)| (*tag, entry::entry_len(value.len())))
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Lying { len, other: self.editor.key_map.other_candidate(record, tag) }))
+    }
+}
+
+/// What a record holds, taken apart.
+#[derive(Clone)]
+struct Contents {
+    // In ascending order of tags, no tag twice.
+    entries: Vec<(u64, Vec<u8>)>,
+    /// The bytes that the entries take.
+    load: u64,
+}
+
+impl Contents {
+    fn read(record: &[u8], record_len: u64) -> Result<Self> {
+        if record.len() as u64 != record_len {
+            return Err(Error::api_misuse(format!(
+                "the records of this table have {record_len} bytes by its key map, and one of {} was read",
+                record.len()
+            )));
+        }
+        let (mut entries, mut load) = (Vec::new(), 0);
+        entry::for_each_entry(record, |tag, value| {
+            entries.push((tag, value.to_vec()));
+            load += entry::entry_len(value.len());
+        })
+        .map_err(|error| damaged().caused_by(error))?;
+        Ok(Self { entries, load })
+    }
+
+    fn position(&self, tag: u64) -> Option<usize> {
+        self.entries.binary_search_by_key(&tag, |(tag, _)| *tag).ok()
+    }
+
+    fn insert(&mut self, tag: u64, value: Vec<u8>) {
+        let position = self.entries.partition_point(|(other, _)| *other < tag);
+        self.load += entry::entry_len(value.len());
+        self.entries.insert(position, (tag, value));
+    }
+
+    fn remove(&mut self, position: usize) -> (u64, Vec<u8>) {
+        let (tag, value) = self.entries.remove(position);
+        self.load -= entry::entry_len(value.len());
+        (tag, value)
+    }
+
+    fn write(&self, record_len: u64) -> Vec<u8> {
+        let mut record = Vec::with_capacity(record_len as usize);
+        for (tag, value) in &self.entries {
+            entry::write_entry(&mut record, *tag, value);
+        }
+        record.resize(record_len as usize, 0);
+        record
+    }
+}
+
+fn damaged() -> Error {
+    Error::corrupted(
+        "a record of the table is malformed, or the table and its key map do not belong together; build the table anew",
+    )
+}

@@ -1,0 +1,290 @@
+//! Following a table from epoch to epoch.
+
+use super::entry::{Entry, malformed};
+use super::{EpochHash, PublisherId, RecordChange};
+use crate::TableLayout;
+use crate::digest::layout_digest;
+use privet_core::table::{Edit, Operation};
+use privet_core::{
+    Epoch, Error, Result, TableDelta, TableDigest, TableId, TableIdentity, TableUpdate,
+};
+
+/// Where somebody stands in a table's history: everything that the next epoch has to agree with.
+///
+/// Begin one with the table as a snapshot or a server has it, and give it the epochs that follow, in order. It takes no records: a client checks epochs as a server does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    identity: TableIdentity,
+    layout: TableLayout,
+    layout_digest: [u8; 32],
+    publisher: PublisherId,
+    previous: Option<EpochHash>,
+}
+
+impl Chain {
+    /// A chain that begins with the table `identity`, which has the layout `layout` and is published by `publisher`. That the layout is this table's is for the caller to know.
+    ///
+    /// `previous` is the hash of the epoch that made this version, [`EpochHash::NONE`] if the table was built as it is. Who does not know it (having downloaded the table in
+    /// this version, for example) gives `None`, and then the first epoch's word for it is not checked: the table's digest before, which it names as well, is enough to tell
+    /// that it follows.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if no table of this shape can have this layout.
+    pub fn new(
+        identity: TableIdentity,
+        layout: TableLayout,
+        publisher: PublisherId,
+        previous: Option<EpochHash>,
+    ) -> Result<Self> {
+        layout.check_shape(identity.shape)?;
+        let layout_digest = layout_digest(&layout.encode());
+        Ok(Self { identity, layout, layout_digest, publisher, previous })
+    }
+
+    /// The table as it is now.
+    pub fn identity(&self) -> TableIdentity {
+        self.identity
+    }
+
+    /// How its records are read now.
+    pub fn layout(&self) -> &TableLayout {
+        &self.layout
+    }
+
+    /// Who has to have signed.
+    pub fn publisher(&self) -> PublisherId {
+        self.publisher
+    }
+
+    /// The hash of the epoch that made the table what it is now; `None` if that is not known.
+    pub fn previous(&self) -> Option<EpochHash> {
+        self.previous
+    }
+
+    /// The digest of the encoded layout.
+    #[cfg(feature = "files")]
+    pub(super) fn layout_digest(&self) -> [u8; 32] {
+        self.layout_digest
+    }
+
+    /// Makes `previous` the hash of the epoch that made the table what it is now.
+    #[cfg(feature = "files")]
+    pub(super) fn set_previous(&mut self, previous: EpochHash) {
+        self.previous = Some(previous);
+    }
+
+    /// Takes the next epoch, as bytes from anywhere, and moves on to it; or refuses it, and stays. Allocates a small multiple of what `bytes` is long.
+    ///
+    /// # Errors
+    /// In this order:
+    /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an epoch.
+    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if it is of another table; not the next one (a gap, or a step back); not signed by the publisher; or does not continue this
+    ///   history (a fork: the publisher has signed two).
+    /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its layout is none, or does not fit the table.
+    pub fn follow(&mut self, bytes: &[u8]) -> Result<EpochUpdate> {
+        let entry = Entry::decode(bytes)?;
+        let before = self.identity;
+        Link {
+            id: before.id,
+            epoch: before.epoch,
+            publisher: self.publisher,
+            previous: self.previous,
+            digest: Some(before.digest),
+        }
+        .check(&entry)?;
+        if entry.before != before.shape {
+            return Err(Error::integrity(
+                "the next epoch of the table was made for another number of records, or wider or narrower ones: its publisher's program is at fault",
+            ));
+        }
+        let (layout, digest) = match entry.layout() {
+            Some(encoded) => (Some(TableLayout::decode(encoded)?), layout_digest(encoded)),
+            None => (None, self.layout_digest),
+        };
+        if layout.is_some() && digest == self.layout_digest {
+            return Err(malformed("the layout that it changes stays the same"));
+        }
+        layout.as_ref().unwrap_or(&self.layout).check_shape(entry.after)?;
+
+        let digest_after = entry.digest_after(digest);
+        let after = TableIdentity {
+            epoch: entry.epoch,
+            digest: digest_after,
+            shape: entry.after,
+            ..before
+        };
+        let hash = entry.hash();
+        (self.identity, self.layout_digest, self.previous) = (after, digest, Some(hash));
+        if let Some(layout) = &layout {
+            self.layout = layout.clone();
+        }
+        Ok(EpochUpdate { entry, before, after, layout, hash })
+    }
+}
+
+/// What ties an epoch to the one before.
+pub(super) struct Link {
+    pub(super) id: TableId,
+    /// The epoch before.
+    pub(super) epoch: Epoch,
+    pub(super) publisher: PublisherId,
+    /// `None`: not known.
+    pub(super) previous: Option<EpochHash>,
+    /// `None`: not known.
+    pub(super) digest: Option<TableDigest>,
+}
+
+impl Link {
+    pub(super) fn check(&self, entry: &Entry) -> Result<()> {
+        if entry.id != self.id {
+            return Err(Error::integrity(format!(
+                "an epoch of the table {} came where one of the table {} was due: whoever sent it serves another table",
+                entry.id, self.id
+            )));
+        }
+        let (before, came) = (self.epoch.0, entry.epoch.0);
+        if came <= before {
+            return Err(Error::integrity(format!(
+                "epoch {came} came when the table was at epoch {before} already (a rollback): whoever sent it is behind, or goes back on what it said"
+            )));
+        }
+        if came - before > 1 {
+            return Err(Error::integrity(format!(
+                "epoch {came} came when the table was at epoch {before} (a gap): the epochs between are missing; ask for those after {before}"
+            )));
+        }
+        // Before the comparison below: only what the publisher signed shows that the publisher has two histories.
+        if !entry.is_signed_by(&self.publisher) {
+            return Err(Error::integrity(format!(
+                "the signature of epoch {came} is not one of the publisher {}: it was altered, or somebody else made it; do not follow it",
+                self.publisher
+            )));
+        }
+        let continues = self.previous.is_none_or(|previous| previous == entry.previous)
+            && self.digest.is_none_or(|digest| digest == entry.digest_before);
+        if !continues {
+            return Err(Error::integrity(format!(
+                "epoch {came} is signed by the table's publisher and does not continue the history known so far (a fork): the publisher has signed two, and somebody is shown the \
+                 wrong one; compare the table's digest with others before trusting either"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// An epoch that was checked and followed: what changed, in every form in which it is needed.
+#[derive(Clone)]
+pub struct EpochUpdate {
+    entry: Entry,
+    before: TableIdentity,
+    after: TableIdentity,
+    layout: Option<TableLayout>,
+    hash: EpochHash,
+}
+
+impl EpochUpdate {
+    /// The table before.
+    pub fn before(&self) -> TableIdentity {
+        self.before
+    }
+
+    /// The table after.
+    pub fn after(&self) -> TableIdentity {
+        self.after
+    }
+
+    /// How records are read after, if it is not as before.
+    pub fn layout(&self) -> Option<&TableLayout> {
+        self.layout.as_ref()
+    }
+
+    /// The BLAKE3 digest of all records after.
+    pub fn records_digest(&self) -> [u8; 32] {
+        self.entry.records_digest
+    }
+
+    /// Its hash, which the next epoch names.
+    pub fn hash(&self) -> EpochHash {
+        self.hash
+    }
+
+    /// The epoch as it came, to be passed on.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.entry.as_bytes()
+    }
+
+    /// What became of which record, by ascending index, each once. Those from `before().shape.records()` on are appended.
+    pub fn changes(&self) -> impl Iterator<Item = RecordChange<'_>> {
+        self.entry.changes()
+    }
+
+    /// The changes as XOR differences, for schemes that patch with these. Records that are appended count as zeros before.
+    ///
+    /// # Errors
+    /// None that is known: whatever the epoch says was checked.
+    pub fn delta(&self) -> Result<TableDelta> {
+        let edit = |change: RecordChange<'_>| {
+            let mut difference = change.new.to_vec();
+            for (byte, old) in difference.iter_mut().zip(change.old.unwrap_or_default()) {
+                *byte ^= old;
+            }
+            Edit { index: change.index, difference }
+        };
+        let edits = self.changes().map(edit).collect();
+        TableDelta::growing(self.before.shape, self.after.shape, edits, Vec::new())
+    }
+
+    /// The changes as the batch of operations that makes them.
+    ///
+    /// # Errors
+    /// None that is known: whatever the epoch says was checked.
+    pub fn update(&self) -> Result<TableUpdate> {
+        let operation = |RecordChange { index, old, new }: RecordChange<'_>| match old {
+            Some(_) => Operation::Edit { index, record: new.to_vec() },
+            None => Operation::Add { record: new.to_vec() },
+        };
+        TableUpdate::new(self.before.shape, self.changes().map(operation).collect())
+    }
+
+    /// Makes the changes in `records`, all records of the table before; or, if these are not what they should be, changes nothing.
+    ///
+    /// Compares what is changed and no more. Who has to know that *all* records are right afterwards compares a [`RecordsDigest`](super::RecordsDigest) with
+    /// [`records_digest`](Self::records_digest).
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `records` has another length than the table before.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is not what it was when the epoch was made.
+    pub fn apply(&self, records: &mut Vec<u8>) -> Result<()> {
+        let (epoch, shape) = (self.after.epoch.0, self.before.shape);
+        if records.len() as u64 != shape.bytes() {
+            return Err(Error::api_misuse(format!(
+                "epoch {epoch} belongs to a table of {} bytes, not {}",
+                shape.bytes(),
+                records.len()
+            )));
+        }
+        let len = shape.record_len() as usize;
+        let place = |index: u64| index as usize * len..(index as usize + 1) * len;
+        let edits = || self.changes().take_while(|change| change.old.is_some());
+        if edits().any(|change| change.old != Some(&records[place(change.index)])) {
+            return Err(Error::corrupted(format!(
+                "epoch {epoch} does not fit: a record that it changes is not what it was; this copy of the table is damaged, take another"
+            )));
+        }
+        for change in edits() {
+            records[place(change.index)].copy_from_slice(change.new);
+        }
+        records.extend_from_slice(self.entry.appended());
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for EpochUpdate {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("EpochUpdate")
+            .field("before", &self.before)
+            .field("after", &self.after)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,300 @@
+//! One epoch as bytes: the encoding that the [parent module](super) lays out. What is read here has the right form; whether it follows is for [`chain`](super::chain) to say.
+
+use super::PublisherId;
+#[cfg(any(test, feature = "files"))]
+use super::PublisherKey;
+use crate::digest::DigestParts;
+use privet_core::codec::Reader;
+use privet_core::table::MAX_TABLE_BYTES;
+use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableShape};
+use std::fmt;
+use std::ops::Range;
+
+const VERSION: u16 = 1;
+const SIGNATURE_LEN: usize = 64;
+const WHAT: &str = "an epoch of the update log";
+
+/// The hash of an epoch's encoding without its signature: what is signed, and what the next epoch names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EpochHash(pub [u8; 32]);
+
+impl EpochHash {
+    /// What the first epoch of a history names.
+    pub const NONE: Self = Self([0; 32]);
+
+    fn of(body: &[u8]) -> Self {
+        Self(blake3::derive_key("privet update log epoch v1", body))
+    }
+}
+
+impl fmt::Debug for EpochHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("EpochHash(")?;
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
+        formatter.write_str(")")
+    }
+}
+
+/// What became of one record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordChange<'a> {
+    /// Which record.
+    pub index: u64,
+    /// Its bytes before; `None` if it is appended.
+    pub old: Option<&'a [u8]>,
+    /// Its bytes after, different from those before.
+    pub new: &'a [u8],
+}
+
+/// An epoch of valid form.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    bytes: Vec<u8>,
+    pub(super) id: TableId,
+    pub(super) epoch: Epoch,
+    pub(super) previous: EpochHash,
+    pub(super) digest_before: TableDigest,
+    pub(super) records_digest: [u8; 32],
+    pub(super) before: TableShape,
+    pub(super) after: TableShape,
+    layout: Range<usize>,
+    edits: Edits,
+    appended: Range<usize>,
+}
+
+impl Entry {
+    /// Reads an epoch. Allocates no more than `bytes` is long.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+        let Some((body, _)) = bytes.split_last_chunk::<SIGNATURE_LEN>() else {
+            return Err(malformed("it is shorter than a signature"));
+        };
+        let mut reader = Reader::new(WHAT, body);
+        let read = &mut reader;
+        let version = read.u16()?;
+        if version != VERSION {
+            return Err(malformed(&format!(
+                "it has version {version}, and this program reads version {VERSION}"
+            )));
+        }
+        let (id, epoch) = (TableId(read.array()?), Epoch(read.u64()?));
+        let (previous, digest_before) = (EpochHash(read.array()?), TableDigest(read.array()?));
+        let records_digest = read.array()?;
+        let (records_before, records_after) = (read.u64()?, read.u64()?);
+        let record_len = u64::from(read.u32()?);
+        let shape = |records| {
+            TableShape::new(records, record_len).map_err(|error| malformed(error.message()))
+        };
+        let (before, after) = (shape(records_before)?, shape(records_after)?);
+        if epoch.0 == 0 || records_after < records_before {
+            return Err(malformed("it has an impossible number, or fewer records than before"));
+        }
+
+        let position = |read: &Reader<'_>| body.len() - read.remaining();
+        // Where it does not fit into a usize, it is not there either.
+        let layout_len = usize::try_from(read_number(read)?).unwrap_or(usize::MAX);
+        let layout = position(read)..position(read) + read.bytes(layout_len)?.len();
+        let count = read_number(read)?;
+        let edits = Edits { start: position(read), count };
+        let mut cursor = edits.cursor(body, before);
+        while cursor.next_edit()?.is_some() {}
+        let appended = position(&cursor.reader)..body.len();
+        if appended.len() as u64 != (records_after - records_before) * record_len {
+            return Err(malformed("the appended records have another length than announced"));
+        }
+        if layout.is_empty() && count == 0 && appended.is_empty() {
+            return Err(malformed("it changes nothing"));
+        }
+        let bytes = bytes.to_vec();
+        Ok(Self {
+            bytes,
+            id,
+            epoch,
+            previous,
+            digest_before,
+            records_digest,
+            before,
+            after,
+            layout,
+            edits,
+            appended,
+        })
+    }
+
+    /// The epoch as bytes.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn body(&self) -> &[u8] {
+        &self.bytes[..self.bytes.len() - SIGNATURE_LEN]
+    }
+
+    pub(super) fn hash(&self) -> EpochHash {
+        EpochHash::of(self.body())
+    }
+
+    /// Whether `publisher` signed it.
+    pub(super) fn is_signed_by(&self, publisher: &PublisherId) -> bool {
+        let signature = self.bytes.last_chunk::<SIGNATURE_LEN>();
+        signature.is_some_and(|signature| publisher.has_signed(&self.hash().0, signature))
+    }
+
+    /// The encoded layout after, if it is not that before.
+    pub(super) fn layout(&self) -> Option<&[u8]> {
+        Some(&self.bytes[self.layout.clone()]).filter(|layout| !layout.is_empty())
+    }
+
+    /// The table's digest after, if its layout after has the digest `layout`.
+    pub(super) fn digest_after(&self, layout: [u8; 32]) -> TableDigest {
+        DigestParts { layout, records: self.records_digest }.combine(self.after)
+    }
+
+    /// What became of which record, by ascending index.
+    pub(super) fn changes(&self) -> impl Iterator<Item = RecordChange<'_>> {
+        let mut edits = self.edits.cursor(self.body(), self.before);
+        // All of them were read once when the epoch was decoded, so none is malformed.
+        let edited = std::iter::from_fn(move || edits.next_edit().ok().flatten());
+        let appended = self.bytes[self.appended.clone()].chunks_exact(record_len(self.before));
+        let appended = (self.before.records()..).zip(appended).map(|(index, new)| RecordChange {
+            index,
+            old: None,
+            new,
+        });
+        edited.chain(appended)
+    }
+
+    /// The records that are appended, one after the other.
+    pub(super) fn appended(&self) -> &[u8] {
+        &self.bytes[self.appended.clone()]
+    }
+}
+
+/// Where the changed records lie in an epoch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Edits {
+    start: usize,
+    count: u64,
+}
+
+impl Edits {
+    fn cursor<'a>(&self, body: &'a [u8], before: TableShape) -> EditCursor<'a> {
+        EditCursor {
+            reader: Reader::new(WHAT, &body[self.start..]),
+            left: self.count,
+            least: 0,
+            before,
+        }
+    }
+}
+
+struct EditCursor<'a> {
+    reader: Reader<'a>,
+    left: u64,
+    /// The least index that the next one can have.
+    least: u64,
+    before: TableShape,
+}
+
+impl<'a> EditCursor<'a> {
+    fn next_edit(&mut self) -> Result<Option<RecordChange<'a>>> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        // Neither term reaches 2^49.
+        let index = self.least + read_number(&mut self.reader)?;
+        if index >= self.before.records() {
+            return Err(malformed("it changes a record beyond the table"));
+        }
+        let len = record_len(self.before);
+        let (old, new) = (self.reader.bytes(len)?, self.reader.bytes(len)?);
+        if old == new {
+            return Err(malformed("a record that it changes stays the same"));
+        }
+        (self.left, self.least) = (left, index + 1);
+        Ok(Some(RecordChange { index, old: Some(old), new }))
+    }
+}
+
+/// What an epoch says, before it is signed.
+#[cfg(any(test, feature = "files"))]
+pub(super) struct Draft<'a> {
+    pub(super) before: privet_core::TableIdentity,
+    pub(super) previous: EpochHash,
+    pub(super) epoch: Epoch,
+    pub(super) records_digest: [u8; 32],
+    pub(super) records_after: u64,
+    /// The encoded layout after, if it is another.
+    pub(super) layout: Option<&'a [u8]>,
+    /// By ascending index, old bytes and new bytes.
+    pub(super) edits: &'a [(u64, Vec<u8>, Vec<u8>)],
+    pub(super) appended: &'a [u8],
+}
+
+#[cfg(any(test, feature = "files"))]
+impl Draft<'_> {
+    /// The epoch as bytes, signed.
+    pub(super) fn sign(&self, key: &PublisherKey) -> Vec<u8> {
+        let privet_core::TableIdentity { id, digest, shape, .. } = self.before;
+        let mut out = Vec::new();
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&id.0);
+        out.extend_from_slice(&self.epoch.0.to_le_bytes());
+        for hash in [self.previous.0, digest.0, self.records_digest] {
+            out.extend_from_slice(&hash);
+        }
+        out.extend_from_slice(&shape.records().to_le_bytes());
+        out.extend_from_slice(&self.records_after.to_le_bytes());
+        // At most 2^24.
+        out.extend_from_slice(&(shape.record_len() as u32).to_le_bytes());
+        let layout = self.layout.unwrap_or_default();
+        write_number(&mut out, layout.len() as u64);
+        out.extend_from_slice(layout);
+        write_number(&mut out, self.edits.len() as u64);
+        let mut least = 0;
+        for (index, old, new) in self.edits {
+            write_number(&mut out, index - least);
+            out.extend_from_slice(old);
+            out.extend_from_slice(new);
+            least = index + 1;
+        }
+        out.extend_from_slice(self.appended);
+        let signature = key.sign(&EpochHash::of(&out).0);
+        out.extend_from_slice(&signature);
+        out
+    }
+}
+
+/// At most 2^24.
+fn record_len(shape: TableShape) -> usize {
+    shape.record_len() as usize
+}
+
+#[cfg(any(test, feature = "files"))]
+fn write_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// A variable number. None in an epoch is larger than a table can be.
+fn read_number(reader: &mut Reader<'_>) -> Result<u64> {
+    let mut number = 0u64;
+    for position in 0..7 {
+        let byte = reader.u8()?;
+        number |= u64::from(byte & 0x7f) << (7 * position);
+        if byte & 0x80 == 0 {
+            return match (byte, position) {
+                (0, 1..) => Err(malformed("a number has needless bytes")),
+                _ if number > MAX_TABLE_BYTES => break,
+                _ => Ok(number),
+            };
+        }
+    }
+    Err(malformed("a number is impossible"))
+}
+
+pub(super) fn malformed(how: &str) -> Error {
+    Error::invalid_message(format!(
+        "an epoch of the update log is malformed ({how}): it was damaged on the way, or a newer program made it"
+    ))
+}

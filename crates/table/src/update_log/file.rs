@@ -1,0 +1,424 @@
+//! The update log of a table as a file beside its snapshot.
+//!
+//! # Layout
+//!
+//! Numbers are little-endian; offsets are in bytes.
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | magic: `89 50 52 56 4c 0d 0a 1a`, which is `PRVL` between bytes that a transfer in text mode damages |
+//! | 8 | 4 | format version, 1 |
+//! | 12 | 16 | table id |
+//! | 28 | 8 | base: the epoch after which the log begins |
+//! | 36 | 32 | the table's digest at the base |
+//! | 68 | 32 | the publisher's public key |
+//! | 100 | 32 | hash of the epoch that made the base, zeros if there is none |
+//! | 132 | 32 | BLAKE3 checksum of everything before it |
+//! | 4096 | 80 | commit record of even epochs |
+//! | 8192 | 80 | commit record of odd epochs |
+//! | 12288 | | epochs, base + 1 and following: the length of each (8 bytes), and its [encoding](super) |
+//!
+//! Between these are zeros. A commit record says how far the log is whole:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 8 | the last epoch, or the base |
+//! | 8 | 8 | offset of the end of the last epoch |
+//! | 16 | 32 | hash of the last epoch, or of the one that made the base |
+//! | 48 | 32 | BLAKE3 digest of the log's header checksum and the bytes before it |
+//!
+//! # What a crash leaves
+//!
+//! To append, the epoch is written behind the last and synced, and then the commit record is written (over the older of the two) and synced. The newer record counts. So:
+//!
+//! | interrupted | the file has | what it means |
+//! |---|---|---|
+//! | while the epoch is written | anything behind the committed end | an *unfinished tail*: nobody has seen it, readers ignore it, the next writer cuts it off |
+//! | while the commit record is written | one damaged commit record, and one whole epoch behind the end that the other names | the epoch counts |
+//! | afterwards | two good records | the epoch counts |
+//!
+//! Everything before the committed end was whole once. If it no longer is, the file is damaged, whatever part of it; then it is refused as a whole, and nothing is cut off: an epoch that
+//! clients have seen must not be made a second time with other contents.
+//!
+//! # A log and its snapshot
+//!
+//! After a [compaction](super::LogWriter::compact) that was interrupted, the snapshot has some of the log's epochs in it already. These are passed over, once it is clear that they lead to this very snapshot.
+
+use super::chain::Link;
+use super::current::Written;
+use super::entry::Entry;
+use super::{Chain, CurrentTable, EpochHash, EpochUpdate, PublisherId};
+use crate::TableLayout;
+use crate::new_file::{Existing, NewFile, cannot};
+use crate::snapshot::Snapshot;
+use header::{COMMIT_OFFSETS, Commit, FIRST_EPOCH, HEADER_LEN, Header};
+use privet_core::{Epoch, Error, Result, TableIdentity};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+pub(super) mod header;
+
+/// Where the update log of the table in the snapshot file `snapshot` is kept: beside it, under its name and `.log`.
+pub fn log_path(snapshot: &Path) -> PathBuf {
+    let mut path = snapshot.as_os_str().to_owned();
+    path.push(".log");
+    path.into()
+}
+
+/// An open update log, checked from its base to its end.
+///
+/// Keeps in memory the records that the log has written since the snapshot, and where each epoch lies. A compaction puts another file in its place; this goes on reading the old one, to
+/// which nothing is added any more. Who serves a table opens snapshot and log again when either has a new file.
+pub struct UpdateLog {
+    path: PathBuf,
+    // One position for reading, whoever reads.
+    file: Mutex<File>,
+    pub(super) header: Header,
+    snapshot: TableIdentity,
+    pub(super) chain: Chain,
+    /// Where the encodings of the epochs lie, from base + 1 on.
+    epochs: Vec<Range<u64>>,
+    pub(super) written: Written,
+    /// How far the file was read.
+    pub(super) end: u64,
+    /// Whether the commit record of the last epoch but one, or that of the last, is unreadable.
+    pub(super) commit_damaged: bool,
+}
+
+/// Who reads: it decides what to think of bytes behind the committed end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// A writer may be at work at the same time.
+    Shared,
+    /// Nobody else is.
+    Exclusive,
+}
+
+impl UpdateLog {
+    /// Makes an empty log at `path` for the table in `snapshot`, published by `publisher` from now on.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is such a file already.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written.
+    pub fn create(path: &Path, snapshot: &Snapshot, publisher: PublisherId) -> Result<Self> {
+        let header = Header::new(snapshot.identity(), publisher, EpochHash::NONE);
+        write_empty(path, &header, Existing::Keep)?;
+        Self::open(path, snapshot)
+    }
+
+    /// Opens the log at `path` of the table in `snapshot` and checks all of it. An unfinished tail is ignored: somebody may be writing it.
+    ///
+    /// # Errors
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read, or begins after the snapshot: then a compaction came between, and both have to be opened again.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no update log, one of another version, or of another table.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, or does not belong to this snapshot.
+    pub fn open(path: &Path, snapshot: &Snapshot) -> Result<Self> {
+        Self::open_for(path, snapshot, Access::Shared)
+    }
+
+    pub(super) fn open_for(path: &Path, snapshot: &Snapshot, access: Access) -> Result<Self> {
+        let mut file = File::open(path).map_err(|error| cannot_read(path, error))?;
+        let named = |error: Error| error.within(path.display());
+        let mut bytes = Vec::with_capacity(HEADER_LEN);
+        let read = (&mut file).take(HEADER_LEN as u64).read_to_end(&mut bytes);
+        read.map_err(|error| cannot_read(path, error))?;
+        let header = Header::parse(&bytes).map_err(named)?;
+        let identity = snapshot.identity();
+        header.check_belongs_to(identity).map_err(named)?;
+        let chain = Chain::new(
+            identity,
+            snapshot.layout().clone(),
+            header.publisher,
+            Some(header.previous),
+        )
+        .map_err(named)?;
+        let mut log = Self {
+            path: path.to_owned(),
+            file: Mutex::new(file),
+            header,
+            snapshot: identity,
+            chain,
+            epochs: Vec::new(),
+            written: Written::new(),
+            end: FIRST_EPOCH,
+            commit_damaged: false,
+        };
+        log.read_on(access, |_| {}).map_err(named)?;
+        Ok(log)
+    }
+
+    /// Reads what was appended since this log was opened or last asked: the epochs, in order.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open). This log may have followed some of the epochs by then: open it again.
+    pub fn catch_up(&mut self) -> Result<Vec<EpochUpdate>> {
+        let mut updates = Vec::new();
+        let read = self.read_on(Access::Shared, |update| updates.push(update));
+        read.map_err(|error| error.within(self.path.display()))?;
+        Ok(updates)
+    }
+
+    /// The table after the last epoch.
+    pub fn current(&self) -> TableIdentity {
+        self.chain.identity()
+    }
+
+    /// How its records are read after the last epoch.
+    pub fn layout(&self) -> &TableLayout {
+        self.chain.layout()
+    }
+
+    /// Where somebody stands who has followed all of it.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// The epoch after which the log begins: clients from this epoch on can be brought up to date.
+    pub fn base(&self) -> Epoch {
+        self.header.base
+    }
+
+    /// Who publishes the table.
+    pub fn publisher(&self) -> PublisherId {
+        self.header.publisher
+    }
+
+    /// The bytes of its epochs: what a compaction would save.
+    pub fn epoch_bytes(&self) -> u64 {
+        self.end - FIRST_EPOCH
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The table as it is after the last epoch, over the snapshot with which the log was opened.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `snapshot` is another.
+    pub fn table<'a>(&'a self, snapshot: &'a Snapshot) -> Result<CurrentTable<'a>> {
+        if snapshot.identity() != self.snapshot {
+            return Err(Error::api_misuse("this update log was opened with another snapshot"));
+        }
+        Ok(CurrentTable::new(&self.chain, snapshot.view().bytes(), &self.written))
+    }
+
+    /// The epochs that somebody needs who has the table at `epoch`, in order, encoded; none if that is the last.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the log begins later (its older epochs are in the snapshot and nowhere else), or ends earlier. Each epoch:
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read, [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is no longer what it was.
+    pub fn epochs_from(
+        &self,
+        epoch: Epoch,
+    ) -> Result<impl ExactSizeIterator<Item = Result<Vec<u8>>> + '_> {
+        let (base, last) = (self.base().0, self.current().epoch.0);
+        let Some(known) = epoch.0.checked_sub(base) else {
+            return Err(Error::api_misuse(format!(
+                "the epochs that follow epoch {} are no longer kept (the log begins after epoch {base}): start again with the table as it is now",
+                epoch.0
+            )));
+        };
+        let Some(places) = usize::try_from(known).ok().and_then(|known| self.epochs.get(known..))
+        else {
+            return Err(Error::api_misuse(format!(
+                "there is no epoch {} yet: the table is at epoch {last}",
+                epoch.0
+            )));
+        };
+        Ok(places.iter().map(|place| {
+            let bytes = self.read(place.clone())?;
+            // A client would refuse a damaged one too, and blame whoever sent it.
+            match Entry::decode(&bytes) {
+                Ok(entry) if entry.is_signed_by(&self.header.publisher) => Ok(bytes),
+                _ => Err(damaged("an epoch has changed since it was read first")
+                    .within(self.path.display())),
+            }
+        }))
+    }
+
+    /// Reads from `self.end` to the committed end.
+    fn read_on(&mut self, access: Access, mut each: impl FnMut(EpochUpdate)) -> Result<()> {
+        let commit = self.last_commit()?;
+        let adopted = self.commit_damaged && commit.epoch.checked_add(1) == Some(self.last_epoch());
+        if !adopted {
+            while self.end < commit.end {
+                let place = self.next_place(commit.end)?;
+                self.follow_at(place, &mut each)?;
+            }
+            let read_to = Commit {
+                epoch: self.last_epoch(),
+                end: self.end,
+                last: self.chain.previous().unwrap_or(EpochHash::NONE),
+            };
+            if read_to != commit {
+                return Err(damaged("its epochs are not those that it has committed"));
+            }
+            if self.commit_damaged {
+                self.adopt_uncommitted(access, &mut each)?;
+            }
+        }
+        if self.snapshot_reached() {
+            return Ok(());
+        }
+        Err(damaged("it ends before the epoch that its snapshot has"))
+    }
+
+    /// The commit record that counts. Notes whether the other one is damaged.
+    fn last_commit(&mut self) -> Result<Commit> {
+        let mut commits = Vec::new();
+        for offset in COMMIT_OFFSETS {
+            let end = offset + Commit::LEN as u64;
+            let bytes = if end <= self.file_len()? { self.read(offset..end)? } else { Vec::new() };
+            commits.extend(Commit::parse(&self.header, &bytes));
+        }
+        self.commit_damaged = commits.len() < COMMIT_OFFSETS.len();
+        let last = commits.into_iter().max_by_key(|commit| commit.epoch);
+        last.ok_or_else(|| damaged("both of its commit records are unreadable"))
+    }
+
+    /// Takes in the epoch behind the committed end, if there is one: the unreadable commit record may have been its own, and then it is whole.
+    fn adopt_uncommitted(
+        &mut self,
+        access: Access,
+        each: &mut impl FnMut(EpochUpdate),
+    ) -> Result<()> {
+        let file_len = self.file_len()?;
+        if file_len == self.end {
+            return Ok(());
+        }
+        let followed = self.next_place(file_len).and_then(|place| self.follow_at(place, each));
+        // For somebody who only reads, it may just be coming into being.
+        if followed.is_ok() || access == Access::Shared {
+            return Ok(());
+        }
+        Err(damaged(
+            "a commit record is unreadable, and the epoch that it may have been about is not whole",
+        ))
+    }
+
+    /// Where the next epoch lies, before `end`.
+    fn next_place(&self, end: u64) -> Result<Range<u64>> {
+        let start = self.end + 8;
+        let cut = || damaged("an epoch ends beyond the end");
+        if start > end {
+            return Err(cut());
+        }
+        let mut len = [0; 8];
+        len.copy_from_slice(&self.read(self.end..start)?);
+        let place_end = start.checked_add(u64::from_le_bytes(len)).filter(|place| *place <= end);
+        Ok(start..place_end.ok_or_else(cut)?)
+    }
+
+    /// Reads the epoch at `place` and follows it, or passes over it if the snapshot has it already.
+    fn follow_at(&mut self, place: Range<u64>, each: &mut impl FnMut(EpochUpdate)) -> Result<()> {
+        let bytes = self.read(place.clone())?;
+        let as_damage = |error: Error| damaged(error.message()).caused_by(error);
+        if self.snapshot_reached() {
+            let update = self.chain.follow(&bytes).map_err(as_damage)?;
+            for change in update.changes() {
+                self.written.insert(change.index, change.new.to_vec());
+            }
+            each(update);
+        } else {
+            let entry = Entry::decode(&bytes).map_err(as_damage)?;
+            self.pass_over(&entry).map_err(as_damage)?;
+        }
+        self.end = place.end;
+        self.epochs.push(place);
+        Ok(())
+    }
+
+    /// The last epoch that was read, or the base.
+    fn last_epoch(&self) -> u64 {
+        // No more than the number that the last epoch bears.
+        self.header.base.0 + self.epochs.len() as u64
+    }
+
+    /// Whether all epochs that the snapshot has were read.
+    fn snapshot_reached(&self) -> bool {
+        self.last_epoch() >= self.snapshot.epoch.0
+    }
+
+    /// Checks an epoch that the snapshot has in it.
+    fn pass_over(&mut self, entry: &Entry) -> Result<()> {
+        let Header { id, digest, publisher, .. } = self.header;
+        let digest = self.epochs.is_empty().then_some(digest);
+        let previous = self.chain.previous();
+        Link { id, epoch: Epoch(self.last_epoch()), publisher, previous, digest }.check(entry)?;
+        let leads_here = entry.after == self.snapshot.shape
+            && entry.digest_after(self.chain.layout_digest()) == self.snapshot.digest;
+        if entry.epoch == self.snapshot.epoch && !leads_here {
+            return Err(Error::integrity("its epochs do not lead to the snapshot"));
+        }
+        self.chain.set_previous(entry.hash());
+        Ok(())
+    }
+
+    pub(super) fn file_len(&self) -> Result<u64> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(file.metadata().map_err(|error| cannot_read(&self.path, error))?.len())
+    }
+
+    /// The bytes in `range`. Allocates only after they are known to be there.
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |error| cannot_read(&self.path, error);
+        if range.end > file.metadata().map_err(failed)?.len() {
+            return Err(damaged("it ends too early"));
+        }
+        file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        file.read_exact(&mut bytes).map_err(failed)?;
+        Ok(bytes)
+    }
+
+    /// Takes note of an epoch that was written at `place` and committed.
+    pub(super) fn appended(&mut self, place: Range<u64>) {
+        self.end = place.end;
+        self.epochs.push(place);
+    }
+}
+
+impl std::fmt::Debug for UpdateLog {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("UpdateLog")
+            .field("path", &self.path)
+            .field("base", &self.base())
+            .field("current", &self.current())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes a log without epochs.
+pub(super) fn write_empty(path: &Path, header: &Header, existing: Existing) -> Result<()> {
+    let mut bytes = header.encode();
+    let commit = Commit { epoch: header.base.0, end: FIRST_EPOCH, last: header.previous };
+    for offset in COMMIT_OFFSETS {
+        bytes.resize(offset as usize, 0);
+        bytes.extend_from_slice(&commit.encode(header));
+    }
+    bytes.resize(FIRST_EPOCH as usize, 0);
+    let mut file = NewFile::create(path, existing)?;
+    file.write_all(&bytes).map_err(|error| cannot("write", path, error))?;
+    file.publish()
+}
+
+fn cannot_read(path: &Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        return Error::api_misuse(format!("there is no update log at {}", path.display()));
+    }
+    Error::unavailable(format!("cannot read {}: {error}", path.display())).caused_by(error)
+}
+
+/// The error for a file that is not what was written.
+pub(super) fn damaged(how: &str) -> Error {
+    Error::corrupted(format!(
+        "the update log is damaged: {how}; copy it again from where it is whole, together with its snapshot. Do not make a new one from an old snapshot: clients refuse a second history"
+    ))
+}

@@ -1,0 +1,141 @@
+//! The fixed parts of an update log: its header and its commit records, as the [parent module](super) lays them out.
+
+use super::damaged;
+use crate::update_log::{EpochHash, PublisherId};
+use privet_core::codec::Reader;
+use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity};
+
+const MAGIC: [u8; 8] = *b"\x89PRVL\r\n\x1a";
+const VERSION: u32 = 1;
+const CHECKSUM_LEN: usize = 32;
+
+pub(crate) const HEADER_LEN: usize = 164;
+
+/// Far enough apart that no single interrupted write reaches two of header, commit records and epochs.
+pub(crate) const COMMIT_OFFSETS: [u64; 2] = [4096, 8192];
+
+/// Where the first epoch begins.
+pub(crate) const FIRST_EPOCH: u64 = 12_288;
+
+/// Which table's log this is, and where it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) id: TableId,
+    pub(crate) base: Epoch,
+    pub(crate) digest: TableDigest,
+    pub(crate) publisher: PublisherId,
+    /// Of the epoch that made the base.
+    pub(crate) previous: EpochHash,
+}
+
+impl Header {
+    /// Of a log that begins with this table.
+    pub(crate) fn new(base: TableIdentity, publisher: PublisherId, previous: EpochHash) -> Self {
+        let TableIdentity { id, epoch, digest, .. } = base;
+        Self { id, base: epoch, digest, publisher, previous }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEADER_LEN);
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&self.id.0);
+        out.extend_from_slice(&self.base.0.to_le_bytes());
+        for field in [self.digest.0, self.publisher.0, self.previous.0] {
+            out.extend_from_slice(&field);
+        }
+        let checksum = blake3::hash(&out);
+        out.extend_from_slice(checksum.as_bytes());
+        out
+    }
+
+    /// Reads the first [`HEADER_LEN`] bytes of a file, or as many as it has.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(if MAGIC.starts_with(bytes) {
+                damaged("it ends within its first bytes")
+            } else {
+                Error::api_misuse("this is no update log of a table")
+            });
+        }
+        let cut = |error: Error| damaged(error.message());
+        let mut reader = Reader::new("the header", &bytes[MAGIC.len()..]);
+        let version = reader.u32().map_err(cut)?;
+        if version != VERSION {
+            return Err(Error::api_misuse(format!(
+                "this update log has version {version}, and this program reads version {VERSION}; use the program that wrote it"
+            )));
+        }
+        let header = Self {
+            id: TableId(reader.array().map_err(cut)?),
+            base: Epoch(reader.u64().map_err(cut)?),
+            digest: TableDigest(reader.array().map_err(cut)?),
+            publisher: PublisherId(reader.array().map_err(cut)?),
+            previous: EpochHash(reader.array().map_err(cut)?),
+        };
+        if header.encode() != bytes {
+            return Err(damaged("the checksum of its header does not match"));
+        }
+        Ok(header)
+    }
+
+    pub(crate) fn check_belongs_to(&self, snapshot: TableIdentity) -> Result<()> {
+        if self.id != snapshot.id {
+            return Err(Error::api_misuse(format!(
+                "this is the update log of the table {}, and the snapshot is of the table {}",
+                self.id, snapshot.id
+            )));
+        }
+        if self.base > snapshot.epoch {
+            return Err(Error::unavailable(format!(
+                "the update log begins after epoch {}, and the snapshot is of epoch {}: if it was compacted just now, open both again; if not, bring back the newer snapshot",
+                self.base.0, snapshot.epoch.0
+            )));
+        }
+        if self.base == snapshot.epoch && self.digest != snapshot.digest {
+            return Err(damaged("it begins with other contents than the snapshot has"));
+        }
+        Ok(())
+    }
+}
+
+/// How far a log is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Commit {
+    /// The last epoch.
+    pub(crate) epoch: u64,
+    /// Where it ends.
+    pub(crate) end: u64,
+    /// Its hash.
+    pub(crate) last: EpochHash,
+}
+
+impl Commit {
+    pub(crate) const LEN: usize = 80;
+
+    /// Where the record of this epoch is written.
+    pub(crate) fn offset(&self) -> u64 {
+        COMMIT_OFFSETS[(self.epoch % 2) as usize]
+    }
+
+    pub(crate) fn encode(&self, header: &Header) -> Vec<u8> {
+        let mut out = Vec::with_capacity(Self::LEN);
+        out.extend_from_slice(&self.epoch.to_le_bytes());
+        out.extend_from_slice(&self.end.to_le_bytes());
+        out.extend_from_slice(&self.last.0);
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&header.encode()[HEADER_LEN - CHECKSUM_LEN..]);
+        hasher.update(&out);
+        out.extend_from_slice(hasher.finalize().as_bytes());
+        out
+    }
+
+    /// `None` if this is not a commit record of the log with this header.
+    pub(crate) fn parse(header: &Header, bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new("a commit record", bytes);
+        let epoch = reader.u64().ok()?;
+        let end = reader.u64().ok().filter(|end| *end >= FIRST_EPOCH)?;
+        let commit = Self { epoch, end, last: EpochHash(reader.array().ok()?) };
+        (commit.encode(header) == bytes).then_some(commit)
+    }
+}

@@ -1,0 +1,79 @@
+//! A table that changes: the epochs that follow a snapshot, each signed and each tied to the one before.
+//!
+//! A snapshot is never altered. What changes afterwards is told in *epochs*: one batch of changed records, numbered one more than the table's version so far. Whoever has the table in one version
+//! and gets the epochs that follow has it in the next versions too: a server its records, a client its hints. So epochs travel from the owner's file through servers that nobody needs to
+//! trust to every client, and each of these checks them alike:
+//!
+//! - They are *signed* by the table's publisher (Ed25519, RFC 8032). A server cannot invent one.
+//! - They are *chained*: each names the hash of the epoch before and the table's digest before. A server can hold epochs back, and that is all: leaving one out, going back, or
+//!   joining two histories is noticed at once.
+//! - They say the records' bytes *before* as well as after. Some schemes patch their hints with XOR differences, others with differences modulo a number; and whoever applies an epoch to records
+//!   notices if these were not what they should have been.
+//!
+//! What the chain does not show is that there is a second history, if the publisher's own key signs one: a client that follows the first refuses the second, and the other way round.
+//! It does not say either whether the newest epoch has arrived.
+//!
+//! # One epoch, as bytes
+//!
+//! Numbers are little-endian. *Variable* numbers have seven bits per byte, the lowest first, the top bit set on all bytes but the last, and no needless bytes.
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 2 | format version, 1 |
+//! | 2 | 16 | table id |
+//! | 18 | 8 | epoch, at least 1 |
+//! | 26 | 32 | hash of the epoch before; zeros if there was none |
+//! | 58 | 32 | the table's digest before |
+//! | 90 | 32 | BLAKE3 digest of all records after |
+//! | 122 | 8 | number of records before |
+//! | 130 | 8 | number of records after, not fewer |
+//! | 138 | 4 | bytes of a record, before and after |
+//! | 142 | variable | length of the layout after; 0 if it is the one before |
+//! | | | the encoded [`TableLayout`](crate::TableLayout) after |
+//! | | variable | how many of the records before are changed |
+//! | | | these by ascending index, each once: how many records lie between it and the one before (variable; for the first: its index), its bytes before, its bytes after, which differ |
+//! | | | the bytes of the records that are appended |
+//! | end − 64 | 64 | Ed25519 signature of the hash of everything before it |
+//!
+//! The hash is BLAKE3 in its key-derivation mode with the context `privet update log epoch v1`. It is what is signed, and what the next epoch names. The table's digest after
+//! follows from the digest of the records, the layout and the shape as [`digest`](crate::digest) says. An epoch changes something. It has one valid encoding, and any other is refused.
+//!
+//! | item | what it is for |
+//! |---|---|
+//! | [`Chain`] | follows epochs one by one and refuses what does not follow |
+//! | [`EpochUpdate`] | an epoch that did follow: what a scheme or a table is brought up to date with |
+//! | [`PublisherId`] | who signs |
+//! | [`RecordsDigest`] | the digest of all records, kept up to date without reading all of them |
+//! | `PublisherKey` | signs (feature `files`, as all that follows) |
+//! | `UpdateLog` | the file beside a snapshot, for those who serve it |
+//! | `LogWriter` | the same, for its owner: appends epochs, and makes a new snapshot of them |
+//! | `CurrentTable` | the table as it is after the last epoch |
+
+mod chain;
+mod entry;
+mod publisher;
+mod records_digest;
+
+#[cfg(feature = "files")]
+mod current;
+#[cfg(feature = "files")]
+mod file;
+#[cfg(feature = "files")]
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use chain::{Chain, EpochUpdate};
+pub use entry::{EpochHash, RecordChange};
+pub use publisher::PublisherId;
+#[cfg(any(test, feature = "files"))]
+pub use publisher::PublisherKey;
+pub use records_digest::{RecordBytes, RecordsDigest};
+
+#[cfg(feature = "files")]
+pub use current::CurrentTable;
+#[cfg(feature = "files")]
+pub use file::{UpdateLog, log_path};
+#[cfg(feature = "files")]
+pub use writer::LogWriter;

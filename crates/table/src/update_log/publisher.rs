@@ -1,0 +1,70 @@
+//! Who signs a table's epochs.
+//!
+//! A publisher is an Ed25519 key pair. What people copy, pin and compare is the [`PublisherId`], the public half; the secret half stays in one file with its owner, who alone can
+//! read it.
+
+use ed25519_dalek::{Signature, VerifyingKey};
+use privet_core::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+use zeroize::Zeroizing;
+
+// A client signs nothing.
+#[cfg(any(test, feature = "files"))]
+mod key;
+#[cfg(feature = "files")]
+mod key_file;
+
+#[cfg(any(test, feature = "files"))]
+pub use key::PublisherKey;
+
+/// The public key of whoever publishes a table: 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublisherId(pub [u8; 32]);
+
+impl PublisherId {
+    /// Whether this publisher made `signature` over `message`. Weak keys and signatures with more than one form count as wrong (strict verification).
+    pub(super) fn has_signed(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        VerifyingKey::from_bytes(&self.0)
+            .is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())
+    }
+}
+
+impl fmt::Display for PublisherId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for PublisherId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "PublisherId({self})")
+    }
+}
+
+impl FromStr for PublisherId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let bytes = from_hex(text).ok_or_else(|| {
+            Error::api_misuse(
+                "a publisher is named by 64 hexadecimal digits; `privet keygen` prints them",
+            )
+        })?;
+        Ok(Self(*bytes))
+    }
+}
+
+/// 32 bytes from 64 hexadecimal digits.
+fn from_hex(text: &str) -> Option<Zeroizing<[u8; 32]>> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    let mut bytes = Zeroizing::new([0; 32]);
+    if pairs.len() != bytes.len() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(pairs) {
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
+    }
+    Some(bytes)
+}

@@ -1,0 +1,104 @@
+//! The file that holds a secret key: one line, which says what it is.
+//!
+//! ```text
+//! privet-publisher-secret-key-1 <64 hexadecimal digits>
+//! ```
+
+use super::{PublisherKey, from_hex};
+use crate::new_file::cannot;
+use privet_core::{Error, Result};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use zeroize::Zeroizing;
+
+const PREFIX: &str = "privet-publisher-secret-key-1 ";
+const FILE_LEN: usize = PREFIX.len() + 64 + 1;
+
+impl PublisherKey {
+    /// Writes the key to a new file, which only its owner can read (where the system knows owners), and syncs it.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is a file of this name already, or no directory for it.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written.
+    pub fn create_file(&self, path: &Path) -> Result<()> {
+        // As long as it ever gets, so that no copy is left behind where it was shorter.
+        let mut line = Zeroizing::new(Vec::with_capacity(FILE_LEN));
+        line.extend_from_slice(PREFIX.as_bytes());
+        for byte in self.0.as_bytes() {
+            line.extend(
+                [byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]),
+            );
+        }
+        line.push(b'\n');
+        write_private(path, &line).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::api_misuse(format!(
+                "{} is there already: a key is never overwritten; choose another name",
+                path.display()
+            )),
+            _ => cannot("write", path, error),
+        })
+    }
+
+    /// Reads the key from a file that [`create_file`](Self::create_file) wrote.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file is not there, holds no key, or others can read it.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read.
+    pub fn from_file(path: &Path) -> Result<Self> {
+        let misused = |message: &str| Error::api_misuse(message.to_owned()).within(path.display());
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                misused("there is no such key file; make one with `privet keygen`")
+            }
+            _ => Error::unavailable(format!("cannot read {}: {error}", path.display()))
+                .caused_by(error),
+        };
+        let file = File::open(path).map_err(failed)?;
+        if others_can_read(&file).map_err(failed)? {
+            return Err(misused(
+                "others can read this secret key; let its owner alone read it (chmod 600) if nobody has, or make another",
+            ));
+        }
+        let mut line = Zeroizing::new(Vec::with_capacity(FILE_LEN + 1));
+        file.take(FILE_LEN as u64 + 1).read_to_end(&mut line).map_err(failed)?;
+        let digits = line.strip_prefix(PREFIX.as_bytes()).and_then(|rest| rest.strip_suffix(b"\n"));
+        let secret = digits.and_then(|digits| from_hex(std::str::from_utf8(digits).ok()?));
+        let secret = secret.ok_or_else(|| {
+            misused(
+                "this is no secret key of a publisher, or it is damaged; `privet keygen` makes one",
+            )
+        })?;
+        Ok(Self::from_secret(&secret))
+    }
+}
+
+fn write_private(path: &Path, line: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(line)?;
+    file.sync_all()?;
+    #[cfg(unix)]
+    {
+        // Whatever is published under this key from now on can be continued only if the key's name survives a crash too.
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn others_can_read(file: &File) -> io::Result<bool> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        Ok(file.metadata()?.permissions().mode() & 0o077 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        Ok(false)
+    }
+}

@@ -1,0 +1,113 @@
+//! What an independent program made: `vectors/generate_update_log.py`.
+
+use super::*;
+use serde_json::Value;
+
+fn histories() -> Vec<Value> {
+    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/update_log.json");
+    let text = std::fs::read_to_string(FILE).expect("the vectors are there");
+    let histories: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    assert!(histories.len() >= 4);
+    histories
+}
+
+fn bytes(hexadecimal: &Value) -> Vec<u8> {
+    let (pairs, []) = hexadecimal.as_str().expect("text").as_bytes().as_chunks::<2>() else {
+        panic!("an odd number of digits")
+    };
+    let digit = |digit: u8| char::from(digit).to_digit(16).expect("hexadecimal") as u8;
+    pairs.iter().map(|pair| digit(pair[0]) * 16 + digit(pair[1])).collect()
+}
+
+fn array<const N: usize>(hexadecimal: &Value) -> [u8; N] {
+    bytes(hexadecimal).try_into().expect("as many bytes as announced")
+}
+
+/// The table that `state` is about, a whole history or one of its epochs.
+fn identity(history: &Value, state: &Value, epoch: u64) -> TableIdentity {
+    let record_len = history["record_len"].as_u64().expect("a number");
+    let records = bytes(&state["records"]);
+    TableIdentity {
+        id: TableId(array(&history["id"])),
+        epoch: Epoch(epoch),
+        digest: privet_core::TableDigest(array(&state["digest"])),
+        shape: TableShape::new(records.len() as u64 / record_len, record_len).expect("a shape"),
+    }
+}
+
+fn layout_of(state: &Value) -> TableLayout {
+    TableLayout::decode(&bytes(&state["layout"])).expect("a layout")
+}
+
+#[test]
+fn epochs_are_followed() {
+    for history in histories() {
+        let base = history["base"].as_u64().expect("a number");
+        let publisher = PublisherKey::from_secret(&array(&history["secret"])).id();
+        assert_eq!(publisher.0, array(&history["publisher"]));
+        let begin = identity(&history, &history, base);
+        let mut records = bytes(&history["records"]);
+        let previous = Some(EpochHash::NONE);
+        let mut chain = Chain::new(begin, layout_of(&history), publisher, previous)
+            .expect("a layout that fits");
+        for (epoch, state) in (base + 1..).zip(history["epochs"].as_array().expect("a list")) {
+            let update = chain.follow(&bytes(&state["epoch"])).expect("the next epoch");
+            assert_eq!(update.hash().0, array(&state["hash"]));
+            assert_eq!(update.after(), identity(&history, state, epoch));
+            assert_eq!(chain.layout(), &layout_of(state));
+            update.apply(&mut records).expect("these are the records");
+            assert_eq!(records, bytes(&state["records"]));
+        }
+    }
+}
+
+/// The same epochs, appended: the file is the same to the byte.
+#[cfg(feature = "files")]
+#[test]
+fn the_file_is_the_same() {
+    use crate::snapshot::{Snapshot, SnapshotPlan, SnapshotWriter, ValueForm};
+    for history in histories() {
+        let base = history["base"].as_u64().expect("a number");
+        let begin = identity(&history, &history, base);
+        let directory = tempfile::TempDir::new().expect("a directory");
+        let path = directory.path().join("t.privet");
+        let plan = SnapshotPlan {
+            id: begin.id,
+            epoch: begin.epoch,
+            shape: begin.shape,
+            layout: layout_of(&history),
+            key_column: None,
+            value_form: ValueForm::JsonRest,
+        };
+        let mut writer = SnapshotWriter::create(&path, plan).expect("writable");
+        let record_len = begin.shape.record_len() as usize;
+        let records_of = |state: &Value| -> Vec<Vec<u8>> {
+            bytes(&state["records"]).chunks(record_len).map(<[u8]>::to_vec).collect()
+        };
+        for record in records_of(&history) {
+            writer.write_record(&record).expect("in order");
+        }
+        writer.finish().expect("complete");
+        let snapshot = Snapshot::open(&path).expect("whole");
+        assert_eq!(snapshot.identity(), begin);
+
+        let key = PublisherKey::from_secret(&array(&history["secret"]));
+        let log = log_path(&path);
+        let mut writer = LogWriter::create(&log, &snapshot, key.id()).expect("there is none");
+        let mut before = records_of(&history);
+        for state in history["epochs"].as_array().expect("a list") {
+            let after = records_of(state);
+            let operations =
+                after.iter().enumerate().map(|(index, record)| match before.get(index) {
+                    Some(_) => Operation::Edit { index: index as u64, record: record.clone() },
+                    None => Operation::Add { record: record.clone() },
+                });
+            let shape = writer.log().current().shape;
+            let update = TableUpdate::new(shape, operations.collect()).expect("fitting");
+            writer.append(&key, &update, Some(&layout_of(state))).expect("the next epoch");
+            before = after;
+        }
+        let file = std::fs::read(&log).expect("readable");
+        assert!(file == bytes(&history["log"]), "the files differ");
+    }
+}

@@ -1,0 +1,170 @@
+//! One model for all tests: a plain vector of records, and epochs made from it without the code that keeps files.
+
+mod chain;
+mod known_answers;
+mod malformed;
+mod records_digest;
+
+#[cfg(feature = "files")]
+mod compaction;
+#[cfg(feature = "files")]
+mod crashes;
+#[cfg(feature = "files")]
+mod files;
+#[cfg(feature = "files")]
+mod key_file;
+
+use super::entry::Draft;
+use super::*;
+use crate::TableLayout;
+use crate::digest::{DigestParts, layout_digest};
+use crate::layout::{IndexLayout, RecordLayout};
+use privet_core::table::Operation;
+use privet_core::{Epoch, TableId, TableIdentity, TableShape, TableUpdate};
+use proptest::prelude::*;
+
+const RECORD_LEN: u64 = 6;
+
+fn key(number: u8) -> PublisherKey {
+    PublisherKey::from_secret(&[number; 32])
+}
+
+fn shape(records: u64) -> TableShape {
+    TableShape::new(records, RECORD_LEN).expect("a shape")
+}
+
+/// Layouts that every table here can have, each another.
+fn layout(prefix_bytes: u8) -> TableLayout {
+    let longest = [RECORD_LEN, 100, 1000, 100_000, 100_000_000][usize::from(prefix_bytes)];
+    let shortest = if prefix_bytes == 0 { longest } else { 0 };
+    let index = IndexLayout::for_lengths(shortest, longest);
+    assert_eq!(index.prefix_bytes(), prefix_bytes);
+    RecordLayout::Index(index).into()
+}
+
+/// A table, its history so far, and nothing clever.
+#[derive(Clone)]
+struct Model {
+    id: TableId,
+    epoch: u64,
+    layout: TableLayout,
+    records: Vec<u8>,
+    previous: EpochHash,
+    publisher: u8,
+}
+
+impl Model {
+    fn new(records: u64) -> Self {
+        let bytes = (0..records * RECORD_LEN).map(|position| position as u8).collect();
+        Self {
+            id: TableId([7; 16]),
+            epoch: 3,
+            layout: layout(0),
+            records: bytes,
+            previous: EpochHash::NONE,
+            publisher: 1,
+        }
+    }
+
+    fn shape(&self) -> TableShape {
+        shape(self.records.len() as u64 / RECORD_LEN)
+    }
+
+    fn identity(&self) -> TableIdentity {
+        let parts = DigestParts {
+            layout: layout_digest(&self.layout.encode()),
+            records: *blake3::hash(&self.records).as_bytes(),
+        };
+        let digest = parts.combine(self.shape());
+        TableIdentity { id: self.id, epoch: Epoch(self.epoch), digest, shape: self.shape() }
+    }
+
+    fn chain(&self) -> Chain {
+        let publisher = key(self.publisher).id();
+        Chain::new(self.identity(), self.layout.clone(), publisher, Some(self.previous))
+            .expect("the layout fits")
+    }
+
+    fn update(&self, operations: &[Operation]) -> TableUpdate {
+        TableUpdate::new(self.shape(), operations.to_vec()).expect("fitting operations")
+    }
+
+    /// Makes the operations the next epoch, and gives it.
+    fn next(&mut self, operations: &[Operation], layout_after: Option<TableLayout>) -> Vec<u8> {
+        let before = self.identity();
+        let update = self.update(operations);
+        let len = RECORD_LEN as usize;
+        let (mut edits, mut appended) = (Vec::new(), Vec::new());
+        for (index, new) in update.written() {
+            let start = *index as usize * len;
+            match self.records.get(start..start + len) {
+                Some(old) if old == new => {}
+                Some(old) => edits.push((*index, old.to_vec(), new.clone())),
+                None => appended.extend_from_slice(new),
+            }
+        }
+        for operation in operations {
+            match operation {
+                Operation::Add { record } => self.records.extend_from_slice(record),
+                Operation::Edit { index, record } => {
+                    let start = *index as usize * len;
+                    self.records[start..start + len].copy_from_slice(record);
+                }
+            }
+        }
+        let encoded = layout_after.as_ref().map(TableLayout::encode);
+        self.layout = layout_after.unwrap_or(self.layout.clone());
+        self.epoch += 1;
+        let bytes = Draft {
+            before,
+            previous: self.previous,
+            epoch: Epoch(self.epoch),
+            records_digest: *blake3::hash(&self.records).as_bytes(),
+            records_after: self.shape().records(),
+            layout: encoded.as_deref(),
+            edits: &edits,
+            appended: &appended,
+        }
+        .sign(&key(self.publisher));
+        self.previous =
+            EpochHash(blake3::derive_key("privet update log epoch v1", &bytes[..bytes.len() - 64]));
+        bytes
+    }
+}
+
+fn edit(index: u64, byte: u8) -> Operation {
+    Operation::Edit { index, record: vec![byte; RECORD_LEN as usize] }
+}
+
+fn add(byte: u8) -> Operation {
+    Operation::Add { record: vec![byte; RECORD_LEN as usize] }
+}
+
+/// One batch, before it is known how large the table is: edits of the records at this fraction of it, appended records, and another layout or not.
+#[derive(Clone, Debug)]
+struct Batch {
+    edits: Vec<(u16, [u8; RECORD_LEN as usize])>,
+    adds: Vec<[u8; RECORD_LEN as usize]>,
+    layout: Option<u8>,
+}
+
+impl Batch {
+    fn operations(&self, records: u64) -> Vec<Operation> {
+        let adds = self.adds.iter().map(|record| Operation::Add { record: record.to_vec() });
+        let records = records + self.adds.len() as u64;
+        let edits = self.edits.iter().map(|(at, record)| Operation::Edit {
+            index: u64::from(*at) % records,
+            record: record.to_vec(),
+        });
+        adds.chain(edits).collect()
+    }
+}
+
+fn batches(count: usize) -> impl Strategy<Value = Vec<Batch>> {
+    let edits = prop::collection::vec((any::<u16>(), any::<[u8; RECORD_LEN as usize]>()), 1..8);
+    let adds = prop::collection::vec(any::<[u8; RECORD_LEN as usize]>(), 0..4);
+    let layout = prop::option::of(0..5u8);
+    let batch =
+        (edits, adds, layout).prop_map(|(edits, adds, layout)| Batch { edits, adds, layout });
+    prop::collection::vec(batch, 1..count)
+}

@@ -1,0 +1,348 @@
+//! The owner's side of an update log: appends epochs to it, and makes a new snapshot of it.
+
+use super::entry::Draft;
+use super::file::header::{COMMIT_OFFSETS, Commit, Header};
+use super::file::{Access, damaged, log_path, write_empty};
+use super::{CurrentTable, EpochHash, PublisherId, PublisherKey, RecordsDigest, UpdateLog};
+use crate::TableLayout;
+use crate::new_file::{Existing, cannot};
+use crate::snapshot::{Snapshot, SnapshotPlan, SnapshotWriter};
+use privet_core::{Epoch, Error, Result, TableIdentity, TableUpdate};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// An update log that is open for writing. There is one such at a time, across processes, until it is dropped.
+pub struct LogWriter<'s> {
+    snapshot: &'s Snapshot,
+    log: UpdateLog,
+    pub(super) file: File,
+    // Of the table as it is; computed when it is needed first.
+    digest: Option<RecordsDigest>,
+    /// Something went wrong halfway: only the file knows how far it got.
+    stopped: bool,
+    // Held for as long as this lives. A file of its own, which is never removed: the log itself is replaced when it is compacted, and the lock must outlive that.
+    _lock: File,
+}
+
+impl<'s> LogWriter<'s> {
+    /// Makes an empty log at `path` for the table in `snapshot`, and opens it for writing.
+    ///
+    /// # Errors
+    /// As [`UpdateLog::create`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if somebody else is writing there.
+    pub fn create(path: &Path, snapshot: &'s Snapshot, publisher: PublisherId) -> Result<Self> {
+        let lock = lock(path)?;
+        UpdateLog::create(path, snapshot, publisher)?;
+        Self::open_locked(path, snapshot, lock)
+    }
+
+    /// Opens the log at `path` of the table in `snapshot` for writing. Cuts off what an interrupted writer left unfinished.
+    ///
+    /// # Errors
+    /// As [`UpdateLog::open`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if somebody else is writing to it.
+    pub fn open(path: &Path, snapshot: &'s Snapshot) -> Result<Self> {
+        Self::open_locked(path, snapshot, lock(path)?)
+    }
+
+    fn open_locked(path: &Path, snapshot: &'s Snapshot, lock: File) -> Result<Self> {
+        let log = UpdateLog::open_for(path, snapshot, Access::Exclusive)?;
+        let failed = |error| cannot("write", path, error);
+        let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+        if log.file_len()? > log.end {
+            file.set_len(log.end).map_err(failed)?;
+        }
+        let mut writer = Self { snapshot, log, file, digest: None, stopped: false, _lock: lock };
+        if writer.log.commit_damaged {
+            // First where the last epoch's record belongs: until that is good, the other one may be all there is.
+            let commit = writer.commit_record(writer.log.end);
+            let other = COMMIT_OFFSETS.into_iter().filter(|offset| *offset != commit.offset());
+            for offset in std::iter::once(commit.offset()).chain(other) {
+                writer.write_synced(offset, &commit.encode(&writer.log.header))?;
+            }
+        }
+        Ok(writer)
+    }
+
+    /// The log as it is.
+    pub fn log(&self) -> &UpdateLog {
+        &self.log
+    }
+
+    /// The table as it is.
+    pub fn table(&self) -> CurrentTable<'_> {
+        CurrentTable::new(&self.log.chain, self.snapshot.view().bytes(), &self.log.written)
+    }
+
+    fn check_not_stopped(&self) -> Result<()> {
+        if self.stopped {
+            return Err(Error::unavailable(
+                "an epoch could not be written: open the update log again to see how far it got",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes `update` the table's next epoch, with `layout` from then on if there is one: signs it, writes it behind the last, and syncs it. The table's identity afterwards.
+    ///
+    /// Records that `update` writes as they are already do not become part of the epoch. The first call reads the whole table, and makes sure that it is what it should be.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `key` is not the publisher's, `update` was made for another shape or changes nothing, or the layout does not fit the table
+    ///   afterwards.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the epoch cannot be written. Whether it was is then to be seen by opening the log again; this writer refuses to go on.
+    pub fn append(
+        &mut self,
+        key: &PublisherKey,
+        update: &TableUpdate,
+        layout: Option<&TableLayout>,
+    ) -> Result<TableIdentity> {
+        self.check_not_stopped()?;
+        self.check_update(key, update, layout)?;
+        let changes = Changes::of(&self.table(), self.log.layout(), update, layout)?;
+        let digest = match self.digest.take() {
+            Some(digest) => digest,
+            None => self.table().verified_digest()?,
+        };
+
+        let written = update.written().iter().cloned();
+        let displaced: Vec<_> =
+            written.map(|(index, new)| (index, self.log.written.insert(index, new))).collect();
+        let appended = self.write_epoch(key, update, &changes, digest);
+        if appended.is_err() {
+            self.stopped = true;
+            for (index, old) in displaced {
+                match old {
+                    Some(old) => self.log.written.insert(index, old),
+                    None => self.log.written.remove(&index),
+                };
+            }
+        }
+        appended.map(|()| self.log.current())
+    }
+
+    /// Writes the epoch of `changes`, which are made in memory already, over a table that had the digest `digest`.
+    fn write_epoch(
+        &mut self,
+        key: &PublisherKey,
+        update: &TableUpdate,
+        changes: &Changes,
+        mut digest: RecordsDigest,
+    ) -> Result<()> {
+        let before = self.log.current();
+        let len = before.shape.record_len();
+        let changed = update.written().iter().map(|(index, _)| index * len..(index + 1) * len);
+        digest.update(&self.table().with_shape(update.shape_after()), changed);
+        let Some(epoch) = before.epoch.0.checked_add(1).map(Epoch) else {
+            return Err(Error::api_misuse("the table has had all epochs that there can be"));
+        };
+        let draft = Draft {
+            before,
+            previous: self.last_hash(),
+            epoch,
+            records_digest: digest.get(),
+            records_after: update.shape_after().records(),
+            layout: changes.layout.as_deref(),
+            edits: &changes.edits,
+            appended: &changes.appended,
+        };
+        let bytes = draft.sign(key);
+        // What this would not follow itself, nobody else would.
+        let mut chain = self.log.chain.clone();
+        chain.follow(&bytes)?;
+
+        let len = bytes.len() as u64;
+        let start = self.log.end + 8;
+        self.write_synced(self.log.end, &[&len.to_le_bytes()[..], &bytes].concat())?;
+        let before = std::mem::replace(&mut self.log.chain, chain);
+        let commit = self.commit_record(start + len);
+        if let Err(error) = self.write_synced(commit.offset(), &commit.encode(&self.log.header)) {
+            self.log.chain = before;
+            return Err(error);
+        }
+        self.log.appended(start..start + len);
+        self.digest = Some(digest);
+        Ok(())
+    }
+
+    /// The hash of the epoch that made the table what it is.
+    fn last_hash(&self) -> EpochHash {
+        // The chain of a log knows it: from the header, if there is no epoch yet.
+        self.log.chain.previous().unwrap_or(EpochHash::NONE)
+    }
+
+    fn check_update(
+        &self,
+        key: &PublisherKey,
+        update: &TableUpdate,
+        layout: Option<&TableLayout>,
+    ) -> Result<()> {
+        if key.id() != self.log.publisher() {
+            return Err(Error::api_misuse(format!(
+                "this is the key of {}, and the table's publisher is {}: clients would refuse what it signs",
+                key.id(),
+                self.log.publisher()
+            )));
+        }
+        if update.shape() != self.log.current().shape {
+            return Err(Error::api_misuse("these changes were made for a table of another shape"));
+        }
+        layout
+            .unwrap_or(self.log.layout())
+            .check_shape(update.shape_after())
+            .map_err(|error| Error::api_misuse(error.message()))
+    }
+
+    /// Says that the log is whole up to `end`, where the epoch ends that the chain is at.
+    fn commit_record(&self, end: u64) -> Commit {
+        Commit { epoch: self.log.current().epoch.0, end, last: self.last_hash() }
+    }
+
+    fn write_synced(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let mut write = || {
+            self.file.seek(SeekFrom::Start(offset))?;
+            self.file.write_all(bytes)?;
+            self.file.sync_all()
+        };
+        write().map_err(|error| cannot("write", self.log.path(), error))
+    }
+
+    /// Writes the table as it is to a new snapshot file `output`, with an empty log after it, and ends the writer. Clients notice nothing: the table keeps its id, its epoch and its digest, and the
+    /// next epoch names the last. Those that are behind can no longer catch up from this log.
+    ///
+    /// If `output` is the snapshot that the log belongs to, both files are replaced: first the snapshot, then the log. After a crash between the two, the log has epochs that the snapshot has
+    /// too, and opens all the same; the next compaction completes the work. Elsewhere, neither file may be there, and the log is at [`log_path`]: of the two histories that begin
+    /// there, only one can be continued.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is something at `output` that is another file, or at its [`log_path`].
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if a file cannot be written.
+    pub fn compact(self, output: &Path) -> Result<Snapshot> {
+        self.check_not_stopped()?;
+        let target = CompactionTarget::of(&self, output)?;
+        if !target.in_place || self.snapshot.identity() != self.log.current() {
+            self.write_snapshot(output)?;
+        }
+        self.write_empty_log(&target)?;
+        Snapshot::open(output)
+    }
+
+    /// The first step of a compaction.
+    pub(super) fn write_snapshot(&self, output: &Path) -> Result<()> {
+        // A damaged table must not take the place of anything.
+        self.table().verified_digest()?;
+        let current = self.log.current();
+        let old = self.snapshot.header();
+        let plan = SnapshotPlan {
+            id: current.id,
+            epoch: current.epoch,
+            shape: current.shape,
+            layout: self.log.layout().clone(),
+            key_column: old.key_column.clone(),
+            value_form: old.value_form.clone(),
+        };
+        let mut writer = SnapshotWriter::create(output, plan)?;
+        let table = self.table();
+        for record in (0..current.shape.records()).map_while(|index| table.record(index)) {
+            writer.write_record(record)?;
+        }
+        let (header, _) = writer.finish()?;
+        if header.identity != current {
+            return Err(
+                damaged("the records changed while they were copied").within(output.display())
+            );
+        }
+        Ok(())
+    }
+
+    /// The second.
+    pub(super) fn write_empty_log(&self, target: &CompactionTarget) -> Result<()> {
+        let header = Header::new(self.log.current(), self.log.publisher(), self.last_hash());
+        let existing = if target.in_place { Existing::Replace } else { Existing::Keep };
+        write_empty(&target.log, &header, existing)
+    }
+}
+
+impl std::fmt::Debug for LogWriter<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LogWriter").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+/// What an update changes in fact.
+struct Changes {
+    /// Index, bytes before, bytes after.
+    edits: Vec<(u64, Vec<u8>, Vec<u8>)>,
+    /// The records that are appended, one after the other.
+    appended: Vec<u8>,
+    /// Encoded; `None` if it stays.
+    layout: Option<Vec<u8>>,
+}
+
+impl Changes {
+    fn of(
+        table: &CurrentTable<'_>,
+        layout_before: &TableLayout,
+        update: &TableUpdate,
+        layout: Option<&TableLayout>,
+    ) -> Result<Self> {
+        let layout = layout.filter(|layout| *layout != layout_before).map(TableLayout::encode);
+        let mut changes = Self { edits: Vec::new(), appended: Vec::new(), layout };
+        for (index, new) in update.written() {
+            match table.record(*index) {
+                Some(old) if old == new.as_slice() => {}
+                Some(old) => changes.edits.push((*index, old.to_vec(), new.clone())),
+                None => changes.appended.extend_from_slice(new),
+            }
+        }
+        if changes.layout.is_none() && changes.edits.is_empty() && changes.appended.is_empty() {
+            return Err(Error::api_misuse(
+                "nothing would change: the table has these records already",
+            ));
+        }
+        Ok(changes)
+    }
+}
+
+/// Where a compaction writes.
+pub(super) struct CompactionTarget {
+    log: PathBuf,
+    in_place: bool,
+}
+
+impl CompactionTarget {
+    pub(super) fn of(writer: &LogWriter<'_>, output: &Path) -> Result<Self> {
+        if output == writer.snapshot.path() {
+            return Ok(Self { log: writer.log.path().to_owned(), in_place: true });
+        }
+        let log = log_path(output);
+        for path in [output, &log] {
+            if path.exists() {
+                return Err(Error::api_misuse(format!(
+                    "{} is there already: choose another name",
+                    path.display()
+                )));
+            }
+        }
+        Ok(Self { log, in_place: false })
+    }
+}
+
+/// Takes the lock that belongs to the log at `path`. It ends with the process that holds it, however that ends.
+fn lock(path: &Path) -> Result<File> {
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push(".lock");
+    let lock_path = PathBuf::from(lock_path);
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    let file = options.open(&lock_path).map_err(|error| cannot("create", &lock_path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::unavailable(format!(
+            "another process is writing to {}: wait until it is done",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(cannot("lock", &lock_path, error)),
+    }
+}
