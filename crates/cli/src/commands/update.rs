@@ -16,6 +16,17 @@ use serde::Serialize;
 
 /// Reads what is to change, appends the epoch, compacts if that is due, and prints what came of it.
 pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
+    let Update { set, delete, from, delete_from, compact, .. } = arguments;
+    if set.is_empty()
+        && delete.is_empty()
+        && from.is_none()
+        && delete_from.is_none()
+        && compact.is_none()
+    {
+        return Err(Error::api_misuse(
+            "say what is to change: --set, --delete, --from or --delete-from; or --compact",
+        ));
+    }
     let snapshot = Snapshot::open(&arguments.table)?;
     let key = PublisherKey::from_file(&arguments.publisher_key)?;
     let log = log_path(&arguments.table);

@@ -125,6 +125,7 @@ fn what_cannot_be_updated_is_refused_and_changes_nothing() {
     [exit 2]
     privet: the key "ada": the values of this table are JSON objects: write KEY='{"column":"value"}'
     "#);
+    assert_eq!(place.run(UPDATE).code(), 2);
     let unknown = place.run(&format!(r#"{UPDATE} --set ada={{"fax":"1"}}"#));
     assert_eq!(unknown.code(), 0, "{unknown}");
     place.build("phones.csv --key name --authenticate -o authenticated.privet");
