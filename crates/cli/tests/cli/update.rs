@@ -134,3 +134,69 @@ fn what_cannot_be_updated_is_refused_and_changes_nothing() {
     assert_eq!(refused.code(), 2, "{refused}");
     assert!(refused.stderr().contains("build it anew"), "{refused}");
 }
+
+#[test]
+fn keygen_and_update_explain_themselves() {
+    let place = Place::new();
+    assert_snapshot!(place.run("keygen --help").stdout(), @r#"
+    Make the key with which a table's owner signs its updates
+
+    Usage: privet keygen [OPTIONS] --output <FILE>
+
+    Options:
+      -o, --output <FILE>  The file to write the secret key to; only its owner can read it, and an
+                           existing file is never replaced
+          --json           Print as JSON
+      -h, --help           Print help
+    "#);
+    assert_snapshot!(place.run("update --help").stdout(), @r#"
+    Set and delete keys of a table: the next of its signed updates
+
+    Usage: privet update [OPTIONS] --publisher-key <FILE> <TABLE>
+
+    Arguments:
+      <TABLE>
+              The table file
+
+    Options:
+          --publisher-key <FILE>
+              The secret key to sign with, as `privet keygen` makes it. The first update ties the table
+              to it
+
+          --set <KEY=VALUE>
+              Give a key this value: a JSON object of the value's columns, or the value itself for a
+              table built with --raw-value. In a table by row number, KEY is the number of a row
+
+          --delete <KEY>
+              Remove a key and its value
+
+          --from <FILE>
+              Set the key of each row of a CSV, JSON Lines or Parquet file, with the columns of the file
+              that the table was built from. In a table by row number, append the rows
+
+          --format <FORMAT>
+              Format of that file; default: by its extension
+
+              Possible values:
+              - csv
+              - jsonl:   JSON Lines: one object on each line
+              - parquet
+
+          --delete-from <FILE>
+              Remove the keys in a file, one on each line
+
+          --compact [<PERCENT>]
+              Afterwards replace the table file by one with all changes, and begin the log again, if the
+              log has grown to so many percent of the table file; 0: in any case
+
+          --json
+              Print the report as JSON
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Deletions come first, then rows of files, then single keys, each in the order given. All together
+    are one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file
+    stays as it is until the log is folded into it (--compact).
+    "#);
+}
