@@ -35,6 +35,6 @@ pub use index::RecordIndex;
 pub use randomness::{PublicSeed, SecretRng};
 pub use secret::Secret;
 pub use table::{
-    Edit, Epoch, Operation, TableDelta, TableDigest, TableId, TableIdentity, TableShape,
-    TableUpdate, TableView,
+    Edit, Epoch, Operation, Replacement, TableChanges, TableDelta, TableDigest, TableId,
+    TableIdentity, TableShape, TableUpdate, TableView,
 };

@@ -1,5 +1,9 @@
 //! What a table is: `records` records of `record_len` bytes each, with an identity that outlives its contents.
 
+mod changes;
+
+pub use changes::{Replacement, TableChanges};
+
 use crate::{Error, Result};
 use std::fmt;
 
