@@ -9,7 +9,8 @@
 
 use crate::fields::{array, printable};
 use crate::limits::{
-    MAX_LAYOUT_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_SCHEMES, MAX_SOFTWARE_LEN, MAX_TABLES,
+    MAX_EARLIER, MAX_LAYOUT_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_SCHEMES, MAX_SOFTWARE_LEN,
+    MAX_TABLES,
 };
 use crate::{PROTOCOL_VERSION, PartKind, proto};
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
@@ -53,6 +54,19 @@ pub struct TableDescription {
     pub layout: PartDescription,
     /// At most [`MAX_SCHEMES`] schemes that serve it, no two with the same parameter digest. None if the server offers only schemes unknown to this program.
     pub schemes: Vec<SchemeDescription>,
+    /// Its update log, if it has one.
+    pub updates: Option<UpdatesDescription>,
+    /// Versions before this one that are still served, at most [`MAX_EARLIER`], the latest first: of the same name and id, none with an update log or earlier versions of its own.
+    pub earlier: Vec<TableDescription>,
+}
+
+/// What a server says of a table's update log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdatesDescription {
+    /// The Ed25519 public key by which epochs are signed.
+    pub publisher: [u8; 32],
+    /// The oldest version from which the epochs that follow it can be fetched; at most the table's own.
+    pub first_epoch: Epoch,
 }
 
 /// One scheme that serves a table.
@@ -112,9 +126,10 @@ impl ServerDescription {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// The plans of all schemes of all tables: what message limits are computed from.
+    /// The plans of all schemes of all tables in all versions: what message limits are computed from.
     pub fn plans(&self) -> impl Iterator<Item = &SchemePlan> {
-        self.tables.iter().flat_map(|table| &table.schemes).map(|scheme| &scheme.plan)
+        let versions = self.tables.iter().flat_map(TableDescription::versions);
+        versions.flat_map(|table| &table.schemes).map(|scheme| &scheme.plan)
     }
 }
 
@@ -150,7 +165,47 @@ impl TableDescription {
                 )));
             }
         }
-        Ok(Self { name: name.to_owned(), identity, layout, schemes })
+        let name = name.to_owned();
+        Ok(Self { name, identity, layout, schemes, updates: None, earlier: Vec::new() })
+    }
+
+    /// The same table with an update log, and with earlier versions that are still served, the latest first.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the log begins after the table's version; there are more than [`MAX_EARLIER`] earlier versions; or one is not earlier than the one before it,
+    /// is another table, or has a log or earlier versions of its own.
+    pub fn with_versions(
+        self,
+        updates: Option<UpdatesDescription>,
+        earlier: Vec<TableDescription>,
+    ) -> Result<Self> {
+        let wrong = |what: &str| {
+            Err(Error::invalid_message(format!("table {} is described {what}", self.name)))
+        };
+        if updates.is_some_and(|updates| updates.first_epoch > self.identity.epoch) {
+            return wrong("with an update log that begins after its version");
+        }
+        if earlier.len() > MAX_EARLIER {
+            return wrong(&format!(
+                "with {} earlier versions; the limit is {MAX_EARLIER}",
+                earlier.len()
+            ));
+        }
+        let mut later = self.identity;
+        for version in &earlier {
+            let nested = version.updates.is_some() || !version.earlier.is_empty();
+            let same_table = version.name == self.name && version.identity.id == later.id;
+            if nested || !same_table || version.identity.epoch >= later.epoch {
+                return wrong("with something that is no earlier version of it");
+            }
+            later = version.identity;
+        }
+        Ok(Self { updates, earlier, ..self })
+    }
+
+    /// The table in its current version and the earlier ones that are still served, the latest first.
+    pub fn versions(&self) -> impl Iterator<Item = &TableDescription> {
+        std::iter::once(self).chain(&self.earlier)
     }
 
     /// How the table is served by `scheme`, if it is.
@@ -303,10 +358,45 @@ impl From<ServerDescription> for proto::DescribeResponse {
 impl TryFrom<proto::Table> for TableDescription {
     type Error = Error;
 
-    fn try_from(message: proto::Table) -> Result<Self> {
+    fn try_from(mut message: proto::Table) -> Result<Self> {
         check_name(&message.name)?;
         let name = message.name.clone();
-        checked_table(message).map_err(|error| error.within(format!("table {name}")))
+        let (updates, earlier) = (message.updates.take(), std::mem::take(&mut message.earlier));
+        let checked = || {
+            let table = checked_table(message)?;
+            let updates = updates.map(UpdatesDescription::try_from).transpose()?;
+            // Counted before anything is made of them, and looked into no further than one level.
+            let nested =
+                |version: &proto::Table| version.updates.is_some() || !version.earlier.is_empty();
+            if earlier.len() > MAX_EARLIER || earlier.iter().any(nested) {
+                return Err(Error::invalid_message(format!(
+                    "it has more than {MAX_EARLIER} earlier versions, or they have versions of their own"
+                )));
+            }
+            let earlier = earlier.into_iter().map(|version| {
+                check_name(&version.name)?;
+                checked_table(version)
+            });
+            table.with_versions(updates, earlier.collect::<Result<_>>()?)
+        };
+        checked().map_err(|error: Error| error.within(format!("table {name}")))
+    }
+}
+
+impl TryFrom<proto::Updates> for UpdatesDescription {
+    type Error = Error;
+
+    fn try_from(message: proto::Updates) -> Result<Self> {
+        Ok(Self {
+            publisher: array("the publisher's key", &message.publisher)?,
+            first_epoch: Epoch(message.first_epoch),
+        })
+    }
+}
+
+impl From<UpdatesDescription> for proto::Updates {
+    fn from(updates: UpdatesDescription) -> Self {
+        Self { publisher: updates.publisher.to_vec(), first_epoch: updates.first_epoch.0 }
     }
 }
 
@@ -342,6 +432,8 @@ impl From<TableDescription> for proto::Table {
             record_len: table.identity.shape.record_len(),
             layout: Some(table.layout.into()),
             schemes: table.schemes.into_iter().map(Into::into).collect(),
+            updates: table.updates.map(Into::into),
+            earlier: table.earlier.into_iter().map(Into::into).collect(),
         }
     }
 }

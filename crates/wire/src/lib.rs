@@ -5,6 +5,7 @@
 //! | [`proto`] | the messages (and, with the feature `grpc`, the stubs) generated from `proto/privet/v1/privet.proto` |
 //! | [`describe`] | what a server serves: [`ServerDescription`], its tables and their schemes |
 //! | [`messages`] | what is fetched and asked: [`FetchRequest`], [`FetchChunk`], [`PrepareRequest`], [`PrepareResponse`], [`AnswerRequest`], [`AnswerResponse`] |
+//! | [`updates`] | the epochs of a table's update log, as they are fetched one after the other |
 //! | [`limits`] | how long a message may be, computed from the parameters |
 //! | [`status`] | which blame travels as which gRPC status, and back |
 //!
@@ -19,6 +20,7 @@ mod fields;
 pub mod limits;
 pub mod messages;
 pub mod status;
+pub mod updates;
 
 /// The messages as they are on the wire, generated from `proto/privet/v1/privet.proto`, which documents them. Nothing in them has been checked.
 #[allow(missing_docs, unreachable_pub, rust_2018_idioms, clippy::all)]
@@ -28,6 +30,7 @@ pub mod proto {
 
 pub use describe::{
     DescribeRequest, PartDescription, SchemeDescription, ServerDescription, TableDescription,
+    UpdatesDescription,
 };
 pub use messages::{
     AnswerRequest, AnswerResponse, FetchChunk, FetchRequest, PartKind, PrepareRequest,

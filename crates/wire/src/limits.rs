@@ -18,6 +18,12 @@ pub const MAX_TABLES: usize = 1024;
 /// A table is served by at most this many schemes.
 pub const MAX_SCHEMES: usize = 16;
 
+/// At most so many versions of a table before the current one are served.
+pub const MAX_EARLIER: usize = 3;
+
+/// An epoch of the update log has at most this many bytes, 256 MiB, and so does what belongs to it: a client holds one in memory.
+pub const MAX_EPOCH_LEN: usize = 1 << 28;
+
 /// A table's or scheme's name has at most this many characters.
 pub const MAX_NAME_LEN: usize = 64;
 
@@ -87,7 +93,12 @@ pub fn response_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> us
     longest.max(FETCH_CHUNK_LIMIT).max(DESCRIBE_RESPONSE_LIMIT)
 }
 
-const TABLE_LIMIT: usize = delimited(MAX_NAME_LEN)
+const TABLE_LIMIT: usize = TABLE_ALONE_LIMIT
+    + delimited(delimited(32) + VARINT_64)
+    + MAX_EARLIER * delimited(TABLE_ALONE_LIMIT);
+
+/// A table in one version.
+const TABLE_ALONE_LIMIT: usize = delimited(MAX_NAME_LEN)
     + delimited(16)
     + VARINT_64
     + delimited(32)

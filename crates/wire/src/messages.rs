@@ -24,6 +24,8 @@ pub enum PartKind {
     Hint,
     /// The records themselves, in their natural order: what clients receive first that make hints of their own from it, or keep it.
     Table,
+    /// The epochs that lead from one version to a later one that is served: see [`updates`](crate::updates).
+    Updates,
 }
 
 impl PartKind {
@@ -33,6 +35,7 @@ impl PartKind {
             PartKind::Layout => "layout",
             PartKind::Hint => "hint",
             PartKind::Table => "table",
+            PartKind::Updates => "updates",
         }
     }
 }
@@ -48,9 +51,9 @@ impl fmt::Display for PartKind {
 pub struct FetchRequest {
     /// The table.
     pub table: TableId,
-    /// Its version.
+    /// Its version; of updates, the one that they begin with.
     pub epoch: Epoch,
-    /// The parameter digest of the scheme whose hint is wanted; for the other parts, of any scheme of the table.
+    /// The parameter digest of the scheme whose hint is wanted; for the other parts, of any scheme of the table. Of updates, in the version that they lead to.
     pub parameter_digest: [u8; 32],
     /// Which part.
     pub part: PartKind,
@@ -136,9 +139,10 @@ impl TryFrom<proto::FetchRequest> for FetchRequest {
             proto::Part::Layout => PartKind::Layout,
             proto::Part::Hint => PartKind::Hint,
             proto::Part::Table => PartKind::Table,
+            proto::Part::Updates => PartKind::Updates,
             proto::Part::Unspecified => {
                 return Err(Error::invalid_message(format!(
-                    "there is no part numbered {} to fetch; known are 1 (layout), 2 (hint) and 3 (table)",
+                    "there is no part numbered {} to fetch; known are 1 (layout), 2 (hint), 3 (table) and 4 (updates)",
                     message.part
                 )));
             }
@@ -160,6 +164,7 @@ impl From<FetchRequest> for proto::FetchRequest {
             PartKind::Layout => proto::Part::Layout,
             PartKind::Hint => proto::Part::Hint,
             PartKind::Table => proto::Part::Table,
+            PartKind::Updates => proto::Part::Updates,
         };
         Self {
             table_id: request.table.0.to_vec(),

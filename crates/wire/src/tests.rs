@@ -4,6 +4,7 @@ mod hostile;
 mod known_answers;
 mod limits;
 mod round_trips;
+mod versions;
 
 use crate::{PartDescription, SchemeDescription, ServerDescription, TableDescription, proto};
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};

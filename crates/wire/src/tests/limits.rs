@@ -68,7 +68,7 @@ fn the_longest_description_has_exactly_the_length_of_its_limit() {
         parameter_digest: vec![1; 32],
         hint: Some(part.clone()),
     };
-    let table = proto::Table {
+    let alone = proto::Table {
         name: "n".repeat(MAX_NAME_LEN),
         table_id: vec![1; 16],
         epoch: u64::MAX,
@@ -77,6 +77,13 @@ fn the_longest_description_has_exactly_the_length_of_its_limit() {
         record_len: u64::MAX,
         layout: Some(part),
         schemes: vec![scheme; MAX_SCHEMES],
+        updates: None,
+        earlier: Vec::new(),
+    };
+    let table = proto::Table {
+        updates: Some(proto::Updates { publisher: vec![1; 32], first_epoch: u64::MAX }),
+        earlier: vec![alone.clone(); MAX_EARLIER],
+        ..alone
     };
     let response = proto::DescribeResponse {
         protocol_version: u32::MAX,
