@@ -4,9 +4,10 @@ use super::entry::{Entry, malformed};
 use super::{EpochHash, PublisherId, RecordChange};
 use crate::TableLayout;
 use crate::digest::layout_digest;
-use privet_core::table::{Edit, Operation};
+use privet_core::table::{Edit, Operation, Replacement};
 use privet_core::{
-    Epoch, Error, Result, TableDelta, TableDigest, TableId, TableIdentity, TableUpdate,
+    Epoch, Error, Result, TableChanges, TableDelta, TableDigest, TableId, TableIdentity,
+    TableUpdate,
 };
 
 /// Where somebody stands in a table's history: everything that the next epoch has to agree with.
@@ -15,7 +16,7 @@ use privet_core::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     identity: TableIdentity,
-    layout: TableLayout,
+    layout: Option<TableLayout>,
     layout_digest: [u8; 32],
     publisher: PublisherId,
     previous: Option<EpochHash>,
@@ -38,7 +39,19 @@ impl Chain {
     ) -> Result<Self> {
         layout.check_shape(identity.shape)?;
         let layout_digest = layout_digest(&layout.encode());
+        let layout = Some(layout);
         Ok(Self { identity, layout, layout_digest, publisher, previous })
+    }
+
+    /// The same for who knows no more of the layout than the digest of its encoding: [`layout`](Self::layout) is not known then until an epoch changes it, and whether the table may grow
+    /// under it is checked where it is read.
+    pub fn knowing_digest(
+        identity: TableIdentity,
+        layout_digest: [u8; 32],
+        publisher: PublisherId,
+        previous: Option<EpochHash>,
+    ) -> Self {
+        Self { identity, layout: None, layout_digest, publisher, previous }
     }
 
     /// The table as it is now.
@@ -46,9 +59,14 @@ impl Chain {
         self.identity
     }
 
-    /// How its records are read now.
-    pub fn layout(&self) -> &TableLayout {
-        &self.layout
+    /// How its records are read now, if that is known.
+    pub fn layout(&self) -> Option<&TableLayout> {
+        self.layout.as_ref()
+    }
+
+    /// The digest of the encoded layout.
+    pub fn layout_digest(&self) -> [u8; 32] {
+        self.layout_digest
     }
 
     /// Who has to have signed.
@@ -59,12 +77,6 @@ impl Chain {
     /// The hash of the epoch that made the table what it is now; `None` if that is not known.
     pub fn previous(&self) -> Option<EpochHash> {
         self.previous
-    }
-
-    /// The digest of the encoded layout.
-    #[cfg(feature = "files")]
-    pub(super) fn layout_digest(&self) -> [u8; 32] {
-        self.layout_digest
     }
 
     /// Makes `previous` the hash of the epoch that made the table what it is now.
@@ -104,7 +116,9 @@ impl Chain {
         if layout.is_some() && digest == self.layout_digest {
             return Err(malformed("the layout that it changes stays the same"));
         }
-        layout.as_ref().unwrap_or(&self.layout).check_shape(entry.after)?;
+        if let Some(layout) = layout.as_ref().or(self.layout.as_ref()) {
+            layout.check_shape(entry.after)?;
+        }
 
         let digest_after = entry.digest_after(digest);
         let after = TableIdentity {
@@ -115,8 +129,8 @@ impl Chain {
         };
         let hash = entry.hash();
         (self.identity, self.layout_digest, self.previous) = (after, digest, Some(hash));
-        if let Some(layout) = &layout {
-            self.layout = layout.clone();
+        if layout.is_some() {
+            self.layout.clone_from(&layout);
         }
         Ok(EpochUpdate { entry, before, after, layout, hash })
     }
@@ -216,6 +230,25 @@ impl EpochUpdate {
     /// What became of which record, by ascending index, each once. Those from `before().shape.records()` on are appended.
     pub fn changes(&self) -> impl Iterator<Item = RecordChange<'_>> {
         self.entry.changes()
+    }
+
+    /// Adds the changes to those that led to the table before.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `changes` end with a table of another shape.
+    pub fn add_to(&self, changes: &mut TableChanges) -> Result<()> {
+        if changes.shape_after() != self.before.shape {
+            return Err(Error::invalid_message(
+                "the changes so far lead to a table of another shape",
+            ));
+        }
+        let absent = vec![0; self.before.shape.record_len() as usize];
+        let replaced = self.changes().map(|RecordChange { index, old, new }| Replacement {
+            index,
+            before: old.unwrap_or(&absent).to_vec(),
+            after: new.to_vec(),
+        });
+        changes.then(self.after.shape, replaced)
     }
 
     /// The changes as XOR differences, for schemes that patch with these. Records that are appended count as zeros before.

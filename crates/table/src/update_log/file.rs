@@ -79,6 +79,8 @@ pub struct UpdateLog {
     pub(super) header: Header,
     snapshot: TableIdentity,
     pub(super) chain: Chain,
+    /// How records are read at the chain's end.
+    pub(super) layout: TableLayout,
     /// Where the encodings of the epochs lie, from base + 1 on.
     epochs: Vec<Range<u64>>,
     pub(super) written: Written,
@@ -141,6 +143,7 @@ impl UpdateLog {
             header,
             snapshot: identity,
             chain,
+            layout: snapshot.layout().clone(),
             epochs: Vec::new(),
             written: Written::new(),
             end: FIRST_EPOCH,
@@ -168,7 +171,7 @@ impl UpdateLog {
 
     /// How its records are read after the last epoch.
     pub fn layout(&self) -> &TableLayout {
-        self.chain.layout()
+        &self.layout
     }
 
     /// Where somebody stands who has followed all of it.
@@ -322,6 +325,9 @@ impl UpdateLog {
             let update = self.chain.follow(&bytes).map_err(as_damage)?;
             for change in update.changes() {
                 self.written.insert(change.index, change.new.to_vec());
+            }
+            if let Some(layout) = update.layout() {
+                self.layout.clone_from(layout);
             }
             each(update);
         } else {

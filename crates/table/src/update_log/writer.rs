@@ -149,7 +149,7 @@ impl<'s> LogWriter<'s> {
         let bytes = draft.sign(key);
         // What this would not follow itself, nobody else would.
         let mut chain = self.log.chain.clone();
-        chain.follow(&bytes)?;
+        let followed = chain.follow(&bytes)?;
 
         let len = bytes.len() as u64;
         let start = self.log.end + 8;
@@ -159,6 +159,9 @@ impl<'s> LogWriter<'s> {
         if let Err(error) = self.write_synced(commit.offset(), &commit.encode(&self.log.header)) {
             self.log.chain = before;
             return Err(error);
+        }
+        if let Some(layout) = followed.layout() {
+            self.log.layout.clone_from(layout);
         }
         self.log.appended(start..start + len);
         self.digest = Some(digest);

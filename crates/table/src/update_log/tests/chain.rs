@@ -1,5 +1,5 @@
 use super::*;
-use privet_core::Blame;
+use privet_core::{Blame, TableChanges};
 
 fn refused(chain: &Chain, bytes: &[u8]) -> (Blame, String) {
     let mut tried = chain.clone();
@@ -20,6 +20,10 @@ proptest! {
     fn every_history_is_followed(records in 1..20u64, batches in batches(6)) {
         let mut model = Model::new(records);
         let mut chain = model.chain();
+        let first = model.clone();
+        let mut changes = TableChanges::none(first.shape());
+        let mut by_digest =
+            Chain::knowing_digest(chain.identity(), chain.layout_digest(), chain.publisher(), chain.previous());
         for batch in batches {
             let before = model.clone();
             let operations = batch.operations(model.shape().records());
@@ -32,11 +36,15 @@ proptest! {
                 continue;
             }
             let update = chain.follow(&bytes).expect("the next epoch");
+            update.add_to(&mut changes).expect("it fits");
+            by_digest.follow(&bytes).expect("the same without the layout");
+            prop_assert_eq!(by_digest.identity(), chain.identity());
+            prop_assert_eq!(by_digest.layout_digest(), chain.layout_digest());
             prop_assert_eq!(update.as_bytes(), &bytes[..]);
             prop_assert_eq!(update.before(), before.identity());
             prop_assert_eq!(update.after(), model.identity());
             prop_assert_eq!(chain.identity(), model.identity());
-            prop_assert_eq!(chain.layout(), &model.layout);
+            prop_assert_eq!(chain.layout(), Some(&model.layout));
             prop_assert_eq!(update.layout().is_some(), layout_changes);
             prop_assert_eq!(update.hash(), model.previous);
 
@@ -65,6 +73,14 @@ proptest! {
                 prop_assert!(old != Some(change.new));
             }
         }
+        let mut records = first.records;
+        records.resize(model.records.len(), 0);
+        for (index, old, new) in changes.records() {
+            let start = (index * RECORD_LEN) as usize;
+            prop_assert_eq!(&records[start..start + RECORD_LEN as usize], old);
+            records[start..start + RECORD_LEN as usize].copy_from_slice(new);
+        }
+        prop_assert_eq!(records, model.records);
     }
 }
 
