@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
+use privet_table::update_log::PublisherId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -80,6 +81,10 @@ pub(crate) struct Build {
     /// records, and print the root that clients verify against (`get --root`)
     #[arg(long)]
     pub(crate) authenticate: bool,
+    /// Say from the beginning who will sign the table's updates: whose key file this is, made by `privet keygen`. Clients that
+    /// have used the table before its first update then follow it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) publisher_key: Option<PathBuf>,
     /// Format of the input; default: by its extension
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
@@ -245,6 +250,10 @@ pub(crate) struct Get {
     /// not a server that lied from the beginning
     #[arg(long, value_name = "HEX", value_parser = parse_root)]
     pub(crate) root: Option<TableRoot>,
+    /// Who publishes the table, as `privet keygen` printed it: a table with updates by anybody else, or by nobody, is
+    /// refused before anything is asked. Without --publisher, it is whoever the server named at first use
+    #[arg(long, value_name = "HEX", value_parser = parse_publisher)]
+    pub(crate) publisher: Option<PublisherId>,
     /// Have both servers stream the whole table and stop at the first byte in which they differ, for schemes of two servers that stream it; default: each
     /// streams a half, and the whole is checked at the end against the digest that both announced
     #[arg(long)]
@@ -472,6 +481,10 @@ fn parse_table_id(text: &str) -> Result<[u8; 16], String> {
 fn parse_size(text: &str) -> Result<u32, String> {
     let number = parse_number(text)?;
     u32::try_from(number).map_err(|_| format!("a partition has far fewer than {number} records"))
+}
+
+fn parse_publisher(text: &str) -> Result<PublisherId, String> {
+    text.parse().map_err(|error: privet_core::Error| error.message().to_owned())
 }
 
 fn parse_root(text: &str) -> Result<TableRoot, String> {

@@ -24,10 +24,11 @@ use crate::session::{ChosenTable, KnownPin, Patience, Session, SessionOptions, T
 use crate::state::{MemoryState, State};
 use crate::store::Store;
 use crate::transport::Transport;
-use privet_core::{Error, Result};
+use privet_core::{Epoch, Error, Result};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
+use privet_table::update_log::PublisherId;
 use privet_wire::PartKind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,6 +54,9 @@ pub struct ClientOptions {
     /// The root of the table, as `privet build --authenticate` printed it: a table with another root, or with none, is refused before anything is asked of it. Without this, records of an
     /// authenticated table are verified against the root that the server announced at first use: that shows damage, but not a server that lied from the beginning.
     pub root: Option<TableRoot>,
+    /// Who publishes the table, as `privet keygen` printed it: a table with updates by somebody else, or by nobody, is refused before anything is asked. Without this, whoever the servers named
+    /// when the table was first used is the publisher from then on.
+    pub publisher: Option<PublisherId>,
     /// Ask several servers even if what is sent to two or more of them is not encrypted (`http://`, to other machines than this one). Whoever listens on the line then sees
     /// both queries of each lookup, and can tell from them what is looked up. One server can always be asked: its queries hide that from everybody.
     pub insecure: bool,
@@ -84,6 +88,7 @@ impl ClientOptions {
             ca_file: None,
             accept_new_table: false,
             root: None,
+            publisher: None,
             insecure: false,
             max_download: session.max_download,
             compare_streams: session.compare_streams,
@@ -103,6 +108,17 @@ pub enum Progress {
     Described(Box<ChosenTable>),
     /// The table is authenticated: every record will be verified against this root.
     Authenticated(TableRoot),
+    /// The table has changed since it was last used, and its publisher has signed each change.
+    Updated {
+        /// The version that was used before.
+        from: Epoch,
+        /// The version that is used now.
+        to: Epoch,
+        /// Records that have changed, or are new.
+        records: u64,
+        /// Bytes of the updates that led from one to the other.
+        bytes: u64,
+    },
     /// A part is at hand up to `done` of `total` bytes.
     Part {
         /// Which part.
@@ -440,6 +456,7 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     session.scheme = options.scheme;
     session.accept_new_table = options.accept_new_table;
     session.root = options.root;
+    session.publisher = options.publisher;
     session.max_download = options.max_download;
     session.compare_streams = options.compare_streams;
     session.in_flight = options.in_flight;

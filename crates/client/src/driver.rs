@@ -368,6 +368,14 @@ impl Driver {
                 }
                 (self.progress)(Progress::Described(table));
             }
+            Event::Updated { from, to, records, bytes } => {
+                (self.progress)(Progress::Updated { from, to, records, bytes });
+            }
+            Event::HintsLeftBehind(why) => {
+                (self.progress)(Progress::Notice(format!(
+                    "the single-use hints cannot follow the table ({why}); new ones are prepared"
+                )));
+            }
             Event::Authenticated(root) => (self.progress)(Progress::Authenticated(root)),
             Event::Progress { part, done, total, fetched } => {
                 (self.progress)(Progress::Part { part, done, total, fetched });

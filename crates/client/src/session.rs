@@ -90,6 +90,7 @@ mod candidates;
 mod choose;
 mod compared;
 mod endless;
+mod following;
 mod hints;
 mod interface;
 mod lookups;
@@ -101,9 +102,10 @@ mod streaming;
 #[cfg(test)]
 mod tests;
 mod verified;
+mod versions;
 
 pub use interface::{
-    ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patience, Persist,
+    ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patch, Patience, Persist,
     PreparationEvent, Prepare, Request, Response, SessionOptions, Target, Value,
 };
 
@@ -111,7 +113,8 @@ use crate::state::{PartKey, PartState, SavedHints};
 use agreement::server_name;
 use calls::{Calls, Ended, Purpose};
 use candidates::Groups;
-use hints::Hints;
+use following::{Followed, Following};
+use hints::{Hints, Loaded};
 use lookups::Lookups;
 use preparation::Pace;
 use privet_core::{Error, Result, SecretRng, TableIdentity};
@@ -125,6 +128,7 @@ use records::Records;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use versions::Versions;
 use zeroize::Zeroizing;
 
 /// Starts a client with what it downloaded: a hint, the table, or nothing.
@@ -163,6 +167,11 @@ pub struct Session {
     groups: Groups,
     phase: Phase,
     chosen: Option<Box<ChosenTable>>,
+    /// The versions that all servers serve, the latest first.
+    served: Vec<ChosenTable>,
+    /// What led from the pinned version to the latest.
+    followed: Option<Followed>,
+    versions: Versions,
     records: Option<Records>,
     hints: Hints,
     outputs: VecDeque<Output>,
@@ -171,6 +180,10 @@ pub struct Session {
 enum Phase {
     /// Waits for every server's description.
     Describing(Vec<Option<ServerDescription>>),
+    /// Fetches the epochs that lead to the chosen version.
+    Following(Box<Following>),
+    /// Waits for the hints to be those of the chosen version.
+    MovingHints { loaded: Box<Loaded>, outstanding: usize },
     /// Waits to hear what is stored of a part. `again`: the stored part turned out to be damaged once.
     Opening { part: PartKey, again: bool },
     /// Fetches what is missing of a part.
@@ -214,6 +227,9 @@ impl Session {
             groups: Groups::default(),
             phase: Phase::Describing(vec![None; options.servers]),
             chosen: None,
+            served: Vec::new(),
+            followed: None,
+            versions: Versions::of(options.servers),
             records: None,
             hints: Hints::default(),
             outputs: VecDeque::new(),
@@ -422,7 +438,18 @@ impl Session {
             }
             // A server that was given up is asked again when there is something to ask it.
             Purpose::Describe
-                if matches!(self.phase, Phase::Ready(_) | Phase::Switching { first: false }) => {}
+                if matches!(self.phase, Phase::Describing(_)) && self.versions.opened_before =>
+            {
+                self.calls.abandon_all(&mut self.outputs);
+                for lookup in self.lookups.drop_all() {
+                    self.fetch_failed(lookup, repeat(&error));
+                }
+            }
+            Purpose::Describe
+                if matches!(self.phase, Phase::Ready(_) | Phase::Switching { first: false }) =>
+            {
+                self.versions.given_up(server);
+            }
             Purpose::Describe | Purpose::Fetch | Purpose::Stream => self.fail(error),
         }
     }

@@ -8,6 +8,8 @@ use privet_core::Result;
 use privet_table::build::{self, BuildOptions, BuildReport, Progress, Stage, build_table};
 use privet_table::import::{Format, Source};
 use privet_table::key_map::KeyMapKind;
+use privet_table::snapshot::Snapshot;
+use privet_table::update_log::{PublisherId, PublisherKey, UpdateLog, log_path};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -30,6 +32,9 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
         },
         authenticate: arguments.authenticate,
     };
+    // Before the long work.
+    let publisher = arguments.publisher_key.as_deref().map(PublisherKey::from_file).transpose()?;
+    let publisher = publisher.map(|key| key.id());
     let mut source = Source::path(&arguments.input);
     if let Some(format) = arguments.format {
         source = source.format(format_of(format));
@@ -39,9 +44,20 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     let built =
         build_table(&options, source, &arguments.output, &mut |progress| bars.show(progress));
     bars.finish();
-    let report = Report::of(&built?, &arguments.output, start.elapsed().as_secs_f64());
+    let built = built?;
+    let publisher =
+        publisher.map(|publisher| announce(&arguments.output, publisher)).transpose()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let report = Report { publisher, ..Report::of(&built, &arguments.output, seconds) };
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
+}
+
+/// Makes an update log without epochs beside the table, which says who will sign them. Returns who, for people.
+fn announce(table: &Path, publisher: PublisherId) -> Result<String> {
+    let snapshot = Snapshot::open(table)?;
+    UpdateLog::create(&log_path(table), &snapshot, publisher)?;
+    Ok(publisher.to_string())
 }
 
 /// The format that was named.
@@ -104,6 +120,7 @@ struct Report {
     epoch: u64,
     digest: String,
     root: Option<String>,
+    publisher: Option<String>,
     seconds: f64,
 }
 
@@ -129,6 +146,7 @@ impl Report {
             epoch: built.epoch.0,
             digest: built.digest.to_string(),
             root: built.authentication.map(|authentication| authentication.root.to_string()),
+            publisher: None,
             seconds,
         }
     }
@@ -180,6 +198,9 @@ impl Report {
         page.entry("digest", &self.digest);
         if let Some(root) = &self.root {
             page.entry("root", root);
+        }
+        if let Some(publisher) = &self.publisher {
+            page.entry("publisher", publisher);
         }
         page
     }

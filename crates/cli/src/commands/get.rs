@@ -98,6 +98,7 @@ fn options(arguments: &Get) -> Result<ClientOptions> {
     options.ca_file = arguments.ca_file.clone();
     options.accept_new_table = arguments.accept_new_table;
     options.root = arguments.root;
+    options.publisher = arguments.publisher;
     options.max_download = arguments.max_download;
     options.compare_streams = arguments.compare_streams;
     options.insecure = arguments.insecure;
@@ -203,6 +204,15 @@ fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send 
     move |progress| match progress {
         Progress::Described(table) => {
             offline = table.scheme.plan.offline;
+        }
+        Progress::Updated { from, to, records, bytes } => {
+            let _ = say(&format!(
+                "the table was updated from epoch {} to {}: {} records changed, {} of updates, signed by its publisher",
+                from.0,
+                to.0,
+                display::count(records),
+                display::bytes(bytes)
+            ));
         }
         Progress::Authenticated(root) if verbose => {
             let _ = say(&format!("every record is verified against the root {root}"));

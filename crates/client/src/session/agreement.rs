@@ -24,7 +24,7 @@ pub(super) enum Difference {
     Missing(Vec<String>),
     /// Another table has that name.
     Table(TableId),
-    /// Another version.
+    /// The version is not served there; this one is.
     Version(Epoch),
     /// Other contents, or another shape, in the same version.
     Contents,
@@ -47,13 +47,15 @@ pub(super) fn difference(
         let names = description.tables.iter().map(|table| table.name.clone());
         return Some(Difference::Missing(names.collect()));
     };
-    let (said, now) = (&chosen.identity, &table.identity);
     let SchemeDescription { plan, .. } = &chosen.scheme;
-    if now.id != said.id {
-        Some(Difference::Table(now.id))
-    } else if now.epoch != said.epoch {
-        Some(Difference::Version(now.epoch))
-    } else if now != said {
+    let said = &chosen.identity;
+    if table.identity.id != said.id {
+        return Some(Difference::Table(table.identity.id));
+    }
+    // The version may be an earlier one that is still served.
+    let version = table.versions().find(|version| version.identity.epoch == said.epoch);
+    let Some(table) = version else { return Some(Difference::Version(table.identity.epoch)) };
+    if table.identity != *said {
         Some(Difference::Contents)
     } else if table.layout != chosen.layout {
         Some(Difference::Layout)

@@ -20,12 +20,15 @@ impl Session {
     /// Asks for the next waiting lookup, if its turn has come, or reads it from the table that is kept. Returns whether anything happened.
     pub(super) fn ask_next(&mut self, now: Duration) -> bool {
         if !matches!(self.phase, Phase::Ready(_)) {
-            return false;
+            return self.describes_again(now);
         }
         if self.resend_next(now) {
             return true;
         }
-        if !self.lookups.may_ask(self.options.in_flight) {
+        if self.moves_on(now) {
+            return !matches!(self.phase, Phase::Ready(_));
+        }
+        if !self.lookups.may_ask(self.options.in_flight) || self.asks_for_versions(now) {
             return false;
         }
         let refused = match self.turn() {

@@ -126,6 +126,16 @@ impl Calls {
         }
     }
 
+    /// Has a server describe itself, unless it is being asked already.
+    pub(super) fn describe_now(
+        &mut self,
+        server: usize,
+        now: Duration,
+        out: &mut VecDeque<Output>,
+    ) {
+        self.describe_again(server, now, now, out);
+    }
+
     /// The call that waits for `exchange`. `None` for late and repeated responses, which nobody waits for.
     pub(super) fn waiting_for(&self, exchange: ExchangeId) -> Option<&Call> {
         self.position(exchange).map(|at| &self.calls[at])

@@ -37,6 +37,16 @@ impl Groups {
         self.whole.get(&fetch).map_or(0, |(_, candidate)| *candidate)
     }
 
+    /// The lookup that a fetch is a part of.
+    pub(super) fn whole_of(&self, fetch: LookupId) -> LookupId {
+        self.whole.get(&fetch).map_or(fetch, |(whole, _)| *whole)
+    }
+
+    /// Forgets all lookups that have begun: they begin again.
+    pub(super) fn drop_all(&mut self) {
+        *self = Self::default();
+    }
+
     /// What came of one fetch. Returns what came of its lookup, if that is over.
     fn end(
         &mut self,

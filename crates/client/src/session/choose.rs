@@ -1,15 +1,16 @@
 //! Which table and scheme to use, and whether to believe what the servers say of it.
 
-use super::agreement::{difference, disagreement, server_name};
+use super::agreement::{Difference, difference, disagreement, server_name};
 use super::interface::{ChosenTable, KnownPin, SessionOptions};
 use crate::state::Pin;
 use privet_core::{Error, Result};
 use privet_schemes::offline::OfflinePhase;
 use privet_table::TableRoot;
 use privet_table::digest::DigestParts;
+use privet_table::update_log::{EpochHash, PublisherId};
 use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 
-/// Chooses table and scheme from what each server described, in order. All must agree.
+/// Chooses table and scheme from what each server described, in order. All must agree. Returns the table in every version that all of them serve, the latest first: at least one.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options do not single out a table and scheme that all servers serve,
@@ -17,25 +18,90 @@ use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 pub(super) fn choose(
     options: &SessionOptions,
     descriptions: &[ServerDescription],
-) -> Result<ChosenTable> {
+) -> Result<Vec<ChosenTable>> {
     let Some(first) = descriptions.first() else {
         return Err(Error::api_misuse("a session needs at least one server"));
     };
     let table = choose_table(options, first)?;
-    let scheme = choose_scheme(options, table)?;
-    let chosen = ChosenTable {
-        software: first.software.clone(),
-        name: table.name.clone(),
-        identity: table.identity,
-        layout: table.layout,
-        scheme: scheme.clone(),
-    };
-    for (server, description) in descriptions.iter().enumerate().skip(1) {
-        if let Some(difference) = difference(&chosen, description) {
-            return Err(disagreement(&chosen, server, descriptions.len(), difference));
+    check_publishers(options, &table.name, descriptions)?;
+    let (mut common, mut behind) = (Vec::new(), None);
+    for version in table.versions() {
+        let is_current = version.identity == table.identity;
+        let scheme = match choose_scheme(options, version) {
+            Ok(scheme) => scheme,
+            Err(error) if is_current => return Err(error),
+            Err(_) => continue,
+        };
+        let chosen = ChosenTable {
+            software: first.software.clone(),
+            name: table.name.clone(),
+            identity: version.identity,
+            layout: version.layout,
+            scheme: scheme.clone(),
+            updates: table.updates,
+        };
+        let others = descriptions.iter().enumerate().skip(1);
+        let differs = others
+            .filter_map(|(server, description)| Some((server, difference(&chosen, description)?)))
+            .next();
+        match differs {
+            None => common.push(chosen),
+            // While a table is being updated, some servers are ahead. All of them serve the version before for a while.
+            Some((server, Difference::Version(_))) => {
+                behind.get_or_insert((chosen, server));
+            }
+            Some((server, difference)) if is_current => {
+                return Err(disagreement(&chosen, server, descriptions.len(), difference));
+            }
+            Some(_) => {}
         }
     }
-    Ok(chosen)
+    match (common.is_empty(), behind) {
+        (true, Some((chosen, server))) => {
+            let version =
+                descriptions[server].table(&chosen.name).map(|table| table.identity.epoch);
+            let difference = Difference::Version(version.unwrap_or(chosen.identity.epoch));
+            Err(disagreement(&chosen, server, descriptions.len(), difference))
+        }
+        _ => Ok(common),
+    }
+}
+
+/// Whoever signs a table's epochs is the same for all servers, and the one that the caller knows.
+fn check_publishers(
+    options: &SessionOptions,
+    table: &str,
+    descriptions: &[ServerDescription],
+) -> Result<()> {
+    let announced = descriptions.iter().map(|description| {
+        let updates = description.table(table).and_then(|table| table.updates);
+        updates.map(|updates| PublisherId(updates.publisher))
+    });
+    let mut expected = options.publisher;
+    for (server, publisher) in announced.enumerate() {
+        let name = server_name(server, options.servers);
+        match (expected, publisher) {
+            (Some(expected), Some(publisher)) if expected != publisher => {
+                return Err(Error::integrity(format!(
+                    "{name} says that the updates of table {table} are signed by {publisher}, not by {expected}; nothing was asked. Ask the table's owner who publishes it"
+                )));
+            }
+            (None, Some(_)) => expected = publisher,
+            _ => {}
+        }
+    }
+    match options.publisher {
+        Some(publisher)
+            if descriptions.iter().all(|description| {
+                description.table(table).is_none_or(|table| table.updates.is_none())
+            }) =>
+        {
+            Err(Error::integrity(format!(
+                "no server says who signs the updates of table {table}, so that it is the one published by {publisher} cannot be known; nothing was asked. Leave out the publisher (--publisher) if the table has none"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn choose_table<'d>(
@@ -130,14 +196,36 @@ fn schemes(table: &TableDescription) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn pin_of(chosen: &ChosenTable) -> Pin {
+/// What to remember of the table: that it is published by `publisher`, and that the epoch `last_epoch` has made it what it is, if these are known.
+pub(super) fn pin_of(
+    chosen: &ChosenTable,
+    publisher: Option<PublisherId>,
+    last_epoch: Option<EpochHash>,
+) -> Pin {
     Pin {
-        table: chosen.identity.id,
-        epoch: chosen.identity.epoch,
-        digest: chosen.identity.digest,
+        table: chosen.identity,
         parameter_digest: chosen.scheme.parameter_digest,
-        parts_digest: parts_digest(chosen),
+        layout: chosen.layout,
+        hint: chosen.scheme.hint,
+        publisher,
+        last_epoch,
     }
+}
+
+/// Who publishes the table: as the caller knows, or as was pinned. What the servers say of it is believed when the table is first used and no later: otherwise one that wants to show other contents some day would
+/// only have to name a publisher first.
+pub(super) fn publisher_of(chosen: &ChosenTable, options: &SessionOptions) -> Option<PublisherId> {
+    let pins = options
+        .pins
+        .iter()
+        .filter(|known| known.name == chosen.name && known.pin.table.id == chosen.identity.id);
+    let mut pins = pins.peekable();
+    let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
+    let believed = match pins.peek() {
+        Some(_) if !options.accept_new_table => pins.find_map(|known| known.pin.publisher),
+        _ => announced,
+    };
+    options.publisher.or(believed)
 }
 
 /// Checks that the table has the root that the caller knows, if there is one. It follows from what was announced, so this comes before anything else is believed or kept.
@@ -214,49 +302,98 @@ pub(super) fn check_comparable(chosen: &ChosenTable, options: &SessionOptions) -
     )))
 }
 
-fn parts_digest(chosen: &ChosenTable) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("privet 2026-11 digest of a table's parts");
-    for part in [Some(chosen.layout), chosen.scheme.hint].into_iter().flatten() {
-        hasher.update(&part.len.to_le_bytes());
-        hasher.update(&part.digest);
-    }
-    *hasher.finalize().as_bytes()
+/// How what is served relates to what was pinned.
+pub(super) enum Standing {
+    /// It is what was pinned, or nothing was.
+    AsPinned,
+    /// It is a later version, and the epochs that lead to it from this pin can be had, signed by a publisher who is known.
+    Behind(Box<Pin>),
 }
 
 /// Compares what is served with what was pinned.
 ///
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ, and how, and what to do.
-pub(super) fn check_pins(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
-    let seen = pin_of(chosen);
+pub(super) fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> {
+    let seen = pin_of(chosen, None, None);
     let pins = options.pins.iter().filter(|known| known.name == chosen.name);
+    let mut behind: Option<&Pin> = None;
     for KnownPin { server, pin, .. } in pins {
-        if *pin == seen {
-            continue;
-        }
-        let (then, now) = (pin.epoch.0, seen.epoch.0);
-        let what = if pin.table != seen.table {
-            format!("is another table than before (id {} then, {} now)", pin.table, seen.table)
-        } else if then < now {
-            format!("was updated from version {then} to version {now}")
-        } else if then > now {
-            format!("went back from version {then} to version {now}")
-        } else if pin.digest != seen.digest {
-            "has other contents than before under the same version: the server may be showing different clients different tables".to_owned()
-        } else if pin.parameter_digest != seen.parameter_digest {
-            "is served with another scheme or other parameters than before".to_owned()
-        } else {
-            "has another record layout or hint than before under the same version: the server may be showing different clients different ones".to_owned()
-        };
         // Which server matters only where there are several.
         let at = match options.servers {
             1 => String::new(),
             servers => format!("of {} ", server_name(*server, servers)),
         };
-        return Err(Error::integrity(format!(
-            "table {} {at}{what}; nothing was asked. If you expected this change, accept the new table (--accept-new-table)",
-            chosen.name
-        )));
+        let refused = |what: &str, advice: &str| {
+            Err(Error::integrity(format!(
+                "table {} {at}{what}; nothing was asked. If you expected this change, accept the new table (--accept-new-table){advice}",
+                chosen.name
+            )))
+        };
+        let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
+        if pin.table.id == seen.table.id
+            && let (Some(then), Some(now)) = (pin.publisher, announced)
+            && then != now
+        {
+            return refused(
+                &format!("is said to be published by {now}, and was by {then} before"),
+                "",
+            );
+        }
+        if pin.agrees_with(&seen) {
+            continue;
+        }
+        let (then, now) = (pin.table.epoch.0, seen.table.epoch.0);
+        if pin.table.id == seen.table.id && then < now {
+            let updated = format!("was updated from version {then} to version {now}");
+            let trusted = options.publisher.or(pin.publisher);
+            match (trusted, chosen.updates) {
+                (None, Some(updates)) => {
+                    return refused(
+                        &format!("{updated}, and who publishes it was not known before"),
+                        &format!(
+                            ", or name the publisher if you know that it is {} (--publisher)",
+                            PublisherId(updates.publisher)
+                        ),
+                    );
+                }
+                (Some(_), Some(updates)) if updates.first_epoch <= pin.table.epoch => {
+                    let lower = behind.is_none_or(|lowest| pin.table.epoch < lowest.table.epoch);
+                    behind = if lower { Some(pin) } else { behind };
+                    continue;
+                }
+                (Some(_), Some(updates)) => {
+                    return refused(
+                        &format!(
+                            "{updated}, and the epochs between are no longer to be had: those after version {} are",
+                            updates.first_epoch.0
+                        ),
+                        "",
+                    );
+                }
+                (_, None) => {
+                    return refused(
+                        &format!("{updated}, without a word on who has signed that"),
+                        "",
+                    );
+                }
+            }
+        }
+        let what = if pin.table.id != seen.table.id {
+            &format!(
+                "is another table than before (id {} then, {} now)",
+                pin.table.id, seen.table.id
+            )
+        } else if then > now {
+            &format!("went back from version {then} to version {now}")
+        } else if pin.table != seen.table {
+            "has other contents than before under the same version: the server may be showing different clients different tables"
+        } else if pin.parameter_digest != seen.parameter_digest {
+            "is served with another scheme or other parameters than before"
+        } else {
+            "has another record layout or hint than before under the same version: the server may be showing different clients different ones"
+        };
+        return refused(what, "");
     }
-    Ok(())
+    Ok(behind.map_or(Standing::AsPinned, |pin| Standing::Behind(Box::new(*pin))))
 }

@@ -1,5 +1,6 @@
 //! Single-use hints: opening what is kept of them, what lookups need of them, and changing over to the next generation.
 
+use super::choose::publisher_of;
 use super::compared::{Leads, Sources};
 use super::endless::{Before, Unanswered};
 use super::interface::{ChosenTable, Event, LookupId, Output, Persist, Target};
@@ -8,13 +9,14 @@ use super::resends::Resends;
 use super::verified::for_good;
 use super::{Phase, Session, repeat};
 use crate::state::{HintsKey, NextGeneration, SavedHints};
-use privet_core::{Error, Result};
+use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::contract::{Record, ReservationId, Supply};
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{ErasedClient, ErasedHints};
+use privet_schemes::registry::{ErasedClient, ErasedHints, SchemePlan};
 use privet_schemes::reservation::Sendable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// With so many reservations that were never answered, no more are made: something is wrong with the server, and each takes memory.
 const UNFINISHED_LIMIT: usize = 256;
@@ -115,6 +117,11 @@ impl Hints {
         waiting.into_values().map(|waiting| waiting.lookup).collect()
     }
 
+    /// The lookups that were read and not told.
+    pub(super) fn into_waiting(self) -> impl Iterator<Item = (LookupId, Target)> {
+        self.waiting.into_values().map(|waiting| (waiting.lookup, waiting.target))
+    }
+
     pub(super) fn is_at_rest(&self) -> bool {
         self.is_idle() && !self.preparing.as_ref().is_some_and(Preparing::is_at_work)
     }
@@ -148,80 +155,125 @@ impl Hints {
 impl Session {
     pub(super) fn open_hints(&mut self) {
         let Some(chosen) = self.chosen.as_deref() else { return };
-        let servers = match (chosen.scheme.plan.servers, self.options.addresses_digest) {
-            (1, _) => [0; 32],
-            // What one server has seen of the hints, no other must be shown later, whether it computed them or not.
-            (_, Some(addresses)) => addresses,
-            (_, None) => {
-                return self.fail(Error::api_misuse(
-                    "by this scheme hints are used with the same servers in the same order only; the session must be told the digest of the servers' addresses, and was not",
-                ));
-            }
-        };
-        let key = HintsKey {
-            table: chosen.identity,
-            scheme: chosen.scheme.plan.scheme,
-            parameter_digest: chosen.scheme.parameter_digest,
-            servers,
-        };
-        self.outputs.push_back(Output::OpenHints(key));
+        let to_follow = publisher_of(chosen, &self.options).is_some();
+        if chosen.scheme.plan.servers > 1 && self.options.addresses_digest.is_none() {
+            return self.fail(Error::api_misuse(
+                "by this scheme hints are used with the same servers in the same order only; the session must be told the digest of the servers' addresses, and was not",
+            ));
+        }
+        let Some(key) = self.hints_key() else { return };
+        self.outputs.push_back(Output::OpenHints { key, to_follow });
         self.phase = Phase::OpeningHints;
     }
 
-    /// Starts with the generation that is kept, if it is not used up; otherwise sees to one.
-    pub(super) fn use_hints(&mut self, saved: SavedHints, now: Duration) -> Result<()> {
-        let SavedHints { generation, changes, unfinished, next } = saved;
-        let Some(ChosenTable { identity, scheme, .. }) = self.chosen.as_deref() else {
-            return Ok(());
-        };
-        let table_len = scheme.plan.offline.len();
-        let reply_len = match scheme.plan.offline {
-            OfflinePhase::Ask { reply_len, .. } => Some(reply_len as u64),
-            _ => None,
-        };
-        let sources = self.sources(scheme.plan.offline);
-        if let Some(generation) = generation {
-            let (plan, kernels) = (scheme.plan.clone(), self.options.kernels);
-            let state_len = generation.len() as u64;
-            let mut client = (self.parts.start_hinted)(plan, identity, generation, kernels)?;
-            let hints = client.hints().ok_or_else(|| {
-                Error::api_misuse("the scheme was to have single-use hints and has none")
-            })?;
-            for change in &changes {
-                hints.apply(change).map_err(|error| error.within("the stored hints"))?;
-            }
-            if let Some(error) = hints.ended() {
-                return Err(for_good(&error));
-            }
-            check_unfinished(hints, &unfinished)?;
-            let (supply, endless) = (hints.supply(), hints.is_endless());
-            let mut unwanted: BTreeSet<_> = (0..supply.used).map(ReservationId).collect();
-            drop_records(hints, &mut unwanted);
-            if supply.total == 0 || (supply.left() == 0 && changes.is_empty()) {
-                return Err(Error::corrupted("the stored hints serve no query at all"));
-            }
-            if supply.left() > 0 || endless {
-                let resends = unfinished.into_iter().map(|(id, record)| {
-                    Sendable::from_journal(&record).map(|(_, sendable)| (id, sendable))
-                });
-                self.hints.resends = Resends::new(resends.collect::<Result<Vec<_>>>()?);
-                let pace = self.parts.pace;
-                let schedule = Schedule::new(table_len, state_len, &pace);
-                let preparing = match next {
-                    NextGeneration::None => Preparing::next_generation(schedule, pace, 0),
-                    NextGeneration::Partial { offset } => {
-                        Preparing::next_generation(schedule, pace, offset.min(table_len))
-                    }
-                    NextGeneration::Ready => Preparing::complete(schedule, pace),
-                };
-                self.hints.unanswered = Unanswered::default();
-                self.hints.unwanted = unwanted;
-                // Whatever is kept of a next generation of hints that never run out is of no use: see `endless`.
-                let preparing = preparing.of_replies(reply_len).from(sources);
-                self.hints.preparing = (!endless).then_some(preparing);
-                return self.begin_lookups(client, table_len);
-            }
+    /// Names the hints for the chosen version.
+    pub(super) fn hints_key(&self) -> Option<HintsKey> {
+        let ChosenTable { identity, scheme, .. } = self.chosen.as_deref()?;
+        Some(HintsKey {
+            table: *identity,
+            scheme: scheme.plan.scheme,
+            parameter_digest: scheme.parameter_digest,
+            servers: self.hints_servers(),
+        })
+    }
+
+    /// What one server has seen of the hints, no other must be shown later, whether it computed them or not.
+    pub(super) fn hints_servers(&self) -> [u8; 32] {
+        match self.options.servers {
+            1 => [0; 32],
+            _ => self.options.addresses_digest.unwrap_or_default(),
         }
+    }
+
+    /// Starts with the generation that is kept, if it is not used up; otherwise sees to one.
+    pub(super) fn use_hints(&mut self, mut saved: SavedHints, now: Duration) -> Result<()> {
+        if let Some(stand_at) = saved.stands_at.take() {
+            return self.hints_of_another_version(saved, stand_at, now);
+        }
+        let Some(ChosenTable { identity, .. }) = self.chosen.as_deref() else { return Ok(()) };
+        let next = saved.next;
+        if saved.generation.is_none() {
+            return self.prepare_or_switch(next, now);
+        }
+        let loaded = self.load_hints(saved, *identity)?;
+        self.use_loaded(loaded, now)
+    }
+
+    /// The generation that is kept with all its changes, which lead to `version`.
+    pub(super) fn load_hints(&self, saved: SavedHints, version: TableIdentity) -> Result<Loaded> {
+        let SavedHints { generation, changes, unfinished, next, prepared_for, .. } = saved;
+        let (Some(chosen), Some(generation)) = (self.chosen.as_deref(), generation) else {
+            return Err(Error::api_misuse("there are no hints to be loaded"));
+        };
+        let (plan, kernels) = (&chosen.scheme.plan, self.options.kernels);
+        let first = prepared_for.unwrap_or(version);
+        // Its parameters are those of the version that it was prepared for.
+        let plan = match first == chosen.identity {
+            true => plan.clone(),
+            false => SchemePlan::from_announcement(plan.scheme, &first, &plan.parameters)?,
+        };
+        let state_len = generation.len() as u64;
+        let mut client = (self.parts.start_hinted)(plan, &first, generation, kernels)?;
+        let hints = client.hints().ok_or_else(no_hints)?;
+        for change in &changes {
+            hints.apply(change).map_err(|error| error.within("the stored hints"))?;
+        }
+        if let Some(error) = hints.ended() {
+            return Err(for_good(&error));
+        }
+        if hints.table() != version {
+            return Err(Error::corrupted(
+                "the stored hints belong to another version of the table than was noted with them",
+            ));
+        }
+        check_unfinished(hints, &unfinished)?;
+        let supply = hints.supply();
+        if supply.total == 0 || (supply.left() == 0 && changes.is_empty()) {
+            return Err(Error::corrupted("the stored hints serve no query at all"));
+        }
+        Ok(Loaded { client, unfinished, next, state_len })
+    }
+
+    /// Lookups go on with what was loaded, unless it is used up.
+    pub(super) fn use_loaded(&mut self, mut loaded: Loaded, now: Duration) -> Result<()> {
+        if loaded.is_used_up() {
+            return self.prepare_or_switch(loaded.next, now);
+        }
+        let Some(ChosenTable { scheme, .. }) = self.chosen.as_deref() else { return Ok(()) };
+        let (table_len, reply_len) = stream_of(scheme.plan.offline);
+        let sources = self.sources(scheme.plan.offline);
+        let hints = loaded.hints()?;
+        let (supply, endless) = (hints.supply(), hints.is_endless());
+        let mut unwanted: BTreeSet<_> = (0..supply.used).map(ReservationId).collect();
+        drop_records(hints, &mut unwanted);
+        let Loaded { client, unfinished, next, state_len } = loaded;
+        let resends = unfinished.into_iter().map(|(id, record)| {
+            Sendable::from_journal(&record).map(|(_, sendable)| (id, sendable))
+        });
+        self.hints.resends = Resends::new(resends.collect::<Result<Vec<_>>>()?);
+        let pace = self.parts.pace;
+        let schedule = Schedule::new(table_len, state_len, &pace);
+        let preparing = match next {
+            NextGeneration::None => Preparing::next_generation(schedule, pace, 0),
+            NextGeneration::Partial { offset } => {
+                Preparing::next_generation(schedule, pace, offset.min(table_len))
+            }
+            NextGeneration::Ready => Preparing::complete(schedule, pace),
+        };
+        self.hints.unanswered = Unanswered::default();
+        self.hints.unwanted = unwanted;
+        // Whatever is kept of a next generation of hints that never run out is of no use: see `endless`.
+        let preparing = preparing.of_replies(reply_len).from(sources);
+        self.hints.preparing = (!endless).then_some(preparing);
+        self.begin_lookups(client, table_len);
+        Ok(())
+    }
+
+    /// There is no generation in use, or it is used up.
+    fn prepare_or_switch(&mut self, next: NextGeneration, now: Duration) -> Result<()> {
+        let Some(ChosenTable { scheme, .. }) = self.chosen.as_deref() else { return Ok(()) };
+        let (table_len, reply_len) = stream_of(scheme.plan.offline);
+        let sources = self.sources(scheme.plan.offline);
         match next {
             NextGeneration::Ready => {
                 let first = !matches!(self.phase, Phase::Switching { first: false });
@@ -252,18 +304,15 @@ impl Session {
         }
     }
 
-    fn begin_lookups(&mut self, client: Box<dyn ErasedClient>, table_len: u64) -> Result<()> {
+    fn begin_lookups(&mut self, client: Box<dyn ErasedClient>, table_len: u64) {
         let before = std::mem::replace(&mut self.phase, Phase::Ready(client));
-        match before {
-            Phase::Switching { first: false } => {}
-            before => {
-                if matches!(before, Phase::OpeningHints) {
-                    self.stream_progress(table_len, false);
-                }
-                self.event(Event::Ready);
-            }
+        if matches!(before, Phase::Switching { first: false }) {
+            return;
         }
-        Ok(())
+        if matches!(before, Phase::OpeningHints) {
+            self.stream_progress(table_len, false);
+        }
+        self.lookups_begin();
     }
 
     pub(super) fn switch(&mut self, first: bool) {
@@ -276,6 +325,38 @@ impl Session {
     pub(super) fn switch_between_lookups(&mut self) {
         self.switch(false);
     }
+}
+
+/// Hints that are kept, with all that happened to them.
+pub(super) struct Loaded {
+    client: Box<dyn ErasedClient>,
+    unfinished: Vec<(ReservationId, Zeroizing<Vec<u8>>)>,
+    next: NextGeneration,
+    state_len: u64,
+}
+
+impl Loaded {
+    pub(super) fn hints(&mut self) -> Result<&mut dyn ErasedHints> {
+        self.client.hints().ok_or_else(no_hints)
+    }
+
+    /// Whether no lookup can be made with them any more.
+    pub(super) fn is_used_up(&mut self) -> bool {
+        self.client.hints().is_none_or(|hints| hints.supply().left() == 0 && !hints.is_endless())
+    }
+}
+
+fn no_hints() -> Error {
+    Error::api_misuse("the scheme was to have single-use hints and has none")
+}
+
+/// How many bytes are streamed for a generation, and how many of these each reply has, if they are replies.
+fn stream_of(offline: OfflinePhase) -> (u64, Option<u64>) {
+    let reply_len = match offline {
+        OfflinePhase::Ask { reply_len, .. } => Some(reply_len as u64),
+        _ => None,
+    };
+    (offline.len(), reply_len)
 }
 
 /// Erases the records of those `unwanted` reservations that have one, and leaves the others.

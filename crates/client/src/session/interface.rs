@@ -1,16 +1,18 @@
 //! What goes into a session and what comes out of it.
 
 use crate::state::{HintsKey, PartKey, Pin};
-use privet_core::{Error, TableChanges, TableIdentity};
+use privet_core::{Epoch, Error, TableChanges, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
 use privet_schemes::registry::SchemePlan;
 use privet_table::TableRoot;
+use privet_table::update_log::PublisherId;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription,
     PartKind, PrepareRequest, PrepareResponse, SchemeDescription, ServerDescription,
+    UpdatesDescription,
 };
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -36,6 +38,8 @@ pub struct SessionOptions {
     /// The root of the table, if the caller knows it: a table with another root, or with none, is refused before anything is asked. `None`: the records of a table that is
     /// authenticated are verified against the root that the servers announce with it.
     pub root: Option<TableRoot>,
+    /// Who publishes the table, if the caller knows: a table with updates by somebody else, or by nobody, is refused before anything is asked. `None`: whoever the servers named when the table was first used.
+    pub publisher: Option<PublisherId>,
     /// The most bytes of hint or table that are fetched to be kept. The layout, which the wire's limits bound, comes on top.
     pub max_download: u64,
     /// By a scheme of several servers that stream the table: have each of them stream all of it, and take it only as far as they sent the same, byte for byte. Otherwise each streams a share, and
@@ -61,6 +65,7 @@ impl SessionOptions {
             pins: Vec::new(),
             accept_new_table: false,
             root: None,
+            publisher: None,
             max_download: DEFAULT_MAX_DOWNLOAD,
             compare_streams: false,
             kernels,
@@ -87,6 +92,8 @@ pub struct KnownPin {
 pub struct Patience {
     /// For a server to describe itself.
     pub describe: Duration,
+    /// After so long without a word on which version of the table is served, servers are asked again before the next lookup: only of a table with an update log.
+    pub description: Duration,
     /// For the next chunk of a download.
     pub chunk: Duration,
     /// For the reply to a request for hints: a server may take long to compute them.
@@ -107,6 +114,7 @@ impl Default for Patience {
     fn default() -> Self {
         Self {
             describe: Duration::from_secs(10),
+            description: Duration::from_secs(60),
             chunk: Duration::from_secs(30),
             reply: Duration::from_secs(300),
             answer: Duration::from_secs(60),
@@ -425,6 +433,8 @@ pub struct ChosenTable {
     pub layout: PartDescription,
     /// The scheme, its parameters, and what is received before the first query.
     pub scheme: SchemeDescription,
+    /// Its update log, if it has one.
+    pub updates: Option<UpdatesDescription>,
 }
 
 /// News.
@@ -433,6 +443,19 @@ pub struct ChosenTable {
 pub enum Event {
     /// The table and scheme are chosen, and are what was pinned if anything was.
     Described(Box<ChosenTable>),
+    /// The table has changed since it was pinned, and its publisher has signed each change.
+    Updated {
+        /// The version that was pinned.
+        from: Epoch,
+        /// The version that is used now.
+        to: Epoch,
+        /// Records that have changed, or are new.
+        records: u64,
+        /// Bytes of the epochs that led from one to the other.
+        bytes: u64,
+    },
+    /// The single-use hints cannot follow the table, and new ones are prepared: why.
+    HintsLeftBehind(String),
     /// The table is authenticated: every record will be verified against this root before anything of it is looked at.
     Authenticated(TableRoot),
     /// A part is at hand up to `done` of `total` bytes.

@@ -7,7 +7,7 @@
 use super::interface::{LookupId, Target};
 use privet_core::{Error, Result};
 use privet_schemes::reservation::{Pending, Reservation};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use zeroize::Zeroizing;
 
 /// What one server answered. Those to one lookup hold its record together: of DPF-PIR, it is their sum. So they are erased when they are dropped.
@@ -140,6 +140,41 @@ impl Lookups {
         if let Some((target, Stage::Asking(Asked { pending, answers }))) = self.open.remove(&id) {
             let answers = answers.into_iter().flatten().collect();
             self.answered.push_back(Answered { id, target, pending, answers });
+        }
+    }
+
+    /// Whether no lookup has begun: each waits for its turn.
+    pub(super) fn none_under_way(&self) -> bool {
+        self.open.len() == self.waiting.len() && self.answered.is_empty()
+    }
+
+    /// Has every lookup that has begun wait for its turn again, before all that have not. Of one that is several fetches, `whole` names the lookup. `read`: lookups
+    /// whose records were read and not told.
+    pub(super) fn begin_again(
+        &mut self,
+        read: impl IntoIterator<Item = (LookupId, Target)>,
+        whole: impl Fn(LookupId) -> LookupId,
+    ) {
+        let mut begun: BTreeMap<LookupId, Target> = BTreeMap::new();
+        let waiting: BTreeSet<LookupId> = self.waiting.iter().copied().collect();
+        let open = std::mem::take(&mut self.open);
+        for (id, (target, stage)) in open {
+            match waiting.contains(&id) {
+                true => {
+                    self.open.insert(id, (target, stage));
+                }
+                false => {
+                    begun.insert(whole(id), target);
+                }
+            }
+        }
+        let answered = std::mem::take(&mut self.answered);
+        let answered = answered.into_iter().map(|answered| (answered.id, answered.target));
+        begun.extend(answered.chain(read).map(|(id, target)| (whole(id), target)));
+        self.next_candidates.clear();
+        for (id, target) in begun.into_iter().rev() {
+            self.open.insert(id, (target, Stage::Waiting));
+            self.waiting.push_front(id);
         }
     }
 

@@ -1,11 +1,11 @@
 //! Before the first lookup: descriptions, the layout, and what is downloaded: a hint, or the table.
 
-use super::agreement::{changed_midway, difference, server_name};
+use super::agreement::{Difference, changed_midway, difference, server_name};
 use super::calls::Purpose;
 use super::choose::{
-    check_comparable, check_download, check_pins, check_root, check_table_digest, choose, pin_of,
+    Standing, check_comparable, check_download, check_root, check_table_digest, choose, standing,
 };
-use super::interface::{ChosenTable, Event, ExchangeId, KnownPin, Output, Persist, Request};
+use super::interface::{ChosenTable, Event, ExchangeId, Output, Persist, Request};
 use super::records::Records;
 use super::{Phase, Session, part_key};
 use crate::state::PartKey;
@@ -24,8 +24,18 @@ impl Session {
     ) {
         let Some(call) = self.calls.answered(exchange) else { return };
         let server = call.server;
+        self.note_version(server, &description, now);
         if let Some(chosen) = &self.chosen {
-            if let Some(difference) = difference(chosen, &description) {
+            let difference = difference(chosen, &description);
+            if let Some(Difference::Version(epoch)) = difference
+                && self.can_move_to(epoch)
+                && self.may_open_again()
+            {
+                // What was on its way there cannot be answered any more.
+                self.calls.trust(server, now, &mut self.outputs);
+                return self.open_again(now);
+            }
+            if let Some(difference) = difference {
                 let error = changed_midway(chosen, server, self.options.servers, difference);
                 return self.fail(error);
             }
@@ -38,35 +48,44 @@ impl Session {
         let Phase::Describing(descriptions) = &mut self.phase else { return };
         descriptions[server] = Some(description);
         if let Some(descriptions) = descriptions.iter().cloned().collect::<Option<Vec<_>>>()
-            && let Err(error) = self.begin(&descriptions)
+            && let Err(error) = self.begin(&descriptions, now)
         {
             self.fail(error);
         }
     }
 
     /// Every server has described itself.
-    fn begin(&mut self, descriptions: &[ServerDescription]) -> Result<()> {
-        let chosen = choose(&self.options, descriptions)?;
+    fn begin(&mut self, descriptions: &[ServerDescription], now: Duration) -> Result<()> {
+        let served = choose(&self.options, descriptions)?;
+        let Some(chosen) = served.first().cloned() else { return Ok(()) };
         check_root(&chosen, &self.options)?;
-        if !self.options.accept_new_table {
-            check_pins(&chosen, &self.options)?;
-        }
+        let standing = match self.options.accept_new_table && !self.versions.opened_before {
+            true => Standing::AsPinned,
+            false => standing(&chosen, &self.options)?,
+        };
         check_table_digest(&chosen)?;
         check_download(&chosen, self.options.max_download)?;
         check_comparable(&chosen, &self.options)?;
-        let pin = pin_of(&chosen);
-        for server in 0..self.options.servers {
-            let name = chosen.name.clone();
-            let known = KnownPin { server, name: name.clone(), pin };
-            if !self.options.pins.contains(&known) {
-                self.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
-            }
-        }
         self.event(Event::Described(Box::new(chosen.clone())));
-        let layout = part_key(&chosen, PartKind::Layout, chosen.layout);
+        self.served = served;
         self.chosen = Some(Box::new(chosen));
+        for (server, description) in descriptions.iter().enumerate() {
+            self.note_version(server, description, now);
+        }
+        match standing {
+            Standing::AsPinned => {
+                self.move_pins();
+                self.open_layout();
+                Ok(())
+            }
+            Standing::Behind(pin) => self.follow_pin(pin, now),
+        }
+    }
+
+    pub(super) fn open_layout(&mut self) {
+        let Some(chosen) = self.chosen.as_deref() else { return };
+        let layout = part_key(chosen, PartKind::Layout, chosen.layout);
         self.open(layout, false);
-        Ok(())
     }
 
     fn open(&mut self, part: PartKey, again: bool) {
@@ -96,6 +115,9 @@ impl Session {
     }
 
     pub(super) fn chunk(&mut self, exchange: ExchangeId, chunk: &FetchChunk, now: Duration) {
+        if matches!(self.phase, Phase::Following(_)) {
+            return self.epochs_came(exchange, chunk, now);
+        }
         let Phase::Fetching { part, download } = &mut self.phase else { return };
         let due = download.next_offset();
         if chunk.offset.saturating_add(chunk.data.len() as u64) <= due {
@@ -134,6 +156,7 @@ impl Session {
             (Purpose::Fetch, Phase::Fetching { part, download }) => {
                 download.next_offset() == part.len
             }
+            (Purpose::Fetch, Phase::Following(_)) => self.epochs_are_complete(),
             (Purpose::Stream | Purpose::Background, _) => {
                 self.hints.awaited(call.server).is_some_and(|(due, end)| due == end)
             }
@@ -143,6 +166,9 @@ impl Session {
 
     pub(super) fn finish_fetch(&mut self, exchange: ExchangeId, now: Duration) {
         match self.calls.answered(exchange).map(|call| call.purpose) {
+            Some(Purpose::Fetch) if matches!(self.phase, Phase::Following(_)) => {
+                self.epochs_complete(now)
+            }
             Some(Purpose::Fetch) => self.complete_download(),
             // Others send the same stretch, and are not done.
             Some(purpose) if self.calls.is_open(purpose) => {}
@@ -210,12 +236,12 @@ impl Session {
             (OfflinePhase::Nothing, _) => self.use_downloaded(Arc::new(Vec::new())),
             (OfflinePhase::Download { .. }, Some(hint)) => {
                 let part = part_key(chosen, PartKind::Hint, hint);
-                self.open(part, false);
+                self.open_or_patch(part);
                 Ok(())
             }
             (OfflinePhase::KeepTable { .. }, Some(table)) => {
                 let part = part_key(chosen, PartKind::Table, table);
-                self.open(part, false);
+                self.open_or_patch(part);
                 Ok(())
             }
             (OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. }, Some(_)) => {
@@ -239,8 +265,27 @@ impl Session {
         let client =
             (self.parts.start_client)(plan, &chosen.identity, source, self.options.kernels)?;
         self.phase = Phase::Ready(client);
-        self.event(Event::Ready);
+        self.lookups_begin();
         Ok(())
+    }
+
+    /// Opens a part that is kept, having it made of the one of an earlier version if that can be done.
+    fn open_or_patch(&mut self, part: PartKey) {
+        match self.patch_for(part.kind) {
+            Some(patch) => {
+                self.outputs.push_back(Output::Patch(Box::new(patch)));
+                self.phase = Phase::Opening { part, again: false };
+            }
+            None => self.open(part, false),
+        }
+    }
+
+    /// Everything is at hand.
+    pub(super) fn lookups_begin(&mut self) {
+        self.move_pins();
+        if !std::mem::replace(&mut self.versions.opened_before, true) {
+            self.event(Event::Ready);
+        }
     }
 
     pub(super) fn progress(&mut self, part: &PartKey, done: u64, fetched: bool) {

@@ -1,0 +1,483 @@
+//! Following a table from a version that is known to the one that is served, epoch by epoch.
+//!
+//! A client that has pinned a table, and who publishes it, needs no second decision to believe a later version: the publisher has signed every epoch between. So the epochs are fetched and each is
+//! checked to be the next one (`privet_table::update_log` says how); at their end must be the version that the servers describe, and every pin must lie on the way. Anything else, a gap, a fork, a step
+//! back or a wrong signature, ends the session before anything is asked.
+//!
+//! What the epochs changed then brings up to date what is kept:
+//!
+//! - A hint or table that was *downloaded* is patched ([`Patch`]) where the scheme can, and fetched again where it cannot. Either way its digest has to be the announced one.
+//! - *Single-use hints* stand at a version of their own, usually the pinned one. They follow by a change in their journal, as by any other, and the journal has to be durable before they are used.
+//!   Verified ones also need to know the new commitments, which come with each epoch, from every server, and are the same from all.
+//! - Hints with queries that were never answered cannot follow: the answers belong to the version before. If that is still served, the session stays with it until they have come, and then moves on (the
+//!   module `versions`). If not, or if hints cannot follow for another reason (the epochs are gone, the parameters changed, the table outgrew them), they are erased, and new ones are prepared.
+//!
+//! The pins move last, when everything else is at hand: whatever is interrupted is done again from where they stand.
+
+use super::calls::Purpose;
+use super::choose::{pin_of, publisher_of};
+use super::hints::Loaded;
+use super::interface::{ChosenTable, Event, ExchangeId, KnownPin, Output, Patch, Persist, Request};
+use super::{Phase, Session, part_key};
+use crate::state::{HintsKey, Pin, SavedHints};
+use privet_core::{Error, Result, TableChanges, TableDelta, TableIdentity};
+use privet_schemes::registry::{self, SchemePlan};
+use privet_table::update_log::{Chain, EpochHash};
+use privet_wire::prost::bytes::Bytes;
+use privet_wire::updates::EpochReader;
+use privet_wire::{FetchChunk, FetchRequest, PartKind};
+use std::time::Duration;
+
+/// What led from one version to another, checked.
+pub(super) struct Followed {
+    /// The pin that it began with.
+    pin: Box<Pin>,
+    to: TableIdentity,
+    changes: TableChanges,
+    /// The epoch that made the later version what it is.
+    last_epoch: Option<EpochHash>,
+}
+
+/// Epochs on their way.
+pub(super) struct Following {
+    /// What is brought up to date.
+    whom: Whom,
+    /// Where it begins.
+    start: Chain,
+    /// How far it came, by the present server's word.
+    chain: Chain,
+    target: TableIdentity,
+    /// Which server is asked, the first of `servers`.
+    server: usize,
+    servers: usize,
+    reader: EpochReader,
+    received: u64,
+    changes: TableChanges,
+    steps: Vec<Step>,
+    /// How many epochs the present server has told.
+    told: usize,
+    /// Versions that have to lie on the way.
+    milestones: Vec<TableIdentity>,
+}
+
+enum Whom {
+    Pins(Box<Pin>),
+    Hints(Box<Loaded>),
+}
+
+/// One epoch.
+struct Step {
+    hash: EpochHash,
+    after: TableIdentity,
+    /// What it changed, if it is followed one by one.
+    delta: Option<TableDelta>,
+    /// What each server said of the commitments after it.
+    commitments: Vec<Bytes>,
+}
+
+/// Fetching and checking.
+impl Session {
+    /// Goes from the version of `pin` to the one that is chosen.
+    pub(super) fn follow_pin(&mut self, pin: Box<Pin>, now: Duration) -> Result<()> {
+        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
+        let layout = pin.layout.digest;
+        let (table, last) = (pin.table, pin.last_epoch);
+        let pins = self.options.pins.iter().filter(|known| known.name == chosen.name);
+        let milestones = pins.map(|known| known.pin.table).filter(|pinned| *pinned != table);
+        let milestones = milestones.collect();
+        self.follow(Whom::Pins(pin), table, layout, last, milestones, 1, now)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn follow(
+        &mut self,
+        whom: Whom,
+        from: TableIdentity,
+        layout_digest: [u8; 32],
+        last_epoch: Option<EpochHash>,
+        milestones: Vec<TableIdentity>,
+        servers: usize,
+        now: Duration,
+    ) -> Result<()> {
+        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
+        let publisher = publisher_of(chosen, &self.options).ok_or_else(|| {
+            Error::api_misuse("a table is followed only if it is known who publishes it")
+        })?;
+        let start = Chain::knowing_digest(from, layout_digest, publisher, last_epoch);
+        let following = Following {
+            whom,
+            chain: start.clone(),
+            start,
+            target: chosen.identity,
+            server: 0,
+            servers,
+            reader: EpochReader::default(),
+            received: 0,
+            changes: TableChanges::none(from.shape),
+            steps: Vec::new(),
+            told: 0,
+            milestones,
+        };
+        let request = self.updates_request(from, 0);
+        self.phase = Phase::Following(Box::new(following));
+        if let Some(request) = request {
+            self.calls.start(0, Purpose::Fetch, request, now, &mut self.outputs);
+        }
+        Ok(())
+    }
+
+    fn updates_request(&self, from: TableIdentity, offset: u64) -> Option<Request> {
+        let ChosenTable { identity, scheme, .. } = self.chosen.as_deref()?;
+        Some(Request::Fetch(FetchRequest {
+            table: identity.id,
+            epoch: from.epoch,
+            parameter_digest: scheme.parameter_digest,
+            part: PartKind::Updates,
+            offset,
+            len: 0,
+        }))
+    }
+
+    /// The next bytes of the epochs.
+    pub(super) fn epochs_came(&mut self, exchange: ExchangeId, chunk: &FetchChunk, now: Duration) {
+        let limit = self.options.max_download;
+        let Phase::Following(following) = &mut self.phase else { return };
+        if let Err(error) = following.take(chunk, limit) {
+            return self.fail(error);
+        }
+        let (from, received) = (following.start.identity(), following.received);
+        let rest = self.updates_request(from, received);
+        self.calls.progressed(exchange, rest, now);
+    }
+
+    /// A server has sent all epochs.
+    pub(super) fn epochs_complete(&mut self, now: Duration) {
+        let Phase::Following(following) = &mut self.phase else { return };
+        if following.server + 1 < following.servers {
+            let (server, from) = (following.server + 1, following.start.identity());
+            following.ask_another(server);
+            if let Some(request) = self.updates_request(from, 0) {
+                self.calls.start(server, Purpose::Fetch, request, now, &mut self.outputs);
+            }
+            return;
+        }
+        if let Err(error) = following.check_milestones() {
+            return self.fail(error);
+        }
+        let Phase::Following(following) = std::mem::replace(&mut self.phase, Phase::OpeningHints)
+        else {
+            return;
+        };
+        if let Err(error) = self.followed(*following) {
+            self.fail(error);
+        }
+    }
+
+    /// Whether nothing but the end of the epochs is outstanding.
+    pub(super) fn epochs_are_complete(&self) -> bool {
+        matches!(&self.phase, Phase::Following(following) if following.is_complete())
+    }
+
+    fn followed(&mut self, following: Following) -> Result<()> {
+        let Following { whom, changes, steps, target, received, chain, .. } = following;
+        match whom {
+            Whom::Pins(pin) => {
+                self.event(Event::Updated {
+                    from: pin.table.epoch,
+                    to: target.epoch,
+                    records: changes.len() as u64,
+                    bytes: received,
+                });
+                let last_epoch = chain.previous();
+                self.followed = Some(Followed { pin, to: target, changes, last_epoch });
+                self.open_layout();
+                Ok(())
+            }
+            Whom::Hints(loaded) => self.bring_up_to_date(*loaded, &changes, steps),
+        }
+    }
+
+    /// Remembers the version that is used now, at every server where something else was remembered.
+    pub(super) fn move_pins(&mut self) {
+        let Some(newest) = self.served.first() else { return };
+        let publisher = publisher_of(newest, &self.options);
+        let last_epoch = self.followed.as_ref().and_then(|followed| followed.last_epoch);
+        let name = newest.name.clone();
+        for server in 0..self.options.servers {
+            let at = self
+                .options
+                .pins
+                .iter()
+                .position(|known| known.server == server && known.name == name);
+            let last_epoch = last_epoch.or_else(|| {
+                let known = self.options.pins.get(at?)?.pin;
+                known.last_epoch.filter(|_| known.table == newest.identity)
+            });
+            let pin = pin_of(newest, publisher, last_epoch);
+            let known = KnownPin { server, name: name.clone(), pin };
+            match at {
+                Some(at) if self.options.pins[at] == known => continue,
+                Some(at) => self.options.pins[at] = known,
+                None => self.options.pins.push(known),
+            }
+            let name = name.clone();
+            self.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
+        }
+    }
+}
+
+impl Following {
+    fn take(&mut self, chunk: &FetchChunk, limit: u64) -> Result<()> {
+        let end = chunk.offset.saturating_add(chunk.data.len() as u64);
+        if end <= self.received {
+            return Ok(());
+        }
+        if chunk.offset != self.received {
+            return Err(Error::peer_misbehaved(format!(
+                "the server sent byte {} of the updates when byte {} was due",
+                chunk.offset, self.received
+            )));
+        }
+        if end > limit {
+            return Err(Error::api_misuse(format!(
+                "the updates since version {} of the table have more than the {limit} bytes that are allowed; allow more (--max-download), or start over with the table as it is now (--accept-new-table)",
+                self.start.identity().epoch.0
+            )));
+        }
+        self.received = end;
+        for fetched in self.reader.take(&chunk.data)? {
+            if self.chain.identity().epoch >= self.target.epoch {
+                return Err(Error::peer_misbehaved(
+                    "the server sent updates beyond the version that was asked for",
+                ));
+            }
+            let update = self.chain.follow(&fetched.epoch)?;
+            let hash = update.hash();
+            if self.server == 0 {
+                update.add_to(&mut self.changes)?;
+                let one_by_one = self.servers > 1;
+                let delta = one_by_one.then(|| update.delta()).transpose()?;
+                let commitments = vec![fetched.commitments];
+                self.steps.push(Step { hash, after: update.after(), delta, commitments });
+            } else {
+                let same = self.steps.get_mut(self.told).filter(|step| step.hash == hash);
+                let same = same.ok_or_else(|| {
+                    Error::integrity("the servers tell different updates of the same table; at least one of them does not tell the truth")
+                })?;
+                same.commitments.push(fetched.commitments);
+            }
+            self.told += 1;
+        }
+        let reached = self.chain.identity();
+        if reached.epoch == self.target.epoch && reached != self.target {
+            return Err(Error::integrity(format!(
+                "the updates that the table's publisher has signed lead to other contents of version {} than the server describes: the server shows a table that is not the publisher's; nothing was asked",
+                reached.epoch.0
+            )));
+        }
+        Ok(())
+    }
+
+    fn ask_another(&mut self, server: usize) {
+        self.server = server;
+        self.chain = self.start.clone();
+        self.reader = EpochReader::default();
+        (self.received, self.told) = (0, 0);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.chain.identity() == self.target && self.reader.is_empty()
+    }
+
+    /// Each version that was pinned somewhere is one of those passed through.
+    fn check_milestones(&self) -> Result<()> {
+        let start = self.start.identity();
+        let passed = |pinned: &TableIdentity| {
+            *pinned == start || self.steps.iter().any(|step| step.after == *pinned)
+        };
+        match self.milestones.iter().find(|pinned| !passed(pinned)) {
+            None => Ok(()),
+            Some(pinned) => Err(Error::integrity(format!(
+                "version {} of the table, as it was pinned at one of the servers, is not one that its publisher's updates lead through; nothing was asked. One of the servers has shown another table before",
+                pinned.epoch.0
+            ))),
+        }
+    }
+}
+
+/// What follows.
+impl Session {
+    /// How the downloaded part that `chosen` needs can be made of the one that was pinned, if it can.
+    pub(super) fn patch_for(&self, kind: PartKind) -> Option<Patch> {
+        let (chosen, followed) = (self.chosen.as_deref()?, self.followed.as_ref()?);
+        let (from, to) = (followed.pin.hint?, chosen.scheme.hint?);
+        if followed.to != chosen.identity {
+            return None;
+        }
+        let after = &chosen.scheme.plan;
+        let before =
+            SchemePlan::from_announcement(after.scheme, &followed.pin.table, &after.parameters);
+        let before = before.ok()?;
+        let same = before.digest(&followed.pin.table) == followed.pin.parameter_digest;
+        let (table_before, table_after) = (followed.pin.table, chosen.identity);
+        if !same || !registry::patches_downloads((&before, &table_before), (after, &table_after)) {
+            return None;
+        }
+        let earlier = ChosenTable { identity: table_before, ..chosen.clone() };
+        Some(Patch {
+            from: part_key(&earlier, kind, from),
+            to: part_key(chosen, kind, to),
+            before,
+            after: after.clone(),
+            changes: followed.changes.clone(),
+        })
+    }
+
+    /// Single-use hints are kept that stand at another version of the table than the chosen one.
+    pub(super) fn hints_of_another_version(
+        &mut self,
+        saved: SavedHints,
+        stand_at: HintsKey,
+        now: Duration,
+    ) -> Result<()> {
+        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
+        let (then, target) = (stand_at.table, chosen.identity);
+        if then.epoch >= target.epoch {
+            return Err(Error::integrity(format!(
+                "the hints that are kept are for version {} of table {}, and what the server shows as version {} is not a later one of the same history; nothing was asked, and they were kept. If you believe this server, accept its table (--accept-new-table): that erases them",
+                then.epoch.0, chosen.name, target.epoch.0
+            )));
+        }
+        let plan = &chosen.scheme.plan;
+        let before = SchemePlan::from_announcement(plan.scheme, &then, &plan.parameters);
+        let same_parameters =
+            before.is_ok_and(|before| before.digest(&then) == stand_at.parameter_digest);
+        if !same_parameters {
+            return self.leave_hints_behind("the scheme's parameters have changed");
+        }
+        if !saved.unfinished.is_empty() {
+            let still_served = self.served.iter().find(|version| version.identity == then).cloned();
+            return match still_served {
+                Some(version) => {
+                    self.stay_with(version);
+                    Ok(())
+                }
+                None => self.leave_hints_behind(
+                    "some of their queries were not answered as long as the former version was served",
+                ),
+            };
+        }
+        if saved.generation.is_none() {
+            return self.leave_hints_behind("");
+        }
+        let first_epoch = chosen.updates.map(|updates| updates.first_epoch);
+        if first_epoch.is_none_or(|first_epoch| first_epoch > then.epoch) {
+            return self.leave_hints_behind("the epochs between are no longer to be had");
+        }
+        let mut loaded = self.load_hints(saved, then)?;
+        if loaded.is_used_up() {
+            return self.leave_hints_behind("");
+        }
+        let hints = loaded.hints()?;
+        if !hints.follows(target.shape) {
+            return self.leave_hints_behind("the table outgrew them");
+        }
+        let verifies = hints.verifies();
+        let followed = self
+            .followed
+            .take_if(|followed| !verifies && followed.pin.table == then && followed.to == target);
+        if let Some(followed) = followed {
+            let outcome = self.bring_up_to_date(loaded, &followed.changes, Vec::new());
+            self.followed = Some(followed);
+            return outcome;
+        }
+        let Some(layout) = self.layout_digest_at(then) else {
+            return self.leave_hints_behind("how their version was laid out is not known");
+        };
+        let servers = if verifies { self.options.servers } else { 1 };
+        self.follow(Whom::Hints(Box::new(loaded)), then, layout, None, Vec::new(), servers, now)
+    }
+
+    /// The hints follow what the epochs changed: at once, or, with `steps` that have deltas of their own, one by one.
+    fn bring_up_to_date(
+        &mut self,
+        mut loaded: Loaded,
+        changes: &TableChanges,
+        steps: Vec<Step>,
+    ) -> Result<()> {
+        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
+        let (servers, target) = (self.options.servers, chosen.identity);
+        let key = |chosen: &ChosenTable, table: TableIdentity| -> Result<HintsKey> {
+            let plan = &chosen.scheme.plan;
+            // Of a version between, nothing is announced: its parameters are those of the versions before and after.
+            let plan = SchemePlan::from_announcement(plan.scheme, &table, &plan.parameters)?;
+            let (scheme, parameter_digest) = (plan.scheme, plan.digest(&table));
+            Ok(HintsKey { table, scheme, parameter_digest, servers: self.hints_servers() })
+        };
+        let mut one_by_one = Vec::new();
+        for step in steps {
+            let Some(delta) = step.delta else { continue };
+            let [first, others @ ..] = &step.commitments[..] else { continue };
+            if others.iter().any(|other| other != first) {
+                return Err(Error::integrity(
+                    "the servers tell different commitments to the same version of the table; at least one of them does not tell the truth. Nothing was asked",
+                ));
+            }
+            one_by_one.push((step.after, delta.with_commitments(first.to_vec())));
+        }
+        if one_by_one.is_empty() {
+            one_by_one.push((target, changes.delta()?));
+        }
+        let hints = loaded.hints()?;
+        let mut moves = Vec::new();
+        for (after, delta) in one_by_one {
+            let (before, deltas) = (hints.table(), vec![delta; servers]);
+            moves.push((hints.apply_deltas(&before, &after, &deltas)?, key(chosen, after)?));
+            if let Some(error) = hints.ended() {
+                return Err(error);
+            }
+        }
+        let outstanding = moves.len();
+        for (change, to) in moves {
+            self.outputs.push_back(Output::Persist(Persist::FollowHints { change, to }));
+        }
+        self.phase = Phase::MovingHints { loaded: Box::new(loaded), outstanding };
+        Ok(())
+    }
+
+    /// A step by which the hints follow the table is durable.
+    pub fn handle_hints_followed(&mut self, now: Duration) {
+        let Phase::MovingHints { outstanding, .. } = &mut self.phase else { return };
+        *outstanding -= 1;
+        if *outstanding > 0 {
+            return;
+        }
+        if let Phase::MovingHints { loaded, .. } =
+            std::mem::replace(&mut self.phase, Phase::OpeningHints)
+            && let Err(error) = self.use_loaded(*loaded, now)
+        {
+            self.fail(error);
+        }
+    }
+
+    /// Gives up the hints that are kept, and begins anew. `why` is empty if nothing is lost by it.
+    fn leave_hints_behind(&mut self, why: &str) -> Result<()> {
+        if !why.is_empty() {
+            self.event(Event::HintsLeftBehind(why.to_owned()));
+        }
+        let Some(key) = self.hints_key() else { return Ok(()) };
+        self.outputs.push_back(Output::Persist(Persist::RestartHints(key)));
+        self.phase = Phase::OpeningHints;
+        Ok(())
+    }
+
+    /// The digest of the layout in a version that this client has known, or that is served.
+    fn layout_digest_at(&self, version: TableIdentity) -> Option<[u8; 32]> {
+        let followed = self.followed.iter().map(|followed| &*followed.pin);
+        let pins = self.options.pins.iter().map(|known| &known.pin).chain(followed);
+        let pinned = pins.filter(|pin| pin.table == version).map(|pin| pin.layout.digest).next();
+        let mut served = self.served.iter();
+        let served = served.find(|served| served.identity == version);
+        pinned.or(served.map(|served| served.layout.digest))
+    }
+}
