@@ -6,7 +6,9 @@ pub(super) use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse};
 
 use crate::preparation::{Preparer, StartPreparation};
 use crate::session::*;
-use crate::state::{HintStore, HintsOpened, MemoryState, Opened, State};
+use crate::state::{
+    HintStore, HintsKey, HintsOpened, MemoryState, Opened, PartState, State, patch_part,
+};
 use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape, TableView};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
@@ -34,6 +36,12 @@ pub(super) struct Peer {
     pub(super) layout: Vec<u8>,
     pub(super) hint: Vec<u8>,
     pub(super) records: Vec<u8>,
+    /// Versions before this one that are served as well, the latest first.
+    pub(super) earlier: Vec<Peer>,
+    /// The epochs that are to be had, each with the version that it leads to and what belongs to it of the commitments.
+    pub(super) epochs: Vec<(u64, Vec<u8>, Vec<u8>)>,
+    /// The server, if the registry knows it.
+    pub(super) server: Option<Arc<dyn ErasedServer>>,
     answers: Arc<Answers>,
     replies: Arc<Replies>,
 }
@@ -112,14 +120,36 @@ impl Peer {
         };
         let digest = parts.combine(shape);
         let identity = TableIdentity { id: TableId([id; 16]), epoch: Epoch(1), digest, shape };
+        Self::of(scheme, identity, layout, records)
+    }
+
+    /// The table `identity`.
+    pub(super) fn of(
+        scheme: SchemeId,
+        identity: TableIdentity,
+        layout: Vec<u8>,
+        records: &[u8],
+    ) -> Self {
         let table = TableView::new(identity, records).unwrap();
         let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
         let setup = registry::setup(scheme, table, &registry::Tuning::default(), options).unwrap();
         let precomputed = setup.precompute(&|_| {}).unwrap();
         let server = setup.finish(&precomputed.kept.as_bytes(), &|_| {}).unwrap();
+        let hint = precomputed.hint.as_bytes().into_owned();
+        Self::with_server(Arc::from(server), identity, layout, records, hint)
+    }
+
+    /// The table `identity` at a server that was made before, with what clients download of it.
+    pub(super) fn with_server(
+        server: Arc<dyn ErasedServer>,
+        identity: TableIdentity,
+        layout: Vec<u8>,
+        records: &[u8],
+        hint: Vec<u8>,
+    ) -> Self {
         let hint = match server.streamed() {
             Some(streamed) => streamed.to_vec(),
-            None => precomputed.hint.as_bytes().into_owned(),
+            None => hint,
         };
         let received = match server.plan().offline {
             OfflinePhase::Nothing | OfflinePhase::Ask { .. } => None,
@@ -130,11 +160,20 @@ impl Peer {
         };
         let scheme = SchemeDescription::new(server.plan().clone(), &identity, received).unwrap();
         let description = describe(&[("table", identity, described(&layout), scheme)]);
-        let server: Arc<dyn ErasedServer> = Arc::from(server);
-        let asked = Arc::clone(&server);
+        let (asked, kept) = (Arc::clone(&server), Arc::clone(&server));
         let replies = Arc::new(move |role, request: &[u8]| asked.prepare(role, request));
         let answers = Arc::new(move |role, query: &[u8]| answer(&*server, role, query));
-        Self { description, layout, hint, records: records.to_vec(), answers, replies }
+        Self {
+            description,
+            layout,
+            hint,
+            records: records.to_vec(),
+            earlier: Vec::new(),
+            epochs: Vec::new(),
+            server: Some(kept),
+            answers,
+            replies,
+        }
     }
 
     /// The same table, served by something that the registry does not know. `hint` is what takes the table's place in a stream.
@@ -184,14 +223,60 @@ impl Peer {
         self
     }
 
+    /// The version that a request is about, if it is served.
+    fn version(&self, request: &Request) -> Result<&Self> {
+        let (epoch, digest) = match request {
+            Request::Describe(_) => return Ok(self),
+            // What the epochs lead to.
+            Request::Fetch(request) if request.part == PartKind::Updates => return Ok(self),
+            Request::Fetch(request) => (request.epoch, request.parameter_digest),
+            Request::Prepare(request) => (request.epoch, request.parameter_digest),
+            Request::Answer(request) => (request.epoch, request.parameter_digest),
+        };
+        let versions = std::iter::once(self).chain(&self.earlier);
+        let mut named = versions.filter(|version| {
+            (version.identity().epoch, version.scheme().parameter_digest) == (epoch, digest)
+        });
+        named.next().ok_or_else(|| Error::peer_misbehaved("that version is not served here"))
+    }
+
+    /// The epochs from the version `request` names to the one that its parameter digest does.
+    fn updates(&self, request: &privet_wire::FetchRequest) -> Vec<u8> {
+        let versions = std::iter::once(self).chain(&self.earlier);
+        let mut to = versions
+            .filter(|version| version.scheme().parameter_digest == request.parameter_digest);
+        let to = to.next().expect("a version that is served").identity().epoch.0;
+        let mut bytes = Vec::new();
+        for (epoch, signed, commitments) in &self.epochs {
+            if *epoch > request.epoch.0 && *epoch <= to {
+                privet_wire::updates::encode(signed, commitments, &mut bytes).unwrap();
+            }
+        }
+        bytes
+    }
+
     /// The true responses to `request`.
     pub(super) fn respond(&self, request: &Request) -> Vec<Result<Response>> {
+        // A peer of one version is asked about that one only, unless a test wants to see what becomes of it.
+        match self.version(request) {
+            Ok(version) => version.respond_as_it_is(request),
+            Err(_) if self.epochs.is_empty() => self.respond_as_it_is(request),
+            Err(error) => vec![Err(error)],
+        }
+    }
+
+    fn respond_as_it_is(&self, request: &Request) -> Vec<Result<Response>> {
         match request {
             Request::Describe(_) => vec![Ok(Response::Described(self.description.clone()))],
             Request::Fetch(request) => {
+                let updates;
                 let part = match request.part {
                     PartKind::Layout => &self.layout,
                     PartKind::Hint => &self.hint,
+                    PartKind::Updates => {
+                        updates = self.updates(request);
+                        &updates
+                    }
                     _ => &self.records,
                 };
                 let start = request.offset as usize;
@@ -287,6 +372,8 @@ pub(super) struct World {
     pub(super) ends: Vec<(String, usize)>,
     /// Generations that came of the one before.
     pub(super) condensed: u64,
+    /// Parts that were made of those of an earlier version.
+    pub(super) patched: usize,
     /// State changes that completed lookups, with how many journal records there were before each.
     pub(super) completions: Vec<(usize, Vec<u8>)>,
     pub(super) fate: Decide,
@@ -337,6 +424,7 @@ impl World {
             end_breaks: false,
             ends: Vec::new(),
             condensed: 0,
+            patched: 0,
             completions: Vec::new(),
             fate: Box::new(|_, _| Fate::Arrives),
             falsify: Box::new(|_, responses| responses),
@@ -414,13 +502,31 @@ impl World {
                 self.session.handle_part(PartState::Complete(source), self.now);
             }
             Output::Persist(Persist::Discard(part)) => self.state.discard(&part).unwrap(),
-            Output::OpenHints(key) => match self.state.open_hints(&key).unwrap() {
+            Output::OpenHints { key, to_follow } => match self.open_hints(&key, to_follow) {
                 HintsOpened::Have { hints, .. } => {
                     let saved = self.hints.insert(hints).load().unwrap();
                     self.session.handle_hints(saved, self.now);
                 }
                 HintsOpened::Busy => panic!("memory is never busy"),
             },
+            Output::Patch(patch) => {
+                let opened = patch_part(&mut self.state, &patch, Kernels::detect()).unwrap();
+                let Opened::Have { part, .. } = opened else { panic!("memory is never busy") };
+                self.patched += usize::from(matches!(part, PartState::Complete(_)));
+                self.session.handle_part(part, self.now);
+            }
+            Output::Persist(Persist::FollowHints { change, to }) => {
+                self.preparer = None;
+                self.hints.as_mut().unwrap().follow(&change, &to).unwrap();
+                self.session.handle_hints_followed(self.now);
+            }
+            Output::Persist(Persist::RestartHints(key)) => {
+                self.preparer = None;
+                let hints = self.hints.as_mut().unwrap();
+                hints.restart(&key).unwrap();
+                let saved = hints.load().unwrap();
+                self.session.handle_hints(saved, self.now);
+            }
             Output::Persist(Persist::Journal { lookup, id, record }) => {
                 if self.journal_breaks {
                     let error = Error::unavailable("the disk is full");
@@ -470,6 +576,21 @@ impl World {
             }
             Output::Event(event) => self.event(event),
         }
+    }
+
+    /// What is pinned for a server.
+    pub(super) fn state_pins(&mut self, server: &str) -> Vec<(String, crate::state::Pin)> {
+        self.state.pins(server).unwrap()
+    }
+
+    fn open_hints(&mut self, key: &HintsKey, to_follow: bool) -> HintsOpened {
+        // The session that had them before is over, or opens them anew.
+        (self.preparer, self.hints) = (None, None);
+        let opened = match to_follow {
+            true => self.state.open_hints_to_follow(key),
+            false => self.state.open_hints(key),
+        };
+        opened.unwrap()
     }
 
     fn event(&mut self, event: Event) {

@@ -371,10 +371,11 @@ impl World {
                 Opened::Have { part, .. } => session.handle_part(part, self.now),
                 Opened::Busy { .. } => panic!("memory is never busy"),
             },
-            Output::OpenHints(_) => {
+            Output::OpenHints { .. } => {
                 let saved = self.disk.load().unwrap();
                 session.handle_hints(saved, self.now);
             }
+            Output::Patch(_) => unreachable!("the table never changes here"),
             Output::Persist(persist) => self.persist(process, persist),
             Output::Prepare(step) => {
                 if matches!(step, Prepare::Begin) {
@@ -432,6 +433,9 @@ impl World {
                     let saved = self.disk.load().unwrap();
                     session.handle_hints(saved, self.now);
                 }
+            }
+            Persist::FollowHints { .. } | Persist::RestartHints(_) => {
+                unreachable!("the table never changes here")
             }
             Persist::SwitchHints => {
                 if self.disk.switch().is_ok() {

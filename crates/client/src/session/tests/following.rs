@@ -1,0 +1,346 @@
+//! Clients that follow a table from version to version: between sessions and in the midst of one, by every kind of scheme; and servers that lie about it.
+
+use super::living::Living;
+use super::world::*;
+use crate::session::*;
+use privet_core::{Epoch, TableDigest};
+use privet_schemes::SchemeId;
+use privet_schemes::offline::OfflinePhase;
+use privet_table::key_map::KeyMapKind;
+use privet_wire::{ServerDescription, UpdatesDescription};
+
+const KEYS: usize = 60;
+
+/// Every scheme that a client can follow a table by, with its number of servers.
+const SCHEMES: [(SchemeId, usize); 13] = [
+    (SchemeId::SimplePir, 1),
+    (SchemeId::DoublePir, 1),
+    (SchemeId::Dpf, 2),
+    (SchemeId::DummySubsets, 1),
+    (SchemeId::DummySubsetsTwo, 2),
+    (SchemeId::Piano, 1),
+    (SchemeId::PianoAllParities, 1),
+    (SchemeId::SinglePass, 2),
+    (SchemeId::TapirMerkle, 2),
+    (SchemeId::ApirDpf, 2),
+    (SchemeId::ApirMatrix, 2),
+    (SchemeId::FiniteDifferences, 2),
+    (SchemeId::Download, 1),
+];
+
+fn edits(dice: &mut Dice, count: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+    (0..count)
+        .map(|_| {
+            let key = format!("key-{}", dice.roll(KEYS as u64)).into_bytes();
+            (key, Some(format!("new {}", dice.roll(1000)).into_bytes()))
+        })
+        .collect()
+}
+
+/// A world in which every server is `peer`, and whose client has what `former` had.
+fn later(former: World, peer: &Peer, servers: usize) -> World {
+    let mut options = options(servers);
+    let mut state = former.state;
+    for server in 0..servers {
+        let pins = crate::state::State::pins(&mut state, &format!("server {server}")).unwrap();
+        options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
+    }
+    let mut world = World::with_options(vec![peer.clone(); servers], options);
+    world.state = state;
+    world.journal = former.journal;
+    world
+}
+
+fn parts_fetched(world: &World) -> Vec<PartKind> {
+    let fetched = world.sent.iter().filter_map(|(_, request)| match request {
+        Request::Fetch(request) => Some(request.part),
+        _ => None,
+    });
+    fetched.collect()
+}
+
+fn updated(world: &World) -> usize {
+    world.events.iter().filter(|event| event.starts_with("Updated")).count()
+}
+
+#[test]
+fn a_later_session_follows_by_every_scheme_without_a_new_offline_phase() {
+    for kind in [KeyMapKind::Buckets, KeyMapKind::Cuckoo] {
+        for (scheme, servers) in SCHEMES {
+            let mut dice = Dice(scheme as u64 + 7);
+            let mut living = Living::new(scheme, kind, KEYS);
+            let mut world =
+                World::with_options(vec![living.peer(0, &[], 0); servers], options(servers));
+            living.check(&mut world, &mut dice, 3);
+            let mut version = 0;
+            for epochs in [1, 3] {
+                for _ in 0..epochs {
+                    version = living.update(&edits(&mut dice, 4));
+                }
+                world = later(world, &living.peer(version, &[], 0), servers);
+                living.check(&mut world, &mut dice, 3);
+                assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
+                assert_eq!(updated(&world), 1, "{scheme}: {:?}", world.events);
+                let offline = world.peers[0].scheme().plan.offline;
+                let fetched = parts_fetched(&world);
+                let again =
+                    fetched.iter().any(|part| matches!(part, PartKind::Hint | PartKind::Table));
+                let asked = world.sent.iter().any(|(_, sent)| matches!(sent, Request::Prepare(_)));
+                // What cannot be patched is small.
+                let refetches = matches!(scheme, SchemeId::DoublePir | SchemeId::ApirMatrix);
+                assert_eq!(again, refetches, "{scheme}: {fetched:?}");
+                assert!(!asked, "{scheme}: hints were asked for anew");
+                let patches = matches!(
+                    offline,
+                    OfflinePhase::Download { .. } | OfflinePhase::KeepTable { .. }
+                );
+                assert_eq!(world.patched, usize::from(patches && !refetches), "{scheme}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_session_moves_on_when_the_version_before_is_gone_or_when_it_hears_of_the_next() {
+    for (scheme, servers) in SCHEMES {
+        for grace in [true, false] {
+            let mut dice = Dice(scheme as u64 + 11);
+            let mut living = Living::new(scheme, KeyMapKind::Cuckoo, KEYS);
+            let mut world =
+                World::with_options(vec![living.peer(0, &[], 0); servers], options(servers));
+            living.check(&mut world, &mut dice, 2);
+            for _ in 0..3 {
+                let version = living.update(&edits(&mut dice, 3));
+                let earlier: &[u64] = if grace { &[version - 1] } else { &[] };
+                world.peers = vec![living.peer(version, earlier, 0); servers];
+                if grace {
+                    // It hears of it when its last word is a minute old.
+                    world.now += Duration::from_secs(61);
+                }
+                living.check(&mut world, &mut dice, 3);
+                assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
+            }
+            assert_eq!(updated(&world), 3, "{scheme}, grace {grace}");
+            let left_behind = world.events.iter().any(|event| event.starts_with("HintsLeftBehind"));
+            assert!(!(left_behind && grace), "{scheme}: hints follow if there is time");
+        }
+    }
+}
+
+#[test]
+fn lookups_under_way_are_answered_in_the_version_before_or_begin_again() {
+    for (scheme, servers) in SCHEMES {
+        let mut dice = Dice(5);
+        let mut living = Living::new(scheme, KeyMapKind::Cuckoo, KEYS);
+        let mut world =
+            World::with_options(vec![living.peer(0, &[], 0); servers], options(servers));
+        world.run();
+        let key = b"key-1".to_vec();
+        let lookups: Vec<_> = (0..6).map(|_| world.session.lookup(Target::key(&key))).collect();
+        // Some queries are on their way when the version goes.
+        for _ in 0..3 {
+            world.step();
+        }
+        let old = living.model[&key].clone();
+        let version = living.update(&[(key.clone(), Some(b"changed".to_vec()))]);
+        world.peers = vec![living.peer(version, &[], 0); servers];
+        world.run();
+        for lookup in lookups {
+            let value = world.outcomes[&lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
+            assert!(value == old || value == b"changed", "{scheme}");
+        }
+        living.check(&mut world, &mut dice, 2);
+    }
+}
+
+#[test]
+fn a_server_behind_the_others_is_waited_for() {
+    let mut dice = Dice(3);
+    let mut living = Living::new(SchemeId::Dpf, KeyMapKind::Buckets, KEYS);
+    let version = living.update(&edits(&mut dice, 3));
+    let (ahead, behind) = (living.peer(version, &[0], 0), living.peer(0, &[], 0));
+    for peers in [[ahead.clone(), behind.clone()], [behind, ahead]] {
+        let mut world = World::with_options(peers.to_vec(), options(2));
+        world.get(Target::key(b"key-1")).unwrap();
+        assert_eq!(world.session.table().unwrap().identity.epoch, Epoch(0), "what both have");
+    }
+    // Without a version in common there is nothing to ask.
+    let alone = living.peer(version, &[], 0);
+    let mut world = World::with_options(vec![alone, living.peer(0, &[], 0)], options(2));
+    world.run();
+    assert_eq!(world.failed_with(), Blame::Integrity);
+    assert!(world.queries().is_empty());
+}
+
+/// What becomes of a client that has pinned version 1 of a table when it is shown `peer`.
+fn shown(scheme: SchemeId, living: &Living, peer: Peer) -> World {
+    let mut world = World::with_options(vec![living.peer(1, &[], 0)], options(1));
+    world.found(Target::key(b"key-1"));
+    assert!(scheme.name() == world.peers[0].scheme().plan.scheme.name());
+    let mut world = later(world, &peer, 1);
+    world.session.lookup(Target::key(b"key-1"));
+    world.run();
+    world
+}
+
+/// The same peer, that describes its update log otherwise.
+fn announcing(mut peer: Peer, change: impl FnOnce(&mut UpdatesDescription)) -> Peer {
+    let table = peer.description.tables.remove(0);
+    let mut updates = table.updates.unwrap();
+    change(&mut updates);
+    let earlier = table.earlier.clone();
+    let table = table.with_versions(Some(updates), earlier).unwrap();
+    peer.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
+    peer
+}
+
+#[test]
+fn gaps_forks_rollbacks_and_what_somebody_else_signed_end_the_session_before_anything_is_asked() {
+    for scheme in [SchemeId::SimplePir, SchemeId::DummySubsets, SchemeId::Download] {
+        let mut dice = Dice(9);
+        let mut living = Living::new(scheme, KeyMapKind::Buckets, KEYS);
+        for _ in 0..3 {
+            living.update(&edits(&mut dice, 3));
+        }
+        let mut other = Living::new(scheme, KeyMapKind::Buckets, KEYS);
+        other.update(&edits(&mut dice, 3));
+        let truth = living.peer(3, &[], 0);
+        let with_epochs = |change: &dyn Fn(&mut Vec<(u64, Vec<u8>, Vec<u8>)>)| {
+            let mut peer = living.peer(3, &[], 0);
+            change(&mut peer.epochs);
+            peer
+        };
+        let gap = with_epochs(&|epochs| drop(epochs.remove(1)));
+        let altered = with_epochs(&|epochs| *epochs[2].1.last_mut().unwrap() ^= 1);
+        let garbage = with_epochs(&|epochs| epochs[2].1 = vec![7; 300]);
+        let of_another =
+            with_epochs(&|epochs| epochs[1].1.clone_from(&other.peer(1, &[], 0).epochs[0].1));
+        let back = living.peer(0, &[], 0);
+        let mut contents =
+            living.peer(3, &[], 0).with_identity(|identity| identity.digest = TableDigest([1; 32]));
+        contents.epochs = truth.epochs.clone();
+        contents.description = {
+            let table = contents.description.tables.remove(0);
+            let table =
+                table.with_versions(truth.description.tables[0].updates, Vec::new()).unwrap();
+            ServerDescription::new("a peer in memory", vec![table]).unwrap()
+        };
+        let another_publisher =
+            announcing(living.peer(3, &[], 0), |updates| updates.publisher = [9; 32]);
+        let too_late = announcing(living.peer(3, &[], 2), |updates| updates.first_epoch = Epoch(2));
+        for (peer, what) in [
+            (gap, "gap"),
+            (altered, "signature"),
+            (garbage, "update log"),
+            (of_another, "another table"),
+            (back, "went back"),
+            (contents, ""),
+            (another_publisher, "published by"),
+            (too_late, "no longer to be had"),
+        ] {
+            let world = shown(scheme, &living, peer);
+            let failure =
+                world.failure.as_ref().unwrap_or_else(|| panic!("{scheme}: {what} was believed"));
+            assert!(failure.message().contains(what), "{scheme}: {failure} instead of {what}");
+            assert!(world.queries().is_empty(), "{scheme}: {what}");
+            // The pins stay where they were.
+            let world = later(world, &truth, 1);
+            assert!(world.failure.is_none());
+        }
+        let mut world = shown(scheme, &living, truth);
+        living.check(&mut world, &mut dice, 3);
+    }
+}
+
+#[test]
+fn a_publisher_who_is_named_only_later_is_not_believed() {
+    let mut dice = Dice(1);
+    let mut living = Living::new(SchemeId::SimplePir, KeyMapKind::Buckets, KEYS);
+    let mut silent = living.peer(0, &[], 0);
+    let table = silent.description.tables.remove(0);
+    let table = table.with_versions(None, Vec::new()).unwrap();
+    silent.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
+    let mut world = World::new(silent);
+    world.found(Target::key(b"key-1"));
+    let version = living.update(&edits(&mut dice, 2));
+    let mut world = later(world, &living.peer(version, &[], 0), 1);
+    world.run();
+    assert_eq!(world.failed_with(), Blame::Integrity);
+    assert!(world.failure.as_ref().unwrap().message().contains("--publisher"));
+    // Who knows the publisher says so.
+    let mut options = options(1);
+    options.publisher = Some(living.publisher());
+    options.pins = world
+        .state_pins("server 0")
+        .into_iter()
+        .map(|(name, pin)| KnownPin { server: 0, name, pin })
+        .collect();
+    let mut trusting = World::with_options(vec![living.peer(version, &[], 0)], options);
+    living.check(&mut trusting, &mut dice, 2);
+    // And somebody else's table is refused then.
+    let mut options = super::world::options(1);
+    options.publisher = Some(privet_table::update_log::PublisherId([3; 32]));
+    let mut world = World::with_options(vec![living.peer(version, &[], 0)], options);
+    world.run();
+    assert_eq!(world.failed_with(), Blame::Integrity);
+}
+
+#[test]
+fn each_message_in_turn_fails_while_a_client_follows() {
+    for (scheme, servers) in
+        [(SchemeId::SimplePir, 1), (SchemeId::DummySubsets, 1), (SchemeId::TapirMerkle, 2)]
+    {
+        let mut at = 0;
+        loop {
+            let mut dice = Dice(21);
+            let mut living = Living::new(scheme, KeyMapKind::Buckets, KEYS);
+            let mut world =
+                World::with_options(vec![living.peer(0, &[], 0); servers], options(servers));
+            living.check(&mut world, &mut dice, 1);
+            for _ in 0..2 {
+                living.update(&edits(&mut dice, 40));
+            }
+            world = later(world, &living.peer(2, &[1], 0), servers);
+            let hit = std::rc::Rc::new(std::cell::Cell::new(false));
+            let told = std::rc::Rc::clone(&hit);
+            world.fate = Box::new(move |k, _| match k == at {
+                true => {
+                    told.set(true);
+                    if at % 2 == 0 { Fate::Breaks } else { Fate::Cut(1) }
+                }
+                false => Fate::Arrives,
+            });
+            living.check(&mut world, &mut dice, 2);
+            assert!(world.failure.is_none(), "{scheme}, message {at}: {:?}", world.failure);
+            if !hit.get() {
+                break;
+            }
+            at += 1;
+        }
+        assert!(at > 5, "{scheme}: every message was hit once");
+    }
+}
+
+#[test]
+fn what_a_server_sees_of_a_client_that_follows_does_not_depend_on_what_it_looks_up() {
+    for (scheme, servers) in SCHEMES {
+        let mut dice = Dice(31);
+        let mut living = Living::new(scheme, KeyMapKind::Cuckoo, KEYS);
+        let edited = b"key-7".to_vec();
+        living.update(&[(edited.clone(), Some(b"edited".to_vec()))]);
+        living.update(&edits(&mut dice, 2));
+        let mut traces = Vec::new();
+        for key in [&b"key-7"[..], b"key-8", b"not there"] {
+            let mut world =
+                World::with_options(vec![living.peer(0, &[], 0); servers], options(servers));
+            world.get(Target::key(key)).unwrap();
+            let before = world.sent.len();
+            world.peers = vec![living.peer(2, &[], 0); servers];
+            world.get(Target::key(key)).unwrap();
+            world.get(Target::key(key)).unwrap();
+            assert!(world.failure.is_none() && before > 0);
+            traces.push(world.trace());
+        }
+        assert!(traces.windows(2).all(|pair| pair[0] == pair[1]), "{scheme}");
+    }
+}

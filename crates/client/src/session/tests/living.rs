@@ -1,0 +1,166 @@
+//! A table that changes: its file, its signed log, and peers that serve it in one version or another.
+
+use super::world::*;
+use crate::session::*;
+use privet_core::{TableChanges, TableIdentity, TableView};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::{self, ServerOptions};
+use privet_table::build::{BuildOptions, build_table};
+use privet_table::edit::TableEditor;
+use privet_table::import::Source;
+use privet_table::key_map::KeyMapKind;
+use privet_table::snapshot::Snapshot;
+use privet_table::update_log::{Chain, LogWriter, PublisherKey, UpdateLog, log_path};
+use privet_wire::{ServerDescription, TableDescription, UpdatesDescription};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A table by key, as its publisher has it.
+pub(super) struct Living {
+    _folder: TempDir,
+    path: PathBuf,
+    key: PublisherKey,
+    /// What the table holds.
+    pub(super) model: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Every version so far, each with no other.
+    versions: Vec<Peer>,
+    epochs: Vec<(u64, Vec<u8>, Vec<u8>)>,
+}
+
+impl Living {
+    /// `keys` keys served by `scheme`.
+    pub(super) fn new(scheme: SchemeId, kind: KeyMapKind, keys: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, path) = (folder.path().join("in.csv"), folder.path().join("table.privet"));
+        let model: BTreeMap<Vec<u8>, Vec<u8>> = (0..keys)
+            .map(|k| (format!("key-{k}").into_bytes(), format!("value {}", k % 10).into_bytes()))
+            .collect();
+        let mut csv = "key,value\n".to_owned();
+        for (key, value) in &model {
+            csv +=
+                &format!("{},{}\n", String::from_utf8_lossy(key), String::from_utf8_lossy(value));
+        }
+        std::fs::write(&input, csv).unwrap();
+        let options = BuildOptions {
+            key: Some("key".to_owned()),
+            key_map: kind,
+            raw_value: Some("value".to_owned()),
+            ..BuildOptions::default()
+        };
+        build_table(&options, Source::path(&input), &path, &mut |_| {}).unwrap();
+        let key = PublisherKey::generate().unwrap();
+        let snapshot = Snapshot::open(&path).unwrap();
+        UpdateLog::create(&log_path(&path), &snapshot, key.id()).unwrap();
+        let layout = snapshot.layout_bytes().to_vec();
+        let first = Peer::of(scheme, snapshot.identity(), layout, snapshot.view().bytes());
+        let versions = vec![first];
+        Self { _folder: folder, path, key, model, versions, epochs: Vec::new() }
+    }
+
+    pub(super) fn publisher(&self) -> privet_table::update_log::PublisherId {
+        self.key.id()
+    }
+
+    fn append(&mut self, edits: &[(Vec<u8>, Option<Vec<u8>>)]) -> u64 {
+        let snapshot = Snapshot::open(&self.path).unwrap();
+        let mut writer = LogWriter::open(&log_path(&self.path), &snapshot).unwrap();
+        let before = writer.log().current();
+        let layout = writer.log().layout().clone();
+        let edits = {
+            let table = writer.table();
+            let mut editor = TableEditor::new(&layout, table.shape(), |number| {
+                Ok(table.record(number).unwrap().to_vec())
+            })
+            .unwrap();
+            for (key, value) in edits {
+                match value {
+                    Some(value) => editor.set(key, value).unwrap(),
+                    None => editor.delete(key).unwrap(),
+                };
+            }
+            editor.finish().unwrap().expect("something changes")
+        };
+        writer.append(&self.key, &edits.update, edits.layout.as_ref()).unwrap();
+        let log = writer.log();
+        let (identity, records) = (log.current(), writer.table().to_vec());
+        let epochs = log.epochs_from(before.epoch).unwrap().map(|epoch| epoch.unwrap());
+        let epochs: Vec<_> = epochs.collect();
+        let [epoch] = &epochs[..] else { panic!("one epoch") };
+        let encoded = log.layout().encode();
+        let last = self.versions.last().unwrap();
+        let (next, commitments) =
+            next_version(last, epoch, self.publisher(), identity, encoded, &records);
+        self.versions.push(next);
+        self.epochs.push((identity.epoch.0, epoch.clone(), commitments));
+        identity.epoch.0
+    }
+
+    /// Sets (`Some`) or deletes keys, as the next epoch. Returns its version.
+    pub(super) fn update(&mut self, edits: &[(Vec<u8>, Option<Vec<u8>>)]) -> u64 {
+        for (key, value) in edits {
+            match value {
+                Some(value) => self.model.insert(key.clone(), value.clone()),
+                None => self.model.remove(key),
+            };
+        }
+        self.append(edits)
+    }
+
+    /// A peer that serves `version`, and `earlier` ones beside it, with the epochs after `first`.
+    pub(super) fn peer(&self, version: u64, earlier: &[u64], first: u64) -> Peer {
+        let at = |version: u64| self.versions[version as usize].clone();
+        let described = |peer: &Peer| -> TableDescription { peer.description.tables[0].clone() };
+        let mut peer = at(version);
+        peer.earlier = earlier.iter().map(|version| at(*version)).collect();
+        peer.epochs = self.epochs.iter().filter(|(epoch, ..)| *epoch > first).cloned().collect();
+        let updates = UpdatesDescription {
+            publisher: self.publisher().0,
+            first_epoch: privet_core::Epoch(first),
+        };
+        let earlier = peer.earlier.iter().map(described).collect();
+        let table = described(&peer).with_versions(Some(updates), earlier).unwrap();
+        peer.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
+        peer
+    }
+
+    /// Checks that `world` finds what the table holds in its newest version: some of it, and a key that is not there.
+    pub(super) fn check(&self, world: &mut World, dice: &mut Dice, lookups: usize) {
+        let keys: Vec<_> = self.model.keys().cloned().collect();
+        for _ in 0..lookups {
+            let key = &keys[dice.roll(keys.len() as u64) as usize];
+            let found = world.get(Target::key(key)).unwrap().map(|value| value.to_vec());
+            assert_eq!(found.as_ref(), self.model.get(key), "{}", String::from_utf8_lossy(key));
+        }
+        assert_eq!(world.get(Target::key(b"never there")).unwrap(), None);
+    }
+}
+
+/// The next version of a peer, and what belongs to the epoch of its commitments.
+fn next_version(
+    last: &Peer,
+    epoch: &[u8],
+    publisher: privet_table::update_log::PublisherId,
+    identity: TableIdentity,
+    layout: Vec<u8>,
+    records: &[u8],
+) -> (Peer, Vec<u8>) {
+    let before = last.identity();
+    let digest = *blake3::hash(&last.layout).as_bytes();
+    let mut chain = Chain::knowing_digest(before, digest, publisher, None);
+    let mut changes = TableChanges::none(before.shape);
+    chain.follow(epoch).unwrap().add_to(&mut changes).unwrap();
+    let server = last.server.as_ref().unwrap();
+    let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
+    let tuning = registry::Tuning::default();
+    let plan = registry::plan_next(server.plan(), &identity, &tuning).unwrap();
+    let table = TableView::new(identity, records).unwrap();
+    match server.successor(&plan, table, &changes, options).unwrap() {
+        Some(successor) => {
+            let server = Arc::from(successor.server);
+            let peer = Peer::with_server(server, identity, layout, records, Vec::new());
+            (peer, successor.commitments)
+        }
+        None => (Peer::of(plan.scheme, identity, layout, records), Vec::new()),
+    }
+}
