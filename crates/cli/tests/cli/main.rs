@@ -10,6 +10,7 @@ mod demo_and_doctor;
 mod get;
 mod get_refused;
 mod help;
+mod history;
 mod inspect;
 mod place;
 mod points;
