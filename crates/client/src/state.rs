@@ -5,12 +5,13 @@
 
 mod memory;
 
-use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity};
+use privet_core::{Error, Result, TableId, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::{Download, HintSource, StreamConsumer};
 use privet_schemes::reservation::Receipt;
-use privet_wire::PartKind;
+use privet_table::update_log::{EpochHash, PublisherId};
+use privet_wire::{PartDescription, PartKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -52,19 +53,30 @@ pub enum Opened {
     },
 }
 
-/// What was seen when a server was first asked for a table under some name. A server that later shows something else is not believed.
+/// What was seen when a server was first asked for a table under some name, or after the table's epochs were followed from there. A server that later shows something else is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// The table.
-    pub table: TableId,
-    /// Its version.
-    pub epoch: Epoch,
-    /// Its contents.
-    pub digest: TableDigest,
+    /// The table: which, in which version, with which contents, of which shape.
+    pub table: TableIdentity,
     /// Scheme, parameters and table in one digest.
     pub parameter_digest: [u8; 32],
-    /// Lengths and digests of layout and hint (or table) in one digest. They follow from the table, but a client cannot check that; it can see them change.
-    pub parts_digest: [u8; 32],
+    /// How keys and values lie in records. It follows from the table, as does [`hint`](Self::hint), but a client cannot check that; it can see them change.
+    pub layout: PartDescription,
+    /// What is received before the first query, if it is the same for every client.
+    pub hint: Option<PartDescription>,
+    /// Who signs the table's epochs, if the servers have said so.
+    pub publisher: Option<PublisherId>,
+    /// The hash of the epoch that made this version, if it was followed to it.
+    pub last_epoch: Option<EpochHash>,
+}
+
+impl Pin {
+    /// Whether both are about the same table in the same version, served in the same way. Who signs its epochs is not a part of that: it may become known later.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let Self { table, parameter_digest, layout, hint, .. } = *self;
+        (table, parameter_digest, layout, hint)
+            == (other.table, other.parameter_digest, other.layout, other.hint)
+    }
 }
 
 /// Names the single-use hints for one table in one version under one scheme.
@@ -104,6 +116,11 @@ pub struct SavedHints {
     pub unfinished: Vec<(ReservationId, Zeroizing<Vec<u8>>)>,
     /// How far the next generation is.
     pub next: NextGeneration,
+    /// The version of the table that the generation in use was prepared for. Its changes lead on from there. `None`: there is no generation, or it was prepared for the version that was asked for and has followed
+    /// no edits.
+    pub prepared_for: Option<TableIdentity>,
+    /// Which table, version and parameters the hints stand at, if those are not the ones that were asked for: [`State::open_hints_to_follow`] only.
+    pub stands_at: Option<HintsKey>,
 }
 
 /// How far the next generation is.
@@ -154,6 +171,19 @@ pub trait HintStore: Send {
     /// # Errors
     /// As [`settle`](Self::settle) and [`reserve`](Self::reserve).
     fn end(&mut self, id: ReservationId, change: &[u8], why: &str) -> Result<()>;
+
+    /// Appends the change by which the hints follow edits of the table, and makes them those of `to`, the table after the edits; together with everything that was handed to
+    /// [`settle`](Self::settle) before. Durable on return, all of it or nothing. What was prepared of a next generation belongs to the table before, and is erased.
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a reservation is unfinished, or `to` is not a later version of the same table under the same scheme with the same servers.
+    fn follow(&mut self, change: &[u8], to: &HintsKey) -> Result<()>;
+
+    /// Erases everything that is kept, and begins anew for `key`: the hints cannot follow the table.
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve).
+    fn restart(&mut self, key: &HintsKey) -> Result<()>;
 
     /// Makes durable what was handed to [`settle`](Self::settle).
     ///
@@ -255,6 +285,14 @@ pub trait State: Send {
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what is kept is damaged.
     fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened>;
 
+    /// The same for a client that has seen the table change, epoch by epoch, each signed by its publisher: hints that are kept for another version of the same table and scheme, used with the
+    /// same servers, are opened as they are. [`SavedHints::stands_at`] says where they stand, and it is for the client to have them [`follow`](HintStore::follow) or to
+    /// [`restart`](HintStore::restart) them.
+    ///
+    /// # Errors
+    /// As [`open_hints`](Self::open_hints).
+    fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened>;
+
     /// What was pinned under `server`, with the tables' names.
     ///
     /// # Errors
@@ -263,7 +301,7 @@ pub trait State: Send {
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>>;
 
     /// Remembers `pin` for the table called `name` on `server`. If that replaces a pin of another table or version, what was kept for the old
-    /// one and is pinned nowhere else is dropped.
+    /// one and is pinned nowhere else is dropped; but not single-use hints for an earlier version of the same table by the same publisher, which can follow.
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -344,11 +382,7 @@ impl State for MemoryState {
 
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
         self.pins.insert((server.to_owned(), name.to_owned()), *pin);
-        let pinned = |part: &PartKey| {
-            self.pins
-                .values()
-                .any(|pin| (pin.table, pin.epoch) == (part.table.id, part.table.epoch))
-        };
+        let pinned = |part: &PartKey| self.pins.values().any(|pin| pin.table == part.table);
         self.parts.retain(|part, _| pinned(part));
         self.complete.retain(|part, _| pinned(part));
         Ok(())

@@ -1,10 +1,11 @@
 //! What goes into a session and what comes out of it.
 
 use crate::state::{HintsKey, PartKey, Pin};
-use privet_core::{Error, TableIdentity};
+use privet_core::{Error, TableChanges, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
+use privet_schemes::registry::SchemePlan;
 use privet_table::TableRoot;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::{
@@ -206,13 +207,37 @@ pub enum Output {
     /// Say what is stored of this part, with [`Session::handle_part`](super::Session::handle_part).
     Open(PartKey),
     /// Open the single-use hints of this key and say what is kept of them, with [`Session::handle_hints`](super::Session::handle_hints).
-    OpenHints(HintsKey),
+    OpenHints {
+        /// Which.
+        key: HintsKey,
+        /// Whether hints of another version will do, because they can follow: [`State::open_hints_to_follow`](crate::state::State::open_hints_to_follow) instead of
+        /// [`open_hints`](crate::state::State::open_hints).
+        to_follow: bool,
+    },
+    /// Make a part out of the one that is kept for an earlier version of the table, and say what is stored of it then, with [`Session::handle_part`](super::Session::handle_part): complete, or, if that
+    /// could not be done, as much of it as [`Open`](Self::Open) would say.
+    Patch(Box<Patch>),
     /// Keep this.
     Persist(Persist),
     /// Work on the next generation of hints, beside everything else: see [`Prepare`].
     Prepare(Prepare),
     /// News for whoever uses the session.
     Event(Event),
+}
+
+/// How a part that is kept becomes that of a later version.
+#[derive(Debug)]
+pub struct Patch {
+    /// The part that is kept.
+    pub from: PartKey,
+    /// The part that it is to become.
+    pub to: PartKey,
+    /// The scheme, in the version before …
+    pub before: SchemePlan,
+    /// … and after.
+    pub after: SchemePlan,
+    /// What became of the table's records in between.
+    pub changes: TableChanges,
 }
 
 /// What has to be kept.
@@ -266,6 +291,16 @@ pub enum Persist {
         /// What happened, for people.
         why: String,
     },
+    /// The change by which the hints follow edits of the table. To be answered with [`Session::handle_hints_followed`](super::Session::handle_hints_followed); no query is sent before.
+    FollowHints {
+        /// The change, for [`HintStore::follow`](crate::state::HintStore::follow).
+        change: Zeroizing<Vec<u8>>,
+        /// The hints' new key.
+        to: HintsKey,
+    },
+    /// The hints cannot follow the table: erase them, begin anew for this key ([`HintStore::restart`](crate::state::HintStore::restart)), and say what is kept now, with
+    /// [`Session::handle_hints`](super::Session::handle_hints).
+    RestartHints(HintsKey),
     /// The generation in use is used up, the next one is prepared, and nothing is under way: replace the one by the other, and say what is kept now, with
     /// [`Session::handle_hints`](super::Session::handle_hints).
     SwitchHints,
@@ -369,6 +404,8 @@ impl std::fmt::Debug for Persist {
             Persist::Journal { .. } => "Journal(..)",
             Persist::Completion { .. } => "Completion(..)",
             Persist::EndHints { .. } => "EndHints(..)",
+            Persist::FollowHints { .. } => "FollowHints(..)",
+            Persist::RestartHints(_) => "RestartHints",
             Persist::SwitchHints => "SwitchHints",
             Persist::CondenseHints { .. } => "CondenseHints(..)",
         })

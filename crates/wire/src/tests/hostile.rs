@@ -292,7 +292,7 @@ fn what_is_fetched_and_described_by_no_valid_messages() {
         len: 0,
     };
     FetchRequest::try_from(fetch.clone()).unwrap();
-    for part in [0, 4, -1, i32::MAX] {
+    for part in [0, 5, -1, i32::MAX] {
         invalid(FetchRequest::try_from(proto::FetchRequest { part, ..fetch.clone() }));
     }
     // Any stretch can be asked for, also one whose end cannot be counted: it ends with the part.
