@@ -3,7 +3,7 @@
 use super::choose::publisher_of;
 use super::compared::{Leads, Sources};
 use super::endless::{Before, Unanswered};
-use super::interface::{ChosenTable, Event, LookupId, Output, Persist, Target};
+use super::interface::{ChosenTable, LookupId, Output, Persist, Target};
 use super::preparation::{Preparing, Schedule};
 use super::resends::Resends;
 use super::verified::for_good;

@@ -444,7 +444,8 @@ impl World {
                 return;
             }
         }
-        panic!("the session never comes to rest");
+        let last = self.trace().split_off(self.sent.len().saturating_sub(12));
+        panic!("the session never comes to rest: {last:?}");
     }
 
     /// Does what the session says, then lets the next thing happen. Returns whether there was one.

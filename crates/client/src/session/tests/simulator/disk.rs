@@ -3,7 +3,7 @@
 //! What was synced survives. Of what was written and not synced, some beginning does; an operation that is cut off may have been done or not.
 
 use super::super::world::Dice;
-use crate::state::{HintStore, NextGeneration, PreparationStore, SavedHints};
+use crate::state::{HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints};
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::{Journal, Receipt, Sendable};
@@ -184,6 +184,14 @@ impl Journal for Done {
 }
 
 impl HintStore for Disk {
+    fn follow(&mut self, _change: &[u8], _to: &HintsKey) -> Result<()> {
+        unreachable!("the table never changes here")
+    }
+
+    fn restart(&mut self, _key: &HintsKey) -> Result<()> {
+        unreachable!("the table never changes here")
+    }
+
     fn load(&mut self) -> Result<SavedHints> {
         let mut kept = self.kept();
         let saved = kept.saved();
