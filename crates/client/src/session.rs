@@ -103,7 +103,7 @@ mod tests;
 mod verified;
 
 pub use interface::{
-    ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patience, Persist,
+    ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patch, Patience, Persist,
     PreparationEvent, Prepare, Request, Response, SessionOptions, Target, Value,
 };
 
@@ -384,6 +384,9 @@ impl Session {
             self.tell_waiting();
         }
     }
+
+    /// The hints follow the table durably.
+    pub fn handle_hints_followed(&mut self) {}
 
     /// The end of the hints is durable: it is told now, and the session is over.
     pub fn handle_hints_ended(&mut self) {

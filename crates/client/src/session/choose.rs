@@ -132,11 +132,12 @@ fn schemes(table: &TableDescription) -> String {
 
 pub(super) fn pin_of(chosen: &ChosenTable) -> Pin {
     Pin {
-        table: chosen.identity.id,
-        epoch: chosen.identity.epoch,
-        digest: chosen.identity.digest,
+        table: chosen.identity,
         parameter_digest: chosen.scheme.parameter_digest,
-        parts_digest: parts_digest(chosen),
+        layout: chosen.layout,
+        hint: chosen.scheme.hint,
+        publisher: None,
+        last_epoch: None,
     }
 }
 
@@ -214,15 +215,6 @@ pub(super) fn check_comparable(chosen: &ChosenTable, options: &SessionOptions) -
     )))
 }
 
-fn parts_digest(chosen: &ChosenTable) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("privet 2026-11 digest of a table's parts");
-    for part in [Some(chosen.layout), chosen.scheme.hint].into_iter().flatten() {
-        hasher.update(&part.len.to_le_bytes());
-        hasher.update(&part.digest);
-    }
-    *hasher.finalize().as_bytes()
-}
-
 /// Compares what is served with what was pinned.
 ///
 /// # Errors
@@ -231,17 +223,20 @@ pub(super) fn check_pins(chosen: &ChosenTable, options: &SessionOptions) -> Resu
     let seen = pin_of(chosen);
     let pins = options.pins.iter().filter(|known| known.name == chosen.name);
     for KnownPin { server, pin, .. } in pins {
-        if *pin == seen {
+        if pin.agrees_with(&seen) {
             continue;
         }
-        let (then, now) = (pin.epoch.0, seen.epoch.0);
-        let what = if pin.table != seen.table {
-            format!("is another table than before (id {} then, {} now)", pin.table, seen.table)
+        let (then, now) = (pin.table.epoch.0, seen.table.epoch.0);
+        let what = if pin.table.id != seen.table.id {
+            format!(
+                "is another table than before (id {} then, {} now)",
+                pin.table.id, seen.table.id
+            )
         } else if then < now {
             format!("was updated from version {then} to version {now}")
         } else if then > now {
             format!("went back from version {then} to version {now}")
-        } else if pin.digest != seen.digest {
+        } else if pin.table.digest != seen.table.digest {
             "has other contents than before under the same version: the server may be showing different clients different tables".to_owned()
         } else if pin.parameter_digest != seen.parameter_digest {
             "is served with another scheme or other parameters than before".to_owned()

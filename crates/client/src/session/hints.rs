@@ -164,13 +164,13 @@ impl Session {
             parameter_digest: chosen.scheme.parameter_digest,
             servers,
         };
-        self.outputs.push_back(Output::OpenHints(key));
+        self.outputs.push_back(Output::OpenHints { key, to_follow: false });
         self.phase = Phase::OpeningHints;
     }
 
     /// Starts with the generation that is kept, if it is not used up; otherwise sees to one.
     pub(super) fn use_hints(&mut self, saved: SavedHints, now: Duration) -> Result<()> {
-        let SavedHints { generation, changes, unfinished, next } = saved;
+        let SavedHints { generation, changes, unfinished, next, .. } = saved;
         let Some(ChosenTable { identity, scheme, .. }) = self.chosen.as_deref() else {
             return Ok(());
         };

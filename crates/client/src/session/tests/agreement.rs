@@ -164,7 +164,7 @@ fn each_server_is_held_to_what_it_showed_before() {
     let mut accepted = meets([new.clone(), new.clone()], true);
     assert_eq!(accepted.found(Target::key(pair(1).0)), pair(1).1);
     for server in ["server 0", "server 1"] {
-        assert_eq!(accepted.state.pins(server).unwrap()[0].1.epoch.0, 2);
+        assert_eq!(accepted.state.pins(server).unwrap()[0].1.table.epoch.0, 2);
     }
     // As long as only one of them has the new version, it does not help to believe either.
     for after in [[old.clone(), new.clone()], [new, old]] {
@@ -172,7 +172,7 @@ fn each_server_is_held_to_what_it_showed_before() {
             let mut refused = meets(after.clone(), accept);
             assert_eq!(refused.failed_with(), Blame::Integrity);
             assert!(refused.queries().is_empty());
-            assert_eq!(refused.state.pins("server 0").unwrap()[0].1.epoch.0, 1);
+            assert_eq!(refused.state.pins("server 0").unwrap()[0].1.table.epoch.0, 1);
         }
     }
 }
@@ -185,7 +185,7 @@ fn a_pin_of_one_server_alone_counts() {
         world.run();
         world.state.pins("server 1").unwrap().remove(0).1
     };
-    pin.epoch.0 = 9;
+    pin.table.epoch.0 = 9;
     known.pins = vec![KnownPin { server: 1, name: "table".to_owned(), pin }];
     let mut world = World::with_options(vec![peer(); 2], known);
     world.run();

@@ -259,7 +259,7 @@ fn stored_hints_that_do_not_fit_their_journal_are_refused() {
     let mut second = after(first);
     loop {
         match second.session.poll(second.now) {
-            Some(Output::OpenHints(key)) => {
+            Some(Output::OpenHints { key, .. }) => {
                 let HintsOpened::Have { mut hints, .. } = second.state.open_hints(&key).unwrap()
                 else {
                     panic!("memory is never busy")

@@ -414,7 +414,8 @@ impl World {
                 self.session.handle_part(PartState::Complete(source), self.now);
             }
             Output::Persist(Persist::Discard(part)) => self.state.discard(&part).unwrap(),
-            Output::OpenHints(key) => match self.state.open_hints(&key).unwrap() {
+            Output::Patch(_) => panic!("nothing is patched here"),
+            Output::OpenHints { key, .. } => match self.state.open_hints(&key).unwrap() {
                 HintsOpened::Have { hints, .. } => {
                     let saved = self.hints.insert(hints).load().unwrap();
                     self.session.handle_hints(saved, self.now);
@@ -442,6 +443,16 @@ impl World {
                 self.hints.as_mut().unwrap().end(id, &change, &why).unwrap();
                 self.ends.push((why, self.outcomes.len()));
                 self.session.handle_hints_ended();
+            }
+            Output::Persist(Persist::FollowHints { change, to }) => {
+                self.hints.as_mut().unwrap().follow(&change, &to).unwrap();
+                self.session.handle_hints_followed();
+            }
+            Output::Persist(Persist::RestartHints(key)) => {
+                let hints = self.hints.as_mut().unwrap();
+                hints.restart(&key).unwrap();
+                let saved = hints.load().unwrap();
+                self.session.handle_hints(saved, self.now);
             }
             Output::Persist(Persist::SwitchHints) => {
                 let hints = self.hints.as_mut().unwrap();

@@ -228,6 +228,14 @@ impl HintStore for Disk {
         self.operate(Kept::sync)
     }
 
+    fn follow(&mut self, _: &[u8], _: &crate::state::HintsKey) -> Result<()> {
+        unimplemented!("the table does not change here")
+    }
+
+    fn restart(&mut self, _: &crate::state::HintsKey) -> Result<()> {
+        unimplemented!("the table does not change here")
+    }
+
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
         Ok(Box::new(self.clone()))
     }

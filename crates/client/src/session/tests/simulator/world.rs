@@ -371,7 +371,8 @@ impl World {
                 Opened::Have { part, .. } => session.handle_part(part, self.now),
                 Opened::Busy { .. } => panic!("memory is never busy"),
             },
-            Output::OpenHints(_) => {
+            Output::Patch(_) => panic!("nothing is patched here"),
+            Output::OpenHints { .. } => {
                 let saved = self.disk.load().unwrap();
                 session.handle_hints(saved, self.now);
             }
@@ -425,6 +426,9 @@ impl World {
                 if self.disk.end(id, &change, &why).is_ok() {
                     session.handle_hints_ended();
                 }
+            }
+            Persist::FollowHints { .. } | Persist::RestartHints(_) => {
+                panic!("the table does not change here")
             }
             Persist::CondenseHints { generation } => {
                 if self.disk.switch_to(&generation).is_ok() {
