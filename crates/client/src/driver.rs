@@ -7,10 +7,10 @@
 use crate::client::{Progress, Stats};
 use crate::preparation::Worker;
 use crate::session::{
-    ChosenTable, Event, ExchangeId, LookupId, Output, Persist, PreparationEvent, Request, Response,
-    Session, Target, Value,
+    ChosenTable, Event, ExchangeId, LookupId, Output, Patch, Persist, PreparationEvent, Request,
+    Response, Session, Target, Value,
 };
-use crate::state::{HintStore, HintsKey, Opened, PartKey, PartState, State};
+use crate::state::{HintStore, HintsKey, Opened, PartKey, PartState, State, patch_part};
 use crate::transport::{Delivery, Transport, request_len};
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
@@ -52,19 +52,19 @@ struct Incoming {
 
 /// Something that another process has.
 struct Busy {
-    wanted: Wanted,
     done: u64,
     /// When it last grew.
     grew: Instant,
     ask_again: Instant,
 }
 
-#[derive(Clone)]
 enum Wanted {
     /// A part that another process is downloading.
     Part(PartKey),
+    /// The same of one that is to be made out of another.
+    Patch(Box<Patch>),
     /// Single-use hints, which one process at a time may have.
-    Hints(HintsKey),
+    Hints { key: HintsKey, to_follow: bool },
 }
 
 pub(crate) struct Driver {
@@ -87,11 +87,12 @@ struct Running {
     incoming: mpsc::Sender<Incoming>,
     exchanges: HashMap<ExchangeId, (AbortHandle, PhaseOf)>,
     replies: HashMap<LookupId, oneshot::Sender<Result<Option<Value>>>>,
-    busy: Option<Busy>,
+    busy: Option<(Wanted, Busy)>,
     hints: Option<Box<dyn HintStore>>,
     /// Prepares a generation of hints, if one is in the making.
     worker: Option<Worker>,
     prepared: mpsc::UnboundedSender<PreparationEvent>,
+    preparation: mpsc::UnboundedReceiver<PreparationEvent>,
     /// Something was handed to the hints' store that is not durable yet.
     unflushed: bool,
     /// What the last lookups brought may not have been kept.
@@ -110,12 +111,22 @@ enum PhaseOf {
     Lookup,
 }
 
+impl Running {
+    /// Ends the preparation of the next generation, if one is in the making, and what is still to be told of it.
+    fn stop_worker(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            worker.stop();
+            while self.preparation.try_recv().is_ok() {}
+        }
+    }
+}
+
 impl Driver {
     /// Runs until the client is gone.
     pub(crate) async fn run(mut self) {
         let (sender, mut incoming) = mpsc::channel(INCOMING_CAPACITY);
         // The session has no more than two strides of the table, or two replies, on their way to the worker, so this is bounded.
-        let (prepared, mut preparation) = mpsc::unbounded_channel();
+        let (prepared, preparation) = mpsc::unbounded_channel();
         let mut running = Running {
             incoming: sender,
             exchanges: HashMap::new(),
@@ -124,6 +135,7 @@ impl Driver {
             hints: None,
             worker: None,
             prepared,
+            preparation,
             unflushed: false,
             not_kept: false,
             finishing: Vec::new(),
@@ -143,7 +155,7 @@ impl Driver {
                 message = incoming.recv() => if let Some(message) = message {
                     self.deliver(message, &mut running);
                 },
-                event = preparation.recv() => if let Some(event) = event {
+                event = running.preparation.recv() => if let Some(event) = event {
                     self.session.handle_preparation(event, self.now());
                 },
                 () = sleep_until(wake.into()) => {}
@@ -162,7 +174,7 @@ impl Driver {
 
     fn wake_time(&self, running: &Running) -> Instant {
         let timeout = self.session.next_timeout().map(|timeout| self.started + timeout);
-        let busy = running.busy.as_ref().map(|busy| busy.ask_again);
+        let busy = running.busy.as_ref().map(|(_, busy)| busy.ask_again);
         let far = Instant::now() + Duration::from_secs(3600);
         [timeout, busy].into_iter().flatten().min().unwrap_or(far)
     }
@@ -170,12 +182,15 @@ impl Driver {
     fn do_what_is_due(&mut self, running: &mut Running) {
         let now = self.now();
         self.session.handle_timeout(now);
-        if running.busy.as_ref().is_some_and(|busy| busy.ask_again <= Instant::now())
-            && let Some(busy) = running.busy.take()
+        if running.busy.as_ref().is_some_and(|(_, busy)| busy.ask_again <= Instant::now())
+            && let Some((wanted, busy)) = running.busy.take()
         {
-            match busy.wanted.clone() {
+            match wanted {
                 Wanted::Part(part) => self.open(part, Some(busy), running),
-                Wanted::Hints(key) => self.open_hints(key, Some(busy), running),
+                Wanted::Patch(patch) => self.patch(patch, Some(busy), running),
+                Wanted::Hints { key, to_follow } => {
+                    self.open_hints(key, to_follow, Some(busy), running)
+                }
             }
         }
         loop {
@@ -216,7 +231,11 @@ impl Driver {
                 }
             }
             Output::Open(part) => self.open(part, None, running),
-            Output::OpenHints(key) => self.open_hints(key, None, running),
+            Output::Patch(patch) => self.patch(patch, None, running),
+            Output::OpenHints { key, to_follow } => match self.put_hints_back(running) {
+                Ok(()) => self.open_hints(key, to_follow, None, running),
+                Err(error) => self.session.handle_storage_failure(error),
+            },
             Output::Prepare(step) => self.prepare(step, running),
             Output::Persist(persist) => {
                 if let Err(error) = self.persist(persist, running) {
@@ -272,7 +291,25 @@ impl Driver {
     }
 
     fn open(&mut self, part: PartKey, busy: Option<Busy>, running: &mut Running) {
-        match self.state.open(&part) {
+        let opened = self.state.open(&part);
+        self.opened(opened, part.clone(), busy, running, || Wanted::Part(part));
+    }
+
+    fn patch(&mut self, patch: Box<Patch>, busy: Option<Busy>, running: &mut Running) {
+        let opened = patch_part(&mut *self.state, &patch, self.kernels);
+        self.opened(opened, patch.to.clone(), busy, running, || Wanted::Patch(patch));
+    }
+
+    /// Tells the session what opening `part` came to, or asks again in a while for what is `wanted`.
+    fn opened(
+        &mut self,
+        opened: Result<Opened>,
+        part: PartKey,
+        busy: Option<Busy>,
+        running: &mut Running,
+        wanted: impl FnOnce() -> Wanted,
+    ) {
+        match opened {
             Ok(Opened::Have { part: state, notice }) => {
                 if let Some(notice) = notice {
                     (self.progress)(Progress::Notice(notice));
@@ -282,11 +319,11 @@ impl Driver {
             }
             Ok(Opened::Busy { done }) => {
                 let (kind, total) = (part.kind, part.len);
-                match self.ask_again(Wanted::Part(part), done, busy) {
+                match self.ask_again(done, busy) {
                     Some(busy) => {
                         let done = done.min(total);
                         (self.progress)(Progress::Waiting { part: kind, done, total });
-                        running.busy = Some(busy);
+                        running.busy = Some((wanted(), busy));
                     }
                     None => self.session.handle_storage_failure(Error::unavailable(format!(
                         "another process has been holding the download of the {kind} without getting on for {} s; end it, or wait and try again",
@@ -299,14 +336,14 @@ impl Driver {
     }
 
     /// When to ask again for something that another process has; `None` if that does not get on.
-    fn ask_again(&self, wanted: Wanted, done: u64, busy: Option<Busy>) -> Option<Busy> {
+    fn ask_again(&self, done: u64, busy: Option<Busy>) -> Option<Busy> {
         let now = Instant::now();
         let grew = match &busy {
             Some(busy) if busy.done == done => busy.grew,
             _ => now,
         };
         let ask_again = now + BUSY_PAUSE;
-        (now - grew < self.busy_patience).then_some(Busy { wanted, done, grew, ask_again })
+        (now - grew < self.busy_patience).then_some(Busy { done, grew, ask_again })
     }
 
     fn note_origin(&self, part: &PartKey, state: &PartState) {
@@ -340,10 +377,26 @@ impl Driver {
             }
             Persist::EndHints { id, change, why } => {
                 // The worker's files go with the hints.
-                running.worker = None;
+                running.stop_worker();
                 hints_of(running)?.end(id, &change, &why)?;
                 running.unflushed = false;
                 self.session.handle_hints_ended();
+                Ok(())
+            }
+            Persist::FollowHints { change, to } => {
+                running.stop_worker();
+                hints_of(running)?.follow(&change, &to)?;
+                running.unflushed = false;
+                self.session.handle_hints_followed();
+                Ok(())
+            }
+            Persist::RestartHints(key) => {
+                running.stop_worker();
+                let hints = hints_of(running)?;
+                hints.restart(&key)?;
+                let saved = hints.load()?;
+                running.unflushed = false;
+                self.session.handle_hints(saved, self.now());
                 Ok(())
             }
             Persist::SwitchHints => self.switch_hints(None, running),

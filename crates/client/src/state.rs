@@ -4,7 +4,11 @@
 //! ([`store`](crate::store), native builds only) keeps it in files that survive a crash at any moment.
 
 mod memory;
+mod patch;
 
+pub use patch::patch_part;
+
+use memory::{Kept, MemoryHints};
 use privet_core::{Error, Result, TableId, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
@@ -27,6 +31,22 @@ pub struct PartKey {
     pub len: u64,
     /// BLAKE3 digest of the whole part.
     pub digest: [u8; 32],
+}
+
+impl PartKey {
+    /// What it is kept under: the same bytes serve every version of the table that names them.
+    pub(crate) fn name(&self) -> PartName {
+        PartName { table: self.table.id, kind: self.kind, len: self.len, digest: self.digest }
+    }
+}
+
+/// Names a part of a table, whatever version it was fetched for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PartName {
+    pub(crate) table: TableId,
+    pub(crate) kind: PartKind,
+    pub(crate) len: u64,
+    pub(crate) digest: [u8; 32],
 }
 
 /// What a state holds of a part.
@@ -76,6 +96,25 @@ impl Pin {
         let Self { table, parameter_digest, layout, hint, .. } = *self;
         (table, parameter_digest, layout, hint)
             == (other.table, other.parameter_digest, other.layout, other.hint)
+    }
+
+    /// Whether this is a later version of the same table by the same publisher, who is known in both: what was prepared for the one can follow to the other.
+    pub(crate) fn follows(&self, earlier: &Self) -> bool {
+        self.table.id == earlier.table.id
+            && self.table.epoch > earlier.table.epoch
+            && self.publisher.is_some()
+            && self.publisher == earlier.publisher
+    }
+
+    /// Whether `part` is one of those that it names.
+    pub(crate) fn names(&self, part: &PartName) -> bool {
+        let described = match part.kind {
+            PartKind::Layout => Some(self.layout),
+            PartKind::Hint | PartKind::Table => self.hint,
+            _ => None,
+        };
+        self.table.id == part.table
+            && described == Some(PartDescription { len: part.len, digest: part.digest })
     }
 }
 
@@ -176,13 +215,17 @@ pub trait HintStore: Send {
     /// [`settle`](Self::settle) before. Durable on return, all of it or nothing. What was prepared of a next generation belongs to the table before, and is erased.
     ///
     /// # Errors
-    /// As [`reserve`](Self::reserve); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a reservation is unfinished, or `to` is not a later version of the same table under the same scheme with the same servers.
+    /// As [`reserve`](Self::reserve); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a reservation is unfinished, `to` is not a later version of the same table under the same scheme with the
+    /// same servers, or there still is a [`preparation`](Self::preparation). [`Blame::Integrity`](privet_core::Blame::Integrity) if the hints have [ended](Self::end).
     fn follow(&mut self, change: &[u8], to: &HintsKey) -> Result<()>;
 
-    /// Erases everything that is kept, and begins anew for `key`: the hints cannot follow the table.
+    /// Erases everything that is kept, and begins anew for `key`, the same table under the same scheme: the hints cannot follow the table. Durable on return; a crash leaves all that was there, or nothing
+    /// of it.
     ///
     /// # Errors
-    /// As [`reserve`](Self::reserve).
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it may not be durable; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `key` is of another table or scheme, or there still is a
+    /// [`preparation`](Self::preparation). [`Blame::Integrity`](privet_core::Blame::Integrity) if the hints have [ended](Self::end): that a server was caught is not forgotten because the table has
+    /// changed since.
     fn restart(&mut self, key: &HintsKey) -> Result<()>;
 
     /// Makes durable what was handed to [`settle`](Self::settle).
@@ -314,15 +357,15 @@ const MEMORY_LIMIT: u64 = 1 << 30;
 /// A state that lives as long as the process. It takes no parts longer than 1 GiB.
 #[derive(Default)]
 pub struct MemoryState {
-    parts: HashMap<PartKey, Vec<u8>>,
-    complete: HashMap<PartKey, Arc<dyn HintSource>>,
-    hints: HashMap<(TableId, SchemeId), memory::Kept>,
+    parts: HashMap<PartName, Vec<u8>>,
+    complete: HashMap<PartName, Arc<dyn HintSource>>,
+    hints: HashMap<(TableId, SchemeId), Kept>,
     pins: HashMap<(String, String), Pin>,
 }
 
 impl State for MemoryState {
     fn open(&mut self, part: &PartKey) -> Result<Opened> {
-        if let Some(source) = self.complete.get(part) {
+        if let Some(source) = self.complete.get(&part.name()) {
             return Ok(Opened::Have {
                 part: PartState::Complete(Arc::clone(source)),
                 notice: None,
@@ -335,12 +378,12 @@ impl State for MemoryState {
             )));
         }
         let mut download = Download::new(part.len, part.digest);
-        download.absorb(0, self.parts.entry(part.clone()).or_default())?;
+        download.absorb(0, self.parts.entry(part.name()).or_default())?;
         Ok(Opened::Have { part: PartState::Partial(Box::new(download)), notice: None })
     }
 
     fn append(&mut self, part: &PartKey, offset: u64, bytes: &[u8]) -> Result<()> {
-        let kept = self.parts.entry(part.clone()).or_default();
+        let kept = self.parts.entry(part.name()).or_default();
         if kept.len() as u64 != offset {
             return Err(out_of_order(offset, kept.len() as u64));
         }
@@ -352,27 +395,27 @@ impl State for MemoryState {
     }
 
     fn complete(&mut self, part: &PartKey) -> Result<Arc<dyn HintSource>> {
-        let kept = self.parts.remove(part).unwrap_or_default();
+        let kept = self.parts.remove(&part.name()).unwrap_or_default();
         if kept.len() as u64 != part.len {
             return Err(incomplete(kept.len() as u64, part.len));
         }
         let source: Arc<dyn HintSource> = Arc::new(kept);
-        self.complete.insert(part.clone(), Arc::clone(&source));
+        self.complete.insert(part.name(), Arc::clone(&source));
         Ok(source)
     }
 
     fn discard(&mut self, part: &PartKey) -> Result<()> {
-        self.parts.remove(part);
-        self.complete.remove(part);
+        self.parts.remove(&part.name());
+        self.complete.remove(&part.name());
         Ok(())
     }
 
     fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        let kept = self.hints.entry((key.table.id, key.scheme)).or_default();
-        Ok(match memory::MemoryHints::open(kept, key) {
-            Some(hints) => HintsOpened::Have { hints: Box::new(hints), notice: None },
-            None => HintsOpened::Busy,
-        })
+        Ok(self.open_hints_of(key, false))
+    }
+
+    fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
+        Ok(self.open_hints_of(key, true))
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {
@@ -381,16 +424,67 @@ impl State for MemoryState {
     }
 
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
-        self.pins.insert((server.to_owned(), name.to_owned()), *pin);
-        let pinned = |part: &PartKey| self.pins.values().any(|pin| pin.table == part.table);
-        self.parts.retain(|part, _| pinned(part));
-        self.complete.retain(|part, _| pinned(part));
+        let replaced = self.pins.insert((server.to_owned(), name.to_owned()), *pin);
+        let Some(old) = replaced.filter(|old| !old.agrees_with(pin)) else { return Ok(()) };
+        let table = old.table.id;
+        let pins: Vec<_> =
+            self.pins.values().filter(|pin| pin.table.id == table).copied().collect();
+        let superfluous =
+            |part: &PartName| part.table == table && !pins.iter().any(|pin| pin.names(part));
+        self.parts.retain(|part, _| !superfluous(part));
+        self.complete.retain(|part, _| !superfluous(part));
+        if !pin.follows(&old) {
+            self.hints.retain(|(of, _), kept| *of != table || memory::are_wanted(kept, &pins));
+        }
         Ok(())
+    }
+}
+
+impl MemoryState {
+    fn open_hints_of(&mut self, key: &HintsKey, to_follow: bool) -> HintsOpened {
+        let kept = self.hints.entry((key.table.id, key.scheme)).or_default();
+        match MemoryHints::open(kept, key, to_follow) {
+            Some(hints) => HintsOpened::Have { hints: Box::new(hints), notice: None },
+            None => HintsOpened::Busy,
+        }
     }
 }
 
 pub(crate) fn out_of_order(offset: u64, due: u64) -> Error {
     Error::api_misuse(format!("byte {offset} of a part was to be kept when byte {due} was due"))
+}
+
+/// Checks that hints of the key `from` may follow their table to `to`.
+pub(crate) fn check_follows(from: &HintsKey, to: &HintsKey) -> Result<()> {
+    let same = (from.table.id, from.scheme, from.servers) == (to.table.id, to.scheme, to.servers);
+    if same && to.table.epoch > from.table.epoch {
+        return Ok(());
+    }
+    Err(Error::api_misuse(
+        "hints follow their table to a later version only, under the same scheme and with the same servers",
+    ))
+}
+
+/// Checks that hints of the key `from` may be begun anew for `to`, in the same place.
+pub(crate) fn check_restarts(from: &HintsKey, to: &HintsKey) -> Result<()> {
+    match (from.table.id, from.scheme) == (to.table.id, to.scheme) {
+        true => Ok(()),
+        false => {
+            Err(Error::api_misuse("hints are begun anew for the same table under the same scheme"))
+        }
+    }
+}
+
+/// Checks that nobody prepares a next generation, which is then not for the table in the right version any more.
+pub(crate) fn check_not_lent(lent: bool) -> Result<()> {
+    match lent {
+        false => Ok(()),
+        true => Err(Error::api_misuse("the next generation of hints is still being prepared")),
+    }
+}
+
+pub(crate) fn unsettled() -> Error {
+    Error::api_misuse("the hints cannot follow the table while a query of theirs is not settled")
 }
 
 pub(crate) fn after_the_end() -> Error {

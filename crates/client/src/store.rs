@@ -33,6 +33,7 @@
 
 mod files;
 mod hints;
+mod identity;
 mod part_file;
 mod pin_file;
 mod report;
@@ -46,10 +47,11 @@ pub use report::{
 
 use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, State};
 use files::Lock;
-use hints::{Directory, Hints, Opening};
+use hints::{Directory, Hints, Opening, Others};
 use part_file::{CompletePart, GrowingPart};
 use privet_core::{Blame, Error, Result, TableId};
 use privet_schemes::offline::HintSource;
+use privet_wire::PartKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -125,8 +127,7 @@ impl Store {
     }
 
     fn part_path(&self, part: &PartKey, extension: &str) -> PathBuf {
-        let digest = blake3::Hash::from_bytes(part.digest).to_hex();
-        let name = format!("{}-{}.{extension}", part.kind.name(), &digest[..32]);
+        let name = format!("{}.{extension}", part_name(part.kind, &part.digest));
         self.table_directory(part.table.id).join(name)
     }
 
@@ -219,32 +220,27 @@ impl Store {
                 continue;
             }
             let Ok(Some(pins)) = self.read_pins(&path) else { return Ok(None) };
-            found.extend(pins.into_iter().map(|(_, pin)| pin).filter(|pin| pin.table == table));
+            found.extend(pins.into_iter().map(|(_, pin)| pin).filter(|pin| pin.table.id == table));
         }
         Ok(Some(found))
     }
 
-    /// Drops everything kept for `table`, unless some pin still names it.
-    fn drop_unpinned(&self, table: TableId) -> Result<()> {
-        if self.pins_of(table)?.is_none_or(|pins| !pins.is_empty()) {
+    /// Drops what was kept for a table under the pin `old`, which `new` has replaced: downloaded parts that no pin names any more, and single-use hints, of whichever scheme, that none calls for. These
+    /// hold the journal of what was looked up with them. If `new` follows `old`, the hints stay: they can follow, too, when they are next used.
+    fn drop_superseded(&self, old: &Pin, new: &Pin) -> Result<()> {
+        let table = old.table.id;
+        // What a file of pins that cannot be read calls for, nobody knows.
+        let Some(pins) = self.pins_of(table)? else { return Ok(()) };
+        self.drop_parts(table, &pins)?;
+        if new.follows(old) {
             return Ok(());
         }
-        self.drop_files(table)?;
-        self.erase_hints(table, |folder| hints::erase_folder(folder))
-    }
-
-    /// Drops what was kept for `table` under a pin that was replaced by another of the same table. Its downloaded parts have other digests now, or can be had again. Its single-use
-    /// hints hold the journal of what was looked up with them: those that no pin calls for any more are erased, of whichever scheme.
-    fn drop_superseded(&self, table: TableId) -> Result<()> {
-        self.drop_files(table)?;
-        match self.pins_of(table)? {
-            Some(pins) => self.erase_hints(table, |folder| {
-                hints::erase_folder_if(folder, |parameter_digest| {
-                    pins.iter().all(|pin| pin.parameter_digest != *parameter_digest)
-                })
+        self.erase_hints(table, |folder| match pins.is_empty() {
+            true => hints::erase_folder(folder),
+            false => hints::erase_folder_if(folder, |parameter_digest| {
+                pins.iter().all(|pin| pin.parameter_digest != *parameter_digest)
             }),
-            None => Ok(()),
-        }
+        })
     }
 
     /// Has `erase` go through the directories of the single-use hints of `table`, and removes those that it says it has erased.
@@ -263,24 +259,56 @@ impl Store {
         Ok(())
     }
 
-    /// Removes a table's parts, if nobody is writing there.
-    fn drop_files(&self, table: TableId) -> Result<()> {
+    /// Removes the files of a table's parts that none of `pins` names, if nobody is writing there.
+    fn drop_parts(&self, table: TableId, pins: &[Pin]) -> Result<()> {
         let directory = self.table_directory(table);
         if !directory.is_dir() {
             return Ok(());
         }
         // Somebody else's download goes on; its files are merely superfluous.
         let Some(_lock) = Lock::try_take(&directory.join("lock"))? else { return Ok(()) };
+        let named: Vec<_> = pins.iter().flat_map(part_names).collect();
         let entries = std::fs::read_dir(&directory)
             .map_err(|error| files::failed(&directory, "list", error))?;
         for entry in entries {
-            let entry = entry.map_err(|error| files::failed(&directory, "list", error))?;
-            if entry.file_name() != "lock" && !entry.path().is_dir() {
-                files::remove_if_there(&entry.path())?;
+            let path = entry.map_err(|error| files::failed(&directory, "list", error))?.path();
+            let is_named =
+                path.file_stem().is_some_and(|stem| named.iter().any(|name| stem == name.as_str()));
+            if path.file_name().is_some_and(|name| name != "lock") && !path.is_dir() && !is_named {
+                files::remove_if_there(&path)?;
             }
         }
         Ok(())
     }
+
+    fn open_hints_of(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened> {
+        let directory = self.table_directory(key.table.id);
+        files::create_directory(&directory)?;
+        let path = directory.join(format!("{PRIVATE}{}", key.scheme.name()));
+        let folder = Directory::create(&path)
+            .map_err(|error| files::failed(&path, "create the directory", error))?;
+        let others = if self.replace_damaged_pins { Others::Replace } else { Others::Refuse };
+        Ok(match Hints::open(Arc::new(folder), key, to_follow, others)? {
+            Opening::Have { hints, notice } => HintsOpened::Have { hints, notice },
+            Opening::Busy => HintsOpened::Busy,
+        })
+    }
+}
+
+/// The name of a part's file, without its extension.
+fn part_name(kind: PartKind, digest: &[u8; 32]) -> String {
+    let digest = blake3::Hash::from_bytes(*digest).to_hex();
+    format!("{}-{}", kind.name(), &digest[..32])
+}
+
+/// The names of the parts that a pin names.
+fn part_names(pin: &Pin) -> Vec<String> {
+    let layout = (PartKind::Layout, pin.layout);
+    let hint = pin
+        .hint
+        .into_iter()
+        .flat_map(|hint| [PartKind::Hint, PartKind::Table].map(|kind| (kind, hint)));
+    std::iter::once(layout).chain(hint).map(|(kind, part)| part_name(kind, &part.digest)).collect()
 }
 
 /// The directories of single-use hints of the table kept in `directory`, with their schemes' names, in order.
@@ -364,15 +392,11 @@ impl State for Store {
     }
 
     fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        let directory = self.table_directory(key.table.id);
-        files::create_directory(&directory)?;
-        let path = directory.join(format!("{PRIVATE}{}", key.scheme.name()));
-        let folder = Directory::create(&path)
-            .map_err(|error| files::failed(&path, "create the directory", error))?;
-        Ok(match Hints::open(Arc::new(folder), key, self.replace_damaged_pins)? {
-            Opening::Have { hints, notice } => HintsOpened::Have { hints, notice },
-            Opening::Busy => HintsOpened::Busy,
-        })
+        self.open_hints_of(key, false)
+    }
+
+    fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
+        self.open_hints_of(key, true)
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {
@@ -388,8 +412,7 @@ impl State for Store {
         pins.push((name.to_owned(), *pin));
         files::replace(&self.pin_path(server), &pin_file::encode(server, &pins))?;
         match replaced {
-            Some(old) if old.table != pin.table => self.drop_unpinned(old.table),
-            Some(old) if old != *pin => self.drop_superseded(pin.table),
+            Some(old) if !old.agrees_with(pin) => self.drop_superseded(&old, pin),
             _ => Ok(()),
         }
     }

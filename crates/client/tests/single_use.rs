@@ -201,7 +201,7 @@ async fn a_pin_kept_under_an_earlier_spelling_of_the_address_counts() {
     let (_server, url) = served().await;
     let state = tempfile::tempdir().unwrap();
     let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
-    let table = client.table().identity.id;
+    let table = client.table().identity;
     drop(client);
     let mut store = Store::open(state.path()).unwrap();
     let pins = store.pins(&url).unwrap();
@@ -209,7 +209,8 @@ async fn a_pin_kept_under_an_earlier_spelling_of_the_address_counts() {
     assert_eq!(pin.table, table);
 
     // As a former version would have left it, of a table in another version.
-    let (spelt, newer) = (url.replace("http", "HTTP"), Pin { epoch: Epoch(9), ..*pin });
+    let spelt = url.replace("http", "HTTP");
+    let newer = Pin { table: TableIdentity { epoch: Epoch(9), ..table }, ..*pin };
     let state = tempfile::tempdir().unwrap();
     let mut store = Store::open(state.path()).unwrap();
     store.pin(&spelt, name, &newer).unwrap();

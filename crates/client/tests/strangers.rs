@@ -264,6 +264,8 @@ async fn parameters_out_of_proof() {
         record_len: 1,
         layout: Some(layout),
         schemes: vec![scheme],
+        earlier: Vec::new(),
+        updates: None,
     };
     let url = liar(DescribeResponse {
         protocol_version: 1,

@@ -10,7 +10,7 @@ use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::StreamConsumer as _;
-use privet_wire::PartKind;
+use privet_wire::{PartDescription, PartKind};
 
 fn identity(id: u8) -> TableIdentity {
     let shape = TableShape::new(300, 5).unwrap();
@@ -74,11 +74,12 @@ fn kept() -> (Place, Store) {
     keep_part(&mut store, PartKind::Hint, 200_000, 70_000);
     for (server, table) in [("http://a", 1), ("http://a", 2), ("http://b", 2)] {
         let pin = Pin {
-            table: TableId([table; 16]),
-            epoch: Epoch(4),
-            digest: TableDigest([9; 32]),
+            table: identity(table),
             parameter_digest: [5; 32],
-            parts_digest: [6; 32],
+            layout: PartDescription { len: 300, digest: [6; 32] },
+            hint: None,
+            publisher: None,
+            last_epoch: None,
         };
         store.pin(server, &format!("table-{table}"), &pin).unwrap();
     }

@@ -18,8 +18,27 @@ pub(super) fn hints_of(running: &mut Running) -> Result<&mut Box<dyn HintStore>>
 }
 
 impl Driver {
-    pub(super) fn open_hints(&mut self, key: HintsKey, busy: Option<Busy>, running: &mut Running) {
-        let opened = self.state.open_hints(&key);
+    /// Gives up the hints that are held, if any: this process keeps others from them as any other would.
+    pub(super) fn put_hints_back(&mut self, running: &mut Running) -> Result<()> {
+        running.stop_worker();
+        if running.hints.is_some() {
+            self.flush(running)?;
+            running.hints = None;
+        }
+        Ok(())
+    }
+
+    pub(super) fn open_hints(
+        &mut self,
+        key: HintsKey,
+        to_follow: bool,
+        busy: Option<Busy>,
+        running: &mut Running,
+    ) {
+        let opened = match to_follow {
+            true => self.state.open_hints_to_follow(&key),
+            false => self.state.open_hints(&key),
+        };
         let saved = match opened {
             Ok(HintsOpened::Have { hints, notice }) => {
                 if let Some(notice) = notice {
@@ -32,8 +51,8 @@ impl Driver {
                 if busy.is_none() {
                     (self.progress)(Progress::Waiting { part, done: 0, total });
                 }
-                running.busy = self.ask_again(Wanted::Hints(key), 0, busy);
-                if running.busy.is_some() {
+                if let Some(busy) = self.ask_again(0, busy) {
+                    running.busy = Some((Wanted::Hints { key, to_follow }, busy));
                     return;
                 }
                 Err(Error::unavailable(format!(
@@ -75,7 +94,7 @@ impl Driver {
         running: &mut Running,
     ) -> Result<()> {
         // The worker had the prepared generation's files.
-        running.worker = None;
+        running.stop_worker();
         running.unflushed = false;
         let hints = hints_of(running)?;
         match condensed {
@@ -108,7 +127,7 @@ impl Driver {
 
     fn start_worker(&self, running: &mut Running) -> Result<Worker> {
         // One at a time has the files.
-        running.worker = None;
+        running.stop_worker();
         let store = hints_of(running)?.preparation()?;
         let table = self.session.table().ok_or_else(|| {
             Error::api_misuse("hints are prepared for a table that has been chosen")

@@ -7,11 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 
-/// A [`Preparer`] that does its steps on a thread of its own. The session bounds what waits for it. Dropped, it does not finish what waits.
+/// A [`Preparer`] that does its steps on a thread of its own. The session bounds what waits for it. Dropped, it does not finish what waits, but perhaps the step that it is at.
 pub struct Worker {
-    steps: mpsc::Sender<Prepare>,
+    /// `None` only while it is stopped.
+    steps: Option<mpsc::Sender<Prepare>>,
     dropped: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Worker {
@@ -48,16 +51,26 @@ impl Worker {
                 }
             }
         });
-        spawned.map_err(|error| {
+        let thread = spawned.map_err(|error| {
             Error::unavailable("no thread to prepare hints on").caused_by(error)
         })?;
-        Ok(Self { steps, dropped })
+        Ok(Self { steps: Some(steps), dropped, thread: Some(thread) })
     }
 
     /// Has a step done, after all those before it.
     pub fn step(&self, step: Prepare) {
         // A thread that has ended has nothing to say.
-        let _ = self.steps.send(step);
+        let _ = self.steps.as_ref().map(|steps| steps.send(step));
+    }
+
+    /// Waits for the step that it is at, and does no other. On return the preparer's store is free for others.
+    pub fn stop(mut self) {
+        self.dropped.store(true, Ordering::Relaxed);
+        self.steps = None;
+        if let Some(thread) = self.thread.take() {
+            // It reported its own end.
+            let _ = thread.join();
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Single-use hints for as long as the process lives: the rules of [`HintStore`] and [`PreparationStore`], without a disk.
 
-use super::{HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints, after_the_end};
-use privet_core::{Error, Result};
+use super::{
+    HintStore, HintsKey, NextGeneration, Pin, PreparationStore, SavedHints, after_the_end,
+    check_follows, check_not_lent, check_restarts, unsettled,
+};
+use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::{Journal, Receipt, Sendable};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +17,10 @@ pub(super) type Kept = Arc<Mutex<Contents>>;
 
 #[derive(Default)]
 pub(super) struct Contents {
+    /// Where the hints stand.
     key: Option<HintsKey>,
+    /// The version that the generation in use was prepared for.
+    prepared_for: Option<TableIdentity>,
     /// How many handles there are: the hints, and where the next generation is prepared.
     handles: usize,
     preparing: bool,
@@ -35,48 +41,74 @@ fn secret(bytes: &[u8]) -> Secret {
     Zeroizing::new(bytes.to_vec())
 }
 
+impl Contents {
+    fn is_empty(&self) -> bool {
+        self.generation.is_none() && self.prepared.is_none() && self.checkpoint.is_none()
+    }
+}
+
+/// Whether hints are in use, or one of `pins` calls for them.
+pub(super) fn are_wanted(kept: &Kept, pins: &[Pin]) -> bool {
+    let contents = lock(kept);
+    let digest = contents.key.as_ref().map(|key| key.parameter_digest);
+    contents.handles > 0 || pins.iter().any(|pin| Some(pin.parameter_digest) == digest)
+}
+
 /// The only handle to the hints.
-pub(super) struct MemoryHints(Kept);
+pub(super) struct MemoryHints {
+    kept: Kept,
+    /// The key that they were opened with.
+    asked: HintsKey,
+}
 
 impl MemoryHints {
-    /// `None` if there is a handle already.
-    pub(super) fn open(kept: &Kept, key: &HintsKey) -> Option<Self> {
+    /// `None` if there is a handle already. If `to_follow`, hints of another version will do if they were used with the same servers; all others make room.
+    pub(super) fn open(kept: &Kept, key: &HintsKey, to_follow: bool) -> Option<Self> {
         let mut contents = lock(kept);
         if contents.handles > 0 {
             return None;
         }
-        if contents.key.as_ref() != Some(key) {
+        let suits = |there: &HintsKey| match to_follow {
+            true => there.servers == key.servers && !contents.is_empty(),
+            false => there == key,
+        };
+        if !contents.key.as_ref().is_some_and(suits) {
             *contents = Contents { key: Some(key.clone()), ..Contents::default() };
         }
         contents.handles = 1;
-        Some(Self(Arc::clone(kept)))
+        Some(Self { kept: Arc::clone(kept), asked: key.clone() })
     }
 }
 
 impl Drop for MemoryHints {
     fn drop(&mut self) {
-        lock(&self.0).handles -= 1;
+        lock(&self.kept).handles -= 1;
     }
 }
 
 impl HintStore for MemoryHints {
     fn load(&mut self) -> Result<SavedHints> {
-        let contents = lock(&self.0);
+        let contents = lock(&self.kept);
         let next = match (&contents.prepared, &contents.checkpoint) {
             (Some(_), _) => NextGeneration::Ready,
             (None, Some((offset, _))) => NextGeneration::Partial { offset: *offset },
             (None, None) => NextGeneration::None,
         };
+        let stands_at = contents.key.clone().filter(|key| *key != self.asked);
+        let prepared_for =
+            contents.prepared_for.filter(|table| *table != self.asked.table || stands_at.is_some());
         Ok(SavedHints {
             generation: contents.generation.clone(),
             changes: contents.changes.clone(),
             unfinished: contents.unfinished.clone(),
             next,
+            prepared_for,
+            stands_at,
         })
     }
 
     fn reserve(&mut self, id: ReservationId, record: &[u8]) -> Result<Receipt> {
-        let mut contents = lock(&self.0);
+        let mut contents = lock(&self.kept);
         let (due, given) = (contents.reserved, id.0);
         if contents.generation.is_none() {
             return Err(Error::api_misuse("there are no hints to reserve from"));
@@ -96,7 +128,7 @@ impl HintStore for MemoryHints {
     }
 
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {
-        let mut contents = lock(&self.0);
+        let mut contents = lock(&self.kept);
         let found = contents.unfinished.iter().position(|(unfinished, _)| *unfinished == id);
         let at = found
             .ok_or_else(|| Error::api_misuse("a reservation was settled that is not unfinished"))?;
@@ -107,7 +139,40 @@ impl HintStore for MemoryHints {
 
     fn end(&mut self, id: ReservationId, change: &[u8], _why: &str) -> Result<()> {
         self.settle(id, change)?;
-        lock(&self.0).ended = true;
+        lock(&self.kept).ended = true;
+        Ok(())
+    }
+
+    fn follow(&mut self, change: &[u8], to: &HintsKey) -> Result<()> {
+        let mut contents = lock(&self.kept);
+        if contents.generation.is_none() {
+            return Err(Error::api_misuse("there are no hints that could follow the table"));
+        }
+        if contents.ended {
+            return Err(after_the_end());
+        }
+        check_follows(contents.key.as_ref().unwrap_or(&self.asked), to)?;
+        if !contents.unfinished.is_empty() {
+            return Err(unsettled());
+        }
+        check_not_lent(contents.preparing)?;
+        contents.changes.push(secret(change));
+        contents.key = Some(to.clone());
+        (contents.checkpoint, contents.prepared) = (None, None);
+        Ok(())
+    }
+
+    fn restart(&mut self, key: &HintsKey) -> Result<()> {
+        let mut contents = lock(&self.kept);
+        if contents.ended {
+            return Err(after_the_end());
+        }
+        check_restarts(&self.asked, key)?;
+        check_not_lent(contents.preparing)?;
+        let handles = contents.handles;
+        *contents = Contents { key: Some(key.clone()), handles, ..Contents::default() };
+        drop(contents);
+        self.asked = key.clone();
         Ok(())
     }
 
@@ -116,7 +181,7 @@ impl HintStore for MemoryHints {
     }
 
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
-        let mut contents = lock(&self.0);
+        let mut contents = lock(&self.kept);
         if contents.preparing {
             return Err(Error::api_misuse(
                 "the next generation of hints is being prepared already",
@@ -124,11 +189,11 @@ impl HintStore for MemoryHints {
         }
         contents.preparing = true;
         contents.handles += 1;
-        Ok(Box::new(MemoryPreparation(Arc::clone(&self.0))))
+        Ok(Box::new(MemoryPreparation(Arc::clone(&self.kept))))
     }
 
     fn switch(&mut self) -> Result<()> {
-        let mut contents = lock(&self.0);
+        let mut contents = lock(&self.kept);
         if contents.ended {
             return Err(after_the_end());
         }
@@ -137,6 +202,7 @@ impl HintStore for MemoryHints {
             .take()
             .ok_or_else(|| Error::api_misuse("there is no prepared generation to switch to"))?;
         contents.generation = Some(prepared);
+        contents.prepared_for = contents.key.as_ref().map(|key| key.table);
         contents.reserved = 0;
         contents.changes.clear();
         contents.unfinished.clear();

@@ -15,6 +15,13 @@
 //! **A switch is done** when the anchor names the new generation, whose file and empty journal are synced before. What belonged to the old one is then
 //! overwritten with zeros and removed; what a crash leaves of it is erased when the hints are opened.
 //!
+//! **Following the table** takes the same two steps as a reservation: the journal's commit, which has the change and the version that the hints are of from then on, and the anchor, which
+//! counts it and says that version too. What a crash leaves between the two is completed when the hints are opened, before anybody asks which version they are of. What was prepared of a next
+//! generation is for the version before. Each of its files says so, and counts for nothing once the hints have moved on, whether or not it was erased in time.
+//!
+//! **Beginning anew** is done when the anchor has another lineage and no generation. Only then is anything erased: a crash leaves either all that was there, or files that belong to no lineage.
+//! Hints that have ended neither follow nor begin anew. That a server was caught stays on record until a user erases it.
+//!
 //! **After a failure** to write or sync, nothing is known of what reached the disk, and the handle does nothing more. Opening again finds out: the journal's
 //! last commit is there or it is not, and either is a state that could have been.
 //!
@@ -33,21 +40,26 @@ mod report;
 mod sealed;
 #[cfg(test)]
 mod tests;
+mod version;
 
 pub(crate) use folder::{Directory, Folder};
 pub(crate) use report::{Condition, Private, erase_folder, erase_folder_if, inspect};
 
-use crate::state::{HintStore, HintsKey, PreparationStore, SavedHints, after_the_end};
+use crate::state::{
+    HintStore, HintsKey, PreparationStore, SavedHints, after_the_end, check_follows,
+    check_not_lent, check_restarts, unsettled,
+};
 use crate::store::files;
 use anchor::{Anchor, AnchorFile, Lineage};
 use folder::Medium;
-use journal::Journal;
+use journal::{Journal, News};
 use preparation::{Bench, CHECKPOINTS, UNDER_WAY, Workshop};
 use privet_core::{Blame, Error, Result, SecretRng};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::{self, Receipt, Sendable};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use version::Version;
 use zeroize::Zeroizing;
 
 const ANCHOR: &str = "anchor";
@@ -112,18 +124,30 @@ pub(crate) struct Hints {
     journal: Option<Journal>,
     workshop: Arc<Workshop>,
     anchor: AnchorFile,
+    /// The key that they were opened with.
+    asked: HintsKey,
     /// Settled since the last commit.
     settled: Vec<(ReservationId, Zeroizing<Vec<u8>>)>,
     poisoned: bool,
 }
 
+/// What to do with hints of another version than the one that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// Refuse them: a table's id is public, and any server can announce it.
+    Refuse,
+    /// Erase them, also those that were used with other servers: somebody has decided to believe what is shown now.
+    Replace,
+}
+
 impl Hints {
-    /// Opens the hints that `key` names in `folder`. Copies are erased, and so are hints of another key if `replace_others`; otherwise they are kept and refused, because a
-    /// table's id is public and any server can announce it.
+    /// Opens the hints that `key` names in `folder`. If `to_follow`, hints of another version of the table will do if they were used with the same servers; what becomes of all other hints, `others`
+    /// says. Copies are erased.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
         key: &HintsKey,
-        replace_others: bool,
+        to_follow: bool,
+        others: Others,
     ) -> Result<Opening> {
         let path = folder.path(ANCHOR);
         let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
@@ -131,82 +155,50 @@ impl Hints {
         // A process that was killed may have left it to the system to write this out some time. What follows relies on it.
         let synced = medium.sync().and_then(|()| folder.sync());
         synced.map_err(|error| files::failed(&path, "sync", error))?;
-        let place = medium.place().map_err(|error| files::failed(&path, "look at", error))?;
 
         let names = our_names(&*folder)?;
-        let (anchor, notice) = match AnchorFile::read(Arc::clone(&medium), &path) {
+        let (found, notice) = match AnchorFile::read(Arc::clone(&medium), &path) {
             // Nothing is written before the anchor, so without other files there was never anything.
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => (None, None),
             Err(error) => return Err(advised(files::blame(&path, error))),
             Ok(file) if !file.is_original()? => (None, notice_of_copy(&path, &names)),
-            Ok(file)
-                if file.anchor().is_for_table(key)
-                    && !file.anchor().is_for(key)
-                    && !replace_others
-                    && !names.is_empty() =>
-            {
-                return Err(Error::api_misuse(format!(
-                    "the hints in {} were used with other servers, or with the same ones named in another order: what one of them has learned of the hints, another must not. Nothing was asked. Name the servers as before, or begin anew (privet state reset)",
-                    folder.path("").display()
-                )));
-            }
-            Ok(file) if !file.anchor().is_for(key) && !replace_others && !names.is_empty() => {
-                return Err(Error::integrity(format!(
-                    "the hints in {} are for another version of the table than this server shows; nothing was asked, and they were kept. If you believe this server, accept its table (--accept-new-table): that erases them",
-                    folder.path("").display()
-                )));
-            }
-            Ok(file) if !file.anchor().is_for(key) => (None, notice_of_change(&names)),
-            Ok(file) => (Some(file), None),
-        };
-        let anchor = match anchor {
-            Some(anchor) => anchor,
-            None => {
-                erase_all(&*folder, &names)?;
-                let first = Anchor::new(key, fresh_lineage()?, place);
-                let anchor = AnchorFile::begin(Arc::clone(&medium), &path, first)?;
-                let synced = folder.sync();
-                synced.map_err(|error| files::failed(&path, "sync", error))?;
-                anchor
+            Ok(file) => {
+                let found = Found::behind(&*folder, file)?;
+                match found.suits(key, to_follow) {
+                    Ok(()) => (Some(found), None),
+                    Err(why) if others == Others::Refuse && !names.is_empty() => {
+                        return Err(why.within(folder.path("").display()));
+                    }
+                    Err(_) => (None, notice_of_change(&names)),
+                }
             }
         };
-        let hints = Box::new(Self::at(folder, anchor, medium)?);
+        let found = match found {
+            Some(found) => found,
+            None => Found { anchor: begin(&*folder, &medium, key)?, journal: Ok(None) },
+        };
+        let hints = Box::new(Self::at(folder, found, key, medium)?);
         Ok(Opening::Have { hints, notice })
     }
 
-    /// Opens what `anchor` names, and erases what it does not.
+    /// Opens what was found, and erases what belongs to something else.
     fn at(
         folder: Arc<dyn Folder>,
-        mut anchor: AnchorFile,
+        found: Found,
+        asked: &HintsKey,
         medium: Arc<dyn Medium>,
     ) -> Result<Self> {
-        let Anchor { generation, lineage, .. } = *anchor.anchor();
-        let journal = match generation {
-            0 => None,
-            number => {
-                let name = journal_name(number);
-                let path = folder.path(&name);
-                let medium = folder.open(&name);
-                let medium = medium.map_err(|error| files::failed(&path, "open", error))?;
-                Some(open_journal(medium, &path, anchor.anchor()).map_err(advised)?)
-            }
-        };
-        if let Some(journal) = &journal {
-            let summary = journal.summary();
-            let counted = anchor.anchor().clone();
-            // The anchor did not come to count the last commit.
-            if summary.commits != counted.commits {
-                let (commits, summary) = (summary.commits, summary.digest());
-                anchor.write(Anchor { commits, summary, ..counted })?;
-            }
-        }
+        let Found { anchor, journal } = found;
+        let journal = journal.map_err(advised)?;
+        let Anchor { generation, lineage, version, .. } = *anchor.anchor();
         let (current, next) = (generation, generation + 1);
         let kept = [generation_name(current), journal_name(current), generation_name(next)];
         let mut superfluous = our_names(&*folder)?;
         superfluous.retain(|name| !kept.contains(name) && !CHECKPOINTS.contains(&name.as_str()));
         erase_all(&*folder, &superfluous)?;
-        let workshop = Arc::new(Workshop::open(folder, lineage, next, medium)?);
-        Ok(Self { workshop, anchor, journal, settled: Vec::new(), poisoned: false })
+        let workshop = Arc::new(Workshop::open(folder, lineage, next, version, medium)?);
+        let (asked, settled) = (asked.clone(), Vec::new());
+        Ok(Self { workshop, anchor, journal, asked, settled, poisoned: false })
     }
 
     fn check_poison(&self) -> Result<()> {
@@ -238,18 +230,17 @@ impl Hints {
         outcome.map_err(advised)
     }
 
-    /// Commits what was settled, and a reservation or why there are none any more, to journal and anchor.
-    fn commit(
-        &mut self,
-        reserved: Option<(ReservationId, &[u8], &[u8])>,
-        ended: Option<&str>,
-    ) -> Result<()> {
+    /// Commits what was settled, and what is new, to journal and anchor.
+    fn commit(&mut self, news: &News<'_>) -> Result<()> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
-        journal.commit(&self.settled, reserved, ended)?;
+        journal.commit(&self.settled, news)?;
         self.settled.clear();
-        let summary = journal.summary();
-        let (commits, summary) = (summary.commits, summary.digest());
-        self.anchor.write(Anchor { commits, summary, ..self.anchor.anchor().clone() })
+        count(&mut self.anchor, journal)
+    }
+
+    /// Where the hints stand.
+    fn version(&self) -> Version {
+        self.anchor.anchor().version
     }
 
     /// Makes the prepared generation `number` the current one.
@@ -268,8 +259,7 @@ impl Hints {
         sealed::erase(folder, &name)?;
         let created = folder.create(&name);
         let medium = created.map_err(|error| files::failed(&path, "create", error))?;
-        let journal =
-            Journal::create(medium, &path, workshop.lineage, number, header.len, header.digest)?;
+        let journal = Journal::create(medium, &path, &header)?;
         workshop.sync_generation(number)?;
         workshop.sync_names()?;
         let summary = journal.summary().digest();
@@ -306,6 +296,73 @@ fn notice_of_change(names: &[String]) -> Option<String> {
     })
 }
 
+/// An anchor in its file, and the journal that it names.
+struct Found {
+    anchor: AnchorFile,
+    /// `None` before the first generation. An error matters only if these are the hints that are wanted.
+    journal: Result<Option<Journal>>,
+}
+
+impl Found {
+    /// Opens the journal behind `anchor`, and has the anchor count its last commit if it did not come to that: only then does it say where the hints stand.
+    fn behind(folder: &dyn Folder, mut anchor: AnchorFile) -> Result<Self> {
+        let journal = match anchor.anchor().generation {
+            0 => Ok(None),
+            number => {
+                let name = journal_name(number);
+                let path = folder.path(&name);
+                let medium = folder.open(&name);
+                let medium = medium.map_err(|error| files::failed(&path, "open", error))?;
+                open_journal(medium, &path, anchor.anchor()).map(Some)
+            }
+        };
+        if let Ok(Some(journal)) = &journal
+            && journal.summary().commits != anchor.anchor().commits
+        {
+            count(&mut anchor, journal)?;
+        }
+        Ok(Self { anchor, journal })
+    }
+
+    /// Checks that these are hints that `key` names, or, if `to_follow`, that they are for some version of its table.
+    fn suits(&self, key: &HintsKey, to_follow: bool) -> Result<()> {
+        let Anchor { version, servers, .. } = self.anchor.anchor();
+        let suits = match to_follow {
+            true => version.table.id == key.table.id,
+            false => *version == Version::of(key),
+        };
+        if !suits {
+            return Err(Error::integrity(
+                "the hints that are kept here are for another version of the table than this server shows; nothing was asked, and they were kept. If you believe this server, accept its table (--accept-new-table): that erases them",
+            ));
+        }
+        if *servers != key.servers {
+            return Err(Error::api_misuse(
+                "the hints that are kept here were used with other servers, or with the same ones named in another order: what one of them has learned of the hints, another must not. Nothing was asked. Name the servers as before, or begin anew (privet state reset)",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Has the anchor count the journal's last commit, and say where the hints stand by it.
+fn count(anchor: &mut AnchorFile, journal: &Journal) -> Result<()> {
+    let summary = journal.summary();
+    let (commits, version, summary) = (summary.commits, summary.version, summary.digest());
+    anchor.write(Anchor { commits, version, summary, ..anchor.anchor().clone() })
+}
+
+/// Begins a new lineage for `key`, and then erases what there is of older ones.
+fn begin(folder: &dyn Folder, medium: &Arc<dyn Medium>, key: &HintsKey) -> Result<AnchorFile> {
+    let path = folder.path(ANCHOR);
+    let place = medium.place().map_err(|error| files::failed(&path, "look at", error))?;
+    let first = Anchor::new(key, fresh_lineage()?, place);
+    let anchor = AnchorFile::begin(Arc::clone(medium), &path, first)?;
+    folder.sync().map_err(|error| files::failed(&path, "sync", error))?;
+    erase_all(folder, &our_names(folder)?)?;
+    Ok(anchor)
+}
+
 /// Opens the journal of the anchor's generation, and checks that it is the one and has every commit that was counted.
 fn open_journal(medium: Option<Arc<dyn Medium>>, path: &Path, anchor: &Anchor) -> Result<Journal> {
     let damaged = |what: &str| files::blame(path, Error::corrupted(what));
@@ -335,12 +392,14 @@ impl HintStore for Hints {
     fn load(&mut self) -> Result<SavedHints> {
         self.flush()?;
         let next = self.workshop.progress()?;
+        let (version, asked) = (self.version(), Version::of(&self.asked));
+        let stands_at = (version != asked).then(|| version.as_key(&self.asked));
         let Some(journal) = &self.journal else {
-            return Ok(SavedHints { next, ..SavedHints::default() });
+            return Ok(SavedHints { next, stands_at, ..SavedHints::default() });
         };
         let summary = journal.summary();
-        let (number, expected) =
-            (summary.generation, (summary.generation_len, summary.generation_digest));
+        let (number, prepared_for) = (summary.generation, summary.prepared_for);
+        let expected = (summary.generation_len, summary.generation_digest);
         let read = self.workshop.read_generation(number).map_err(advised)?;
         let path = self.workshop.folder.path(&generation_name(number));
         let damaged = |what: &str| advised(files::blame(&path, Error::corrupted(what)));
@@ -354,6 +413,8 @@ impl HintStore for Hints {
             changes: contents.changes,
             unfinished: contents.unfinished,
             next,
+            prepared_for: (prepared_for != asked || version != asked).then_some(prepared_for.table),
+            stands_at,
         })
     }
 
@@ -388,7 +449,43 @@ impl HintStore for Hints {
 
     fn end(&mut self, id: ReservationId, change: &[u8], why: &str) -> Result<()> {
         self.settle(id, change)?;
-        self.writing(|hints| hints.commit(None, Some(why)))
+        self.writing(|hints| hints.commit(&News::Ended(why)))
+    }
+
+    fn follow(&mut self, change: &[u8], to: &HintsKey) -> Result<()> {
+        self.check_poison()?;
+        let Some(journal) = &self.journal else {
+            return Err(Error::api_misuse("there are no hints that could follow the table"));
+        };
+        self.check_not_ended()?;
+        check_follows(&self.version().as_key(&self.asked), to)?;
+        if journal.summary().unfinished != self.settled.len() as u64 {
+            return Err(unsettled());
+        }
+        let workshop = Arc::clone(&self.workshop);
+        let mut next = workshop.lock();
+        check_not_lent(next.lent)?;
+        let to = Version::of(to);
+        self.writing(|hints| {
+            hints.commit(&News::Followed { change, to })?;
+            workshop.follow(&mut next, to)
+        })
+    }
+
+    fn restart(&mut self, key: &HintsKey) -> Result<()> {
+        self.check_poison()?;
+        self.check_not_ended()?;
+        check_restarts(&self.asked, key)?;
+        check_not_lent(self.workshop.lock().lent)?;
+        self.writing(|hints| {
+            let (folder, medium) = (Arc::clone(&hints.workshop.folder), hints.anchor.medium());
+            // It writes when it is dropped, and its file is to be erased.
+            hints.journal = None;
+            hints.settled.clear();
+            let anchor = begin(&*folder, &medium, key)?;
+            *hints = Self::at(folder, Found { anchor, journal: Ok(None) }, key, medium)?;
+            Ok(())
+        })
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -396,7 +493,7 @@ impl HintStore for Hints {
         if self.settled.is_empty() {
             return Ok(());
         }
-        self.writing(|hints| hints.commit(None, None))
+        self.writing(|hints| hints.commit(&News::Nothing))
     }
 
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
@@ -429,6 +526,7 @@ struct Entry<'a> {
 
 impl reservation::Journal for Entry<'_> {
     fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
-        self.hints.commit(Some((self.id, self.change, record)), None)
+        let Self { id, change, .. } = *self;
+        self.hints.commit(&News::Reserved { id, change, record })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! header   104 bytes   magic "privetpt" ‖ version u32 ‖ chunk_len u32 ‖ kind, its name padded with zeros, 8 ‖
-//!                      len u64 ‖ table id 16 ‖ epoch u64 ‖ BLAKE3 of the whole part 32 ‖ checksum of all that 16
+//!                      len u64 ‖ table id 16 ‖ epoch that it was fetched for u64 ‖ BLAKE3 of the whole part 32 ‖ checksum of all that 16
 //! chunk    chunk_len bytes (the last one: what is left) ‖ its checksum 16
 //! chunk    …
 //! ```
@@ -57,6 +57,12 @@ impl Header {
         let PartKey { table, len, digest, .. } = *part;
         let kind = padded(part.kind);
         Self { kind, chunk_len, len, table: table.id, epoch: table.epoch, digest }
+    }
+
+    /// Whether this is a file of `part`, whichever version of the table it was fetched for: what the version names by length and digest are the same bytes.
+    fn is_of(&self, part: &PartKey) -> bool {
+        let (table, kind) = (part.table.id, padded(part.kind));
+        (self.table, self.kind, self.len, self.digest) == (table, kind, part.len, part.digest)
     }
 
     fn is_table(&self) -> bool {
@@ -114,10 +120,8 @@ impl Header {
     /// Reads and checks the header of `file`, and that it is the header of `part`.
     fn read(file: &File, path: &Path, part: &PartKey) -> Result<Self> {
         let header = Self::read_any(file, path)?;
-        if header != Self::of(part, header.chunk_len) {
-            return Err(Error::corrupted(
-                "it belongs to another table or version than its name says",
-            ));
+        if !header.is_of(part) {
+            return Err(Error::corrupted("it holds another part than its name says"));
         }
         Ok(header)
     }
@@ -335,7 +339,8 @@ impl GrowingPart {
         let found = files::size(&file, path)?;
         let fresh = Header::of(part, chunk_len);
         // A file cut within its header, or of another chunk length, holds nothing worth keeping.
-        let header = Header::read(&file, path, part).ok().filter(|header| *header == fresh);
+        let header =
+            Header::read(&file, path, part).ok().filter(|header| header.chunk_len == chunk_len);
         let is_fresh = header.is_none();
         let header = header.unwrap_or(fresh);
         let key = header.chunk_key();

@@ -2,23 +2,32 @@
 //!
 //! ```text
 //! magic "privetpn" ‖ version u32 ‖ server length u32 ‖ server ‖ number of pins u32 ‖ for each:
-//!     name length u32 ‖ name ‖ table id 16 ‖ epoch u64 ‖ table digest 32 ‖ parameter digest 32 ‖ digest of the parts 32
+//!     name length u32 ‖ name ‖
+//!     table id 16 ‖ epoch u64 ‖ table digest 32 ‖ records u64 ‖ bytes of a record u64 ‖ parameter digest 32 ‖
+//!     layout: length u64 ‖ digest 32 ‖ hint: whether there is one u8 ‖ length u64 ‖ digest 32 ‖
+//!     publisher: whether known u8 ‖ 32 ‖ hash of the last epoch: whether known u8 ‖ 32
 //! ‖ BLAKE3 of all that 32
 //! ```
+//!
+//! What there is not, or is not known, is zeros. Version 1 had one digest for layout and hint together and nothing about who signs updates.
 //!
 //! The file is replaced as a whole, so a crash leaves the old pins or the new ones. A damaged file is refused, not rebuilt: forgetting a pin is what a
 //! server that changes its story would wish for.
 
 use super::Pins;
+use super::identity::{IDENTITY_LEN, put_identity, read_identity};
 use crate::state::Pin;
 use privet_core::codec::Reader;
-use privet_core::{Epoch, Error, Result, TableDigest, TableId};
+use privet_core::{Error, Result};
+use privet_table::update_log::{EpochHash, PublisherId};
+use privet_wire::PartDescription;
 use privet_wire::limits::{MAX_NAME_LEN, MAX_TABLES};
 
 const MAGIC: &[u8; 8] = b"privetpn";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const MAX_SERVER_LEN: usize = 4096;
-const PIN_LEN: usize = 16 + 8 + 32 + 32 + 32;
+const PART_LEN: usize = 8 + 32;
+const PIN_LEN: usize = IDENTITY_LEN + 32 + PART_LEN + (1 + PART_LEN) + 2 * (1 + 32);
 
 /// The largest file of this kind.
 pub(crate) const MAX_LEN: u64 =
@@ -43,11 +52,12 @@ pub(crate) fn encode(server: &str, pins: &[(String, Pin)]) -> Vec<u8> {
     bytes.extend((pins.len() as u32).to_le_bytes());
     for (name, pin) in pins {
         put(&mut bytes, name);
-        bytes.extend(pin.table.0);
-        bytes.extend(pin.epoch.0.to_le_bytes());
-        bytes.extend(pin.digest.0);
+        put_identity(&mut bytes, &pin.table);
         bytes.extend(pin.parameter_digest);
-        bytes.extend(pin.parts_digest);
+        bytes.extend(part(pin.layout));
+        put_option(&mut bytes, pin.hint.map(part));
+        put_option(&mut bytes, pin.publisher.map(|publisher| publisher.0));
+        put_option(&mut bytes, pin.last_epoch.map(|epoch| epoch.0));
     }
     let checksum = blake3::hash(&bytes);
     bytes.extend(checksum.as_bytes());
@@ -57,6 +67,19 @@ pub(crate) fn encode(server: &str, pins: &[(String, Pin)]) -> Vec<u8> {
 fn put(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend((text.len() as u32).to_le_bytes());
     bytes.extend(text.as_bytes());
+}
+
+fn part(part: PartDescription) -> [u8; PART_LEN] {
+    let mut bytes = [0; PART_LEN];
+    bytes[..8].copy_from_slice(&part.len.to_le_bytes());
+    bytes[8..].copy_from_slice(&part.digest);
+    bytes
+}
+
+/// A flag, and as many bytes whether there is something or not.
+fn put_option<const N: usize>(bytes: &mut Vec<u8>, option: Option<[u8; N]>) {
+    bytes.push(u8::from(option.is_some()));
+    bytes.extend(option.unwrap_or([0; N]));
 }
 
 /// # Errors
@@ -75,7 +98,12 @@ pub(crate) fn decode_with_server(bytes: &[u8]) -> Result<(String, Pins)> {
         return Err(Error::corrupted("it does not begin like a file of Privet's"));
     }
     let version = reader.u32()?;
-    if version != VERSION {
+    if version < VERSION {
+        return Err(Error::corrupted(format!(
+            "an earlier version of Privet wrote it, in format {version}, which does not say enough to follow a table's updates"
+        )));
+    }
+    if version > VERSION {
         return Err(Error::corrupted(format!(
             "it has format version {version}, this program knows version {VERSION}"
         )));
@@ -89,16 +117,33 @@ pub(crate) fn decode_with_server(bytes: &[u8]) -> Result<(String, Pins)> {
     for _ in 0..count {
         let name = text(&mut reader, MAX_NAME_LEN)?;
         let pin = Pin {
-            table: TableId(reader.array()?),
-            epoch: Epoch(reader.u64()?),
-            digest: TableDigest(reader.array()?),
+            table: read_identity(&mut reader)?,
             parameter_digest: reader.array()?,
-            parts_digest: reader.array()?,
+            layout: read_part(&mut reader)?,
+            hint: read_option(&mut reader, read_part)?,
+            publisher: read_option(&mut reader, |reader| reader.array().map(PublisherId))?,
+            last_epoch: read_option(&mut reader, |reader| reader.array().map(EpochHash))?,
         };
         pins.push((name, pin));
     }
     reader.finish()?;
     Ok((server, pins))
+}
+
+fn read_part(reader: &mut Reader<'_>) -> Result<PartDescription> {
+    Ok(PartDescription { len: reader.u64()?, digest: reader.array()? })
+}
+
+fn read_option<T>(
+    reader: &mut Reader<'_>,
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    let (is_there, value) = (reader.u8()?, read(reader)?);
+    match is_there {
+        0 => Ok(None),
+        1 => Ok(Some(value)),
+        _ => Err(Error::corrupted("its fields make no sense")),
+    }
 }
 
 fn text(reader: &mut Reader<'_>, limit: usize) -> Result<String> {

@@ -323,7 +323,7 @@ fn pins_to_remove(root: &Path, only: Option<TableId>) -> Result<u64> {
     let mut count = 0;
     for path in pin_files(root)? {
         count += match (pins_in(&path)?, only) {
-            (Some(pins), Some(only)) => pins.iter().filter(|(_, pin)| pin.table == only).count(),
+            (Some(pins), Some(only)) => pins.iter().filter(|(_, pin)| pin.table.id == only).count(),
             (Some(pins), None) => pins.len(),
             (None, _) => 0,
         } as u64;
@@ -392,7 +392,7 @@ fn remove_pins_of(path: &Path, table: TableId) -> Result<()> {
     let Some(bytes) = files::read_if_there(path, pin_file::MAX_LEN)? else { return Ok(()) };
     let Ok((server, mut pins)) = pin_file::decode_with_server(&bytes) else { return Ok(()) };
     let before = pins.len();
-    pins.retain(|(_, pin)| pin.table != table);
+    pins.retain(|(_, pin)| pin.table.id != table);
     match pins.len() {
         len if len == before => Ok(()),
         0 => files::remove_if_there(path),

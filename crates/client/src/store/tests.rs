@@ -5,7 +5,7 @@ use privet_core::{Epoch, TableDigest, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::{Download, StreamConsumer};
-use privet_wire::PartKind;
+use privet_wire::PartDescription;
 
 /// Small chunks, so that a part of a few hundred bytes has every boundary there is.
 const CHUNK_LEN: u32 = 16;
@@ -84,11 +84,12 @@ fn contents(source: &dyn HintSource) -> Result<Vec<u8>> {
 
 fn pin(table: u8, epoch: u64) -> Pin {
     Pin {
-        table: TableId([table; 16]),
-        epoch: Epoch(epoch),
-        digest: TableDigest([3; 32]),
+        table: identity(table, epoch),
         parameter_digest: [4; 32],
-        parts_digest: [5; 32],
+        layout: PartDescription { len: 7, digest: [5; 32] },
+        hint: None,
+        publisher: None,
+        last_epoch: None,
     }
 }
 
@@ -421,9 +422,7 @@ fn a_replaced_table_is_forgotten_unless_pinned_elsewhere() {
 
 /// Hints that served one query whose answer did not come, under the parameters of `pin`.
 fn used_hints(store: &mut Store, pin: &Pin, scheme: SchemeId) -> PathBuf {
-    let Pin { table, epoch, digest, parameter_digest, .. } = *pin;
-    let shape = TableShape::new(3, 5).unwrap();
-    let table = TableIdentity { id: table, epoch, digest, shape };
+    let Pin { table, parameter_digest, .. } = *pin;
     let key = HintsKey { table, scheme, parameter_digest, servers: [0; 32] };
     let HintsOpened::Have { mut hints, .. } = store.open_hints(&key).unwrap() else {
         panic!("nobody else has them")

@@ -6,8 +6,8 @@
 //! ```text
 //! slot 0 at 0, slot 1 at 4096:
 //!     magic "privethk" ‖ version u32 ‖ sequence u64 ‖ written (ms since 1970) u64 ‖ lineage 16 ‖ place 32 ‖
-//!     table id 16 ‖ epoch u64 ‖ table digest 32 ‖ parameter digest 32 ‖ servers 32 ‖
-//!     generation u64 ‖ commits u64 ‖ digest of the journal's summary 32 ‖ BLAKE3 of all that 32
+//!     the version where the hints stand: table id 16 ‖ epoch u64 ‖ table digest 32 ‖ records u64 ‖ bytes of a record u64 ‖ parameter digest 32 ‖
+//!     servers 32 ‖ generation u64 ‖ commits u64 ‖ digest of the journal's summary 32 ‖ BLAKE3 of all that 32
 //! ```
 //!
 //! The valid slot with the larger sequence counts. A crash while one slot is written leaves the other.
@@ -15,25 +15,26 @@
 //! **Why count commits outside the journal.** A database that was interrupted in a commit returns to the state before, and so it does when the *last* commit is
 //! damaged later: a single flipped bit in its header suffices. For hints that would be a return to a state in which a used one is unused. So a commit is
 //! done only when the anchor has counted it, and a journal that has fewer commits than the anchor is damaged. One more is what a crash between the two
-//! leaves, and is taken as done.
+//! leaves, and is taken as done: then the journal's summary says where the hints stand, too.
 
 use super::folder::Medium;
+use super::version::Version;
 use crate::state::HintsKey;
 use crate::store::files;
 use privet_core::codec::Reader;
-use privet_core::{Blame, Epoch, Error, Result, TableDigest, TableId};
+use privet_core::{Blame, Error, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const MAGIC: &[u8; 8] = b"privethk";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Different pages of the file, so that no write can tear both.
 pub(super) const SLOTS: [u64; 2] = [0, 4096];
 const CHECKSUM_LEN: usize = 32;
 pub(super) const SLOT_LEN: usize =
-    8 + 4 + 8 + 8 + 16 + 32 + 16 + 8 + 32 + 32 + 32 + 8 + 8 + 32 + CHECKSUM_LEN;
+    8 + 4 + 8 + 8 + 16 + 32 + Version::LEN + 32 + 8 + 8 + 32 + CHECKSUM_LEN;
 
 /// The file system's clock may differ from this machine's, by as much as this.
 const CHANGE_TOLERANCE_MS: u64 = 60_000;
@@ -54,10 +55,8 @@ pub(crate) struct Anchor {
     pub(crate) lineage: Lineage,
     /// Where the anchor was created: see [`Medium::place`].
     pub(crate) place: [u8; 32],
-    pub(crate) table: TableId,
-    pub(crate) epoch: Epoch,
-    pub(crate) digest: TableDigest,
-    pub(crate) parameter_digest: [u8; 32],
+    /// Where the hints stand.
+    pub(crate) version: Version,
     /// See [`HintsKey::servers`].
     pub(crate) servers: [u8; 32],
     /// The generation in use; 0 before the first.
@@ -70,32 +69,16 @@ pub(crate) struct Anchor {
 
 impl Anchor {
     pub(crate) fn new(key: &HintsKey, lineage: Lineage, place: [u8; 32]) -> Self {
-        let HintsKey { table, parameter_digest, servers, .. } = *key;
         Self {
             written: 0,
             lineage,
             place,
-            table: table.id,
-            epoch: table.epoch,
-            digest: table.digest,
-            parameter_digest,
-            servers,
+            version: Version::of(key),
+            servers: key.servers,
             generation: 0,
             commits: 0,
             summary: [0; 32],
         }
-    }
-
-    /// Whether these are the hints that `key` names.
-    pub(crate) fn is_for(&self, key: &HintsKey) -> bool {
-        self.is_for_table(key) && self.servers == key.servers
-    }
-
-    /// Whether these are hints for the table, version and scheme that `key` names, with whatever servers.
-    pub(crate) fn is_for_table(&self, key: &HintsKey) -> bool {
-        let table = (self.table, self.epoch, self.digest)
-            == (key.table.id, key.table.epoch, key.table.digest);
-        table && self.parameter_digest == key.parameter_digest
     }
 
     pub(super) fn encode(&self, sequence: u64) -> Vec<u8> {
@@ -106,10 +89,7 @@ impl Anchor {
         bytes.extend(self.written.to_le_bytes());
         bytes.extend(self.lineage);
         bytes.extend(self.place);
-        bytes.extend(self.table.0);
-        bytes.extend(self.epoch.0.to_le_bytes());
-        bytes.extend(self.digest.0);
-        bytes.extend(self.parameter_digest);
+        self.version.put(&mut bytes);
         bytes.extend(self.servers);
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.commits.to_le_bytes());
@@ -137,10 +117,7 @@ impl Anchor {
             written: reader.u64()?,
             lineage: reader.array()?,
             place: reader.array()?,
-            table: TableId(reader.array()?),
-            epoch: Epoch(reader.u64()?),
-            digest: TableDigest(reader.array()?),
-            parameter_digest: reader.array()?,
+            version: Version::read(&mut reader)?,
             servers: reader.array()?,
             generation: reader.u64()?,
             commits: reader.u64()?,
@@ -185,6 +162,10 @@ impl AnchorFile {
 
     pub(crate) fn anchor(&self) -> &Anchor {
         &self.anchor
+    }
+
+    pub(crate) fn medium(&self) -> Arc<dyn Medium> {
+        Arc::clone(&self.medium)
     }
 
     /// Whether these hints lie where they were created, and nobody wrote to this file but us: a copy lies elsewhere, and a backup that was restored into this very

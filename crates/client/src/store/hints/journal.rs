@@ -13,10 +13,14 @@
 //! generation; the summary counts and digests the rows; and the [anchor](super::anchor) digests the summary.
 //!
 //! A settled reservation's record is removed: its queries need not be sent again. The changes stay until the generation is replaced, and then the whole file is erased.
+//!
+//! When the hints follow edits of their table, the change is a row like any other, and the summary says for which version the generation was prepared, and at which the hints stand.
 
 use super::anchor::Lineage;
 use super::backend::{Backend, caught};
 use super::folder::Medium;
+use super::sealed::Header;
+use super::version::Version;
 use crate::store::files::half;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
@@ -28,10 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Of hints that serve queries, …
-const VERSION: u32 = 1;
-/// … and of those that have ended, which earlier programs did not know and must not use.
-const VERSION_ENDED: u32 = 2;
+const VERSION: u32 = 3;
 /// The longest reason that is kept of why hints have ended, in bytes.
 const MAX_REASON: usize = 2048;
 const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
@@ -53,6 +54,10 @@ pub(crate) struct Summary {
     /// Size and digest of the file that holds the generation as it was prepared.
     pub(crate) generation_len: u64,
     pub(crate) generation_digest: [u8; 32],
+    /// Which version of the table that was prepared for.
+    pub(crate) prepared_for: Version,
+    /// Where the hints stand since they followed the table's edits.
+    pub(crate) version: Version,
     /// Transactions of ours so far.
     pub(crate) commits: u64,
     /// Reservations so far, which is also the number of the next one.
@@ -72,20 +77,20 @@ pub(crate) struct Summary {
 impl Summary {
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let version = if self.ended.is_some() { VERSION_ENDED } else { VERSION };
-        bytes.extend(version.to_le_bytes());
+        bytes.extend(VERSION.to_le_bytes());
         bytes.extend(self.lineage);
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.generation_len.to_le_bytes());
         bytes.extend(self.generation_digest);
+        self.prepared_for.put(&mut bytes);
+        self.version.put(&mut bytes);
         for count in [self.commits, self.reserved, self.log_len, self.unfinished] {
             bytes.extend(count.to_le_bytes());
         }
         bytes.extend(self.log_chain);
         bytes.extend(self.unfinished_sum);
-        if let Some(reason) = &self.ended {
-            bytes.extend(reason.as_bytes());
-        }
+        bytes.push(u8::from(self.ended.is_some()));
+        bytes.extend(self.ended.iter().flat_map(|reason| reason.bytes()));
         let checksum = half(blake3::hash(&bytes));
         bytes.extend(checksum);
         bytes
@@ -100,9 +105,9 @@ impl Summary {
         }
         let mut reader = Reader::new("the summary", fields);
         let version = reader.u32()?;
-        if version != VERSION && version != VERSION_ENDED {
+        if version != VERSION {
             return Err(Error::corrupted(format!(
-                "it has format version {version}, this program knows versions {VERSION} and {VERSION_ENDED}"
+                "it has format version {version}, this program knows version {VERSION}"
             )));
         }
         let mut summary = Self {
@@ -110,6 +115,8 @@ impl Summary {
             generation: reader.u64()?,
             generation_len: reader.u64()?,
             generation_digest: reader.array()?,
+            prepared_for: Version::read(&mut reader)?,
+            version: Version::read(&mut reader)?,
             commits: reader.u64()?,
             reserved: reader.u64()?,
             log_len: reader.u64()?,
@@ -118,7 +125,7 @@ impl Summary {
             unfinished_sum: reader.array()?,
             ended: None,
         };
-        if version == VERSION_ENDED {
+        if reader.u8()? != 0 {
             let reason = reader.bytes(reader.remaining())?;
             let reason = std::str::from_utf8(reason).map_err(|_| damaged())?;
             summary.ended = Some(reason.to_owned());
@@ -203,6 +210,24 @@ pub(crate) struct Contents {
     pub(crate) unfinished: Vec<(ReservationId, Secret)>,
 }
 
+/// What a commit brings, apart from the changes that settle reservations.
+pub(crate) enum News<'a> {
+    Nothing,
+    /// The next reservation's change and record.
+    Reserved {
+        id: ReservationId,
+        change: &'a [u8],
+        record: &'a [u8],
+    },
+    /// Why there will be no reservation any more.
+    Ended(&'a str),
+    /// The change by which the hints follow the table's edits, and to which version.
+    Followed {
+        change: &'a [u8],
+        to: Version,
+    },
+}
+
 /// An open journal.
 pub(crate) struct Journal {
     /// `None` only while it is dropped.
@@ -214,20 +239,20 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Makes a journal without rows in the empty file `medium`. Durable on return, except for the file's name.
+    /// Makes a journal without rows in the empty file `medium`, for the generation of which `generation` is the header. Durable on return, except for the file's name.
     pub(crate) fn create(
         medium: Arc<dyn Medium>,
         path: &Path,
-        lineage: Lineage,
-        generation: u64,
-        generation_len: u64,
-        generation_digest: [u8; 32],
+        generation: &Header,
     ) -> Result<Self> {
+        let Header { lineage, number, len, digest, version, .. } = *generation;
         let summary = Summary {
             lineage,
-            generation,
-            generation_len,
-            generation_digest,
+            generation: number,
+            generation_len: len,
+            generation_digest: digest,
+            prepared_for: version,
+            version,
             commits: 0,
             reserved: 0,
             log_len: 0,
@@ -298,19 +323,14 @@ impl Journal {
         })
     }
 
-    /// Appends the changes that settle reservations, in this order, and then a reservation's change and record, all or nothing; or else `ended`, why there will be no reservation any more.
-    /// Durable on return.
+    /// Appends the changes that settle reservations, in this order, and then what is new, all or nothing. Durable on return.
     pub(crate) fn commit(
         &mut self,
         settled: &[(ReservationId, Secret)],
-        reserved: Option<(ReservationId, &[u8], &[u8])>,
-        ended: Option<&str>,
+        news: &News<'_>,
     ) -> Result<()> {
         let mut summary = self.summary.clone();
         summary.commits += 1;
-        if let Some(reason) = ended {
-            summary.ended = Some(reason[..reason.floor_char_boundary(MAX_REASON)].to_owned());
-        }
         self.with(|database| {
             let mut transaction = database.begin_write()?;
             transaction.set_durability(Durability::Immediate)?;
@@ -334,13 +354,24 @@ impl Journal {
                         .ok_or_else(|| damaged("a row too many"))?;
                     summary.toggle_unfinished(&checksum);
                 }
-                if let Some((id, change, record)) = reserved {
-                    append(&mut summary, change)?;
-                    let (value, checksum) = sealed(&self.key, Row::Unfinished, id.0, record);
-                    unfinished.insert(id.0, value.as_slice())?;
-                    summary.reserved += 1;
-                    summary.unfinished += 1;
-                    summary.toggle_unfinished(&checksum);
+                match *news {
+                    News::Nothing => {}
+                    News::Reserved { id, change, record } => {
+                        append(&mut summary, change)?;
+                        let (value, checksum) = sealed(&self.key, Row::Unfinished, id.0, record);
+                        unfinished.insert(id.0, value.as_slice())?;
+                        summary.reserved += 1;
+                        summary.unfinished += 1;
+                        summary.toggle_unfinished(&checksum);
+                    }
+                    News::Ended(reason) => {
+                        let len = reason.floor_char_boundary(MAX_REASON);
+                        summary.ended = Some(reason[..len].to_owned());
+                    }
+                    News::Followed { change, to } => {
+                        append(&mut summary, change)?;
+                        summary.version = to;
+                    }
                 }
             }
             transaction.open_table(SUMMARY)?.insert(SUMMARY_KEY, summary.encode().as_slice())?;

@@ -2,10 +2,13 @@
 //!
 //! The checkpoint that is replaced is the older of the two, overwritten where it lies, so that the newer one is there until this one is synced, and no checkpoint is
 //! ever left behind on the disk.
+//!
+//! Every file says for which version of the table it is. When the hints follow the table's edits, what was prepared for the version before does not: it counts as none from then on, and is erased.
 
 use super::anchor::Lineage;
 use super::folder::{Folder, Medium};
 use super::sealed::{self, Kind, Label};
+use super::version::Version;
 use super::{generation_name, lock};
 use crate::state::{NextGeneration, PreparationStore};
 use crate::store::files;
@@ -33,10 +36,12 @@ pub(crate) struct Workshop {
 pub(crate) struct Next {
     /// Its number.
     pub(crate) number: u64,
+    /// The version of the table that it is prepared for: where the hints stand.
+    version: Version,
     /// Whether it is complete, in the file of its number.
     pub(crate) ready: bool,
     /// Whether somebody prepares it.
-    lent: bool,
+    pub(crate) lent: bool,
     /// The last checkpoint, once somebody has looked: which file, and its order.
     newest: Option<Option<(usize, u64)>>,
 }
@@ -46,30 +51,63 @@ impl Next {
     pub(crate) fn advance(&mut self) {
         (self.number, self.ready, self.newest) = (self.number + 1, false, None);
     }
+
+    fn is_in(&self, kind: Kind, lineage: &Lineage, header: &sealed::Header) -> bool {
+        header.is(kind, lineage, self.number) && header.version == self.version
+    }
 }
 
 impl Workshop {
-    /// Looks what there is for generation `number`. What is damaged, or of no use beside a complete generation, is erased.
+    /// Looks what there is for generation `number`, prepared for `version` of the table. What is damaged, for another version, or of no use beside a complete generation, is erased.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
         lineage: Lineage,
         number: u64,
+        version: Version,
         anchor: Arc<dyn Medium>,
     ) -> Result<Self> {
-        let next = Next { number, ready: false, lent: false, newest: None };
+        let next = Next { number, version, ready: false, lent: false, newest: None };
         let workshop = Self { folder, lineage, next: Mutex::new(next), _lock: anchor };
-        let ready = match workshop.read_generation(number) {
-            Err(error) if error.blame() == Blame::Corrupted => {
-                sealed::erase(&*workshop.folder, &generation_name(number))?;
-                false
-            }
-            other => other?.is_some(),
+        let mut next = workshop.lock();
+        next.ready = match workshop.read_generation(number) {
+            Ok(Some((header, _))) => header.version == version,
+            Err(error) if error.blame() != Blame::Corrupted => return Err(error),
+            _ => false,
         };
-        if ready {
-            workshop.erase_checkpoints()?;
+        if !next.ready {
+            sealed::erase(&*workshop.folder, &generation_name(number))?;
         }
-        workshop.lock().ready = ready;
+        for (slot, name) in CHECKPOINTS.into_iter().enumerate() {
+            if next.ready || workshop.checkpoint_header(slot, &next)?.is_none() {
+                sealed::erase(&*workshop.folder, name)?;
+            }
+        }
+        drop(next);
         Ok(workshop)
+    }
+
+    /// Goes on for `version` of the table: what was prepared for another is erased.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`] if it cannot be erased.
+    pub(crate) fn follow(&self, next: &mut Next, version: Version) -> Result<()> {
+        next.version = version;
+        self.discard(next)
+    }
+
+    fn discard(&self, next: &mut Next) -> Result<()> {
+        next.newest = None;
+        if std::mem::take(&mut next.ready) {
+            sealed::erase(&*self.folder, &generation_name(next.number))?;
+        }
+        // The newest goes last, so that a crash in between does not bring an older one back.
+        let mut slots = Vec::new();
+        for (slot, name) in CHECKPOINTS.into_iter().enumerate() {
+            let header = self.checkpoint_header(slot, next)?;
+            slots.push((header.map(|header| header.order), name));
+        }
+        slots.sort_unstable();
+        slots.into_iter().try_for_each(|(_, name)| sealed::erase(&*self.folder, name))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Next> {
@@ -122,7 +160,7 @@ impl Workshop {
         }
         let mut newest = None;
         for slot in 0..CHECKPOINTS.len() {
-            let header = self.checkpoint_header(slot, next.number)?;
+            let header = self.checkpoint_header(slot, &next)?;
             newest = newest.max(header.map(|header| (header.order, header.offset)));
         }
         Ok(newest.map_or(NextGeneration::None, |(_, offset)| NextGeneration::Partial { offset }))
@@ -133,19 +171,20 @@ impl Workshop {
         opened.map_err(|error| files::failed(&self.folder.path(CHECKPOINTS[slot]), "open", error))
     }
 
-    /// The header of a checkpoint of generation `number`, unless it is damaged or of another.
-    fn checkpoint_header(&self, slot: usize, number: u64) -> Result<Option<sealed::Header>> {
+    /// The header of a checkpoint of the generation `next`, unless it is damaged or of another.
+    fn checkpoint_header(&self, slot: usize, next: &Next) -> Result<Option<sealed::Header>> {
         let Some(medium) = self.open_checkpoint(slot)? else { return Ok(None) };
         match sealed::read_header(&*medium, &self.folder.path(CHECKPOINTS[slot])) {
             Err(error) if error.blame() == Blame::Corrupted => Ok(None),
             other => {
-                Ok(other.ok().filter(|header| header.is(Kind::Checkpoint, &self.lineage, number)))
+                let is_in = |header: &_| next.is_in(Kind::Checkpoint, &self.lineage, header);
+                Ok(Some(other?).filter(is_in))
             }
         }
     }
 
-    /// The last whole checkpoint of generation `number`.
-    fn newest_checkpoint(&self, number: u64) -> Result<Option<Checkpoint>> {
+    /// The last whole checkpoint of the generation `next`.
+    fn newest_checkpoint(&self, next: &Next) -> Result<Option<Checkpoint>> {
         let mut newest: Option<Checkpoint> = None;
         for (slot, name) in CHECKPOINTS.iter().enumerate() {
             let Some(medium) = self.open_checkpoint(slot)? else { continue };
@@ -154,7 +193,7 @@ impl Workshop {
                 other => other?,
             };
             let later = newest.as_ref().is_none_or(|(_, other, _)| header.order > other.order);
-            if later && header.is(Kind::Checkpoint, &self.lineage, number) {
+            if later && next.is_in(Kind::Checkpoint, &self.lineage, &header) {
                 newest = Some((slot, header, contents));
             }
         }
@@ -194,7 +233,7 @@ fn check_unfinished(next: &Next) -> Result<()> {
 impl PreparationStore for Bench {
     fn checkpoint(&mut self) -> Result<Option<(u64, Zeroizing<Vec<u8>>)>> {
         let mut next = self.0.lock();
-        let found = self.0.newest_checkpoint(next.number)?;
+        let found = self.0.newest_checkpoint(&next)?;
         next.newest = Some(found.as_ref().map(|(slot, header, _)| (*slot, header.order)));
         Ok(found.map(|(_, header, contents)| (header.offset, contents)))
     }
@@ -205,7 +244,7 @@ impl PreparationStore for Bench {
         let newest = match next.newest {
             Some(newest) => newest,
             None => {
-                let found = self.0.newest_checkpoint(next.number)?;
+                let found = self.0.newest_checkpoint(&next)?;
                 found.map(|(slot, header, _)| (slot, header.order))
             }
         };
@@ -214,8 +253,8 @@ impl PreparationStore for Bench {
         let path = self.0.folder.path(CHECKPOINTS[slot]);
         let created = self.0.folder.create(CHECKPOINTS[slot]);
         let medium = created.map_err(|error| files::failed(&path, "create", error))?;
-        let (lineage, number) = (self.0.lineage, next.number);
-        let label = Label { kind: Kind::Checkpoint, lineage, number, order, offset };
+        let (lineage, number, version) = (self.0.lineage, next.number, next.version);
+        let label = Label { kind: Kind::Checkpoint, lineage, number, order, offset, version };
         sealed::write(&*medium, &path, label, checkpoint)?;
         self.0.sync_names()?;
         next.newest = Some(Some((slot, order)));
@@ -230,8 +269,8 @@ impl PreparationStore for Bench {
         let path = folder.path(UNDER_WAY);
         let created = folder.create(UNDER_WAY);
         let medium = created.map_err(|error| files::failed(&path, "create", error))?;
-        let (lineage, number) = (self.0.lineage, next.number);
-        let label = Label { kind: Kind::Generation, lineage, number, order: 0, offset: 0 };
+        let (lineage, number, version) = (self.0.lineage, next.number, next.version);
+        let label = Label { kind: Kind::Generation, lineage, number, order: 0, offset: 0, version };
         sealed::write(&*medium, &path, label, generation)?;
         let name = generation_name(number);
         let renamed = folder.rename(UNDER_WAY, &name);
@@ -245,17 +284,6 @@ impl PreparationStore for Bench {
 
     fn discard(&mut self) -> Result<()> {
         let mut next = self.0.lock();
-        next.newest = None;
-        if std::mem::take(&mut next.ready) {
-            sealed::erase(&*self.0.folder, &generation_name(next.number))?;
-        }
-        // The newest goes last, so that a crash in between does not bring an older one back.
-        let mut slots = Vec::new();
-        for (slot, name) in CHECKPOINTS.into_iter().enumerate() {
-            let header = self.0.checkpoint_header(slot, next.number)?;
-            slots.push((header.map(|header| header.order), name));
-        }
-        slots.sort_unstable();
-        slots.into_iter().try_for_each(|(_, name)| sealed::erase(&*self.0.folder, name))
+        self.0.discard(&mut next)
     }
 }

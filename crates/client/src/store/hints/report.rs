@@ -91,6 +91,7 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
         other => other,
     };
     let (mut reserved, mut unfinished, mut ended) = (0, 0, None);
+    let mut version = anchor.version;
     if anchor.generation > 0 {
         let name = journal_name(anchor.generation);
         let mut expected = None;
@@ -100,6 +101,7 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
                 let summary = journal.summary();
                 (reserved, unfinished) = (summary.reserved, summary.unfinished);
                 ended = summary.ended.clone();
+                version = summary.version;
                 expected = Some((summary.generation_len, summary.generation_digest));
                 if thoroughly { journal.load().map(drop) } else { Ok(()) }
             })
@@ -124,7 +126,7 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
         return Ok(Condition::Damaged(damaged));
     }
     Ok(Condition::Whole {
-        epoch: anchor.epoch,
+        epoch: version.table.epoch,
         copied,
         ready: anchor.generation > 0,
         reserved,
@@ -184,7 +186,9 @@ pub(crate) fn erase_folder_if(
     let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
     let Some(lock) = locked else { return Ok(false) };
     match AnchorFile::read(Arc::clone(&lock), &path) {
-        Ok(file) if superfluous(&file.anchor().parameter_digest) => erase_locked(folder, lock),
+        Ok(file) if superfluous(&file.anchor().version.parameter_digest) => {
+            erase_locked(folder, lock)
+        }
         _ => Ok(false),
     }
 }

@@ -1,8 +1,8 @@
 //! One generation of hints, or a checkpoint of one in the making, in one file.
 //!
 //! ```text
-//! header   112 bytes   magic "privethf" ‖ version u32 ‖ kind u32 ‖ lineage 16 ‖ number of the generation u64 ‖ order u64 ‖ offset u64 ‖
-//!                      len u64 ‖ BLAKE3 of the contents 32 ‖ checksum of all that 16
+//! header   216 bytes   magic "privethf" ‖ version u32 ‖ kind u32 ‖ lineage 16 ‖ number of the generation u64 ‖ order u64 ‖ offset u64 ‖
+//!                      the table's version that it is prepared for 104 ‖ len u64 ‖ BLAKE3 of the contents 32 ‖ checksum of all that 16
 //! contents len bytes
 //! ```
 //!
@@ -10,6 +10,7 @@
 
 use super::anchor::Lineage;
 use super::folder::{Folder, Medium};
+use super::version::Version;
 use crate::store::files::{self, half};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
@@ -17,9 +18,9 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"privethf";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CHECKSUM_LEN: usize = 16;
-pub(crate) const HEADER_LEN: usize = 8 + 4 + 4 + 16 + 8 + 8 + 8 + 8 + 32 + CHECKSUM_LEN;
+pub(crate) const HEADER_LEN: usize = 8 + 4 + 4 + 16 + 3 * 8 + Version::LEN + 8 + 32 + CHECKSUM_LEN;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -36,6 +37,7 @@ pub(crate) struct Header {
     pub(crate) number: u64,
     pub(crate) order: u64,
     pub(crate) offset: u64,
+    pub(crate) version: Version,
     pub(crate) len: u64,
     pub(crate) digest: [u8; 32],
 }
@@ -47,9 +49,11 @@ impl Header {
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend((self.kind as u32).to_le_bytes());
         bytes.extend(self.lineage);
-        for field in [self.number, self.order, self.offset, self.len] {
+        for field in [self.number, self.order, self.offset] {
             bytes.extend(field.to_le_bytes());
         }
+        self.version.put(&mut bytes);
+        bytes.extend(self.len.to_le_bytes());
         bytes.extend(self.digest);
         let checksum = half(blake3::hash(&bytes));
         bytes.extend(checksum);
@@ -82,6 +86,7 @@ impl Header {
             number: reader.u64()?,
             order: reader.u64()?,
             offset: reader.u64()?,
+            version: Version::read(&mut reader)?,
             len: reader.u64()?,
             digest: reader.array()?,
         };
@@ -148,6 +153,7 @@ pub(crate) struct Label {
     pub(crate) number: u64,
     pub(crate) order: u64,
     pub(crate) offset: u64,
+    pub(crate) version: Version,
 }
 
 /// Writes a file in place of whatever `medium` held, and syncs it. What the old contents were is overwritten, not merely cut off.
@@ -157,10 +163,9 @@ pub(crate) fn write(
     label: Label,
     contents: &[u8],
 ) -> Result<Header> {
-    let Label { kind, lineage, number, order, offset } = label;
-    let digest = *blake3::hash(contents).as_bytes();
-    let header =
-        Header { kind, lineage, number, order, offset, len: contents.len() as u64, digest };
+    let Label { kind, lineage, number, order, offset, version } = label;
+    let (len, digest) = (contents.len() as u64, *blake3::hash(contents).as_bytes());
+    let header = Header { kind, lineage, number, order, offset, version, len, digest };
     let end = HEADER_LEN as u64 + header.len;
     let written = || {
         medium.write_at(0, &header.encode())?;

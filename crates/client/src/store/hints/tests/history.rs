@@ -21,7 +21,7 @@ pub(super) fn record(change: &[u8], query: &[u8]) -> Vec<u8> {
 }
 
 pub(super) fn hints(disk: &Disk) -> Result<Box<Hints>> {
-    match Hints::open(Arc::new(disk.clone()) as Arc<dyn Folder>, &key(), true)? {
+    match Hints::open(Arc::new(disk.clone()) as Arc<dyn Folder>, &key(), false, Others::Replace)? {
         Opening::Have { hints, .. } => Ok(hints),
         Opening::Busy => panic!("busy"),
     }

@@ -6,13 +6,14 @@ use super::super::*;
 use super::history::{generation, key, record, seen};
 use crate::state::{HintStore as _, HintsOpened, MemoryState, Pin, State};
 use crate::store::Store;
-use privet_core::{Epoch, TableDigest, TableId};
+use privet_core::{TableId, TableIdentity};
+use privet_wire::PartDescription;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 
 fn open(path: &Path, key: &HintsKey) -> Opening {
-    Hints::open(Arc::new(Directory::create(path).unwrap()), key, true).unwrap()
+    Hints::open(Arc::new(Directory::create(path).unwrap()), key, false, Others::Replace).unwrap()
 }
 
 fn hints(path: &Path) -> (Box<Hints>, Option<String>) {
@@ -117,7 +118,7 @@ fn a_server_that_announces_the_tables_id_with_other_contents_erases_nothing() {
     let mut other = key();
     other.table.digest.0[0] ^= 1;
     let folder = Arc::new(Directory::create(place.path()).unwrap());
-    let refused = Hints::open(folder, &other, false).err().unwrap();
+    let refused = Hints::open(folder, &other, false, Others::Refuse).err().unwrap();
     assert_eq!(refused.blame(), Blame::Integrity, "{refused}");
     let (mut kept, notice) = hints(place.path());
     assert_eq!(notice, None);
@@ -132,7 +133,7 @@ fn hints_that_other_servers_computed_are_refused_and_kept() {
     let mut other = key();
     other.servers[0] ^= 1;
     let folder = || Arc::new(Directory::create(place.path()).unwrap());
-    let refused = Hints::open(folder(), &other, false).err().unwrap();
+    let refused = Hints::open(folder(), &other, false, Others::Refuse).err().unwrap();
     assert_eq!(refused.blame(), Blame::ApiMisuse, "{refused}");
     assert!(refused.message().contains("in another order"), "{refused}");
     let (mut kept, notice) = hints(place.path());
@@ -140,7 +141,9 @@ fn hints_that_other_servers_computed_are_refused_and_kept() {
     assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
     drop(kept);
     // Begun anew with them, and the old secret is gone.
-    let Opening::Have { mut hints, .. } = Hints::open(folder(), &other, true).unwrap() else {
+    let Opening::Have { mut hints, .. } =
+        Hints::open(folder(), &other, false, Others::Replace).unwrap()
+    else {
         panic!("busy")
     };
     assert_eq!(seen(&mut hints).unwrap().generation, None);
@@ -160,9 +163,9 @@ fn an_anchor_of_a_later_version_is_no_damage() {
     }
     std::fs::write(&path, bytes).unwrap();
     let folder = Arc::new(Directory::create(place.path()).unwrap());
-    let refused = Hints::open(folder, &key(), true).err().unwrap();
+    let refused = Hints::open(folder, &key(), false, Others::Replace).err().unwrap();
     assert_eq!(refused.blame(), Blame::Unavailable);
-    assert!(refused.message().contains("version 3"), "{refused}");
+    assert!(refused.message().contains("version 4"), "{refused}");
 }
 
 #[test]
@@ -171,22 +174,22 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
     used(place.path());
     let path = place.path().join("anchor");
     let bytes = std::fs::read(&path).unwrap();
-    // Version 1 did not say which servers the hints are for.
+    // Version 2 did not say the table's shape.
     let mut older = Vec::new();
     for at in SLOTS.map(|at| at as usize) {
         let slot = &bytes[at..at + SLOT_LEN - 32];
-        let (before, after) = (&slot[..164], &slot[164 + 32..]);
+        let (before, after) = (&slot[..132], &slot[132 + 16..]);
         let mut slot = [before, after].concat();
-        slot[8] = 1;
+        slot[8] = 2;
         let checksum = blake3::hash(&slot);
         older.resize(at, 0);
         older.extend([&slot[..], checksum.as_bytes()].concat());
     }
     std::fs::write(&path, older).unwrap();
     let folder = Arc::new(Directory::create(place.path()).unwrap());
-    let refused = Hints::open(folder, &key(), true).err().unwrap();
+    let refused = Hints::open(folder, &key(), false, Others::Replace).err().unwrap();
     assert_eq!(refused.blame(), Blame::Unavailable);
-    for part in ["version 1", "privet state reset"] {
+    for part in ["version 2", "privet state reset"] {
         assert!(refused.message().contains(part), "{refused}");
     }
 }
@@ -281,11 +284,12 @@ fn a_table_that_is_pinned_nowhere_any_more_loses_its_hints() {
     let place = tempfile::tempdir().unwrap();
     let mut store = Store::open(place.path()).unwrap();
     let pin = |table: u8| Pin {
-        table: TableId([table; 16]),
-        epoch: Epoch(4),
-        digest: TableDigest([9; 32]),
+        table: TableIdentity { id: TableId([table; 16]), ..key().table },
         parameter_digest: [5; 32],
-        parts_digest: [6; 32],
+        layout: PartDescription { len: 6, digest: [6; 32] },
+        hint: None,
+        publisher: None,
+        last_epoch: None,
     };
     store.pin("http://a", "t", &pin(1)).unwrap();
     store.pin("http://b", "t", &pin(1)).unwrap();

@@ -1,0 +1,109 @@
+//! Making a downloaded part out of the one that is kept for an earlier version of the table.
+
+use super::{Opened, PartKey, PartState, State};
+use crate::session::Patch;
+use privet_core::{Error, Result};
+use privet_kernels::Kernels;
+use privet_schemes::offline::{Download, HintSource, StreamConsumer as _};
+use privet_schemes::registry;
+use std::sync::Arc;
+
+/// Writes what a patch makes of a part, piece by piece: the registry, except in tests.
+type Rewrite =
+    fn(&Patch, &dyn HintSource, &mut dyn FnMut(&[u8]) -> Result<()>, Kernels) -> Result<()>;
+
+/// Makes the part `patch.to` out of `patch.from`, which `state` keeps, and says what there is of it then: all of it, checked against its digest over every byte; or, if that could not be done, as much as
+/// [`State::open`] would say, so that the rest is fetched. Takes memory for the changes and a piece of the part.
+///
+/// # Errors
+/// As [`State::open`] and [`State::append`]. That the earlier part is missing, damaged, or does not come to the later one is no error.
+pub fn patch_part(state: &mut dyn State, patch: &Patch, kernels: Kernels) -> Result<Opened> {
+    patch_by(state, patch, kernels, |patch, part, sink, kernels| {
+        let Patch { from, to, before, after, changes } = patch;
+        registry::patch_downloaded(
+            (before, &from.table),
+            (after, &to.table),
+            changes,
+            part,
+            sink,
+            kernels,
+        )
+    })
+}
+
+fn patch_by(
+    state: &mut dyn State,
+    patch: &Patch,
+    kernels: Kernels,
+    rewrite: Rewrite,
+) -> Result<Opened> {
+    let (from, damage) = kept(state, &patch.from)?;
+    let (download, notice) = match state.open(&patch.to)? {
+        Opened::Have { part: PartState::Partial(download), notice } => {
+            (download, damage.or(notice))
+        }
+        other => return Ok(other),
+    };
+    let Some(from) = from else {
+        return Ok(Opened::Have { part: PartState::Partial(download), notice });
+    };
+    match write(state, &patch.to, *download, |sink| rewrite(patch, &*from, sink, kernels)) {
+        Ok(source) => Ok(Opened::Have { part: PartState::Complete(source), notice }),
+        Err(Failure::Storage(error)) => Err(error),
+        Err(Failure::Patch) => {
+            state.discard(&patch.to)?;
+            state.open(&patch.to)
+        }
+    }
+}
+
+/// All of `part`, if that is kept, and what a person should hear. What there is of an incomplete one is of no use any more.
+fn kept(
+    state: &mut dyn State,
+    part: &PartKey,
+) -> Result<(Option<Arc<dyn HintSource>>, Option<String>)> {
+    Ok(match state.open(part)? {
+        Opened::Have { part: PartState::Complete(source), notice } => (Some(source), notice),
+        Opened::Have { part: PartState::Partial(_), notice } => {
+            state.discard(part)?;
+            (None, notice)
+        }
+        // So is the later one then, which whoever has them will be told of.
+        Opened::Busy { .. } => (None, None),
+    })
+}
+
+/// Why a part was not made.
+enum Failure {
+    /// It cannot be kept.
+    Storage(Error),
+    /// It did not come to what it should have been.
+    Patch,
+}
+
+/// Has `rewrite` write the part `to` from its beginning, and keeps what `download` does not have yet.
+fn write(
+    state: &mut dyn State,
+    to: &PartKey,
+    mut download: Download,
+    rewrite: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+) -> std::result::Result<Arc<dyn HintSource>, Failure> {
+    // An earlier process did not live to write more than this. Its bytes are part of what is checked in the end.
+    let mut known = download.next_offset();
+    let mut refused = None;
+    let rewritten = rewrite(&mut |piece| {
+        let skipped = known.min(piece.len() as u64);
+        known -= skipped;
+        let (piece, offset) = (&piece[skipped as usize..], download.next_offset());
+        download.absorb(offset, piece)?;
+        state.append(to, offset, piece).map_err(|error| {
+            refused = Some(error);
+            Error::unavailable("what was made of a part cannot be kept")
+        })
+    });
+    if let Some(error) = refused {
+        return Err(Failure::Storage(error));
+    }
+    rewritten.and_then(|()| download.finish()).map_err(|_| Failure::Patch)?;
+    state.complete(to).map_err(Failure::Storage)
+}
