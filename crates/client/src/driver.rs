@@ -387,7 +387,7 @@ impl Driver {
                 running.stop_worker();
                 hints_of(running)?.follow(&change, &to)?;
                 running.unflushed = false;
-                self.session.handle_hints_followed();
+                self.session.handle_hints_followed(self.now());
                 Ok(())
             }
             Persist::RestartHints(key) => {

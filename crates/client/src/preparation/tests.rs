@@ -20,7 +20,14 @@ fn table(records: &[u8]) -> ChosenTable {
     let plan = SchemePlan::from_announcement(SchemeId::DummySubsets, &identity, &parameters);
     let scheme = SchemeDescription::new(plan.unwrap(), &identity, Some(records)).unwrap();
     let layout = PartDescription::new(0, [0; 32]);
-    ChosenTable { software: String::new(), name: "table".to_owned(), identity, layout, scheme, updates: None }
+    ChosenTable {
+        software: String::new(),
+        name: "table".to_owned(),
+        identity,
+        layout,
+        scheme,
+        updates: None,
+    }
 }
 
 fn records() -> Vec<u8> {

@@ -371,12 +371,7 @@ pub(super) fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result
                         "",
                     );
                 }
-                (_, None) => {
-                    return refused(
-                        &format!("{updated}, without a word on who has signed that"),
-                        "",
-                    );
-                }
+                (_, None) => return refused(&updated, ""),
             }
         }
         let what = if pin.table.id != seen.table.id {

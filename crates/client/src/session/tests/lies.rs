@@ -340,6 +340,9 @@ fn a_table_that_is_not_the_pinned_one_is_refused_until_accepted() {
         let _ = accepted.get(Target::index(5));
         assert_eq!(accepted.queries().len(), 1);
         let pins = accepted.state.pins("server 0").unwrap();
-        assert_eq!(pins, [("table".to_owned(), pin_of(accepted.session.table().unwrap(), None, None))]);
+        assert_eq!(
+            pins,
+            [("table".to_owned(), pin_of(accepted.session.table().unwrap(), None, None))]
+        );
     }
 }

@@ -130,7 +130,14 @@ impl Living {
         for _ in 0..lookups {
             let key = &keys[dice.roll(keys.len() as u64) as usize];
             let found = world.get(Target::key(key)).unwrap().map(|value| value.to_vec());
-            assert_eq!(found.as_ref(), self.model.get(key), "{}", String::from_utf8_lossy(key));
+            assert_eq!(
+                found.as_ref(),
+                self.model.get(key),
+                "{} of {}: {:?}",
+                String::from_utf8_lossy(key),
+                world.peers[0].scheme().plan.scheme,
+                world.trace()
+            );
         }
         assert_eq!(world.get(Target::key(b"never there")).unwrap(), None);
     }
