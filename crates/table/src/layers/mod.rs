@@ -22,7 +22,7 @@
 //! # In the background
 //!
 //! Merging on the spot would make one update in 2^*i* cost as much as a table of B·2^*i* entries. Here, what is merged goes on answering while the new layer is being built, and while clients fetch what they need for it, piece by piece with the
-//! updates. At a change whose number is known beforehand, the new layer takes over ([`schedule`](self#what-happens-when)). What it replaced answers for B more changes, so that no lookup under way is lost.
+//! updates. At a change whose number is known beforehand, the new layer takes over. What it replaced answers for B more changes, so that no lookup under way is lost.
 //!
 //! A build (merging, packing, the scheme's own setup) cannot be cut into pieces without looking into the scheme. So it is handed out as a value, a [`Build`], to run on any thread, at any time before it is due.
 //!
@@ -34,7 +34,7 @@
 //! | two layers of level *i* are there | they are merged; the new layer takes over B·2^*i* / 2 changes later |
 //! | a layer was built | clients hear of it; what they fetch for it is due in equal parts until it takes over |
 //!
-//! So there are at most two layers of each level, one and a quarter on average.
+//! So there are at most two layers of each level, and one on average. (With lists of one change, whose half is rounded up, there can be three of level 0 for a moment.)
 //!
 //! # What it costs
 //!
@@ -42,9 +42,12 @@
 //!
 //! | | amortized for a change | at most for a change | paper, A.2 |
 //! |---|---|---|---|
-//! | entries built by the server | L + 2 | in the background | O(log *n*) |
-//! | entries fetched by a client | L + 2 | 4·(L + 2) and a piece for each layer | O(log *n*) |
-//! | key maps, half a byte for an entry | (L + 2)/2 bytes | that of the largest layer | (not said) |
+//! | entries that the server builds | L + 2 | none: in the background | L + 1 |
+//! | entries that a client fetches | L + 2 | 4·(L + 2) | L + 1 |
+//! | key maps, half a byte for an entry | (L + 2)/2 bytes | that of the largest layer, once it is built | not said |
+//!
+//! The paper counts one rebuild of each entry for each of the levels 0 to L. Here a list becomes a layer before it is merged, and layers are merged two at a time. What an entry costs is what it costs in a static table of that scheme; where that is more in small tables than
+//! in large ones, as with SimplePIR, whose hint grows with √*n*, most of the cost lies in the lowest levels, and a longer list saves it.
 //!
 //! A lookup costs one query to each layer, at most 2·(L + 2); a scheme's cost that grows with the table's size comes to at most four times that of one table of *n* entries, in sum.
 //!

@@ -365,6 +365,16 @@ impl LayeredClient {
         Some(newest(&key, listed, parts))
     }
 
+    /// Gives up a lookup whose answers will not come because a layer that it asked was replaced too long ago. Its hints stay used. As long as all of its layers answer, send its queries again instead.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup.
+    pub fn abandon(&mut self, lookup: LookupNumber, store: &mut impl HintStore) -> Result<()> {
+        self.lookups.remove(&lookup.0).ok_or_else(no_lookup)?;
+        self.drop_replaced(store);
+        Ok(())
+    }
+
     /// The number of changes that this client knows of.
     pub fn changes(&self) -> u64 {
         self.view.changes

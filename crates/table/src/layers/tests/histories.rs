@@ -145,6 +145,22 @@ fn a_lookup_under_way_outlives_what_it_asked() {
         assert_eq!(world.take(first.lookup), expected, "{scheme}");
         assert_eq!(world.take(second.lookup), Some(b"newer".to_vec()), "{scheme}");
         assert!(world.client.take(first.lookup).is_none(), "a value is taken once");
+
+        let third = world.send(&key(1));
+        let asked: Vec<_> = third.iter().map(|query| query.layer).collect();
+        for number in 0..40 {
+            world.update(vec![set(number, b"newest")]);
+        }
+        assert!(asked.iter().any(|layer| world.servers[0].layer(*layer).is_none()));
+        world.client.abandon(third.lookup, &mut world.store).unwrap();
+        assert!(world.client.abandon(third.lookup, &mut world.store).is_err());
+        let known: Vec<_> = world.servers[0].layers().map(|of| of.description().span).collect();
+        let newest = known.last().unwrap().last;
+        let left = |(layer, _): &(crate::layers::Span, u64)| {
+            layer.last > newest || world.servers[0].layer(*layer).is_some()
+        };
+        assert!(world.store.kept.keys().all(left), "hints of layers that are gone are forgotten");
+        world.check(&key(1));
     }
 }
 
