@@ -1,0 +1,516 @@
+//! The client's side: follows announcements, prepares for layers before they take over, and asks all of them.
+
+mod prepared;
+
+use super::announcement::{Announcement, LayerDescription};
+use super::entries::read_held;
+use super::view::View;
+use super::{Change, LayeredParameters, MAX_KEY_LEN, Span, version};
+use crate::key_map::KeyMap;
+use prepared::{Asked, PreparedLayer};
+use privet_core::{Error, Result, SecretRng, TableId};
+use privet_kernels::Kernels;
+use privet_schemes::contract::{Record, ReservationId, Role};
+use privet_schemes::registry::Recovered;
+use privet_schemes::reservation::{Pending, Sendable};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Where a client keeps hints so that they outlive it, for each layer and each generation of its hints. For schemes without hints, [`NoHints`].
+pub trait HintStore {
+    /// Keeps a generation of hints that was prepared: secret. Durable when it returns; nothing of it is used before.
+    ///
+    /// # Errors
+    /// If it may not have reached the disk.
+    fn generation(&mut self, layer: Span, number: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Appends the record of a reservation: secret, durable when it returns. Its queries are sent only then.
+    ///
+    /// # Errors
+    /// If it may not have reached the disk.
+    fn reserved(&mut self, layer: Span, generation: u64, record: &[u8]) -> Result<()>;
+
+    /// Appends what answers changed: secret. Nothing waits for it: until it is there, a restart finds the lookup unfinished.
+    ///
+    /// # Errors
+    /// If it may not have been written.
+    fn settled(&mut self, layer: Span, generation: u64, change: &[u8]) -> Result<()>;
+
+    /// The generation is not needed any more.
+    fn forget(&mut self, layer: Span, generation: u64);
+}
+
+/// The store of schemes without hints: there is nothing to keep.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHints;
+
+impl HintStore for NoHints {
+    fn generation(&mut self, _layer: Span, _number: u64, _bytes: &[u8]) -> Result<()> {
+        Err(needs_store())
+    }
+
+    fn reserved(&mut self, _layer: Span, _generation: u64, _record: &[u8]) -> Result<()> {
+        Err(needs_store())
+    }
+
+    fn settled(&mut self, _layer: Span, _generation: u64, _change: &[u8]) -> Result<()> {
+        Err(needs_store())
+    }
+
+    fn forget(&mut self, _layer: Span, _generation: u64) {}
+}
+
+fn needs_store() -> Error {
+    Error::api_misuse("a scheme with single-use hints needs a store that keeps them")
+}
+
+/// What was appended of one generation of hints, in order.
+#[derive(Clone, Copy)]
+pub enum Logged<'a> {
+    /// By [`HintStore::reserved`].
+    Reserved(&'a [u8]),
+    /// By [`HintStore::settled`].
+    Settled(&'a [u8]),
+}
+
+/// What a client has to fetch now. What is due, and when, depends on the numbers of changes and of lookups and on public sizes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Bytes of what clients [fetch](super::Layer::fetched) of a layer, from any server.
+    Fetch {
+        /// The layer.
+        layer: Span,
+        /// The first byte.
+        offset: u64,
+        /// How many, at least 1.
+        len: u64,
+    },
+    /// The reply to a request that no other server may see.
+    Ask {
+        /// The layer.
+        layer: Span,
+        /// The server.
+        role: Role,
+        /// The request. Secret.
+        request: Zeroizing<Vec<u8>>,
+    },
+}
+
+/// Numbers a client's lookups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LookupNumber(u64);
+
+/// The queries of one lookup: all of them are to be sent, before any answer is looked at.
+pub struct Queries {
+    /// The lookup.
+    pub lookup: LookupNumber,
+    queries: Vec<(Span, Sendable)>,
+}
+
+/// One query to one server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayerQuery<'a> {
+    /// The layer that it is for.
+    pub layer: Span,
+    /// The server.
+    pub role: Role,
+    /// What is sent, each time it is.
+    pub bytes: &'a [u8],
+}
+
+impl Queries {
+    /// The queries, in the order in which [`settle`](LayeredClient::settle) takes their answers.
+    pub fn iter(&self) -> impl Iterator<Item = LayerQuery<'_>> {
+        self.queries.iter().flat_map(|(layer, sendable)| {
+            (0..).zip(sendable.queries()).map(|(role, bytes)| LayerQuery {
+                layer: *layer,
+                role: Role(role),
+                bytes,
+            })
+        })
+    }
+}
+
+/// A client of a layered table. A state machine: it does no I/O, starts no threads, and does not know the time.
+///
+/// ```text
+/// follow(announcement) ──► due() ──► fetched from the layer ──► absorb(bytes) ──► due() ──► …  until nothing is
+/// lookup(key) ──► Queries ──► answers ──► settle(lookup, answers) ──► take(lookup) ──► the value, or that there is none
+/// ```
+///
+/// **What a server sees** is the announcements fetched, the pieces that were due, and for each lookup one query to each layer in charge, all at once. Which layers these are and how long their messages are is public, and what each query
+/// says is its scheme's promise. So all of it depends on the number of changes and lookups, and not on the keys looked up, nor on where they are, nor on whether they are anywhere.
+///
+/// **Hints are used in order**: one call reserves the hints of all layers and has their records stored before it returns what may be sent. If the store fails, what it holds is not known, and no lookup is made any more: load the
+/// client from its store.
+pub struct LayeredClient {
+    table: TableId,
+    parameters: LayeredParameters,
+    kernels: Kernels,
+    view: View,
+    /// In charge, on their way, and replaced ones whose lookups are under way.
+    layers: BTreeMap<Span, PreparedLayer>,
+    lookups: BTreeMap<u64, UnderWay>,
+    next_lookup: u64,
+    failed: bool,
+}
+
+/// A lookup whose value was not taken.
+struct UnderWay {
+    key: Zeroizing<Vec<u8>>,
+    /// What the list says of the key.
+    listed: Option<Option<Record>>,
+    /// One for each query, the oldest layer first.
+    parts: Vec<Part>,
+    settled: bool,
+}
+
+struct Part {
+    layer: Arc<LayerDescription>,
+    generation: u64,
+    record: PartRecord,
+}
+
+enum PartRecord {
+    Sent(Pending),
+    /// The layer tells it once others are settled.
+    Waiting(ReservationId),
+    Told(Result<Record>),
+}
+
+impl LayeredClient {
+    /// A client of the layered table `table`, which knows nothing of it yet: follow the server's [`state`](super::LayeredServer::state) next.
+    pub fn new(table: TableId, parameters: LayeredParameters, kernels: Kernels) -> Self {
+        let view = View::empty(table, parameters.list);
+        Self {
+            table,
+            parameters,
+            kernels,
+            view,
+            layers: BTreeMap::new(),
+            lookups: BTreeMap::new(),
+            next_lookup: 0,
+            failed: false,
+        }
+    }
+
+    /// Takes note of what was announced. What is known already may be announced again, so the server's [`state`](super::LayeredServer::state) can be followed at any time.
+    ///
+    /// # Errors
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if something is missing before it, or it makes no sense; [`Blame::Integrity`](privet_core::Blame::Integrity) if it contradicts what was announced before. Nothing has changed then.
+    pub fn follow(
+        &mut self,
+        announcement: &Announcement,
+        store: &mut impl HintStore,
+    ) -> Result<()> {
+        let view = self.view.after(announcement)?;
+        let in_charge = view.layers.iter().map(|(span, layer)| (span, layer, span.last));
+        let coming = view.coming.iter().map(|(span, (layer, at))| (span, layer, *at));
+        let mut new = Vec::new();
+        for (span, layer, takes_over_at) in in_charge.chain(coming) {
+            if !self.layers.contains_key(span) {
+                let pace = (view.changes, takes_over_at);
+                let scheme = self.parameters.scheme;
+                new.push(PreparedLayer::new(self.table, scheme, layer, pace, self.kernels)?);
+            }
+        }
+        self.layers.extend(new.into_iter().map(|layer| (layer.description.span, layer)));
+        self.view = view;
+        self.drop_replaced(store);
+        Ok(())
+    }
+
+    /// The next piece to fetch, if any is due now. Ask again after it was [absorbed](Self::absorb).
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no entropy or no memory.
+    pub fn due(&mut self) -> Result<Option<Due>> {
+        let changes = self.view.changes;
+        // What takes over next is wanted first. Layers that were replaced need no more hints.
+        let spans = self.view.layers.keys().chain(self.view.coming.keys());
+        let mut wanted: Vec<Span> = spans.copied().collect();
+        let takes_over = |span: &Span| self.view.coming.get(span).map_or(0, |(_, at)| *at);
+        wanted.sort_by_key(takes_over);
+        for span in wanted {
+            if let Some(layer) = self.layers.get_mut(&span)
+                && let Some(due) = layer.due(changes)?
+            {
+                return Ok(Some(due));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes what was [due](Self::due) for a layer.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) or [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is not what was announced: the layer is then fetched from the start; the store's.
+    pub fn absorb(&mut self, layer: Span, bytes: &[u8], store: &mut impl HintStore) -> Result<()> {
+        self.layer(layer)?.absorb(bytes, store)
+    }
+
+    /// Makes the queries for `key`: to each layer in charge, and with all that has to be stored before they may be sent.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if something has to be fetched, or another lookup to be settled, before; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the key is too long. Then nothing has happened, for any key.
+    /// Otherwise the store's, after which no lookup is made any more.
+    pub fn lookup(
+        &mut self,
+        key: &[u8],
+        rng: &mut SecretRng,
+        store: &mut impl HintStore,
+    ) -> Result<Queries> {
+        if self.failed {
+            return Err(Error::unavailable(
+                "a lookup before failed half-way, so it is not known which hints were used; load the client from its store",
+            ));
+        }
+        if key.len() > MAX_KEY_LEN {
+            return Err(Error::api_misuse(format!("no key is longer than {MAX_KEY_LEN} bytes")));
+        }
+        if self.view.layers.is_empty() {
+            return Err(Error::unavailable(
+                "nothing was announced of the table yet; follow its state",
+            ));
+        }
+        let in_charge: Vec<Span> = self.view.layers.keys().copied().collect();
+        for span in &in_charge {
+            self.layer(*span)?.make_ready(store)?;
+        }
+        let (mut parts, mut queries) = (Vec::new(), Vec::new());
+        for span in in_charge {
+            let asked = self.layer(span)?.ask(key, rng, store);
+            let asked = asked.inspect_err(|_| self.failed = true)?;
+            let layer = self.layer(span)?.description.clone();
+            for asked in asked {
+                let (generation, record) = match asked {
+                    Asked::Sent(generation, lookup) => {
+                        queries.push((span, lookup.sendable));
+                        (generation, PartRecord::Sent(lookup.pending))
+                    }
+                    Asked::Known(record) => (0, PartRecord::Told(Ok(record))),
+                };
+                parts.push(Part { layer: layer.clone(), generation, record });
+            }
+        }
+        let lookup = LookupNumber(self.next_lookup);
+        self.next_lookup += 1;
+        let listed = self.listed(key);
+        let key = Zeroizing::new(key.to_vec());
+        let under_way = UnderWay { key, listed, settled: queries.is_empty(), parts };
+        self.lookups.insert(lookup.0, under_way);
+        Ok(Queries { lookup, queries })
+    }
+
+    /// Takes the answers to all queries of a lookup, in their order. Each layer takes note of its own, whatever becomes of the others.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup or its answers are not as many as its queries; nothing has happened then. The store's. What is wrong with an answer is told with the value.
+    pub fn settle(
+        &mut self,
+        lookup: LookupNumber,
+        answers: &[&[u8]],
+        store: &mut impl HintStore,
+    ) -> Result<()> {
+        let lookups = self.lookups.get_mut(&lookup.0).filter(|lookup| !lookup.settled);
+        let under_way = lookups.ok_or_else(no_lookup)?;
+        let sent = |part: &&Part| matches!(part.record, PartRecord::Sent(_));
+        let mut needed = 0;
+        for part in under_way.parts.iter().filter(sent) {
+            needed += self.layers.get(&part.layer.span).map_or(0, PreparedLayer::servers);
+        }
+        if answers.len() != needed {
+            return Err(Error::api_misuse(format!(
+                "a lookup of {needed} queries needs as many answers, not {}",
+                answers.len()
+            )));
+        }
+        under_way.settled = true;
+        let (mut rest, mut stored) = (answers, Ok(()));
+        for part in &mut under_way.parts {
+            let waiting = PartRecord::Told(Err(no_lookup()));
+            part.record = match std::mem::replace(&mut part.record, waiting) {
+                PartRecord::Sent(pending) => {
+                    let span = part.layer.span;
+                    let Some(layer) = self.layers.get_mut(&span) else { continue };
+                    let own;
+                    (own, rest) = rest.split_at(layer.servers());
+                    let client = layer.client(part.generation);
+                    match client.and_then(|client| client.recover(pending, own)) {
+                        Ok(Recovered::Record(record)) => PartRecord::Told(Ok(record)),
+                        Ok(Recovered::Settled { id, change, record }) => {
+                            stored = stored.and(store.settled(span, part.generation, &change));
+                            record.map_or(PartRecord::Waiting(id), PartRecord::Told)
+                        }
+                        Err(error) => PartRecord::Told(Err(error)),
+                    }
+                }
+                told => told,
+            };
+        }
+        self.tell_waiting();
+        self.drop_replaced(store);
+        stored
+    }
+
+    /// The value of the key that was looked up, `None` if it has none: once, when the lookup is settled and, of some schemes, those before it.
+    ///
+    /// # Errors
+    /// If the answer of any layer is wrong, whether the value is there or in another: telling them apart would tell a server which layer it is.
+    pub fn take(&mut self, lookup: LookupNumber) -> Option<Result<Option<Record>>> {
+        let told = |part: &Part| matches!(part.record, PartRecord::Told(_));
+        self.lookups.get(&lookup.0).filter(|of| of.settled && of.parts.iter().all(told))?;
+        let UnderWay { key, listed, parts, .. } = self.lookups.remove(&lookup.0)?;
+        Some(newest(&key, listed, parts))
+    }
+
+    /// Gives up a lookup whose answers will not come because a layer that it asked was replaced too long ago. Its hints stay used. As long as all of its layers answer, send its queries again instead.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup.
+    pub fn abandon(&mut self, lookup: LookupNumber, store: &mut impl HintStore) -> Result<()> {
+        self.lookups.remove(&lookup.0).ok_or_else(no_lookup)?;
+        self.drop_replaced(store);
+        Ok(())
+    }
+
+    /// The number of changes that this client knows of.
+    pub fn changes(&self) -> u64 {
+        self.view.changes
+    }
+
+    /// The layers in charge, the oldest first: those that a lookup asks.
+    pub fn layers(&self) -> impl ExactSizeIterator<Item = &Arc<LayerDescription>> {
+        self.view.layers.values()
+    }
+
+    /// Whether all layers in charge can be asked.
+    pub fn is_ready(&self) -> bool {
+        let ready = |span| self.layers.get(span).is_some_and(PreparedLayer::is_ready);
+        !self.view.layers.is_empty() && self.view.layers.keys().all(ready)
+    }
+
+    /// A digest of the table as this client knows it. With several servers, [each](super::LayeredServer::version) must say the same before a lookup: otherwise they answer for different tables.
+    pub fn version(&self) -> [u8; 32] {
+        let list = self.view.list.iter().map(|(number, change)| (*number, &**change));
+        version(self.table, self.view.layers.values().map(|layer| &**layer), list)
+    }
+
+    /// Goes on with hints that were kept: the last generation of a layer, and what was logged of it since, in order. Returns the queries that have no answer: they are sent again, the same bytes, and their answers go to
+    /// [`settle_again`](Self::settle_again).
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the layer is unknown or has hints already; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what was kept does not fit it.
+    pub fn restore(
+        &mut self,
+        layer: Span,
+        generation: u64,
+        bytes: Zeroizing<Vec<u8>>,
+        log: &[Logged<'_>],
+    ) -> Result<Vec<(ReservationId, Sendable)>> {
+        self.layer(layer)?.restore(generation, bytes, log)
+    }
+
+    /// Takes the answers to queries that were sent before a restart. Whoever looked the key up is gone, so the value is dropped.
+    ///
+    /// # Errors
+    /// If there is no such reservation, or the answers cannot belong to it; the store's.
+    pub fn settle_again(
+        &mut self,
+        layer: Span,
+        id: ReservationId,
+        answers: &[&[u8]],
+        store: &mut impl HintStore,
+    ) -> Result<()> {
+        let Some((generation, hints)) = self.layer(layer)?.current_hints() else {
+            return Err(Error::api_misuse("the layer has no hints"));
+        };
+        if let Recovered::Settled { change, .. } = hints.settle(id, answers)? {
+            hints.take_record(id);
+            store.settled(layer, generation, &change)?;
+        }
+        Ok(())
+    }
+
+    fn layer(&mut self, span: Span) -> Result<&mut PreparedLayer> {
+        let layer = self.layers.get_mut(&span);
+        layer.ok_or_else(|| Error::api_misuse("this client knows of no such layer"))
+    }
+
+    /// What the list says of a key. Looks at all of it.
+    fn listed(&self, key: &[u8]) -> Option<Option<Record>> {
+        let mut newest: Option<&Change> = None;
+        for change in self.view.list.values() {
+            if change.key == key {
+                newest = Some(change);
+            }
+        }
+        newest.map(|change| change.value.clone().map(Zeroizing::new))
+    }
+
+    fn tell_waiting(&mut self) {
+        let waiting = self.lookups.values_mut().flat_map(|lookup| &mut lookup.parts);
+        for part in waiting {
+            if let PartRecord::Waiting(id) = part.record
+                && let Some(layer) = self.layers.get_mut(&part.layer.span)
+                && let Some(hints) = layer.hints_of(part.generation)
+                && let Some(record) = hints.take_record(id)
+            {
+                part.record = PartRecord::Told(record);
+            }
+        }
+    }
+
+    /// Drops layers that were replaced, and generations that were used up, once no lookup needs them.
+    fn drop_replaced(&mut self, store: &mut impl HintStore) {
+        let Self { view, layers, lookups, .. } = self;
+        let in_use = |span: Span, generation: Option<u64>| {
+            lookups.values().flat_map(|lookup| &lookup.parts).any(|part| {
+                part.layer.span == span
+                    && generation.is_none_or(|of| of == part.generation)
+                    && !matches!(part.record, PartRecord::Told(_))
+            })
+        };
+        let gone = |span: &Span, _: &mut PreparedLayer| {
+            !view.layers.contains_key(span)
+                && !view.coming.contains_key(span)
+                && !in_use(*span, None)
+        };
+        for (_, layer) in layers.extract_if(.., gone) {
+            layer.forget(store);
+        }
+        for (span, layer) in layers {
+            layer.forget_used(|generation| in_use(*span, Some(generation)), store);
+        }
+    }
+}
+
+/// What the newest layer that knows the key says; the list, if that knows it. Looks into all of them.
+fn newest(key: &[u8], listed: Option<Option<Record>>, parts: Vec<Part>) -> Result<Option<Record>> {
+    let (mut newest, mut wrong) = (None, None);
+    for part in parts {
+        let PartRecord::Told(told) = part.record else { continue };
+        match told.and_then(|record| held_in(&part.layer.key_map, key, &record)) {
+            Ok(held) => newest = held.or(newest),
+            Err(error) => wrong = wrong.or(Some(error)),
+        }
+    }
+    match wrong {
+        Some(error) => Err(error),
+        None => Ok(listed.or(newest).flatten()),
+    }
+}
+
+/// What a layer says of a key, if it knows it.
+fn held_in(key_map: &KeyMap, key: &[u8], record: &[u8]) -> Result<Option<Option<Record>>> {
+    let Some(held) = key_map.find_in(key, record)?.map(Zeroizing::new) else { return Ok(None) };
+    let value = read_held(&held).ok_or_else(|| {
+        Error::integrity("a layer holds something that is neither a value nor a tombstone")
+    })?;
+    Ok(Some(value.map(|value| Zeroizing::new(value.to_vec()))))
+}
+
+fn no_lookup() -> Error {
+    Error::api_misuse("there is no such lookup, or it was settled before")
+}

@@ -1,0 +1,395 @@
+//! One layer at a client: what has to be fetched before it can be asked, its hints, and the next generation of them.
+
+use super::{Due, HintStore, Logged};
+use crate::layers::Span;
+use crate::layers::announcement::LayerDescription;
+use privet_core::{Error, RecordIndex, Result, SecretRng, TableId, TableIdentity};
+use privet_kernels::Kernels;
+use privet_schemes::SchemeId;
+use privet_schemes::contract::{ReservationId, Supply};
+use privet_schemes::offline::{Download, OfflinePhase, StreamConsumer};
+use privet_schemes::registry::{self, ErasedClient, ErasedHints, ErasedPreparation, SchemePlan};
+use privet_schemes::reservation::{Journal, Lookup, Prepared, Receipt, Sendable};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// The most that is fetched at once.
+const STRIDE: u64 = 1 << 20;
+
+/// A layer at a client.
+pub(super) struct PreparedLayer {
+    pub(super) description: Arc<LayerDescription>,
+    identity: TableIdentity,
+    plan: SchemePlan,
+    kernels: Kernels,
+    /// The number of changes when it was announced, and with which it takes over.
+    announced_at: u64,
+    takes_over_at: u64,
+    /// The generation that makes queries.
+    current: Option<u64>,
+    /// By number: the current one, those before it of which lookups are under way, and the next once it is prepared. A scheme without hints has one.
+    generations: BTreeMap<u64, Box<dyn ErasedClient>>,
+    preparing: Option<Preparing>,
+    next_generation: u64,
+}
+
+/// What is being fetched.
+enum Preparing {
+    Download(Download, Vec<u8>),
+    Hints(Box<dyn ErasedPreparation>),
+}
+
+impl Preparing {
+    fn consumer(&mut self) -> &mut dyn StreamConsumer {
+        match self {
+            Self::Download(download, _) => download,
+            Self::Hints(preparation) => &mut **preparation,
+        }
+    }
+}
+
+/// What one layer is asked, or what it says unasked.
+pub(super) enum Asked {
+    Sent(u64, Lookup),
+    Known(privet_schemes::contract::Record),
+}
+
+impl PreparedLayer {
+    pub(super) fn new(
+        table: TableId,
+        scheme: SchemeId,
+        description: &Arc<LayerDescription>,
+        (announced_at, takes_over_at): (u64, u64),
+        kernels: Kernels,
+    ) -> Result<Self> {
+        let identity = description.identity(table);
+        let plan = SchemePlan::from_announcement(scheme, &identity, &description.parameters)?;
+        let mut layer = Self {
+            description: description.clone(),
+            identity,
+            plan,
+            kernels,
+            announced_at,
+            takes_over_at,
+            current: None,
+            generations: BTreeMap::new(),
+            preparing: None,
+            next_generation: 0,
+        };
+        if layer.plan.offline.is_empty() {
+            layer.load(|layer| {
+                let nothing = Arc::new(Vec::new());
+                registry::client(layer.plan.clone(), &layer.identity, nothing, layer.kernels)
+            })?;
+        }
+        Ok(layer)
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.current.is_some()
+    }
+
+    pub(super) fn servers(&self) -> usize {
+        self.plan.servers
+    }
+
+    /// The next piece that is due after `changes` changes, if any. What is due depends on that, on the number of lookups, and on public sizes.
+    pub(super) fn due(&mut self, changes: u64) -> Result<Option<Due>> {
+        let share = match self.current {
+            None => self.share_by_changes(changes),
+            Some(current) => self.share_by_lookups(current),
+        };
+        let Some((done, of)) = share else { return Ok(None) };
+        let total = self.plan.offline.len();
+        // Both factors are bounded: a table has at most 2^48 bytes, and what is done is no more than all.
+        let due = (u128::from(total) * u128::from(done)).div_ceil(u128::from(of.max(1))) as u64;
+        let layer = self.description.span;
+        let at = match &mut self.preparing {
+            Some(preparing) => preparing.consumer().next_offset(),
+            None => 0,
+        };
+        if at >= due.min(total) {
+            return Ok(None);
+        }
+        if self.preparing.is_none() {
+            self.preparing = Some(self.begin()?);
+        }
+        if let Some(Preparing::Hints(preparation)) = &mut self.preparing
+            && let OfflinePhase::Ask { role, .. } = self.plan.offline
+        {
+            let request = preparation
+                .request()
+                .ok_or_else(|| Error::api_misuse("there is nothing more to ask the server for"))?;
+            return Ok(Some(Due::Ask { layer, role, request }));
+        }
+        Ok(Some(Due::Fetch { layer, offset: at, len: (due - at).min(STRIDE) }))
+    }
+
+    /// A first generation is due in equal parts, one with each change before the layer takes over.
+    fn share_by_changes(&self, changes: u64) -> Option<(u64, u64)> {
+        let span = self.takes_over_at.saturating_sub(self.announced_at);
+        let done = changes.saturating_sub(self.announced_at).saturating_add(1);
+        Some(if changes >= self.takes_over_at { (1, 1) } else { (done.min(span), span) })
+    }
+
+    /// The next generation is due from a quarter to three quarters of the one before.
+    fn share_by_lookups(&mut self, current: u64) -> Option<(u64, u64)> {
+        if self.generations.keys().any(|number| *number > current) {
+            return None;
+        }
+        let hints = self.generations.get_mut(&current)?.hints()?;
+        if hints.is_endless() {
+            return None;
+        }
+        let Supply { used, total } = hints.supply();
+        let (begin, end) = (total / 4, total - total / 4);
+        match used {
+            _ if used < begin => None,
+            _ if used >= end => Some((1, 1)),
+            _ => Some((used - begin + 1, end - begin)),
+        }
+    }
+
+    fn begin(&self) -> Result<Preparing> {
+        let fetched = self.description.fetched;
+        Ok(match self.plan.offline {
+            OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } => {
+                Preparing::Download(Download::new(len, fetched), Vec::new())
+            }
+            _ => Preparing::Hints(registry::preparation(
+                &self.plan,
+                &self.identity,
+                fetched,
+                None,
+                self.kernels,
+            )?),
+        })
+    }
+
+    /// Takes the piece that was due. A layer whose last piece this was is ready, or has its next generation.
+    pub(super) fn absorb(&mut self, bytes: &[u8], store: &mut impl HintStore) -> Result<()> {
+        let absorbed = self.absorb_piece(bytes, store);
+        if absorbed.is_err() {
+            // What was fetched may be wrong, and there is no telling which part.
+            self.preparing = None;
+        }
+        absorbed
+    }
+
+    fn absorb_piece(&mut self, bytes: &[u8], store: &mut impl HintStore) -> Result<()> {
+        let total = self.plan.offline.len();
+        let Some(preparing) = &mut self.preparing else {
+            return Err(Error::api_misuse("nothing was due for this layer"));
+        };
+        let offset = preparing.consumer().next_offset();
+        preparing.consumer().absorb(offset, bytes)?;
+        if let Preparing::Download(_, kept) = preparing {
+            kept.extend_from_slice(bytes);
+        }
+        if preparing.consumer().next_offset() < total {
+            return Ok(());
+        }
+        preparing.consumer().finish()?;
+        match self.preparing.take() {
+            Some(Preparing::Download(_, kept)) => self.load(|layer| {
+                let kept = Arc::new(kept);
+                registry::client(layer.plan.clone(), &layer.identity, kept, layer.kernels)
+            }),
+            Some(Preparing::Hints(preparation)) => {
+                self.use_generation(preparation.generation()?, store)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A generation that can be used is kept first, so that what is reserved of it can be found again.
+    fn use_generation(
+        &mut self,
+        generation: Zeroizing<Vec<u8>>,
+        store: &mut impl HintStore,
+    ) -> Result<()> {
+        store.generation(self.description.span, self.next_generation, &generation)?;
+        self.load(|layer| layer.client_with(generation))
+    }
+
+    fn client_with(&self, generation: Zeroizing<Vec<u8>>) -> Result<Box<dyn ErasedClient>> {
+        registry::hinted_client(self.plan.clone(), &self.identity, generation, self.kernels)
+    }
+
+    fn load(&mut self, client: impl FnOnce(&Self) -> Result<Box<dyn ErasedClient>>) -> Result<()> {
+        let client = client(self)?;
+        let number = self.next_generation;
+        self.next_generation += 1;
+        self.generations.insert(number, client);
+        self.current.get_or_insert(number);
+        Ok(())
+    }
+
+    /// Goes on with a generation that was kept, and what was logged of it. Returns the queries that have no answer.
+    pub(super) fn restore(
+        &mut self,
+        number: u64,
+        generation: Zeroizing<Vec<u8>>,
+        log: &[Logged<'_>],
+    ) -> Result<Vec<(ReservationId, Sendable)>> {
+        if self.current.is_some() {
+            return Err(Error::api_misuse(
+                "the layer has hints already; load them before any others",
+            ));
+        }
+        let mut client = self.client_with(generation)?;
+        let hints = client.hints().ok_or_else(no_hints)?;
+        let mut sent = Vec::new();
+        for logged in log {
+            match logged {
+                Logged::Reserved(record) => {
+                    let (change, sendable) = Sendable::from_journal(record)?;
+                    let before = hints.open();
+                    hints.apply(&change)?;
+                    // A record opens one reservation.
+                    sent.extend(
+                        hints
+                            .open()
+                            .into_iter()
+                            .find(|id| !before.contains(id))
+                            .map(|id| (id, sendable)),
+                    );
+                }
+                Logged::Settled(change) => hints.apply(change)?,
+            }
+        }
+        let open = hints.open();
+        sent.retain(|(id, _)| open.contains(id));
+        self.next_generation = number;
+        self.load(|_| Ok(client))?;
+        self.preparing = None;
+        Ok(sent)
+    }
+
+    /// Whether one more lookup can be made, before anything of it is. Brings the next generation into use where that is its turn.
+    pub(super) fn make_ready(&mut self, store: &mut impl HintStore) -> Result<()> {
+        let Some(current) = self.current else {
+            return Err(Error::unavailable(
+                "a layer cannot be asked yet; fetch what is due for it first",
+            ));
+        };
+        let Some(hints) = self.hints_of(current) else { return Ok(()) };
+        if let Some(ended) = hints.ended() {
+            return Err(ended);
+        }
+        let open = hints.open();
+        if hints.verifies() && !open.is_empty() {
+            return Err(Error::unavailable(
+                "lookups of this scheme go one after the other; settle the one before first",
+            ));
+        }
+        let needed = self.description.key_map.candidates_per_key() as u64;
+        let Some(hints) = self.hints_of(current) else { return Ok(()) };
+        if hints.supply().left() >= needed {
+            return Ok(());
+        }
+        if hints.is_endless() {
+            if !open.is_empty() {
+                return Err(Error::unavailable(
+                    "a layer's hints are due to be written down anew; settle the lookups under way first",
+                ));
+            }
+            let generation = hints.condense()?;
+            self.use_generation(generation, store)?;
+        }
+        match self.generations.keys().find(|number| **number > current) {
+            Some(next) => {
+                self.current = Some(*next);
+                Ok(())
+            }
+            None => Err(Error::unavailable(
+                "a layer's hints are used up; fetch what is due for its next generation first",
+            )),
+        }
+    }
+
+    /// The queries for the record in which `key` would be.
+    pub(super) fn ask(
+        &mut self,
+        key: &[u8],
+        rng: &mut SecretRng,
+        store: &mut impl HintStore,
+    ) -> Result<Vec<Asked>> {
+        let layer = self.description.span;
+        let generation = self.current.unwrap_or_default();
+        let mut asked = Vec::new();
+        for candidate in self.description.key_map.candidates(key) {
+            let index = RecordIndex::new(candidate, self.identity.shape)?;
+            let client = self.generations.get_mut(&generation).ok_or_else(no_hints)?;
+            asked.push(match client.prepare(&index, rng)? {
+                Prepared::Ready(lookup) => Asked::Sent(generation, lookup),
+                Prepared::Reserved(reservation) => {
+                    let mut journal = LayerJournal { store: &mut *store, layer, generation };
+                    let receipt = Receipt::append(&mut journal, reservation.record())?;
+                    Asked::Sent(generation, reservation.commit_with(receipt)?)
+                }
+                Prepared::Known(record) => Asked::Known(record),
+            });
+        }
+        Ok(asked)
+    }
+
+    pub(super) fn client(&mut self, generation: u64) -> Result<&mut dyn ErasedClient> {
+        match self.generations.get_mut(&generation) {
+            Some(client) => Ok(&mut **client),
+            None => Err(no_hints()),
+        }
+    }
+
+    pub(super) fn hints_of(&mut self, generation: u64) -> Option<&mut dyn ErasedHints> {
+        self.generations.get_mut(&generation)?.hints()
+    }
+
+    /// The current generation's hints.
+    pub(super) fn current_hints(&mut self) -> Option<(u64, &mut dyn ErasedHints)> {
+        let current = self.current?;
+        Some((current, self.hints_of(current)?))
+    }
+
+    /// Drops generations that were used up and of which no lookup waits.
+    pub(super) fn forget_used(&mut self, in_use: impl Fn(u64) -> bool, store: &mut impl HintStore) {
+        let Some(current) = self.current else { return };
+        let layer = self.description.span;
+        self.generations.retain(|number, client| {
+            let keep = *number >= current
+                || in_use(*number)
+                || client.hints().is_some_and(|hints| !hints.open().is_empty());
+            if !keep {
+                store.forget(layer, *number);
+            }
+            keep
+        });
+    }
+
+    /// Drops everything.
+    pub(super) fn forget(mut self, store: &mut impl HintStore) {
+        for (number, client) in &mut self.generations {
+            if client.hints().is_some() {
+                store.forget(self.description.span, *number);
+            }
+        }
+    }
+}
+
+/// The journal of one generation in a store of many.
+struct LayerJournal<'a, S> {
+    store: &'a mut S,
+    layer: Span,
+    generation: u64,
+}
+
+impl<S: HintStore> Journal for LayerJournal<'_, S> {
+    fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
+        self.store.reserved(self.layer, self.generation, record)
+    }
+}
+
+fn no_hints() -> Error {
+    Error::api_misuse("the layer has no hints of this generation")
+}

@@ -1,0 +1,218 @@
+//! Tables that keep changing, of any scheme: recent changes in a list that clients hold, older ones in static tables of doubling size.
+//!
+//! A scheme answers queries on a table that stays as it is. Some can follow edits of records (the contract's `Updatable`, `UpdatingServer`); for keys that come and go, or schemes that cannot, there is the method of Bentley and
+//! Saxe (*Decomposable searching problems I*, 1980), as Zhou, Park, Zheng and Shi use it (*Piano*, appendix A.2). It makes a static scheme a dynamic one without looking into it:
+//!
+//! ```text
+//!   newest                                                                             oldest
+//!   ┌──────┐ ┌─────────┐ ┌───────────────────┐ ┌──────────────────────────────────────────────┐
+//!   │ list │ │ level 0 │ │      level 1      │ │                   level 2                    │  …
+//!   │ ≤ 2B │ │   ≤ B   │ │       ≤ 2B        │ │                     ≤ 4B                     │
+//!   └──────┘ └─────────┘ └───────────────────┘ └──────────────────────────────────────────────┘
+//!    held by   a table of   its own each, static, with its own key map, hints and version
+//!    clients
+//! ```
+//!
+//! The *list* has the newest changes, B of them or somewhat more; it is public, and every client has it. When B have come together, they become a *layer*: a static table by key. Two layers of one *level* are merged into one of
+//! the next, in which the newer of two changes of one key is left. A deleted key leaves a *tombstone*, which hides what older layers say of it, and vanishes in the oldest.
+//!
+//! A lookup asks **every** layer, always all of them, for the record in which the key would be, whatever the list or any other layer says; and then the newest that knows the key is right. Which layers there are is public: it follows from the
+//! number of changes and the public contents. Stopping at the first layer that knows the key would tell the server which one that is.
+//!
+//! # In the background
+//!
+//! Merging on the spot would make one update in 2^*i* cost as much as a table of B·2^*i* entries. Here, what is merged goes on answering while the new layer is being built, and while clients fetch what they need for it, piece by piece with the
+//! updates. At a change whose number is known beforehand, the new layer takes over. What it replaced answers for B more changes, so that no lookup under way is lost.
+//!
+//! A build (merging, packing, the scheme's own setup) cannot be cut into pieces without looking into the scheme. So it is handed out as a value, a [`Build`], to run on any thread, at any time before it is due.
+//!
+//! # What happens when
+//!
+//! | after | what |
+//! |---|---|
+//! | every B changes | the list's oldest B become a layer of level 0, which takes over B/2 changes later |
+//! | two layers of level *i* are there | they are merged; the new layer takes over B·2^*i* / 2 changes later |
+//! | a layer was built | clients hear of it; what they fetch for it is due in equal parts until it takes over |
+//!
+//! So there are at most two layers of each level, and one on average. (With lists of one change, whose half is rounded up, there can be three of level 0 for a moment.)
+//!
+//! # What it costs
+//!
+//! For *n* entries, of which the list holds B, and with L = log₂(*n*/B):
+//!
+//! | | amortized for a change | at most for a change | paper, A.2 |
+//! |---|---|---|---|
+//! | entries that the server builds | L + 2 | none: in the background | L + 1 |
+//! | entries that a client fetches | L + 2 | 4·(L + 2) | L + 1 |
+//! | key maps, half a byte for an entry | (L + 2)/2 bytes | that of the largest layer, once it is built | not said |
+//!
+//! The paper counts one rebuild of each entry for each of the levels 0 to L. Here a list becomes a layer before it is merged, and layers are merged two at a time. What an entry costs is what it costs in a static table of that scheme; where that is more in small tables than
+//! in large ones, as with SimplePIR, whose hint grows with √*n*, most of the cost lies in the lowest levels, and a longer list saves it.
+//!
+//! A lookup costs one query to each layer, at most 2·(L + 2); a scheme's cost that grows with the table's size comes to at most four times that of one table of *n* entries, in sum.
+//!
+//! # Which part of the paper is where
+//!
+//! | appendix A.2 | here |
+//! |---|---|
+//! | Init | [`LayeredServer::new`] |
+//! | Insert, Update, Delete | [`LayeredServer::update`] with [`Change`]s |
+//! | Γ₋₁, the most recent updates | the list: [`Event::Changed`] |
+//! | Γ₀ … Γ_L | [`Layer`]s |
+//! | the merge, with duplicate suppression | [`Build::run`] |
+//! | the preprocessing with every client | [`LayeredClient::due`], [`absorb`](LayeredClient::absorb) |
+//! | Query | [`LayeredClient::lookup`], [`settle`](LayeredClient::settle), [`take`](LayeredClient::take) |
+//! | "the client can defer the rebuild work to the next time it comes online" | [`LayeredServer::state`], which a client follows from wherever it is |
+//! | removing the known-*n* assumption | the level of the oldest layer follows from its size |
+//! | de-amortization (section 2.4, there for the hints of one table) | the section above |
+//!
+//! Γ_i is empty or one table in the paper, and up to two here; see [In the background](self#in-the-background).
+//!
+//! # What is public, and what is trusted
+//!
+//! Keys, values, changes and layers are public: they are the table. Secret is what a client looks up; [`LayeredClient`] says what a server sees of it.
+//!
+//! An announcement is not signed. Clients believe what the server says of the table, as they do for a table that does not change; with several servers, they compare [versions](LayeredClient::version) before they ask. What an
+//! owner signs is the [update log](crate::update_log), from which servers take the changes.
+//!
+//! # Why in this crate
+//!
+//! Layers are tables by key of a scheme: this is the first crate that knows both [key maps](crate::key_map) and the schemes' registry. A layer is never edited, so its key map is one of buckets, and a lookup one query for each.
+
+mod announcement;
+mod build;
+mod client;
+mod entries;
+mod schedule;
+mod server;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use announcement::{Announcement, Event, LayerDescription};
+pub use build::{Build, Built, Layer};
+pub use client::{
+    Due, HintStore, LayerQuery, LayeredClient, Logged, LookupNumber, NoHints, Queries,
+};
+pub use server::LayeredServer;
+
+use privet_core::{Error, Result, TableId};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::Tuning;
+
+/// No key is longer.
+pub const MAX_KEY_LEN: usize = 1 << 16;
+
+/// No value is longer. The longest value of a layer decides how wide all its records are, but for the few in its stash.
+pub const MAX_VALUE_LEN: usize = 1 << 20;
+
+/// No list is longer.
+pub const MAX_LIST: u32 = 1 << 20;
+
+/// What a layered table is made of.
+#[derive(Clone, Debug)]
+pub struct LayeredParameters {
+    scheme: SchemeId,
+    tuning: Tuning,
+    list: u32,
+}
+
+impl LayeredParameters {
+    /// Layers of this scheme, and B: how many changes come together before they become a layer.
+    ///
+    /// A longer list means fewer layers and less to rebuild, and more for each client to hold. The paper takes about √*n*·log *n*, so that the list is no larger than the hints of its scheme.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the list is empty or longer than [`MAX_LIST`].
+    pub fn new(scheme: SchemeId, list: u32) -> Result<Self> {
+        if !(1..=MAX_LIST).contains(&list) {
+            return Err(Error::api_misuse(format!(
+                "a layered table needs a list of 1 to {MAX_LIST} changes, not {list}"
+            )));
+        }
+        Ok(Self { scheme, tuning: Tuning::default(), list })
+    }
+
+    /// The same, with choices about the scheme beyond its name. Concerns servers alone: clients take a layer's parameters as they are announced.
+    #[must_use]
+    pub fn with_tuning(self, tuning: Tuning) -> Self {
+        Self { tuning, ..self }
+    }
+
+    /// The layers' scheme.
+    pub fn scheme(&self) -> SchemeId {
+        self.scheme
+    }
+
+    /// B.
+    pub fn list(&self) -> u32 {
+        self.list
+    }
+}
+
+/// One change of a table by key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The key, of at most [`MAX_KEY_LEN`] bytes.
+    pub key: Vec<u8>,
+    /// Its value from now on, of at most [`MAX_VALUE_LEN`] bytes; `None`: it has none any more.
+    pub value: Option<Vec<u8>>,
+}
+
+impl Change {
+    fn check(&self) -> Result<()> {
+        let value_len = self.value.as_ref().map_or(0, Vec::len);
+        if self.key.len() > MAX_KEY_LEN || value_len > MAX_VALUE_LEN {
+            return Err(Error::api_misuse(format!(
+                "a key of {} bytes with a value of {value_len} is too long for a layered table: the limits are {MAX_KEY_LEN} and {MAX_VALUE_LEN}",
+                self.key.len()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The changes that a layer holds, from the first to the last. Names the layer: no two of a table have the same. What the table had before its first change counts as change 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// The number of its first change.
+    pub first: u64,
+    /// The number of its last change; not below `first`.
+    pub last: u64,
+}
+
+impl Span {
+    fn contains(self, other: Span) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+
+    fn contains_change(self, number: u64) -> bool {
+        (self.first..=self.last).contains(&number)
+    }
+}
+
+/// A digest of a layered table in one version: what its layers and its list are.
+fn version<'a>(
+    table: TableId,
+    layers: impl Iterator<Item = &'a LayerDescription>,
+    list: impl Iterator<Item = (u64, &'a Change)>,
+) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("privet layered table v1, version");
+    for layer in layers {
+        let identity = layer.identity(table);
+        hasher.update(&identity.id.0);
+        hasher.update(&identity.digest.0);
+        hasher.update(&(layer.parameters.len() as u64).to_le_bytes());
+        hasher.update(&layer.parameters);
+    }
+    for (number, change) in list {
+        hasher.update(&number.to_le_bytes());
+        hasher.update(&(change.key.len() as u64).to_le_bytes());
+        hasher.update(&change.key);
+        let value = change.value.as_deref();
+        hasher.update(&value.map_or(u64::MAX, |value| value.len() as u64).to_le_bytes());
+        hasher.update(value.unwrap_or(&[]));
+    }
+    *hasher.finalize().as_bytes()
+}

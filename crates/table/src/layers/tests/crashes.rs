@@ -1,0 +1,144 @@
+//! A client that ends at any point goes on from its store, and never uses a hint for two queries.
+
+use super::world::{Builds, World, key, set};
+use crate::layers::{LayeredClient, NoHints, Span};
+use privet_core::Blame;
+use privet_kernels::Kernels;
+use privet_schemes::SchemeId;
+use std::collections::BTreeMap;
+use zeroize::Zeroizing;
+
+const HINTED: [SchemeId; 3] = [SchemeId::DummySubsets, SchemeId::Piano, SchemeId::SinglePass];
+
+fn world(scheme: SchemeId) -> World {
+    let mut world = World::new(scheme, 3, 40, Builds::AtOnce);
+    for number in 0..8 {
+        world.update(vec![set(number, b"value")]);
+    }
+    world
+}
+
+/// A new process: what was sent without an answer is sent again, and is what it was.
+fn restart(world: &mut World, sent: &BTreeMap<Span, Vec<Vec<u8>>>) {
+    world.client =
+        LayeredClient::new(super::world::TABLE, world.parameters.clone(), Kernels::detect());
+    let state = world.servers[0].state();
+    world.follow(&state);
+    let kept: Vec<_> = world.store.kept.keys().copied().collect();
+    let mut again = Vec::new();
+    for (layer, number) in kept {
+        let kept = &world.store.kept[&(layer, number)];
+        let generation = Zeroizing::new(kept.generation.clone());
+        let open = world.client.restore(layer, number, generation, &kept.log()).unwrap();
+        again.extend(open.into_iter().map(|(id, sendable)| (layer, id, sendable)));
+    }
+    for (layer, id, sendable) in again {
+        assert_eq!(sent.get(&layer).map(Vec::as_slice), Some(sendable.queries()), "the same bytes");
+        let answers: Vec<_> = (0..)
+            .zip(sendable.queries())
+            .map(|(role, query)| {
+                let role = privet_schemes::contract::Role(role);
+                world.layer(role.0.into(), layer).answer(role, query).unwrap()
+            })
+            .collect();
+        let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+        world.client.settle_again(layer, id, &answers, &mut world.store).unwrap();
+    }
+    world.fetch_due();
+}
+
+fn by_layer(queries: &crate::layers::Queries) -> BTreeMap<Span, Vec<Vec<u8>>> {
+    let mut sent: BTreeMap<Span, Vec<Vec<u8>>> = BTreeMap::new();
+    for query in queries.iter() {
+        sent.entry(query.layer).or_default().push(query.bytes.to_vec());
+    }
+    sent
+}
+
+#[test]
+fn queries_without_an_answer_are_sent_again_after_a_restart() {
+    for scheme in HINTED {
+        let mut world = world(scheme);
+        for round in 0..4 {
+            world.check(&key(round));
+            let queries = world.send(&key(round + 20));
+            let sent = by_layer(&queries);
+            assert_eq!(sent.len(), world.client.layers().len());
+            restart(&mut world, &sent);
+            world.check(&key(round + 20));
+            world.update(vec![set(round, b"newer")]);
+        }
+    }
+}
+
+#[test]
+fn a_store_that_fails_at_any_layer_ends_lookups_until_a_restart() {
+    for scheme in HINTED {
+        let layers = world(scheme).client.layers().len() as u64;
+        assert!(layers > 1);
+        for records in 0..layers {
+            let mut world = world(scheme);
+            world.check(&key(3));
+            world.store.records_left = Some(records);
+            let fails = |world: &mut World| {
+                let World { client, rng, store, .. } = world;
+                client.lookup(&key(5), rng, store).err().unwrap()
+            };
+            assert_eq!(fails(&mut world).message(), "the disk is full");
+            world.store.records_left = None;
+            assert_eq!(fails(&mut world).blame(), Blame::Unavailable, "not before a restart");
+            let sent = world.store.kept.iter().filter_map(|((layer, _), kept)| {
+                let (reserved, record) = kept.log.last()?;
+                let (_, sendable) = reserved.then(|| {
+                    privet_schemes::reservation::Sendable::from_journal(record).unwrap()
+                })?;
+                Some((*layer, sendable.queries().to_vec()))
+            });
+            let sent: BTreeMap<_, _> = sent.collect();
+            assert_eq!(sent.len() as u64, records);
+            restart(&mut world, &sent);
+            world.check(&key(5));
+        }
+    }
+}
+
+#[test]
+fn a_preparation_that_was_interrupted_begins_again() {
+    for scheme in [SchemeId::DummySubsets, SchemeId::SinglePass, SchemeId::SimplePir] {
+        let mut world = world(scheme);
+        for number in 0..12 {
+            // Without what is due: the process ends before.
+            for announcement in world.update_servers(vec![set(number, b"newest")]) {
+                world.follow(&announcement);
+            }
+            if scheme == SchemeId::SimplePir {
+                world.client = LayeredClient::new(
+                    super::world::TABLE,
+                    world.parameters.clone(),
+                    Kernels::detect(),
+                );
+                world.catch_up();
+            } else if number % 3 == 0 {
+                restart(&mut world, &BTreeMap::new());
+            }
+            world.fetch_due();
+            world.check(&key(number));
+        }
+    }
+}
+
+#[test]
+fn hints_need_a_store() {
+    let mut world = World::new(SchemeId::DummySubsets, 3, 10, Builds::AtOnce);
+    let state = world.servers[0].state();
+    let mut client =
+        LayeredClient::new(super::world::TABLE, world.parameters.clone(), Kernels::detect());
+    client.follow(&state, &mut NoHints).unwrap();
+    assert!(!client.is_ready());
+    let early = client.lookup(&key(1), &mut world.rng, &mut NoHints).err().unwrap();
+    assert_eq!(early.blame(), Blame::Unavailable);
+    let layer = world.servers[0].layers().next().unwrap().clone();
+    assert!(client.due().unwrap().is_some());
+    let error = client.absorb(layer.description().span, layer.fetched(), &mut NoHints);
+    assert_eq!(error.unwrap_err().blame(), Blame::ApiMisuse);
+}

@@ -1,0 +1,6 @@
+mod costs;
+mod crashes;
+mod histories;
+mod privacy;
+mod strangers;
+mod world;
