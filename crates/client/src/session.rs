@@ -100,12 +100,14 @@ mod resends;
 mod streaming;
 #[cfg(test)]
 mod tests;
+mod value;
 mod verified;
 
 pub use interface::{
     ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patience, Persist,
-    PreparationEvent, Prepare, Request, Response, SessionOptions, Target, Value,
+    PreparationEvent, Prepare, Request, Response, SessionOptions, Target,
 };
+pub use value::Value;
 
 use crate::state::{PartKey, PartState, SavedHints};
 use agreement::server_name;
