@@ -11,6 +11,7 @@ mod get;
 mod get_refused;
 mod help;
 mod inspect;
+mod multi;
 mod place;
 mod points;
 mod schemes;

@@ -11,6 +11,7 @@ mod generations;
 mod invariants;
 mod kept_table;
 mod lies;
+mod parts;
 mod reserved;
 mod simulator;
 mod single_use;

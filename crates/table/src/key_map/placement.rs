@@ -289,12 +289,7 @@ impl Plan {
 }
 
 /// The widths to try, in bytes. At least the narrowest bucket that the stash allows, and whole entries where all are equal.
-fn candidate_widths(
-    kind: KeyMapKind,
-    parts: u8,
-    items: &[Item],
-    limits: &StashLimits,
-) -> Vec<u64> {
+fn candidate_widths(kind: KeyMapKind, parts: u8, items: &[Item], limits: &StashLimits) -> Vec<u64> {
     let all_bytes: u64 = items.iter().map(|item| item.entry_len).sum();
     let root = (all_bytes as f64).sqrt();
     let narrowest = limits.narrowest_bucket();
