@@ -65,6 +65,11 @@ pub(crate) struct Build {
     /// change without clients having to learn where keys went
     #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "key")]
     pub(crate) key_map: KeyMap,
+    /// How many records the value of a key may lie in, 1 to 16: every lookup fetches as many, however long the value is,
+    /// and twice as many with cuckoo. Long values then need no wide records; default: 1, or more where values of many
+    /// kilobytes make that cheaper for clients
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "key")]
+    pub(crate) parts: Option<u8>,
     /// Columns that make up the value, as compact JSON; default: all but the key
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', conflicts_with = "raw_value")]
     pub(crate) value: Vec<String>,
@@ -77,6 +82,9 @@ pub(crate) struct Build {
     /// What to do when a key appears twice
     #[arg(long, value_enum, default_value_t = OnDuplicate::Error)]
     pub(crate) on_duplicate: OnDuplicate,
+    /// Keep all rows with the same key: it has several values, and `get` prints them all, in the order of the rows
+    #[arg(long, requires = "key", conflicts_with = "on_duplicate")]
+    pub(crate) multi: bool,
     /// Store with each record the proof that it belongs to the table, 32 bytes for each doubling of the number of
     /// records, and print the root that clients verify against (`get --root`)
     #[arg(long)]

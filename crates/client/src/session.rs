@@ -101,13 +101,15 @@ mod resends;
 mod streaming;
 #[cfg(test)]
 mod tests;
+mod value;
 mod verified;
 mod versions;
 
 pub use interface::{
     ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patch, Patience, Persist,
-    PreparationEvent, Prepare, Request, Response, SessionOptions, Target, Value,
+    PreparationEvent, Prepare, Request, Response, SessionOptions, Target,
 };
+pub use value::Value;
 
 use crate::state::{PartKey, PartState, SavedHints};
 use agreement::server_name;

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`layout`] | [`TableLayout`]: how to get from a key or a row number to a record, and from a record to a value; downloaded by every client | |
 //! | [`authentication`] | tables whose records are verified one by one against a [root](TableRoot) that is known | |
-//! | [`key_map`] | tables by key: one or two records answer a key, and a miss looks like a hit | |
+//! | [`key_map`] | tables by key: a fixed number of records answer a key, and a miss looks like a hit | |
 //! | [`digest`] | how a table's digest comes about from its records and its layout | |
 //! | [`update_log`] | a table that changes: signed epochs, each the next of the one before, and (with `files`) the file they are kept in | |
 //! | [`layers`] | tables that keep changing, of any scheme: a list of recent changes, and static tables of doubling size | |
@@ -37,10 +37,10 @@
 //!
 //! let snapshot = Snapshot::open("packages.privet".as_ref())?;
 //! let key_map = snapshot.key_map().expect("built with a key");
-//! for candidate in key_map.candidates(b"openssl") {
-//!     let record = snapshot.view().record(candidate).expect("within the table");
-//!     let value = key_map.find_in(b"openssl", record)?;
-//! }
+//! let records = key_map
+//!     .candidates(b"openssl")
+//!     .map(|candidate| snapshot.view().record(candidate).expect("within the table"));
+//! let value = key_map.find(b"openssl", records)?;
 //! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "files"))]

@@ -16,7 +16,7 @@ pub(crate) struct Keygen {
 
 #[derive(Args)]
 #[command(
-    after_help = "Deletions come first, then rows of files, then single keys, each in the order given. All together are one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file stays as it is until the log is folded into it (--compact)."
+    after_help = "Deletions come first, then rows of files, then single keys, each in the order given. In a table of several values, what a file or --set has of a key replaces all that it had before. All together are one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file stays as it is until the log is folded into it (--compact)."
 )]
 pub(crate) struct Update {
     /// The table file
@@ -26,14 +26,16 @@ pub(crate) struct Update {
     #[arg(long, value_name = "FILE")]
     pub(crate) publisher_key: PathBuf,
     /// Give a key this value: a JSON object of the value's columns, or the value itself for a table built with
-    /// --raw-value. In a table by row number, KEY is the number of a row
+    /// --raw-value. In a table by row number, KEY is the number of a row. In a table of several values (--multi) this
+    /// is the key's only value then, and --set again with the same key adds another
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_assignment)]
     pub(crate) set: Vec<(String, String)>,
-    /// Remove a key and its value
+    /// Remove a key and its value, or all of its values
     #[arg(long, value_name = "KEY")]
     pub(crate) delete: Vec<String>,
     /// Set the key of each row of a CSV, JSON Lines or Parquet file, with the columns of the file that the table was
-    /// built from. In a table by row number, append the rows
+    /// built from. In a table by row number, append the rows. In a table of several values, the rows of a key in this
+    /// file are all the values that it has then
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
     /// Format of that file; default: by its extension

@@ -25,7 +25,9 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
         value_columns: arguments.value.clone(),
         raw_value: arguments.raw_value.clone(),
         max_value: arguments.max_value,
+        parts: arguments.parts,
         on_duplicate: match arguments.on_duplicate {
+            _ if arguments.multi => build::OnDuplicate::All,
             OnDuplicate::Error => build::OnDuplicate::Error,
             OnDuplicate::First => build::OnDuplicate::First,
             OnDuplicate::Last => build::OnDuplicate::Last,
@@ -104,10 +106,15 @@ impl Bars {
 struct Report {
     file: String,
     rows: u64,
+    keys: Option<u64>,
     records: u64,
     record_len: u64,
     path_len: u64,
     key_map: Option<&'static str>,
+    multi: bool,
+    parts: u64,
+    undivided_record_len: Option<u64>,
+    records_per_lookup: u64,
     load: f64,
     stash_entries: u64,
     stash_bytes: u64,
@@ -130,10 +137,15 @@ impl Report {
         Self {
             file: output.display().to_string(),
             rows: built.rows,
+            keys: map.map(|map| map.keys),
             records: built.records,
             record_len: built.record_len,
             path_len: built.authentication.map_or(0, |authentication| authentication.path_len),
             key_map: map.map(|map| map.kind.name()),
+            multi: map.is_some_and(|map| map.lists),
+            parts: map.map_or(1, |map| map.parts),
+            undivided_record_len: map.and_then(|map| map.undivided_record_len),
+            records_per_lookup: map.map_or(1, |map| map.records_per_lookup),
             load: built.load,
             stash_entries: map.map_or(0, |map| map.stash_entries),
             stash_bytes: map.map_or(0, |map| map.stash_bytes),
@@ -155,6 +167,9 @@ impl Report {
         let mut page = Page::default();
         page.line(format!("{} built in {:.1} s", self.file, self.seconds));
         page.entry("rows", display::count(self.rows));
+        if let (true, Some(keys)) = (self.multi, self.keys) {
+            page.entry("keys", format!("{}, with one value or several", display::count(keys)));
+        }
         if self.duplicates_dropped > 0 {
             page.entry("duplicates dropped", display::count(self.duplicates_dropped));
         }
@@ -176,11 +191,15 @@ impl Report {
                         display::bytes(self.layout_bytes)
                     ),
                 );
+                if self.parts > 1 {
+                    page.entry("parts", self.parts_and_why());
+                }
                 page.entry(
                     "stash",
                     format!(
-                        "{} values, {}",
+                        "{} {}, {}",
                         display::count(self.stash_entries),
+                        if self.parts > 1 { "pieces of values" } else { "values" },
                         display::bytes(self.stash_bytes)
                     ),
                 );
@@ -203,5 +222,18 @@ impl Report {
             page.entry("publisher", publisher);
         }
         page
+    }
+    fn parts_and_why(&self) -> String {
+        let lookup = format!(
+            "{}: a lookup fetches {} records, however long the value is",
+            self.parts, self.records_per_lookup
+        );
+        match self.undivided_record_len {
+            Some(undivided) => format!(
+                "{lookup}; with one part (--parts 1) they would have {}, and clients would receive more",
+                display::bytes(undivided)
+            ),
+            None => lookup,
+        }
     }
 }

@@ -301,7 +301,7 @@ fn look_up(client: &Client, entries: u64) -> Result<Vec<LookedUp>> {
         let elapsed = start.elapsed();
         let after = client.stats().lookup;
         let expected = entry.map(value);
-        if found.as_ref().map(|value| value.as_slice()) != expected.as_ref().map(String::as_bytes) {
+        if found.as_deref() != expected.as_ref().map(String::as_bytes) {
             return Err(Error::integrity(format!(
                 "the lookup of {key:?} came back wrong: this build of Privet must not be used"
             )));

@@ -5,7 +5,7 @@ use crate::display;
 use crate::exit::Outcome;
 use crate::scheme;
 use indicatif::ProgressBar;
-use privet_client::{Client, ClientOptions, Progress, Stats, Target};
+use privet_client::{Client, ClientOptions, Progress, Stats, Target, Value};
 use privet_core::{Blame, Error, Result};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PartKind;
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
                 if value.is_none() {
                     outcome = Outcome::NotFound;
                 }
-                print(arguments.json, wanted, value.as_ref().map(|value| value.as_slice()))
+                print(arguments.json, wanted, value.as_ref())
             });
             failures.note(printed);
         }
@@ -141,7 +141,8 @@ pub(crate) fn keys_from(path: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(keys)
 }
 
-/// One lookup as a JSON line. The value stands under `value` if it is JSON itself, under `text` if it is other text, else under `hex`.
+/// One lookup as a JSON line. The value stands under `value` if it is JSON itself, under `text` if it is other text, else under `hex`. Where keys have several values, a list of them stands
+/// under `values`, `texts` or `hexes`, by what all of them are.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,28 +150,76 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<u64>,
     found: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hex: Option<String>,
+    #[serde(flatten)]
+    value: Option<Shown<'a>>,
 }
 
-fn print(json: bool, wanted: &Wanted, value: Option<&[u8]>) -> Result<()> {
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Shown<'a> {
+    Value(&'a RawValue),
+    Text(&'a str),
+    Hex(String),
+    Values(Vec<&'a RawValue>),
+    Texts(Vec<&'a str>),
+    Hexes(Vec<String>),
+}
+
+impl<'a> Shown<'a> {
+    fn of(value: &'a Value) -> Self {
+        match value.is_list() {
+            true => Self::list(value.values().collect()),
+            false => Self::single(value),
+        }
+    }
+
+    fn single(value: &'a [u8]) -> Self {
+        match (json_of(value), text_of(value)) {
+            (Some(json), _) => Self::Value(json),
+            (None, Some(text)) => Self::Text(text),
+            (None, None) => Self::Hex(hex_of(value)),
+        }
+    }
+
+    fn list(values: Vec<&'a [u8]>) -> Self {
+        if let Some(values) = values.iter().map(|value| json_of(value)).collect() {
+            return Self::Values(values);
+        }
+        match values.iter().map(|value| text_of(value)).collect() {
+            Some(texts) => Self::Texts(texts),
+            None => Self::Hexes(values.into_iter().map(hex_of).collect()),
+        }
+    }
+}
+
+fn text_of(value: &[u8]) -> Option<&str> {
+    std::str::from_utf8(value).ok()
+}
+
+fn json_of(value: &[u8]) -> Option<&RawValue> {
+    serde_json::from_str(text_of(value)?).ok()
+}
+
+fn hex_of(value: &[u8]) -> String {
+    value.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn print(json: bool, wanted: &Wanted, value: Option<&Value>) -> Result<()> {
     if json {
-        return display::write_out(json_line(wanted, value)?.as_bytes());
+        return display::write_out(json_line(wanted, value.map(Shown::of))?.as_bytes());
     }
     match (value, wanted) {
-        (Some(value), _) => display::write_out(&[value, b"\n"].concat()),
+        (Some(value), _) => {
+            let lines: Vec<u8> =
+                value.values().flat_map(|value| [value, b"\n"]).flatten().copied().collect();
+            display::write_out(&lines)
+        }
         (None, Wanted::Key(key)) => say(&format!("not found: {}", String::from_utf8_lossy(key))),
         (None, Wanted::Index(index)) => say(&format!("record {index} holds no value")),
     }
 }
 
-fn json_line(wanted: &Wanted, value: Option<&[u8]>) -> Result<String> {
-    let text = value.and_then(|value| std::str::from_utf8(value).ok());
-    let parsed = text.and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+fn json_line(wanted: &Wanted, value: Option<Shown<'_>>) -> Result<String> {
     let line = Line {
         key: match wanted {
             Wanted::Key(key) => Some(String::from_utf8_lossy(key).into_owned()),
@@ -181,12 +230,7 @@ fn json_line(wanted: &Wanted, value: Option<&[u8]>) -> Result<String> {
             Wanted::Index(index) => Some(*index),
         },
         found: value.is_some(),
-        value: parsed,
-        text: if parsed.is_none() { text } else { None },
-        hex: match (value, text) {
-            (Some(value), None) => Some(value.iter().map(|byte| format!("{byte:02x}")).collect()),
-            _ => None,
-        },
+        value,
     };
     let line = serde_json::to_string(&line).map_err(|error| {
         Error::unavailable("a value cannot be printed as JSON").caused_by(error)
@@ -344,7 +388,8 @@ mod tests {
     #[test]
     fn values_are_printed_as_what_they_are() {
         let key = Wanted::Key(b"k".to_vec());
-        let line = |value: Option<&[u8]>| json_line(&key, value).unwrap();
+        let line =
+            |value: Option<&'static [u8]>| json_line(&key, value.map(Shown::single)).unwrap();
         assert_eq!(
             line(Some(br#"{"price":1.10}"#)),
             "{\"key\":\"k\",\"found\":true,\"value\":{\"price\":1.10}}\n"
@@ -356,8 +401,27 @@ mod tests {
         assert_eq!(line(Some(&[0xff, 0x00])), "{\"key\":\"k\",\"found\":true,\"hex\":\"ff00\"}\n");
         assert_eq!(line(None), "{\"key\":\"k\",\"found\":false}\n");
         assert_eq!(
-            json_line(&Wanted::Index(7), Some(b"")).unwrap(),
+            json_line(&Wanted::Index(7), Some(Shown::single(b""))).unwrap(),
             "{\"index\":7,\"found\":true,\"text\":\"\"}\n"
         );
+    }
+
+    #[test]
+    fn lists_are_printed_as_what_all_of_their_values_are() {
+        let key = Wanted::Key(b"k".to_vec());
+        let line = |values: &[&[u8]]| json_line(&key, Some(Shown::list(values.to_vec()))).unwrap();
+        assert_eq!(
+            line(&[br#"{"price":1.10}"#, b"2"]),
+            "{\"key\":\"k\",\"found\":true,\"values\":[{\"price\":1.10},2]}\n"
+        );
+        assert_eq!(
+            line(&[b"2", b"plain words"]),
+            "{\"key\":\"k\",\"found\":true,\"texts\":[\"2\",\"plain words\"]}\n"
+        );
+        assert_eq!(
+            line(&[b"2", &[0xff, 0x00]]),
+            "{\"key\":\"k\",\"found\":true,\"hexes\":[\"32\",\"ff00\"]}\n"
+        );
+        assert_eq!(line(&[b"2"]), "{\"key\":\"k\",\"found\":true,\"values\":[2]}\n");
     }
 }

@@ -47,6 +47,9 @@ struct Report {
     value_columns: Vec<String>,
     key_map: Option<&'static str>,
     keys: Option<u64>,
+    multi: bool,
+    parts: u64,
+    records_per_lookup: u64,
     load: Option<f64>,
     stash_entries: Option<u64>,
     stash_bytes: Option<u64>,
@@ -112,6 +115,9 @@ impl Report {
             value_columns: header.value_form.columns().to_vec(),
             key_map: key_map.map(|map| map.kind().name()),
             keys: key_map.map(|map| map.keys()),
+            multi: key_map.is_some_and(|map| map.has_lists()),
+            parts: key_map.map_or(1, |map| map.parts() as u64),
+            records_per_lookup: key_map.map_or(1, |map| map.candidates_per_key() as u64),
             load: key_map.map(|map| map.load()),
             stash_entries: key_map.map(|map| map.stash_entries()),
             stash_bytes: key_map.map(|map| map.stash_bytes()),
@@ -141,14 +147,28 @@ impl Report {
             (Some(column), Some(kind), Some(keys)) => {
                 page.entry(
                     "key map",
-                    format!("{kind}, {} keys from column {column:?}", display::count(keys)),
+                    format!(
+                        "{kind}, {} keys from column {column:?}{}",
+                        display::count(keys),
+                        if self.multi { ", with one value or several" } else { "" }
+                    ),
                 );
+                if self.parts > 1 {
+                    let (parts, records) = (self.parts, self.records_per_lookup);
+                    page.entry(
+                        "parts",
+                        format!(
+                            "{parts}: a lookup fetches {records} records, however long the value is"
+                        ),
+                    );
+                }
                 page.entry("load", format!("{:.1} %", self.load.unwrap_or_default() * 100.0));
                 page.entry(
                     "stash",
                     format!(
-                        "{} values, {}",
+                        "{} {}, {}",
                         display::count(self.stash_entries.unwrap_or_default()),
+                        if self.parts > 1 { "pieces of values" } else { "values" },
                         display::bytes(self.stash_bytes.unwrap_or_default())
                     ),
                 );

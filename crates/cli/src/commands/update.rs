@@ -13,6 +13,7 @@ use privet_table::layout::{RecordLayout, TableLayout};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{LogWriter, PublisherKey, log_path};
 use serde::Serialize;
+use std::collections::HashMap;
 
 /// Reads what is to change, appends the epoch, compacts if that is due, and prints what came of it.
 pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
@@ -108,6 +109,7 @@ fn edits(
     };
     let mut editor = TableEditor::new(layout, table.shape(), read)?;
     let by_key = matches!(layout.records(), RecordLayout::Keyed(_));
+    let has_lists = layout.records().key_map().is_some_and(|map| map.has_lists());
 
     let mut deleted: Vec<Vec<u8>> = arguments.delete.iter().map(|key| key.clone().into()).collect();
     if let Some(path) = &arguments.delete_from {
@@ -118,8 +120,11 @@ fn edits(
         counts.add(effect.map_err(|error| error.within(rows::named(key)))?);
     }
     if let Some(path) = &arguments.from {
+        let mut lists = has_lists.then(ValuesByKey::default);
         rows::read(path, arguments.format, snapshot.header(), |key, value| {
-            if by_key {
+            if let Some(lists) = &mut lists {
+                lists.add(key, value);
+            } else if by_key {
                 counts.add(editor.set(key, value)?);
             } else {
                 editor.append_row(value)?;
@@ -127,10 +132,20 @@ fn edits(
             }
             Ok(())
         })?;
+        let lists = lists.unwrap_or_default();
+        for (key, values) in lists.in_order() {
+            let effect = editor.set_all(key, values);
+            counts.add(effect.map_err(|error| {
+                error.within(rows::named(key)).within(path.display().to_string())
+            })?);
+        }
     }
+    let mut lists = ValuesByKey::default();
     for (key, value) in &arguments.set {
         let outcome = rows::value(snapshot.header(), key, value).and_then(|value| {
-            if by_key {
+            if has_lists {
+                lists.add(key.as_bytes(), &value);
+            } else if by_key {
                 counts.add(editor.set(key.as_bytes(), &value)?);
             } else {
                 editor.set_row(rows::number(key)?, &value)?;
@@ -140,7 +155,32 @@ fn edits(
         });
         outcome.map_err(|error| error.within(rows::named(key.as_bytes())))?;
     }
+    for (key, values) in lists.in_order() {
+        let effect = editor.set_all(key, values);
+        counts.add(effect.map_err(|error| error.within(rows::named(key)))?);
+    }
     editor.finish()
+}
+
+/// The values of keys that have several, in the order of their rows, by keys in the order of their first.
+#[derive(Default)]
+struct ValuesByKey {
+    numbers: HashMap<Vec<u8>, usize>,
+    values: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
+}
+
+impl ValuesByKey {
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        let number = *self.numbers.entry(key.to_vec()).or_insert(self.values.len());
+        if number == self.values.len() {
+            self.values.push((key.to_vec(), Vec::new()));
+        }
+        self.values[number].1.push(value.to_vec());
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = (&[u8], &[Vec<u8>])> {
+        self.values.iter().map(|(key, values)| (key.as_slice(), values.as_slice()))
+    }
 }
 
 #[derive(Serialize)]

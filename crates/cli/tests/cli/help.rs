@@ -70,6 +70,11 @@ fn build_explains_itself() {
 
               [default: buckets]
 
+          --parts <N>
+              How many records the value of a key may lie in, 1 to 16: every lookup fetches as many,
+              however long the value is, and twice as many with cuckoo. Long values then need no wide
+              records; default: 1, or more where values of many kilobytes make that cheaper for clients
+
           --value <COLUMN,…>
               Columns that make up the value, as compact JSON; default: all but the key
 
@@ -88,6 +93,10 @@ fn build_explains_itself() {
               - last:  Keep the last row
 
               [default: error]
+
+          --multi
+              Keep all rows with the same key: it has several values, and `get` prints them all, in the
+              order of the rows
 
           --authenticate
               Store with each record the proof that it belongs to the table, 32 bytes for each doubling

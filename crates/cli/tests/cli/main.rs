@@ -12,6 +12,7 @@ mod get_refused;
 mod help;
 mod history;
 mod inspect;
+mod multi;
 mod place;
 mod points;
 mod schemes;

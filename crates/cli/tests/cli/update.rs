@@ -165,14 +165,17 @@ fn keygen_and_update_explain_themselves() {
 
           --set <KEY=VALUE>
               Give a key this value: a JSON object of the value's columns, or the value itself for a
-              table built with --raw-value. In a table by row number, KEY is the number of a row
+              table built with --raw-value. In a table by row number, KEY is the number of a row. In a
+              table of several values (--multi) this is the key's only value then, and --set again with
+              the same key adds another
 
           --delete <KEY>
-              Remove a key and its value
+              Remove a key and its value, or all of its values
 
           --from <FILE>
               Set the key of each row of a CSV, JSON Lines or Parquet file, with the columns of the file
-              that the table was built from. In a table by row number, append the rows
+              that the table was built from. In a table by row number, append the rows. In a table of
+              several values, the rows of a key in this file are all the values that it has then
 
           --format <FORMAT>
               Format of that file; default: by its extension
@@ -195,8 +198,9 @@ fn keygen_and_update_explain_themselves() {
       -h, --help
               Print help (see a summary with '-h')
 
-    Deletions come first, then rows of files, then single keys, each in the order given. All together
-    are one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file
-    stays as it is until the log is folded into it (--compact).
+    Deletions come first, then rows of files, then single keys, each in the order given. In a table of
+    several values, what a file or --set has of a key replaces all that it had before. All together are
+    one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file stays
+    as it is until the log is folded into it (--compact).
     "#);
 }

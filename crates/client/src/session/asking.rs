@@ -230,11 +230,11 @@ impl Session {
 
     fn tell(&mut self, lookup: LookupId, target: &Target, record: Result<Record>) {
         let candidate = self.groups.candidate_of(lookup);
-        let value = record.and_then(|record| match &self.records {
-            Some(records) => records.value(target, candidate, &record),
+        let piece = record.and_then(|record| match &self.records {
+            Some(records) => records.piece(target, candidate, &record),
             None => Err(ended_before()),
         });
-        self.fetched_record(lookup, value);
+        self.fetched_record(lookup, target, piece);
     }
 
     pub(super) fn lookup_failed(&mut self, lookup: LookupId, error: Error) {

@@ -1,12 +1,15 @@
 //! Lookups of keys that may lie in several records: all of them are fetched, always.
 //!
-//! A key map names as many *candidates* for every key, in the table or not. A lookup of a key with two of them is two fetches, each with queries of its own, that
-//! go out one right after the other; only together do they have an outcome. Which of the records held the key, or that none did, shows neither in what is sent nor in when the
-//! outcome is told. And a lookup of which one fetch fails has failed, also if the other found the value: otherwise a server that spoils one of the answers would learn, from a user
-//! who tries again, whether it was the one that mattered.
+//! A key map names as many *candidates* for every key, in the table or not: two for each part of a value, say, and as many parts as the longest value has. A lookup of a key with several of
+//! them is as many fetches, each with queries of its own, that go out one right after the other; only together do they have an outcome. Which of the records held the key, how many of them held a piece of its
+//! value, or that none did, shows neither in what is sent nor in when the
+//! outcome is told: nothing is put together, and no length looked at, before the last fetch is over. And a lookup of which one fetch fails has failed, also if the others have the whole value: otherwise a server that
+//! spoils one of the answers would learn, from a user who tries again, whether it was one that mattered.
 
 use super::Session;
-use super::interface::{Event, LookupId, Value};
+use super::hints::ended_before;
+use super::interface::{Event, LookupId, Target};
+use super::records::Piece;
 use privet_core::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -20,14 +23,16 @@ pub(super) struct Groups {
 
 struct Group {
     left: usize,
-    found: Result<Option<Value>>,
+    /// What each of the candidates holds, or the first failure.
+    found: Result<Vec<Piece>>,
 }
 
 impl Groups {
     /// `fetches` together are the lookup that the first of them is named for.
     pub(super) fn begin(&mut self, fetches: &[LookupId]) {
         let Some(whole) = fetches.first() else { return };
-        self.groups.insert(*whole, Group { left: fetches.len(), found: Ok(None) });
+        let nothing = fetches.iter().map(|_| None).collect();
+        self.groups.insert(*whole, Group { left: fetches.len(), found: Ok(nothing) });
         let numbered = fetches.iter().enumerate();
         self.whole.extend(numbered.map(|(candidate, fetch)| (*fetch, (*whole, candidate))));
     }
@@ -47,18 +52,21 @@ impl Groups {
         *self = Self::default();
     }
 
-    /// What came of one fetch. Returns what came of its lookup, if that is over.
+    /// What came of one fetch. Returns what all fetches of its lookup came to, if they are over.
     fn end(
         &mut self,
         fetch: LookupId,
-        found: Result<Option<Value>>,
-    ) -> Option<(LookupId, Result<Option<Value>>)> {
-        let Some((whole, _)) = self.whole.remove(&fetch) else { return Some((fetch, found)) };
+        found: Result<Piece>,
+    ) -> Option<(LookupId, Result<Vec<Piece>>)> {
+        let Some((whole, candidate)) = self.whole.remove(&fetch) else {
+            return Some((fetch, found.map(|piece| vec![piece])));
+        };
         let group = self.groups.get_mut(&whole)?;
         group.left -= 1;
-        match (&group.found, &found) {
-            (Err(_), _) | (Ok(Some(_)), Ok(_)) => {}
-            _ => group.found = found,
+        match (&mut group.found, found) {
+            (Err(_), _) => {}
+            (Ok(pieces), Ok(piece)) => pieces[candidate] = piece,
+            (Ok(_), Err(error)) => group.found = Err(error),
         }
         if group.left > 0 {
             return None;
@@ -68,10 +76,19 @@ impl Groups {
 }
 
 impl Session {
-    /// A fetch is over: tells what came of its lookup, if that is over as well.
-    pub(super) fn fetched_record(&mut self, fetch: LookupId, found: Result<Option<Value>>) {
+    /// A fetch is over: tells what came of its lookup, for `target`, if that is over as well.
+    pub(super) fn fetched_record(
+        &mut self,
+        fetch: LookupId,
+        target: &Target,
+        found: Result<Piece>,
+    ) {
         let Some((lookup, found)) = self.groups.end(fetch, found) else { return };
-        self.event(match found {
+        let value = found.and_then(|pieces| match &self.records {
+            Some(records) => records.value(target, &pieces),
+            None => Err(ended_before()),
+        });
+        self.event(match value {
             Ok(Some(value)) => Event::Found { lookup, value },
             Ok(None) => Event::NotFound { lookup },
             Err(error) => Event::LookupFailed { lookup, error },
@@ -80,6 +97,8 @@ impl Session {
 
     /// The same of one that failed.
     pub(super) fn fetch_failed(&mut self, fetch: LookupId, error: Error) {
-        self.fetched_record(fetch, Err(error));
+        if let Some((lookup, Err(error))) = self.groups.end(fetch, Err(error)) {
+            self.event(Event::LookupFailed { lookup, error });
+        }
     }
 }

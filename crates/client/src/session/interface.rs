@@ -1,5 +1,6 @@
 //! What goes into a session and what comes out of it.
 
+use super::value::Value;
 use crate::state::{HintsKey, PartKey, Pin};
 use privet_core::{Epoch, Error, TableChanges, TableIdentity};
 use privet_kernels::Kernels;
@@ -47,7 +48,7 @@ pub struct SessionOptions {
     pub compare_streams: bool,
     /// The instruction set to compute with.
     pub kernels: Kernels,
-    /// How many records may be fetched at once, at least 1; a lookup of a key that may lie in two records is begun if there is room for one. Other lookups wait their turn. (What needs no query is
+    /// How many records may be fetched at once, at least 1; a lookup of a key that may lie in several records is begun if there is room for one. Other lookups wait their turn. (What needs no query is
     /// never under way.)
     pub in_flight: usize,
     /// How long to wait for what.
@@ -163,9 +164,6 @@ impl std::fmt::Debug for Target {
         })
     }
 }
-
-/// A value that was looked up: erased when dropped.
-pub type Value = Zeroizing<Vec<u8>>;
 
 /// A request to one server. Clones share the bytes of queries and of requests for hints, which are erased when the last of them is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -489,7 +487,7 @@ pub enum Event {
         /// What happened.
         error: Error,
     },
-    /// The value that was looked up.
+    /// The value that was looked up, or all values of the key.
     Found {
         /// Which lookup.
         lookup: LookupId,

@@ -1,13 +1,17 @@
-//! From what is looked up to a record's number, and from the record to the value.
+//! From what is looked up to the numbers of records, and from these records to the value.
 //!
 //! A record of an authenticated table is verified before anything of it is looked at, and so is every record that a lookup fetches, whichever of them has the value. One that does not pass fails its
 //! lookup and no other: if the session ended there, a server that spoils some records would see in the queries that are missing whether one of them was wanted. (It may still see that in what a person does
 //! next.)
 
-use super::interface::{Target, Value};
+use super::interface::Target;
+use super::value::Value;
 use privet_core::{Blame, Error, RecordIndex, Result, TableShape};
 use privet_table::{RecordLayout, TableLayout, TableRoot};
 use zeroize::Zeroizing;
+
+/// What one record holds of what is looked up: its value or a piece of it, or nothing.
+pub(super) type Piece = Option<Zeroizing<Vec<u8>>>;
 
 /// How the records of one table are read.
 pub(super) struct Records {
@@ -56,27 +60,40 @@ impl Records {
         RecordIndex::new(*index, self.shape)
     }
 
-    /// The value in what came as the record that [`locate`](Self::locate) named for this candidate; `None` if the key does not lie there.
+    /// What came as the record that [`locate`](Self::locate) named for this candidate holds of what is looked up.
     ///
     /// # Errors
     /// [`Blame::Integrity`] if it is not that record, or no record at all.
-    pub(super) fn value(
-        &self,
-        target: &Target,
-        candidate: usize,
-        served: &[u8],
-    ) -> Result<Option<Value>> {
+    pub(super) fn piece(&self, target: &Target, candidate: usize, served: &[u8]) -> Result<Piece> {
         let index = self.locate(target, candidate)?;
         let record = self
             .layout
             .verified(self.shape, index.expose(), served)
             .map_err(|error| self.not_that_record(error))?;
-        match (self.layout.records(), target) {
-            (RecordLayout::Keyed(map), Target::Key(key)) => {
-                Ok(map.find_in(key, record)?.map(Zeroizing::new))
+        let piece = match (self.layout.records(), target) {
+            (RecordLayout::Keyed(map), Target::Key(key)) => map.piece_in(key, candidate, record)?,
+            (RecordLayout::Index(layout), Target::Index(_)) => Some(layout.value_in(record)?),
+            _ => return Err(self.other_way()),
+        };
+        Ok(piece.map(|piece| Zeroizing::new(piece.to_vec())))
+    }
+
+    /// The value, from what all of its candidates hold, in their order; `None` if the table does not have the key.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`] if they do not belong together.
+    pub(super) fn value(&self, target: &Target, pieces: &[Piece]) -> Result<Option<Value>> {
+        match (self.layout.records(), target, pieces) {
+            (RecordLayout::Keyed(map), Target::Key(key), _) => {
+                let value = map.value(key, pieces)?.map(Zeroizing::new);
+                let read = |value: Zeroizing<Vec<u8>>| match map.has_lists() {
+                    true => Value::of_list(&value),
+                    false => Ok(Value::single(value)),
+                };
+                value.map(read).transpose()
             }
-            (RecordLayout::Index(layout), Target::Index(_)) => {
-                Ok(Some(Zeroizing::new(layout.value_in(record)?.to_vec())))
+            (RecordLayout::Index(_), Target::Index(_), [value]) => {
+                Ok(value.clone().map(Value::single))
             }
             _ => Err(self.other_way()),
         }

@@ -13,6 +13,7 @@ mod invariants;
 mod kept_table;
 mod lies;
 mod living;
+mod parts;
 mod reserved;
 mod simulator;
 mod single_use;

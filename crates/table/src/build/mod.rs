@@ -4,7 +4,8 @@
 //! values (the longest one, for a table by index; all of them, for a table by key), the rows are kept in memory:
 //! the bytes of keys and values once, and about 170 bytes more for each row, most of them while a table by key is packed.
 //! For values of a kilobyte that makes one to two times the size of the output, for values of 32 bytes five times. With
-//! [`OnDuplicate::Last`], values that are replaced keep their memory until the end. An [authenticated](crate::authentication)
+//! [`OnDuplicate::Last`], values that are replaced keep their memory until the end; with [`OnDuplicate::All`], all values are in memory
+//! twice for a moment, as rows and as lists. An [authenticated](crate::authentication)
 //! table takes 64 bytes more for each record, and every record is made twice: for its hash, and to be written.
 
 mod arena;
@@ -15,7 +16,7 @@ mod tests;
 
 use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
 use crate::import::{Rows, Selection, Source};
-use crate::key_map::{KeyMapKind, pack_as};
+use crate::key_map::{KeyMapKind, PackOptions, pack_with};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
 use privet_core::{
@@ -34,6 +35,8 @@ pub struct BuildOptions {
     pub key: Option<String>,
     /// The kind of key map, for a table by key.
     pub key_map: KeyMapKind,
+    /// How many parts each key has, for a table by key: [`PackOptions::parts`].
+    pub parts: Option<u8>,
     /// The columns that make the value, as a JSON object. Empty for all columns but the key.
     pub value_columns: Vec<String>,
     /// The one column whose bytes are the value. Not together with `value_columns`.
@@ -57,6 +60,8 @@ pub enum OnDuplicate {
     First,
     /// Keep the last row with the key.
     Last,
+    /// Keep all rows: keys have [lists](crate::key_map::encode_list) of values, in the order of the rows. Also those that occur once.
+    All,
 }
 
 /// How far a build is.
@@ -99,7 +104,7 @@ pub struct BuildReport {
     pub record_len: u64,
     /// What came of the authentication; `None` for a table without.
     pub authentication: Option<AuthenticationReport>,
-    /// The number of rows in the table: keys, for a table by key.
+    /// The number of rows in the table.
     pub rows: u64,
     /// What became of the keys; `None` for a table by index.
     pub key_map: Option<KeyMapReport>,
@@ -120,12 +125,22 @@ pub struct BuildReport {
 pub struct KeyMapReport {
     /// The kind of key map.
     pub kind: KeyMapKind,
+    /// How many keys there are.
+    pub keys: u64,
     /// The bytes of the key map, stash included, that every client downloads; with the Merkle root, if the table is authenticated.
     pub bytes: u64,
-    /// How many values are in the stash.
+    /// How many values are in the stash: pieces of values, where there is more than one part.
     pub stash_entries: u64,
     /// The bytes of these values.
     pub stash_bytes: u64,
+    /// How many parts each key has.
+    pub parts: u64,
+    /// How many records each lookup fetches.
+    pub records_per_lookup: u64,
+    /// How wide records would be about, without their paths, if there were one part; `None` if the number of parts was given, or is one.
+    pub undivided_record_len: Option<u64>,
+    /// Whether keys have lists of values.
+    pub lists: bool,
 }
 
 /// What the authentication of a table came to.
@@ -200,11 +215,20 @@ fn write_table(
     progress(Progress { stage: Stage::Packing, bytes_done: 0, bytes_total: None });
     let unfinished = Unfinished { kept, selection, id, authenticate: options.authenticate };
     if unfinished.selection.key.is_some() {
-        let packed = pack_as(options.key_map, kept, seed)?;
+        let pack = PackOptions {
+            kind: options.key_map,
+            parts: options.parts,
+            lists: options.on_duplicate == OnDuplicate::All,
+        };
+        let packed = pack_with(&pack, kept, seed)?;
         let layout = RecordLayout::Keyed(packed.key_map().clone());
         let shape = packed.key_map().shape();
         let write = |number: u64, record: &mut Vec<u8>| packed.write_record(kept, number, record);
-        unfinished.write(layout, shape, output, progress, write)
+        let mut report = unfinished.write(layout, shape, output, progress, write)?;
+        if let Some(key_map) = &mut report.key_map {
+            key_map.undivided_record_len = packed.undivided_record_len();
+        }
+        Ok(report)
     } else {
         let (shortest, longest) = kept.value_lengths();
         let index = IndexLayout::for_lengths(shortest, longest);
@@ -298,12 +322,17 @@ fn report(
         authentication: layout
             .root(shape)
             .map(|root| AuthenticationReport { root, path_len: path_len(shape.records()) }),
-        rows: kept.rows(),
+        rows: kept.rows_kept(),
         key_map: key_map.map(|key_map| KeyMapReport {
             kind: key_map.kind(),
+            keys: key_map.keys(),
             bytes: layout_bytes,
             stash_entries: key_map.stash_entries(),
             stash_bytes: key_map.stash_bytes(),
+            parts: key_map.parts() as u64,
+            records_per_lookup: key_map.candidates_per_key() as u64,
+            undivided_record_len: None,
+            lists: key_map.has_lists(),
         }),
         value_bytes,
         load: match key_map {

@@ -3,11 +3,12 @@
 use super::arena::{Arena, Place};
 use super::{BuildOptions, OnDuplicate, Progress, REPORT_EVERY, Stage};
 use crate::import::{Row, Rows, quoted};
-use crate::key_map::Pairs;
+use crate::key_map::{Pairs, listed_len, push_to_list};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, Result};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 /// The longest value that any table can hold: with its tag and length, it fits into one record.
@@ -15,9 +16,21 @@ const MAX_VALUE: u64 = MAX_RECORD_LEN - 16;
 
 pub(super) struct KeptRows {
     arena: Arena,
+    /// One for each key, in a table by key.
     rows: Vec<KeptRow>,
+    /// The values of rows whose key had occurred before, where all are kept: by the first row with it.
+    further: HashMap<u32, Further>,
     by_key: bool,
+    rows_kept: u64,
+    value_bytes: u64,
     duplicates_dropped: u64,
+}
+
+#[derive(Default)]
+struct Further {
+    values: Vec<Place>,
+    /// What they take in a list.
+    listed_bytes: u64,
 }
 
 struct KeptRow {
@@ -34,8 +47,15 @@ impl KeptRows {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
         let by_key = options.key.is_some();
-        let mut kept =
-            Self { arena: Arena::default(), rows: Vec::new(), by_key, duplicates_dropped: 0 };
+        let mut kept = Self {
+            arena: Arena::default(),
+            rows: Vec::new(),
+            further: HashMap::new(),
+            by_key,
+            rows_kept: 0,
+            value_bytes: 0,
+            duplicates_dropped: 0,
+        };
         let mut by_hash = KeyIndex::default();
         let (name, unit) = (rows.name().to_owned(), rows.unit());
         let mut count = 0u64;
@@ -61,7 +81,33 @@ impl KeptRows {
                 "{name}: it has no rows; a table needs at least one"
             )));
         }
+        kept.count();
+        if by_key && options.on_duplicate == OnDuplicate::All {
+            kept.make_lists();
+        }
         Ok(kept)
+    }
+
+    fn count(&mut self) {
+        let further = || self.further.values().flat_map(|further| &further.values);
+        self.rows_kept = (self.rows.len() + further().count()) as u64;
+        let firsts = self.rows.iter().map(|row| row.value.len());
+        self.value_bytes = firsts.chain(further().map(|place| place.len())).sum::<usize>() as u64;
+    }
+
+    /// Makes the value of each key the list of its values.
+    fn make_lists(&mut self) {
+        let (rows, mut lists) = (std::mem::take(&mut self.arena), Arena::default());
+        let mut list = Vec::new();
+        for (number, row) in (0..).zip(&mut self.rows) {
+            list.clear();
+            push_to_list(&mut list, rows.at(row.value));
+            for value in self.further.remove(&number).unwrap_or_default().values {
+                push_to_list(&mut list, rows.at(value));
+            }
+            row.key = lists.keep(rows.at(row.key));
+            row.value = lists.keep(&list);
+        }
     }
 
     fn add(&mut self, row: &Row<'_>) {
@@ -87,7 +133,7 @@ impl KeptRows {
             OnDuplicate::Error => {
                 return Err(Error::api_misuse(format!(
                     "the key {} occurs twice, first in {unit} {}; keep one of the rows, or choose which to keep (first \
-                     or last)",
+                     or last, or all of them: --multi)",
                     printable(row.key),
                     self.rows[earlier].position
                 )));
@@ -97,21 +143,46 @@ impl KeptRows {
                 self.rows[earlier].value = self.arena.keep(row.value);
                 self.rows[earlier].position = row.position;
             }
+            OnDuplicate::All => return self.add_further(earlier, row),
         }
         self.duplicates_dropped += 1;
         Ok(())
     }
 
+    /// Keeps one more value of a key.
+    fn add_further(&mut self, first: usize, row: &Row<'_>) -> Result<()> {
+        let first_len = listed_len(self.rows[first].value.len()) as u64;
+        let further = self.further.entry(first as u32).or_default();
+        further.listed_bytes += listed_len(row.value.len()) as u64;
+        if first_len + further.listed_bytes > MAX_VALUE {
+            return Err(Error::api_misuse(format!(
+                "with this row, the {} values of the key {} have {} bytes together, and the limit is {MAX_VALUE}; no table can hold them",
+                further.values.len() + 2,
+                printable(row.key),
+                first_len + further.listed_bytes
+            )));
+        }
+        further.values.push(self.arena.keep(row.value));
+        Ok(())
+    }
+
+    /// The number of records of a table by index.
     pub(super) fn rows(&self) -> u64 {
         self.rows.len() as u64
+    }
+
+    /// How many rows of the input are in the table.
+    pub(super) fn rows_kept(&self) -> u64 {
+        self.rows_kept
     }
 
     pub(super) fn value_of(&self, row: u64) -> &[u8] {
         self.arena.at(self.rows[row as usize].value)
     }
 
+    /// The bytes of the values of all rows that are in the table.
     pub(super) fn value_bytes(&self) -> u64 {
-        self.rows.iter().map(|row| row.value.len() as u64).sum()
+        self.value_bytes
     }
 
     /// The lengths of the shortest and the longest value.

@@ -52,11 +52,10 @@ fn keyed(key: &str) -> BuildOptions {
 
 fn look_up(snapshot: &Snapshot, key: &str) -> Option<String> {
     let key_map = snapshot.key_map().expect("by key");
-    let find = |candidate| {
-        let record = snapshot.view().record(candidate).expect("within");
-        key_map.find_in(key.as_bytes(), record).expect("a bucket")
-    };
-    let value = key_map.candidates(key.as_bytes()).find_map(find)?;
+    let records = key_map
+        .candidates(key.as_bytes())
+        .map(|candidate| snapshot.view().record(candidate).expect("within"));
+    let value = key_map.find(key.as_bytes(), records).expect("buckets")?;
     Some(String::from_utf8(value).expect("text"))
 }
 
@@ -106,12 +105,11 @@ fn a_table_has_the_key_map_that_was_asked_for() {
 fn look_up_verified(snapshot: &Snapshot, key: &str) -> Option<String> {
     let key_map = snapshot.key_map().expect("by key");
     let shape = snapshot.view().shape();
-    let find = |candidate| {
+    let records = key_map.candidates(key.as_bytes()).map(|candidate| {
         let served = snapshot.view().record(candidate).expect("within");
-        let record = snapshot.layout().verified(shape, candidate, served).expect("as built");
-        key_map.find_in(key.as_bytes(), record).expect("a bucket")
-    };
-    let value = key_map.candidates(key.as_bytes()).find_map(find)?;
+        snapshot.layout().verified(shape, candidate, served).expect("as built")
+    });
+    let value = key_map.find(key.as_bytes(), records).expect("buckets")?;
     Some(String::from_utf8(value).expect("text"))
 }
 
@@ -328,7 +326,7 @@ fn duplicates_are_refused_or_resolved() {
         error.message(),
         format!(
             "{name}: line 5: the key \"a\" occurs twice, first in line 2; keep one of the rows, or choose which to keep \
-             (first or last)"
+             (first or last, or all of them: --multi)"
         )
     );
     assert_eq!(place.names(), ["in.csv"]);

@@ -1,7 +1,7 @@
 //! From what an owner wants of a table to the records that change: the next epoch of its [update log](crate::update_log).
 //!
 //! A [`TableEditor`] takes operations one by one, each of which sees what those before it did, and ends with one [`TableUpdate`] for all of them. Tables by key take keys
-//! and values ([`set`](TableEditor::set), [`delete`](TableEditor::delete)); tables by index take row numbers and values ([`set_row`](TableEditor::set_row),
+//! and values ([`set`](TableEditor::set), [`set_all`](TableEditor::set_all), [`delete`](TableEditor::delete)); tables by index take row numbers and values ([`set_row`](TableEditor::set_row),
 //! [`append_row`](TableEditor::append_row)).
 //!
 //! A table keeps its records' width: a value that does not fit is refused, with how much would. A row of a table by index cannot be deleted, because those after it would move.
@@ -75,7 +75,15 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
         self.by_key()?.set(key, value)
     }
 
-    /// Removes `key` and its value, if the table has the key.
+    /// Gives `key` these values, in this order, and no others.
+    ///
+    /// # Errors
+    /// As [`Editor::set_all`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is by index. Nothing has changed then.
+    pub fn set_all<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<Effect> {
+        self.by_key()?.set_all(key, values)
+    }
+
+    /// Removes `key` and all that the table has for it, if it has the key.
     ///
     /// # Errors
     /// As [`Editor::delete`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is by index. Nothing has changed then.

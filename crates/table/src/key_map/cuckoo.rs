@@ -28,7 +28,7 @@ impl<'a> TwoChoices<'a> {
         Self { items, width }
     }
 
-    /// Gives each entry a home. Returns the homes by the number of the item's pair, and how full the fullest record is, at least 1.
+    /// Gives each entry a home. Returns the homes by the number of the item, and how full the fullest record is, at least 1.
     pub(super) fn place(&self, records: u64, stash: &mut StashRoom) -> (Vec<(u32, Home)>, u64) {
         let mut shelf = Shelf::new(&self.items, records, self.width);
         let mut homes = Vec::with_capacity(self.items.len());
@@ -37,7 +37,7 @@ impl<'a> TwoChoices<'a> {
                 continue;
             }
             if stash.take(item) {
-                homes.push((item.pair, Home::Stash));
+                homes.push((item.number, Home::Stash));
             } else {
                 let roomier = shelf.roomier(item);
                 shelf.add(roomier, number as u32);
@@ -45,7 +45,7 @@ impl<'a> TwoChoices<'a> {
         }
         for (record, entries) in shelf.entries.iter().enumerate() {
             let home = Home::Record(record as u32);
-            homes.extend(entries.iter().map(|&number| (self.items[number as usize].pair, home)));
+            homes.extend(entries.iter().map(|&number| (self.items[number as usize].number, home)));
         }
         let fullest = shelf.loads.iter().copied().max().unwrap_or(0).max(1);
         (homes, fullest)

@@ -5,13 +5,17 @@
 //!
 //! # Where an entry goes
 //!
-//! 1. A key that has an entry in a record keeps its place there if the new value has room.
+//! A value has an entry for each of its [pieces](super::pieces), most often one. The entries of the value before are taken out, and for each of the new ones:
+//!
+//! 1. A key that had this entry in a record keeps its place there if the new one has room.
 //! 2. Otherwise the entry goes to the roomier of the key's candidates, or takes a place that a path of other entries makes free, in
 //!    the way in which the builder makes room ([`path`]). Only a cuckoo map has such paths.
 //! 3. Otherwise it goes to the stash, within these limits: one entry for each 16 keys that the table was built with (for a small table 16, but
-//!    no more than it had keys), and 64 KiB or a fiftieth of the bytes of its entries, whichever is more. Every client downloads the stash, and
+//!    no more than it had keys), times the number of parts, and 64 KiB or a fiftieth of the bytes of its entries, whichever is more. Every client downloads the stash, and
 //!    downloads it again when it changes.
 //! 4. Otherwise the table is full, the operation is refused, and nothing has changed.
+//!
+//! The entries of one value are set together or not at all.
 //!
 //! A key in the stash goes back to a record when it is set again and there is room by then. A value that no record could hold is refused, as
 //! it would be a burden to every client; the builder, which knows all values, does put a few of those into the stash.
@@ -26,7 +30,8 @@
 use super::hash::KeyHash;
 use super::path::{self, Lying, Move, make_room};
 use super::placement::STASH_BYTES;
-use super::{KeyMap, encoding, entry};
+use super::{KeyMap, encode_list, encoding, entry};
+use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, Result};
 use std::collections::BTreeMap;
 use std::mem;
@@ -97,7 +102,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
         }
     }
 
-    /// Gives `key` the value `value`, whether the table has the key or not.
+    /// Gives `key` the value `value`, whether the table has the key or not. In a table of [lists](KeyMap::has_lists) it is the key's only value then.
     ///
     /// # Errors
     /// The operation has then changed nothing.
@@ -106,52 +111,63 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is malformed.
     /// - Whatever `read` fails with.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<Effect> {
-        let len = entry::entry_len(value.len());
-        if len > self.key_map.record_len() {
-            return Err(Error::api_misuse(format!(
-                "a value of {} bytes takes {len} bytes of a record, and the records of this table have {}; shorten the value, \
-                 or build the table anew with it",
-                value.len(),
-                self.key_map.record_len()
-            )));
+        match self.key_map.lists {
+            true => self.put(key, &encode_list([value])),
+            false => self.put(key, value),
         }
-        let hash = KeyHash::new(self.key_map.seed, key);
-        let candidates: Vec<u64> = self.key_map.candidates_of(&hash).collect();
-        let mut operation = Operation::new(self);
-        let old_home = operation.take_out(&candidates, hash.tag)?;
-        let in_stash = operation.editor.stash.contains_key(&hash.tag);
+    }
 
-        let moves = match old_home {
-            Some(home) if operation.has_room(home, len)? => {
-                Some(vec![Move { from: None, to: home }])
-            }
-            _ => make_room(&mut operation, &candidates, len)?,
-        };
-        if let Some(moves) = moves {
-            operation.make(&moves, hash.tag, value)?;
-            operation.keep();
-            self.stash.remove(&hash.tag);
-        } else {
-            operation.editor.check_stash_room(hash.tag, value.len())?;
-            operation.keep();
-            self.stash.insert(hash.tag, value.to_vec());
+    /// Gives `key` these values, in this order, and no others.
+    ///
+    /// # Errors
+    /// As [`set`](Editor::set), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none, or several in a table without [lists](KeyMap::has_lists).
+    pub fn set_all<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<Effect> {
+        match (self.key_map.lists, values) {
+            (_, []) => Err(Error::api_misuse("a key has at least one value; delete it instead")),
+            (true, _) => self.put(key, &encode_list(values)),
+            (false, [value]) => self.put(key, value.as_ref()),
+            (false, _) => Err(Error::api_misuse(format!(
+                "{} values for one key, in a table whose keys have one each; build it with several (--multi)",
+                values.len()
+            ))),
         }
-        let was_there = old_home.is_some() || in_stash;
+    }
+
+    /// Sets what the table has for a key.
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<Effect> {
+        let key_map = self.key_map;
+        check_length(key_map, value.len())?;
+        let hashes: Vec<KeyHash> = key_map.hashes_of(key).collect();
+        let mut operation = Operation::new(self);
+        let (mut homes, mut was_there) = (Vec::new(), false);
+        for hash in &hashes {
+            let (home, was_in_stash) = operation.take_out(hash)?;
+            was_there |= home.is_some() || was_in_stash;
+            homes.push(home);
+        }
+        for (piece, (hash, home)) in
+            hashes.iter().zip(homes).take(key_map.parts.pieces(value.len())).enumerate()
+        {
+            operation.put_in(hash, home, &key_map.parts.payload(value, piece))?;
+        }
+        operation.keep();
         Ok(if was_there { Effect::Replaced } else { Effect::Inserted })
     }
 
-    /// Removes `key` and its value, if the table has the key.
+    /// Removes `key` and all that the table has for it, if it has the key.
     ///
     /// # Errors
     /// As [`set`](Editor::set), except that there is always room.
     pub fn delete(&mut self, key: &[u8]) -> Result<Effect> {
-        let hash = KeyHash::new(self.key_map.seed, key);
-        let candidates: Vec<u64> = self.key_map.candidates_of(&hash).collect();
+        let hashes = self.key_map.hashes_of(key);
         let mut operation = Operation::new(self);
-        let was_in_record = operation.take_out(&candidates, hash.tag)?.is_some();
+        let mut was_there = false;
+        for hash in hashes {
+            let (home, was_in_stash) = operation.take_out(&hash)?;
+            was_there |= home.is_some() || was_in_stash;
+        }
         operation.keep();
-        let was_in_stash = self.stash.remove(&hash.tag).is_some();
-        Ok(if was_in_record || was_in_stash { Effect::Deleted } else { Effect::Absent })
+        Ok(if was_there { Effect::Deleted } else { Effect::Absent })
     }
 
     /// What all operations together came to. A record or a stash that is in the end as it was is not among the changes.
@@ -174,38 +190,39 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
         });
         Ok(Edits { records, key_map })
     }
+}
 
-    /// Whether the stash may take a value of `len` bytes under `tag`, in exchange for the one that it has under that tag.
-    fn check_stash_room(&self, tag: u64, len: usize) -> Result<()> {
-        let (most_entries, most_bytes) = stash_limits(self.key_map);
-        let stash_len = |len: usize| len as u64 + encoding::STASH_ENTRY_OVERHEAD;
-        let bytes: u64 = self.stash.values().map(|value| stash_len(value.len())).sum();
-        let replaced = self.stash.get(&tag).map(|value| stash_len(value.len()));
-
-        // A builder may have filled the stash beyond these limits. What is there may stay, and shrink.
-        let entries_fit = replaced.is_some() || (self.stash.len() as u64) < most_entries;
-        let after = bytes - replaced.unwrap_or(0) + stash_len(len);
-        if entries_fit && (after <= most_bytes || after <= bytes) {
-            return Ok(());
-        }
-        Err(Error::exhausted(format!(
-            "the table is full: there is no room for a value of {len} bytes where its key may lie, and the stash has {} of at \
-             most {most_entries} values in {bytes} of at most {most_bytes} bytes; build the table anew",
-            self.stash.len(),
-        )))
+/// Whether a record can hold each piece of a value of `len` bytes.
+fn check_length(key_map: &KeyMap, len: usize) -> Result<()> {
+    let pieces = key_map.parts.pieces(len);
+    let lens = (0..pieces).map(|piece| entry::entry_len(key_map.parts.payload_len(len, piece)));
+    let longest = lens.max().unwrap_or(0);
+    if longest <= key_map.record_len() && len as u64 <= MAX_RECORD_LEN {
+        return Ok(());
     }
+    let each = match pieces {
+        1 => format!("takes {longest} bytes of a record"),
+        _ => format!("takes up to {longest} bytes of each of {pieces} records"),
+    };
+    Err(Error::api_misuse(format!(
+        "a value of {len} bytes {each}, and the records of this table have {}; shorten the value, or build the table anew \
+         with it",
+        key_map.record_len()
+    )))
 }
 
 /// How many entries an editor lets the stash have, and how many bytes: see the module.
 pub(super) fn stash_limits(key_map: &KeyMap) -> (u64, u64) {
-    let most_entries = (key_map.keys / 16).max(key_map.keys.min(16));
-    (most_entries, STASH_BYTES.max(key_map.entry_bytes / 50))
+    let most_values = (key_map.keys / 16).max(key_map.keys.min(16));
+    (most_values.saturating_mul(key_map.parts() as u64), STASH_BYTES.max(key_map.entry_bytes / 50))
 }
 
 /// One operation under way: what it has read and perhaps changed. Dropped, it leaves the editor as it was.
 struct Operation<'e, 'a, R> {
     editor: &'e mut Editor<'a, R>,
     open: BTreeMap<u64, Open>,
+    /// What becomes of entries of the stash, by their tag.
+    stash: BTreeMap<u64, Option<Vec<u8>>>,
 }
 
 struct Open {
@@ -215,7 +232,7 @@ struct Open {
 
 impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
     fn new(editor: &'e mut Editor<'a, R>) -> Self {
-        Self { editor, open: BTreeMap::new() }
+        Self { editor, open: BTreeMap::new(), stash: BTreeMap::new() }
     }
 
     /// What a record holds at this point of the operation.
@@ -236,18 +253,63 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
         }
     }
 
-    /// Removes the entry tagged `tag` from the candidates, and says where it was.
-    fn take_out(&mut self, candidates: &[u64], tag: u64) -> Result<Option<u64>> {
+    /// Removes an entry from its candidates and from the stash, and says in which record it was, and whether it was in the stash.
+    fn take_out(&mut self, hash: &KeyHash) -> Result<(Option<u64>, bool)> {
         let mut home = None;
-        for &record in candidates {
+        for record in self.editor.key_map.candidates_of(hash) {
             let open = self.contents(record)?;
-            if let Some(position) = open.contents.position(tag) {
+            if let Some(position) = open.contents.position(hash.tag) {
                 open.contents.remove(position);
                 open.is_changed = true;
                 home = home.or(Some(record));
             }
         }
-        Ok(home)
+        let was_in_stash = self.editor.stash.contains_key(&hash.tag);
+        if was_in_stash {
+            self.stash.insert(hash.tag, None);
+        }
+        Ok((home, was_in_stash))
+    }
+
+    /// Finds a place for an entry that was in `home`, or in none of its candidates.
+    fn put_in(&mut self, hash: &KeyHash, home: Option<u64>, payload: &[u8]) -> Result<()> {
+        let len = entry::entry_len(payload.len());
+        let candidates: Vec<u64> = self.editor.key_map.candidates_of(hash).collect();
+        let moves = match home {
+            Some(home) if self.has_room(home, len)? => Some(vec![Move { from: None, to: home }]),
+            _ => make_room(self, &candidates, len)?,
+        };
+        match moves {
+            Some(moves) => self.make(&moves, hash.tag, payload),
+            None => {
+                self.check_stash_room(payload.len())?;
+                self.stash.insert(hash.tag, Some(payload.to_vec()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the stash may take one more entry, of `len` bytes.
+    fn check_stash_room(&self, len: usize) -> Result<()> {
+        let (most_entries, most_bytes) = stash_limits(self.editor.key_map);
+        let stash_len = |value: &Vec<u8>| value.len() as u64 + encoding::STASH_ENTRY_OVERHEAD;
+        let before = self.editor.stash.values();
+        let bytes_before: u64 = before.clone().map(stash_len).sum();
+        let kept = self.editor.stash.iter().filter(|(tag, _)| !self.stash.contains_key(tag));
+        let now = kept.map(|(_, value)| value).chain(self.stash.values().flatten());
+        let entries = now.clone().count() + 1;
+        let bytes = now.map(stash_len).sum::<u64>() + len as u64 + encoding::STASH_ENTRY_OVERHEAD;
+
+        // A builder may have filled the stash beyond these limits. What is there may stay, and shrink.
+        let entries_fit = entries as u64 <= most_entries || entries <= before.len();
+        if entries_fit && (bytes <= most_bytes || bytes <= bytes_before) {
+            return Ok(());
+        }
+        Err(Error::exhausted(format!(
+            "the table is full: there is no room for a value of {len} bytes where its key may lie, and the stash has {} of at \
+             most {most_entries} values in {bytes_before} of at most {most_bytes} bytes; build the table anew",
+            before.len(),
+        )))
     }
 
     fn has_room(&mut self, record: u64, len: u64) -> Result<bool> {
@@ -278,6 +340,12 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
 
     /// Hands the changes to the editor.
     fn keep(self) {
+        for (tag, value) in self.stash {
+            match value {
+                Some(value) => self.editor.stash.insert(tag, value),
+                None => self.editor.stash.remove(&tag),
+            };
+        }
         let changed = self.open.into_iter().filter(|(_, open)| open.is_changed);
         self.editor.changed.extend(changed.map(|(record, open)| (record, open.contents)));
     }

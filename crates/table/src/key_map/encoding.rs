@@ -1,7 +1,7 @@
 //! The key map as bytes. All numbers are little-endian; there is exactly one encoding of a key map.
 //!
 //! A bucket map has version 1, a cuckoo map version 2, so a program that knows buckets alone still reads those and refuses
-//! the others by their version. Version 1:
+//! the others by their version. One of several parts or of lists, of either kind, has version 3. Version 1:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -26,22 +26,40 @@
 //! | 67 | 4 | number of stash entries *s* |
 //! | 71 | | *s* entries, as in version 1 |
 //!
+//! Version 3 is for both kinds:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 2 | version, 3 |
+//! | 2 | 1 | kind: 0 buckets, 2 cuckoo |
+//! | 3 | 1 | number of parts, 1 to 16 |
+//! | 4 | 1 | what keys have: 0 a value, 1 a list of values |
+//! | 5 | 4 | bytes up to which a value is in one piece; 0 if there is one part |
+//! | 9 | 64 | hash seed to bytes of all entries, as in version 1 |
+//! | 73 | 4 | number of groups *g*; only in a bucket map |
+//! | 73 or 77 | 4 | number of stash entries *s* |
+//! | | *g* | the groups' displacements; only in a bucket map |
+//! | | | *s* entries, as in version 1 |
+//!
 //! Kind 1 was a cuckoo map whose second candidate did not follow from the tag; it is refused by name.
 //!
 //! The number of keys and the bytes of their entries are those of the table as it was built. An [edit](super::edit) leaves them alone,
-//! so that the key map changes only with its stash; the stash never has more entries than the table had keys.
+//! so that the key map changes only with its stash; the stash never has more entries than the table's keys had parts.
 
+use super::pieces::Parts;
 use super::{KeyMap, Rule};
 use privet_core::codec::Reader;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
 const BUCKETS_VERSION: u16 = 1;
 const KINDS_VERSION: u16 = 2;
-const CUCKOO: u8 = 2;
+const PARTS_VERSION: u16 = 3;
+const BUCKETS: u8 = 0;
 const UNPAIRED_CUCKOO: u8 = 1;
+const CUCKOO: u8 = 2;
 
 /// What comes before the stash, without displacements.
-const LONGEST_HEAD: usize = 74;
+const LONGEST_HEAD: usize = 81;
 
 /// The bytes that a stash entry takes besides its value.
 pub(super) const STASH_ENTRY_OVERHEAD: u64 = 12;
@@ -55,18 +73,25 @@ impl KeyMap {
             Rule::TwoCandidates => &[],
         };
         let mut out = Vec::with_capacity(LONGEST_HEAD + displacements.len() + stash as usize);
-        match self.rule {
-            Rule::Displaced(_) => out.extend_from_slice(&BUCKETS_VERSION.to_le_bytes()),
-            Rule::TwoCandidates => {
-                out.extend_from_slice(&KINDS_VERSION.to_le_bytes());
-                out.push(CUCKOO);
-            }
+        let kind = match self.rule {
+            Rule::Displaced(_) => BUCKETS,
+            Rule::TwoCandidates => CUCKOO,
+        };
+        if needs_parts_version(self.parts, self.lists) {
+            out.extend_from_slice(&PARTS_VERSION.to_le_bytes());
+            out.extend_from_slice(&[kind, self.parts.number(), self.lists.into()]);
+            out.extend_from_slice(&self.parts.piece_len().to_le_bytes());
+        } else if kind == BUCKETS {
+            out.extend_from_slice(&BUCKETS_VERSION.to_le_bytes());
+        } else {
+            out.extend_from_slice(&KINDS_VERSION.to_le_bytes());
+            out.push(kind);
         }
         out.extend_from_slice(self.seed.as_bytes());
         for number in [self.keys, self.buckets(), self.record_len(), self.entry_bytes] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        // Both counts are below 2^32: the builder makes no more groups than keys, of which it takes fewer than 2^32.
+        // Both counts are below 2^32: the builder makes no more groups than entries, of which it takes fewer than 2^32.
         if let Rule::Displaced(_) = self.rule {
             out.extend_from_slice(&(displacements.len() as u32).to_le_bytes());
         }
@@ -87,21 +112,25 @@ impl KeyMap {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a key map", bytes);
         let version = reader.u16()?;
-        if version == KINDS_VERSION {
-            let kind = reader.u8()?;
-            if kind == UNPAIRED_CUCKOO {
-                return Err(invalid(
-                    "it is a cuckoo map of an earlier form, which this program does not read; build the table again",
-                ));
+        let kind = match version {
+            BUCKETS_VERSION => BUCKETS,
+            KINDS_VERSION | PARTS_VERSION => reader.u8()?,
+            _ => {
+                return Err(invalid(format!(
+                    "it has version {version}, and this program reads versions {BUCKETS_VERSION} to {PARTS_VERSION}"
+                )));
             }
-            if kind != CUCKOO {
-                return Err(invalid(format!("this program does not know its kind, {kind}")));
-            }
-        } else if version != BUCKETS_VERSION {
-            return Err(invalid(format!(
-                "it has version {version}, and this program reads versions {BUCKETS_VERSION} and {KINDS_VERSION}"
-            )));
+        };
+        if version == KINDS_VERSION && kind == UNPAIRED_CUCKOO {
+            return Err(invalid(
+                "it is a cuckoo map of an earlier form, which this program does not read; build the table again",
+            ));
         }
+        if kind != CUCKOO && (kind != BUCKETS || version == KINDS_VERSION) {
+            return Err(invalid(format!("this program does not know its kind, {kind}")));
+        }
+        let (parts, lists) =
+            if version == PARTS_VERSION { read_parts(&mut reader)? } else { (Parts::ONE, false) };
         let seed = PublicSeed::from_bytes(reader.array()?);
         let keys = reader.u64()?;
         let (buckets, record_len) = (reader.u64()?, reader.u64()?);
@@ -111,15 +140,16 @@ impl KeyMap {
         if entry_bytes > shape.bytes() {
             return Err(invalid("its entries are larger than its buckets"));
         }
-        let groups = if version == BUCKETS_VERSION { Some(reader.u32()?) } else { None };
+        let groups = if kind == BUCKETS { Some(reader.u32()?) } else { None };
         let stash_entries = reader.u32()?;
-        if u64::from(stash_entries) > keys {
+        let entries = keys.saturating_mul(parts.number().into());
+        if u64::from(stash_entries) > entries {
             return Err(invalid(format!(
                 "{stash_entries} stash entries cannot belong to {keys} keys"
             )));
         }
         let rule = match groups {
-            Some(groups) if groups == 0 || u64::from(groups) > keys => {
+            Some(groups) if groups == 0 || u64::from(groups) > entries => {
                 return Err(invalid(format!("{groups} groups cannot belong to {keys} keys")));
             }
             Some(groups) => Rule::Displaced(reader.bytes(groups as usize)?.to_vec()),
@@ -127,7 +157,22 @@ impl KeyMap {
         };
         let stash = read_stash(&mut reader, stash_entries)?;
         reader.finish()?;
-        Ok(Self { seed, keys, shape, entry_bytes, rule, stash })
+        Ok(Self { seed, keys, shape, entry_bytes, rule, parts, lists, stash })
+    }
+}
+
+/// Whether no earlier version can say this.
+fn needs_parts_version(parts: Parts, lists: bool) -> bool {
+    parts != Parts::ONE || lists
+}
+
+fn read_parts(reader: &mut Reader<'_>) -> Result<(Parts, bool)> {
+    let (number, lists, piece_len) = (reader.u8()?, reader.u8()?, reader.u32()?);
+    match (Parts::new(number, piece_len), lists) {
+        (Some(parts), 0..=1) if needs_parts_version(parts, lists == 1) => Ok((parts, lists == 1)),
+        _ => Err(invalid(format!(
+            "it cannot have {number} parts for pieces of {piece_len} bytes, with {lists} for lists"
+        ))),
     }
 }
 

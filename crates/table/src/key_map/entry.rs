@@ -1,38 +1,30 @@
-//! How values lie in a bucket.
+//! How values, or [pieces](super::pieces) of them, lie in a bucket.
 //!
 //! A bucket is one record of the table. Its entries follow each other from its first byte on, in ascending order of
 //! their tags:
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 1 to 4 | the value's length plus one, as a variable-length number |
+//! | 1 to 4 | the value's length plus one, as a [variable-length number](super::number) |
 //! | 8 | the key's tag, little-endian |
 //! | length | the value |
 //!
 //! A zero where a length would stand ends the bucket, and everything after it is zero. A bucket filled to its last byte
-//! has no such zero. Variable-length numbers have seven bits per byte, the lowest first, the top bit set on all bytes
-//! but the last, and no needless bytes. So a bucket has one valid form, and any other is refused.
+//! has no such zero. So a bucket has one valid form, and any other is refused.
 
-use privet_core::table::MAX_RECORD_LEN;
+use super::number;
 use privet_core::{Error, Result};
 
 const TAG_LEN: usize = 8;
 
 /// The bytes that a value of `value_len` bytes takes in its bucket.
 pub(super) fn entry_len(value_len: usize) -> u64 {
-    let number = value_len as u64 + 1;
-    let length_bytes = number.ilog2() / 7 + 1;
-    u64::from(length_bytes) + TAG_LEN as u64 + value_len as u64
+    (number::len(value_len as u64 + 1) + TAG_LEN + value_len) as u64
 }
 
 /// Appends one entry to a bucket under construction.
 pub(super) fn write_entry(bucket: &mut Vec<u8>, tag: u64, value: &[u8]) {
-    let mut number = value.len() as u64 + 1;
-    while number >= 0x80 {
-        bucket.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bucket.push(number as u8);
+    number::write(bucket, value.len() as u64 + 1);
     bucket.extend_from_slice(&tag.to_le_bytes());
     bucket.extend_from_slice(value);
 }
@@ -63,12 +55,13 @@ pub(super) fn for_each_entry<'a>(
 ) -> Result<()> {
     let mut rest = bucket;
     let mut previous = None;
-    while let Some((number, after)) = read_number(rest)? {
-        let value_len = (number - 1) as usize;
+    while !rest.is_empty() {
+        let (number, after) = number::read(rest).map_err(malformed)?;
+        let Some(value_len) = number.checked_sub(1) else { break };
         let Some((entry_tag, after)) = after.split_first_chunk::<TAG_LEN>() else {
             return Err(malformed("a tag is cut off"));
         };
-        let Some((value, after)) = after.split_at_checked(value_len) else {
+        let Some((value, after)) = after.split_at_checked(value_len as usize) else {
             return Err(malformed("a value is cut off"));
         };
         let entry_tag = u64::from_le_bytes(*entry_tag);
@@ -83,28 +76,6 @@ pub(super) fn for_each_entry<'a>(
         return Err(malformed("there are bytes after its end"));
     }
     Ok(())
-}
-
-/// The number at the start of `bytes` and what follows it, or `None` at the end of the bucket. Never zero.
-fn read_number(bytes: &[u8]) -> Result<Option<(u64, &[u8])>> {
-    let mut number = 0u64;
-    for (position, &byte) in bytes.iter().enumerate() {
-        number |= u64::from(byte & 0x7f) << (7 * position);
-        if number > MAX_RECORD_LEN {
-            return Err(malformed("a length is impossible"));
-        }
-        if byte & 0x80 == 0 {
-            return match (number, byte, position) {
-                (0, _, 0) => Ok(None),
-                (_, 0, _) => Err(malformed("a length has needless bytes")),
-                _ => Ok(Some((number, &bytes[position + 1..]))),
-            };
-        }
-        if position == 3 {
-            return Err(malformed("a length is impossible"));
-        }
-    }
-    if bytes.is_empty() { Ok(None) } else { Err(malformed("a length is cut off")) }
 }
 
 fn malformed(how: &str) -> Error {

@@ -9,6 +9,9 @@
 //! | 16..24 | second | how far each further displacement moves it | none |
 //! | 24..32 | tag | tells the key's entry from its neighbours | the same, and which record is the [other candidate](super::pairing) |
 //!
+//! A key whose value may lie in several [pieces](super::pieces) has such words for each of them: BLAKE3 gives as many bytes as are asked for, and piece *j*
+//! takes those from 32·*j* on.
+//!
 //! The four words are independent, so a tag says nothing about a bucket and the other way round. In a cuckoo map it says which
 //! records belong together, and nothing about which of these pairs is the key's.
 
@@ -26,10 +29,22 @@ pub(super) struct KeyHash {
 }
 
 impl KeyHash {
-    /// Hashes `key` with BLAKE3 under `seed`.
+    /// Hashes `key` with BLAKE3 under `seed`, for the first piece of its value.
     pub(super) fn new(seed: PublicSeed, key: &[u8]) -> Self {
-        let digest = blake3::keyed_hash(seed.as_bytes(), key);
-        let [group, first, second, tag] = words(digest.as_bytes());
+        Self::from_words(words(blake3::keyed_hash(seed.as_bytes(), key).as_bytes()))
+    }
+
+    /// The hashes for all pieces that there may be, of which `new` is the first. There is no end to them.
+    pub(super) fn of_pieces(seed: PublicSeed, key: &[u8]) -> impl Iterator<Item = Self> + use<> {
+        let mut reader = blake3::Hasher::new_keyed(seed.as_bytes()).update(key).finalize_xof();
+        std::iter::repeat_with(move || {
+            let mut bytes = [0; 32];
+            reader.fill(&mut bytes);
+            Self::from_words(words(&bytes))
+        })
+    }
+
+    fn from_words([group, first, second, tag]: [u64; 4]) -> Self {
         Self { group, first, second, tag }
     }
 

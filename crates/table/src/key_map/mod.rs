@@ -47,6 +47,17 @@
 //! This is the map of Zhou, Park, Zheng and Shi (*Piano*, appendix A.1): cuckoo hashing under a published seed, of which a client
 //! fetches all candidates.
 //!
+//! # Parts
+//!
+//! A value need not lie in one record. The key map says how many *parts* each key has, one unless the builder chose more; each part is an entry like any other, with candidates of its own, and holds
+//! a piece of the value (`pieces.rs`). A lookup fetches the candidates of all parts, whatever the length of the value: the server sees no more of a long one than of a short one, or of none.
+//!
+//! That is for tables of which some values are much longer than others, and too many for the stash: with one part the longest of them decides how wide all records are.
+//!
+//! # Several values of a key
+//!
+//! They are one value: the list of them ([`encode_list`]), of any length that a value may have. A key map says whether what its entries hold are lists.
+//!
 //! # The stash
 //!
 //! One value of 76 KB among thousands of short ones would make every bucket 76 KB wide. A few such values go to the
@@ -70,14 +81,15 @@
 //!
 //! # Who chooses what
 //!
-//! Only the kind is left to the user: [`pack`] chooses the records' number and width and what goes to the stash, by
+//! Only the kind is left to the user, and the number of parts if they want to say it: [`pack`] chooses the records' number and width and what goes to the stash, by
 //! the cost that its module states.
 //!
 //! | item | what it is for |
 //! |---|---|
-//! | [`KeyMap`] | the client's side: the [`candidates`](KeyMap::candidates) of a key, and its value [`find_in`](KeyMap::find_in) each of them |
-//! | [`pack`], [`pack_as`] | the builder's side: from pairs to records |
+//! | [`KeyMap`] | the client's side: the [`candidates`](KeyMap::candidates) of a key, the [piece](KeyMap::piece_in) of its value in each, and its [`value`](KeyMap::value) from them |
+//! | [`pack`], [`pack_as`], [`pack_with`] | the builder's side: from pairs to records |
 //! | [`Editor`] | the owner's side, later on: keys that are set and deleted in a finished table |
+//! | [`encode_list`], [`decode_list`] | for all of them, if keys have several values |
 
 mod cuckoo;
 mod displacement;
@@ -85,19 +97,28 @@ mod edit;
 mod encoding;
 mod entry;
 mod hash;
+mod number;
 mod packing;
 mod pairing;
+mod parts;
 mod path;
+mod pieces;
 mod placement;
+mod values;
 
 #[cfg(test)]
 mod tests;
 
 pub use edit::{Editor, Edits, Effect};
-pub use packing::{Packed, Pairs, pack, pack_as};
+pub use packing::{PackOptions, Packed, Pairs, pack, pack_as, pack_with};
+pub use pieces::MOST_PARTS;
+pub use values::{decode_list, encode_list};
+#[cfg(feature = "files")]
+pub(crate) use values::{listed_len, push_to_list};
 
 use hash::KeyHash;
 use pairing::Pairing;
+use pieces::Parts;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
 /// How keys get to records: see the [module](self).
@@ -142,6 +163,9 @@ pub struct KeyMap {
     shape: TableShape,
     entry_bytes: u64,
     rule: Rule,
+    parts: Parts,
+    /// Whether keys have lists of values.
+    lists: bool,
     // In ascending order of tags, no tag twice.
     stash: Vec<(u64, Vec<u8>)>,
 }
@@ -164,18 +188,37 @@ impl KeyMap {
         }
     }
 
-    /// How many candidates every key has, 1 or 2: how many records each lookup fetches. Never more than the table has records.
+    /// How many parts every key has, from 1 to [`MOST_PARTS`].
+    pub fn parts(&self) -> usize {
+        self.parts.number().into()
+    }
+
+    /// Whether what the table has for a key is a list of values, to be read with [`decode_list`].
+    pub fn has_lists(&self) -> bool {
+        self.lists
+    }
+
+    /// How many candidates every key has, those of all its parts: how many records each lookup fetches. For each part they are 1 or 2, and never more than the
+    /// table has records.
     pub fn candidates_per_key(&self) -> usize {
+        self.parts() * self.candidates_per_part()
+    }
+
+    fn candidates_per_part(&self) -> usize {
         // A table has at least one record, so the smaller of the two is at least 1.
         self.kind().candidates().min(usize::try_from(self.buckets()).unwrap_or(usize::MAX))
     }
 
-    /// The records in which `key` may lie, each in `[0, buckets())`, all different, [`candidates_per_key`](KeyMap::candidates_per_key) of
-    /// them. Defined for every key, in the table or not; all of them must be fetched for every key alike, and
-    /// [`find_in`](KeyMap::find_in) asked about each: at most one of them has the value, or the stash has it, and then every
-    /// answer says so.
-    pub fn candidates(&self, key: &[u8]) -> impl ExactSizeIterator<Item = u64> + use<> {
-        self.candidates_of(&KeyHash::new(self.seed, key))
+    /// The records in which `key` may lie, each in `[0, buckets())`, [`candidates_per_key`](KeyMap::candidates_per_key) of
+    /// them: those of the first part, which differ from each other, then those of the next, and so on. Defined for every key, in the table or not; all of them must be fetched for every
+    /// key alike, also where two parts name the same one, and only then be looked at: [`piece_in`](KeyMap::piece_in) each of them is what [`value`](KeyMap::value) puts together.
+    pub fn candidates<'m>(&'m self, key: &[u8]) -> impl Iterator<Item = u64> + use<'m> {
+        self.hashes_of(key).flat_map(|hash| self.candidates_of(&hash))
+    }
+
+    /// The hashes of a key's parts.
+    fn hashes_of(&self, key: &[u8]) -> impl Iterator<Item = KeyHash> + use<> {
+        KeyHash::of_pieces(self.seed, key).take(self.parts())
     }
 
     fn candidates_of(&self, hash: &KeyHash) -> impl ExactSizeIterator<Item = u64> + use<> {
@@ -186,7 +229,7 @@ impl KeyMap {
             }
             Rule::TwoCandidates => hash.candidates(self.buckets()),
         };
-        candidates.into_iter().take(self.candidates_per_key())
+        candidates.into_iter().take(self.candidates_per_part())
     }
 
     /// The other candidate of an entry tagged `tag` that lies in `record`; `record` itself if it has no other.
@@ -197,13 +240,18 @@ impl KeyMap {
         }
     }
 
-    /// The value of `key`, given one of the records that [`candidates`](KeyMap::candidates) names; `None` if neither this record
-    /// nor the stash has the key. The whole stash and the whole record are looked through in either case.
+    /// What `record`, which came as number `candidate` of those that [`candidates`](KeyMap::candidates) names, holds for `key`; `None` if nothing. The whole record is looked through in
+    /// either case.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `record` is not [`record_len`](KeyMap::record_len) bytes long.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `record` is not [`record_len`](KeyMap::record_len) bytes long, or there is no such candidate.
     /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if it is not a bucket.
-    pub fn find_in(&self, key: &[u8], record: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub fn piece_in<'r>(
+        &self,
+        key: &[u8],
+        candidate: usize,
+        record: &'r [u8],
+    ) -> Result<Option<&'r [u8]>> {
         if record.len() as u64 != self.record_len() {
             return Err(Error::api_misuse(format!(
                 "a bucket of this table has {} bytes, not {}",
@@ -211,15 +259,66 @@ impl KeyMap {
                 record.len()
             )));
         }
-        let tag = KeyHash::new(self.seed, key).tag;
-        let in_record = entry::find_entry(record, tag)?;
-        let mut in_stash = None;
-        for (stash_tag, value) in &self.stash {
+        let part = candidate / self.candidates_per_part();
+        let hash = self.hashes_of(key).nth(part).ok_or_else(|| {
+            Error::api_misuse(format!("a key has {} candidates", self.candidates_per_key()))
+        })?;
+        entry::find_entry(record, hash.tag)
+    }
+
+    /// The value of `key`, from what [`piece_in`](KeyMap::piece_in) found in each of its candidates, in their order; `None` if neither they nor the
+    /// stash have the key. The whole stash is looked through in any case. In a table of [lists](KeyMap::has_lists), it is a list.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if these are not as many as there are candidates.
+    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if the pieces do not belong together.
+    pub fn value<P: AsRef<[u8]>>(
+        &self,
+        key: &[u8],
+        found: &[Option<P>],
+    ) -> Result<Option<Vec<u8>>> {
+        if found.len() != self.candidates_per_key() {
+            return Err(Error::api_misuse(format!(
+                "a key has {} candidates, and {} were looked at",
+                self.candidates_per_key(),
+                found.len()
+            )));
+        }
+        let parts = self.hashes_of(key).zip(found.chunks(self.candidates_per_part()));
+        let pieces: Vec<Option<&[u8]>> = parts
+            .map(|(hash, found)| {
+                let in_record = found.iter().flatten().next().map(AsRef::as_ref);
+                self.find_in_stash(hash.tag).or(in_record)
+            })
+            .collect();
+        self.parts.join(&pieces)
+    }
+
+    /// What the stash has under `tag`. Looks through all of it.
+    fn find_in_stash(&self, tag: u64) -> Option<&[u8]> {
+        let mut found = None;
+        for (stash_tag, piece) in &self.stash {
             if *stash_tag == tag {
-                in_stash = Some(value.as_slice());
+                found = Some(piece.as_slice());
             }
         }
-        Ok(in_stash.or(in_record).map(<[u8]>::to_vec))
+        found
+    }
+
+    /// The value of `key`, from the records that [`candidates`](KeyMap::candidates) names, in their order: [`piece_in`](KeyMap::piece_in) all of them, and [`value`](KeyMap::value).
+    ///
+    /// # Errors
+    /// As these two.
+    pub fn find<'r>(
+        &self,
+        key: &[u8],
+        records: impl IntoIterator<Item = &'r [u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        let numbered = records.into_iter().enumerate();
+        let pieces: Vec<Option<&[u8]>> = numbered
+            .map(|(candidate, record)| self.piece_in(key, candidate, record))
+            .collect::<Result<_>>()?;
+        self.value(key, &pieces)
     }
 
     /// The number of buckets, which is the number of records of the table.
@@ -243,12 +342,12 @@ impl KeyMap {
         self.keys
     }
 
-    /// How many keys have their value in the stash, edits included.
+    /// How many values are in the stash, edits included: pieces of values, where there is more than one part.
     pub fn stash_entries(&self) -> u64 {
         self.stash.len() as u64
     }
 
-    /// The bytes of the values in the stash.
+    /// The bytes of what is in the stash.
     pub fn stash_bytes(&self) -> u64 {
         self.stash.iter().map(|(_, value)| value.len() as u64).sum()
     }
@@ -267,6 +366,7 @@ impl std::fmt::Debug for KeyMap {
             .field("kind", &self.kind())
             .field("keys", &self.keys)
             .field("shape", &self.shape)
+            .field("parts", &self.parts())
             .field("stash_entries", &self.stash.len())
             .finish()
     }

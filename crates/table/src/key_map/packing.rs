@@ -1,8 +1,11 @@
 //! The builder: from pairs of keys and values to buckets, and the key map that finds them again.
 
 use super::hash::KeyHash;
+use super::parts::{self, Undivided};
+use super::pieces::Parts;
 use super::placement::{Home, Item, Outcome, Plan, StashLimits};
-use super::{KeyMap, KeyMapKind, entry};
+use super::{KeyMap, KeyMapKind, MOST_PARTS, entry};
+use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
 /// How often the keys are hashed anew when two share a tag, or when the buckets turn out worse than planned.
@@ -39,11 +42,23 @@ impl<K: AsRef<[u8]>, V: AsRef<[u8]>> Pairs for [(K, V)] {
     }
 }
 
+/// What kind of key map is wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PackOptions {
+    /// How keys get to records.
+    pub kind: KeyMapKind,
+    /// How many parts each key has, from 1 to [`MOST_PARTS`]. `None`: one, or more if values are so long that this saves their clients bytes, as the module `parts` says.
+    pub parts: Option<u8>,
+    /// Whether the values are [lists](super::encode_list) of values.
+    pub lists: bool,
+}
+
 /// A finished assignment of pairs to buckets: the key map, and which pairs each bucket holds.
 pub struct Packed {
     key_map: KeyMap,
-    // The numbers of the pairs, bucket by bucket, each with its tag; bucket b has starts[b]..starts[b + 1].
-    members: Vec<(u64, u32)>,
+    undivided: Option<Undivided>,
+    // The pieces of values, bucket by bucket: tag, number of the pair, number of the piece; bucket b has starts[b]..starts[b + 1].
+    members: Vec<(u64, u32, u8)>,
     starts: Vec<u32>,
 }
 
@@ -51,6 +66,11 @@ impl Packed {
     /// The key map that clients download.
     pub fn key_map(&self) -> &KeyMap {
         &self.key_map
+    }
+
+    /// How wide the records would be about, with one part; `None` if the number of parts was given, or is one.
+    pub fn undivided_record_len(&self) -> Option<u64> {
+        self.undivided.as_ref().map(|undivided| undivided.record_len)
     }
 
     /// The record of bucket number `bucket`, written over `record`: `key_map().record_len()` bytes. `pairs` must be those
@@ -62,8 +82,9 @@ impl Packed {
         let bucket = bucket as usize;
         let (start, end) = (self.starts[bucket] as usize, self.starts[bucket + 1] as usize);
         record.clear();
-        for &(tag, pair) in &self.members[start..end] {
-            entry::write_entry(record, tag, pairs.value(pair as usize));
+        for &(tag, pair, piece) in &self.members[start..end] {
+            let value = pairs.value(pair as usize);
+            entry::write_entry(record, tag, &self.key_map.parts.payload(value, piece.into()));
         }
         record.resize(self.key_map.record_len() as usize, 0);
     }
@@ -77,36 +98,42 @@ pub fn pack<P: Pairs + ?Sized>(pairs: &P, seed: PublicSeed) -> Result<Packed> {
     pack_as(KeyMapKind::Buckets, pairs, seed)
 }
 
-/// Distributes `pairs` over records, for a key map of kind `kind`. The result depends on the set of pairs and on `seed` alone,
-/// not on their order.
-///
-/// `seed` must be drawn after the keys are known, and at random: see the [module](crate::key_map). Takes about 120 bytes
-/// of memory per key besides the pairs themselves.
+/// Distributes `pairs` over records, for a key map of kind `kind` in which each value lies in one record: [`pack_with`] one part.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no pairs or 2^32 and more, if two keys are equal, or if values are too
-/// long for any bucket.
+/// As [`pack_with`].
 pub fn pack_as<P: Pairs + ?Sized>(kind: KeyMapKind, pairs: &P, seed: PublicSeed) -> Result<Packed> {
-    if pairs.is_empty() {
-        return Err(Error::api_misuse("a table by key needs at least one key"));
-    }
-    if u32::try_from(pairs.len()).is_err() {
-        return Err(Error::api_misuse(format!(
-            "{} keys are too many for one table: the limit is {}; split it",
-            pairs.len(),
-            u32::MAX
-        )));
-    }
-    let limits = StashLimits::of(pairs);
+    pack_with(&PackOptions { kind, parts: Some(1), lists: false }, pairs, seed)
+}
+
+/// Distributes `pairs` over records, for such a key map as `options` want. The result depends on the set of pairs, on the options and on `seed` alone,
+/// not on the order of the pairs.
+///
+/// `seed` must be drawn after the keys are known, and at random: see the [module](crate::key_map). Takes about 130 bytes
+/// of memory for each piece of a value besides the pairs themselves.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no pairs or 2^32 and more, if two keys are equal, if values are too
+/// long for any bucket, or if there cannot be so many parts.
+pub fn pack_with<P: Pairs + ?Sized>(
+    options: &PackOptions,
+    pairs: &P,
+    seed: PublicSeed,
+) -> Result<Packed> {
+    check(options, pairs)?;
+    let kind = options.kind;
+    let (parts, undivided) = parts::choose(options, pairs, attempt_seed(seed, 0));
+    let limits = StashLimits::of(payload_lens(pairs, parts));
     let mut plan = None;
     let mut best: Option<(PublicSeed, Vec<Item>, Outcome)> = None;
     for attempt in 0..ATTEMPTS {
         let seed = attempt_seed(seed, attempt);
-        let items = hash_all(pairs, seed);
+        let items = hash_all(pairs, parts, seed)?;
         if !tags_differ(pairs, &items)? {
             continue;
         }
-        let plan = plan.get_or_insert_with(|| Plan::by_rehearsal(kind, &items, &limits));
+        let plan =
+            plan.get_or_insert_with(|| Plan::by_rehearsal(kind, parts.number(), &items, &limits));
         let outcome = plan.play(&items, &limits, attempt);
         let good_enough = outcome.cost <= plan.hoped_cost() * 1.05;
         if best.as_ref().is_none_or(|(_, _, best)| outcome.cost < best.cost) {
@@ -122,7 +149,55 @@ pub fn pack_as<P: Pairs + ?Sized>(kind: KeyMapKind, pairs: &P, seed: PublicSeed)
             "the keys share tags under every seed; build the table again",
         ));
     };
-    assemble(pairs, seed, &items, outcome)
+    let Outcome { buckets, record_len, rule, homes, .. } = outcome;
+    let key_map = KeyMap {
+        seed,
+        keys: pairs.len() as u64,
+        shape: TableShape::new(buckets, record_len)?,
+        entry_bytes: 0,
+        rule,
+        parts,
+        lists: options.lists,
+        stash: Vec::new(),
+    };
+    Ok(assemble(pairs, key_map, undivided, &items, &homes))
+}
+
+fn check<P: Pairs + ?Sized>(options: &PackOptions, pairs: &P) -> Result<()> {
+    if pairs.is_empty() {
+        return Err(Error::api_misuse("a table by key needs at least one key"));
+    }
+    if u32::try_from(pairs.len()).is_err() {
+        return Err(too_many(format!("{} keys", pairs.len())));
+    }
+    if options.parts.is_some_and(|parts| !(1..=MOST_PARTS).contains(&parts)) {
+        return Err(Error::api_misuse(format!("a key has between 1 and {MOST_PARTS} parts")));
+    }
+    let longest = (0..pairs.len()).map(|pair| pairs.value(pair).len()).max().unwrap_or(0);
+    if longest as u64 > MAX_RECORD_LEN {
+        return Err(Error::api_misuse(format!(
+            "a value of {longest} bytes is too long for any table: the limit is {MAX_RECORD_LEN}"
+        )));
+    }
+    Ok(())
+}
+
+fn too_many(what: String) -> Error {
+    Error::api_misuse(format!(
+        "{what} are too many for one table: the limit is {}; split it",
+        u32::MAX
+    ))
+}
+
+/// The lengths of what all entries hold, if values are cut into `parts`.
+pub(super) fn payload_lens<P: Pairs + ?Sized>(
+    pairs: &P,
+    parts: Parts,
+) -> impl Iterator<Item = usize> {
+    (0..pairs.len()).flat_map(move |pair| {
+        let len = pairs.value(pair).len();
+        (0..parts.pieces(len)).map(move |piece| parts.payload_len(len, piece))
+    })
 }
 
 /// The seed of attempt number `attempt`, derived from the one drawn for the build.
@@ -132,13 +207,30 @@ fn attempt_seed(seed: PublicSeed, attempt: u32) -> PublicSeed {
     PublicSeed::derive("privet key map v1, hash seed of an attempt", &material)
 }
 
-fn hash_all<P: Pairs + ?Sized>(pairs: &P, seed: PublicSeed) -> Vec<Item> {
-    let item = |pair: usize| Item {
-        hash: KeyHash::new(seed, pairs.key(pair)),
-        entry_len: entry::entry_len(pairs.value(pair).len()),
-        pair: pair as u32,
-    };
-    (0..pairs.len()).map(item).collect()
+/// All pieces of all values.
+pub(super) fn hash_all<P: Pairs + ?Sized>(
+    pairs: &P,
+    parts: Parts,
+    seed: PublicSeed,
+) -> Result<Vec<Item>> {
+    let mut items = Vec::with_capacity(pairs.len());
+    for pair in 0..pairs.len() {
+        let value_len = pairs.value(pair).len();
+        let hashes = KeyHash::of_pieces(seed, pairs.key(pair));
+        for (piece, hash) in (0..parts.pieces(value_len)).zip(hashes) {
+            items.push(Item {
+                hash,
+                entry_len: entry::entry_len(parts.payload_len(value_len, piece)),
+                number: items.len() as u32,
+                pair: pair as u32,
+                piece: piece as u8,
+            });
+        }
+    }
+    match u32::try_from(items.len()) {
+        Ok(_) => Ok(items),
+        Err(_) => Err(too_many(format!("{} pieces of values", items.len()))),
+    }
 }
 
 /// Whether all tags differ. Tags must differ in a bucket and in the stash; that they all do is hardly more to ask.
@@ -148,7 +240,7 @@ fn tags_differ<P: Pairs + ?Sized>(pairs: &P, items: &[Item]) -> Result<bool> {
     for neighbours in tags.windows(2) {
         let [(tag, pair), (next_tag, next_pair)] = neighbours else { continue };
         if tag == next_tag {
-            if pairs.key(*pair as usize) == pairs.key(*next_pair as usize) {
+            if pair != next_pair && pairs.key(*pair as usize) == pairs.key(*next_pair as usize) {
                 return Err(Error::api_misuse(
                     "two keys are equal; a table by key needs each key once",
                 ));
@@ -159,47 +251,45 @@ fn tags_differ<P: Pairs + ?Sized>(pairs: &P, items: &[Item]) -> Result<bool> {
     Ok(true)
 }
 
-/// Sorts the pairs into their records and the stash.
+/// Sorts the pieces into their records and the stash. `key_map` has all but the stash and the bytes of the entries.
 fn assemble<P: Pairs + ?Sized>(
     pairs: &P,
-    seed: PublicSeed,
+    mut key_map: KeyMap,
+    undivided: Option<Undivided>,
     items: &[Item],
-    outcome: Outcome,
-) -> Result<Packed> {
-    let Outcome { buckets, record_len, rule, homes, .. } = outcome;
-    let shape = TableShape::new(buckets, record_len)?;
-
+    homes: &[Home],
+) -> Packed {
+    let buckets = key_map.buckets() as usize;
     // A counting sort by record, then each record by tag.
-    let mut starts = vec![0u32; buckets as usize + 1];
-    for home in &homes {
+    let mut starts = vec![0u32; buckets + 1];
+    for home in homes {
         if let Home::Record(record) = home {
             starts[*record as usize + 1] += 1;
         }
     }
-    for record in 0..buckets as usize {
+    for record in 0..buckets {
         starts[record + 1] += starts[record];
     }
     let mut next = starts.clone();
-    let mut members = vec![(0, 0); starts[buckets as usize] as usize];
-    let mut stash = Vec::new();
-    let mut entry_bytes = 0;
-    for item in items {
-        match homes[item.pair as usize] {
+    let mut members = vec![(0, 0, 0); starts[buckets] as usize];
+    for (item, home) in items.iter().zip(homes) {
+        match home {
             Home::Record(record) => {
-                let slot = &mut next[record as usize];
-                members[*slot as usize] = (item.hash.tag, item.pair);
+                let slot = &mut next[*record as usize];
+                members[*slot as usize] = (item.hash.tag, item.pair, item.piece);
                 *slot += 1;
-                entry_bytes += item.entry_len;
+                key_map.entry_bytes += item.entry_len;
             }
-            Home::Stash => stash.push((item.hash.tag, pairs.value(item.pair as usize).to_vec())),
+            Home::Stash => {
+                let value = pairs.value(item.pair as usize);
+                let payload = key_map.parts.payload(value, item.piece.into());
+                key_map.stash.push((item.hash.tag, payload.into_owned()));
+            }
         }
     }
     for bounds in starts.windows(2) {
         members[bounds[0] as usize..bounds[1] as usize].sort_unstable();
     }
-
-    stash.sort_unstable_by_key(|(tag, _)| *tag);
-    let keys = items.len() as u64;
-    let key_map = KeyMap { seed, keys, shape, entry_bytes, rule, stash };
-    Ok(Packed { key_map, members, starts })
+    key_map.stash.sort_unstable_by_key(|(tag, _)| *tag);
+    Packed { key_map, undivided, members, starts }
 }

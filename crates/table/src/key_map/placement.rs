@@ -8,8 +8,8 @@
 //! - every query makes the server work through all *N* bytes, so padding is paid for in time, forever;
 //! - a client of the single-server scheme downloads a hint of 4096 bytes for each byte of max(*W*, √*N*), once, and
 //!   with it the key map: one byte per group for a bucket map, and the stash;
-//! - an answer of the schemes that return one record takes *W* bytes, and a lookup takes *c* answers, one for each candidate.
-//!   Over 1 024 lookups that is 1 024·*c*·*W*.
+//! - an answer of the schemes that return one record takes *W* bytes, and a lookup takes *c* answers, one for each candidate of each
+//!   part. Over 1 024 lookups that is 1 024·*c*·*W*.
 //!
 //! The first is what the table costs its server, the others what it costs a client; `pack` minimises their product
 //!
@@ -17,10 +17,10 @@
 //! N · (4096·max(W, √N) + key map + 1024·c·W)
 //! ```
 //!
-//! in which a tenth more padding weighs as much as a tenth more download. Candidates for *W* are √*E*, √*E*/2, √*E*/3,
-//! √*E*/4, √*E*/6 and so on, as long as four average entries fit, and for a cuckoo map the widths of two, three and four average
-//! entries too; a value wider than the candidate goes to the stash. The
-//! stash holds at most one key in 16 and at most 64 KiB or a fiftieth of all values, whichever is more; where that would
+//! in which a tenth more padding weighs as much as a tenth more download. (All queries of a lookup go out together, and a server can answer them in one pass.) Candidates for *W* are √*E*, √*E*/2, √*E*/3,
+//! √*E*/4, √*E*/6 and so on, as long as four average entries fit, for a cuckoo map the widths of two, three and four average
+//! entries too, and where values are cut those of two and three of the longest pieces; a value wider than the candidate goes to the stash. The
+//! stash holds at most one entry in 16 and at most 64 KiB or a fiftieth of all values, whichever is more; where that would
 //! not do, the bucket is widened until it does.
 //!
 //! How full the buckets get is not computed but tried, on a sample of the keys: a *rehearsal* with at most 4 096 keys and
@@ -36,7 +36,6 @@ use super::displacement::{Grouped, KEYS_PER_GROUP};
 use super::encoding::STASH_ENTRY_OVERHEAD;
 use super::entry::entry_len;
 use super::hash::KeyHash;
-use super::packing::Pairs;
 use super::{KeyMapKind, Rule};
 use privet_core::table::MAX_RECORD_LEN;
 use std::borrow::Borrow;
@@ -62,6 +61,9 @@ const ENTRIES_PER_BUCKET: f64 = 4.0;
 /// A cuckoo map tries records of so many average entries as well: with two it can be filled to five sixths, with one only by half.
 const CUCKOO_ENTRIES: [f64; 3] = [2.0, 3.0, 4.0];
 
+/// Where values are cut, records may also hold so many of the pieces of the longest.
+const PIECES: [u64; 2] = [2, 3];
+
 /// The stash may always take this much, and a fiftieth of all values where that is more.
 pub(super) const STASH_BYTES: u64 = 64 << 10;
 
@@ -71,13 +73,17 @@ const HINT_BYTES_PER_ROW: f64 = 4096.0;
 /// For how many lookups the width of an answer is charged.
 const LOOKUPS: f64 = 1024.0;
 
-/// A pair as the placement sees it.
+/// A value, or a piece of one, as the placement sees it.
 pub(super) struct Item {
     pub(super) hash: KeyHash,
     /// The bytes that its entry takes in a bucket.
     pub(super) entry_len: u64,
-    /// Its number among the pairs.
+    /// Its number among the items.
+    pub(super) number: u32,
+    /// The number of its key among the pairs.
     pub(super) pair: u32,
+    /// Which piece of the key's value it is.
+    pub(super) piece: u8,
 }
 
 /// Where an entry lies.
@@ -91,14 +97,14 @@ pub(super) enum Home {
 pub(super) struct StashLimits {
     most_bytes: u64,
     most_entries: u64,
-    /// Buckets narrower than this would push more into the stash than it may hold.
-    narrowest_bucket: u64,
+    /// The length of the longest value that the stash need not hold.
+    pub(super) longest_in_buckets: usize,
 }
 
 impl StashLimits {
-    /// Applies the limits that the module states to the lengths of all values.
-    pub(super) fn of<P: Pairs + ?Sized>(pairs: &P) -> Self {
-        let mut lens: Vec<usize> = (0..pairs.len()).map(|pair| pairs.value(pair).len()).collect();
+    /// Applies the limits that the module states to the lengths of what all entries hold. There is at least one.
+    pub(super) fn of(lens: impl IntoIterator<Item = usize>) -> Self {
+        let mut lens: Vec<usize> = lens.into_iter().collect();
         lens.sort_unstable_by_key(|&len| Reverse(len));
         let all_bytes: u64 = lens.iter().map(|&len| len as u64).sum();
         let most_bytes = STASH_BYTES.max(all_bytes / 50);
@@ -106,15 +112,20 @@ impl StashLimits {
         let mut bytes = 0;
         // Values of equal length go to the stash together or not at all, so the first that does not fit decides for
         // all of its length. There is such a first one: fewer entries are allowed than there are.
-        let mut narrowest_bucket = 1;
+        let mut longest_in_buckets = 0;
         for (number, &len) in (1..).zip(&lens) {
             bytes += len as u64 + STASH_ENTRY_OVERHEAD;
             if bytes > most_bytes || number > most_entries {
-                narrowest_bucket = entry_len(len);
+                longest_in_buckets = len;
                 break;
             }
         }
-        Self { most_bytes, most_entries, narrowest_bucket }
+        Self { most_bytes, most_entries, longest_in_buckets }
+    }
+
+    /// Buckets narrower than this would push more into the stash than it may hold.
+    pub(super) fn narrowest_bucket(&self) -> u64 {
+        entry_len(self.longest_in_buckets)
     }
 
     /// The room that entries too wide for a record of `width` bytes leave.
@@ -183,8 +194,10 @@ impl<'a> Cast<'a> {
 /// A decision about the shape of the table, to be played with all keys.
 pub(super) struct Plan {
     kind: KeyMapKind,
+    parts: u8,
     buckets: u64,
-    width: u64,
+    /// The width of a bucket that was aimed at.
+    pub(super) width: u64,
     hoped_cost: f64,
 }
 
@@ -193,21 +206,27 @@ pub(super) struct Outcome {
     pub(super) buckets: u64,
     pub(super) record_len: u64,
     pub(super) rule: Rule,
-    /// Where the entry of each pair lies, by the pair's number.
+    /// Where each entry lies, by the item's number.
     pub(super) homes: Vec<Home>,
     pub(super) cost: f64,
 }
 
 impl Plan {
     /// Tries every candidate on a sample of the keys and keeps the cheapest.
-    pub(super) fn by_rehearsal(kind: KeyMapKind, items: &[Item], limits: &StashLimits) -> Self {
+    pub(super) fn by_rehearsal(
+        kind: KeyMapKind,
+        parts: u8,
+        items: &[Item],
+        limits: &StashLimits,
+    ) -> Self {
         let sample = sample(items);
-        let mut best = Plan { kind, buckets: 1, width: MAX_RECORD_LEN, hoped_cost: f64::INFINITY };
+        let (width, hoped_cost) = (MAX_RECORD_LEN, f64::INFINITY);
+        let mut best = Plan { kind, parts, buckets: 1, width, hoped_cost };
         let hoped_loads = match kind {
             KeyMapKind::Buckets => &HOPED_LOADS[..],
             KeyMapKind::Cuckoo => &HOPED_CUCKOO_LOADS[..],
         };
-        for width in candidate_widths(kind, items, limits) {
+        for width in candidate_widths(kind, parts, items, limits) {
             let in_stash = |item: &Item| item.entry_len > width;
             let totals = Totals::of(kind, items, in_stash);
             let sampled = Totals::of(kind, sample.iter().copied(), in_stash);
@@ -219,9 +238,9 @@ impl Plan {
                 let rehearsed = (buckets * share).round().max(1.0) as u64;
                 let fullest = cast.rehearse(rehearsed);
                 let buckets = buckets as u64;
-                let cost = totals.cost(kind, buckets, fullest);
+                let cost = totals.cost(kind, parts, buckets, fullest);
                 if cost < best.hoped_cost {
-                    best = Plan { kind, buckets, width, hoped_cost: cost };
+                    best = Plan { kind, parts, buckets, width, hoped_cost: cost };
                 }
                 if fullest <= width {
                     // The hope came true; a more modest one would only add padding.
@@ -249,30 +268,31 @@ impl Plan {
                 for item in items.iter().filter(|item| item.entry_len <= self.width) {
                     let displacement = displacements[item.hash.group(groups) as usize];
                     let bucket = item.hash.bucket(displacement, buckets) as u32;
-                    homes[item.pair as usize] = Home::Record(bucket);
+                    homes[item.number as usize] = Home::Record(bucket);
                 }
                 (Rule::Displaced(displacements), fullest)
             }
             Cast::Cuckoo(choices) => {
                 let mut room = limits.room_beside_wide(&cast, self.width);
                 let (placed, fullest) = choices.place(buckets, &mut room);
-                for (pair, home) in placed {
-                    homes[pair as usize] = home;
+                for (number, home) in placed {
+                    homes[number as usize] = home;
                 }
                 (Rule::TwoCandidates, fullest)
             }
         };
-        let totals = Totals::of(self.kind, items, |item| homes[item.pair as usize] == Home::Stash);
-        let cost = totals.cost(self.kind, buckets, record_len);
+        let totals =
+            Totals::of(self.kind, items, |item| homes[item.number as usize] == Home::Stash);
+        let cost = totals.cost(self.kind, self.parts, buckets, record_len);
         Outcome { buckets, record_len, rule, homes, cost }
     }
 }
 
 /// The widths to try, in bytes. At least the narrowest bucket that the stash allows, and whole entries where all are equal.
-fn candidate_widths(kind: KeyMapKind, items: &[Item], limits: &StashLimits) -> Vec<u64> {
+fn candidate_widths(kind: KeyMapKind, parts: u8, items: &[Item], limits: &StashLimits) -> Vec<u64> {
     let all_bytes: u64 = items.iter().map(|item| item.entry_len).sum();
     let root = (all_bytes as f64).sqrt();
-    let narrowest = limits.narrowest_bucket;
+    let narrowest = limits.narrowest_bucket();
     let average = all_bytes as f64 / items.len() as f64;
     let mut widths: Vec<u64> = WIDTH_DIVISORS
         .iter()
@@ -282,6 +302,9 @@ fn candidate_widths(kind: KeyMapKind, items: &[Item], limits: &StashLimits) -> V
         .collect();
     if kind == KeyMapKind::Cuckoo {
         widths.extend(CUCKOO_ENTRIES.map(|entries| (entries * average).ceil() as u64));
+    }
+    if parts > 1 {
+        widths.extend(PIECES.map(|pieces| pieces * narrowest));
     }
     for width in &mut widths {
         if all_equal(items) {
@@ -319,9 +342,9 @@ impl Totals {
         items: impl IntoIterator<Item = &'a Item>,
         in_stash: impl Fn(&Item) -> bool,
     ) -> Self {
-        let (mut entry_bytes, mut stash_bytes, mut keys) = (0, 0, 0);
+        let (mut entry_bytes, mut stash_bytes, mut entries) = (0, 0, 0);
         for item in items {
-            keys += 1;
+            entries += 1;
             if in_stash(item) {
                 stash_bytes += item.entry_len;
             } else {
@@ -329,21 +352,21 @@ impl Totals {
             }
         }
         let rule_bytes = match kind {
-            KeyMapKind::Buckets => keys / KEYS_PER_GROUP as u64,
+            KeyMapKind::Buckets => entries / KEYS_PER_GROUP as u64,
             KeyMapKind::Cuckoo => 0,
         };
         Self { entry_bytes, key_map_bytes: rule_bytes + stash_bytes }
     }
 
     /// The cost that the module states, for `buckets` buckets of `width` bytes.
-    fn cost(&self, kind: KeyMapKind, buckets: u64, width: u64) -> f64 {
+    fn cost(&self, kind: KeyMapKind, parts: u8, buckets: u64, width: u64) -> f64 {
         if width > MAX_RECORD_LEN {
             return f64::INFINITY;
         }
         let width = width as f64;
         let table_bytes = buckets as f64 * width;
         let hint = HINT_BYTES_PER_ROW * width.max(table_bytes.sqrt());
-        let candidates = kind.candidates() as f64;
+        let candidates = kind.candidates() as f64 * f64::from(parts);
         table_bytes * (hint + self.key_map_bytes as f64 + LOOKUPS * candidates * width)
     }
 }

@@ -9,6 +9,7 @@ mod cuckoo;
 mod editing;
 mod hits_and_misses;
 mod pairing;
+mod parts;
 
 fn fixed_seed() -> PublicSeed {
     PublicSeed::from_bytes([7; 32])
@@ -31,18 +32,21 @@ fn packed_as(kind: KeyMapKind, pairs: &[Pair], seed: PublicSeed) -> (KeyMap, Vec
     (packed.key_map().clone(), records)
 }
 
-/// Asks every candidate for its value; those that have one must agree.
+/// What a lookup of `key` comes to. No part of it lies in two of its candidates.
 fn look_up(key_map: &KeyMap, records: &[Vec<u8>], key: &[u8]) -> Option<Vec<u8>> {
     let candidates: Vec<u64> = key_map.candidates(key).collect();
     assert_eq!(candidates.len(), key_map.candidates_per_key());
-    assert!(candidates.windows(2).all(|pair| pair[0] != pair[1]));
-    let find = |candidate: &u64| {
-        let record = &records[*candidate as usize];
-        key_map.find_in(key, record).expect("the record is well-formed")
-    };
-    let found: std::collections::BTreeSet<Vec<u8>> = candidates.iter().filter_map(find).collect();
-    assert!(found.len() <= 1);
-    found.into_iter().next()
+    let asked: Vec<&[u8]> =
+        candidates.iter().map(|candidate| &records[*candidate as usize][..]).collect();
+    for (part, records) in asked.chunks(candidates.len() / key_map.parts()).enumerate() {
+        let (first, second) = (part * records.len(), (part + 1) * records.len() - 1);
+        assert!(first == second || candidates[first] != candidates[second]);
+        let found = (first..=second).filter(|&candidate| {
+            key_map.piece_in(key, candidate, asked[candidate]).expect("well-formed").is_some()
+        });
+        assert!(found.count() <= 1);
+    }
+    key_map.find(key, asked).expect("the records are well-formed")
 }
 
 /// Checks every key, some that are missing, and the key map's way to bytes and back.
@@ -136,7 +140,7 @@ proptest! {
                 let candidates: Vec<u64> = damaged.candidates(b"key 1").collect();
                 prop_assert_eq!(candidates.len(), damaged.candidates_per_key());
                 prop_assert!(candidates.iter().all(|&candidate| candidate < damaged.buckets()));
-                let _ = damaged.find_in(b"key 1", &record);
+                let _ = damaged.find(b"key 1", candidates.iter().map(|_| &record[..]));
                 prop_assert_eq!(damaged.encode(), bytes);
             }
         }
@@ -148,7 +152,7 @@ proptest! {
         for record in &mut records {
             let position = position % record.len();
             record[position] ^= flip;
-            if let Err(error) = key_map.find_in(b"key 1", record) {
+            if let Err(error) = key_map.find(b"key 1", [&record[..]]) {
                 prop_assert_eq!(error.blame(), Blame::Integrity);
             }
         }
@@ -245,7 +249,7 @@ fn misuse_is_named() {
         assert_eq!(error.message(), "two keys are equal; a table by key needs each key once");
     }
     let (key_map, records) = packed(&twice[..2], fixed_seed());
-    let error = key_map.find_in(b"a", &records[0][1..]).expect_err("too short");
+    let error = key_map.find(b"a", [&records[0][1..]]).expect_err("too short");
     assert_eq!(error.blame(), Blame::ApiMisuse);
 }
 

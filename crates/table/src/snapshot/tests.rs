@@ -94,9 +94,10 @@ fn a_table_by_key_answers_from_the_mapping() {
     for (key, value) in
         [("key 5", Some(vec![5; 5])), ("key 7", Some(vec![7; 2000])), ("other", None)]
     {
-        let candidate = key_map.candidates(key.as_bytes()).next().expect("at least one");
-        let record = snapshot.view().record(candidate).expect("within");
-        assert_eq!(key_map.find_in(key.as_bytes(), record).expect("a bucket"), value);
+        let records = key_map
+            .candidates(key.as_bytes())
+            .map(|candidate| snapshot.view().record(candidate).expect("within"));
+        assert_eq!(key_map.find(key.as_bytes(), records).expect("a bucket"), value);
     }
     let downloaded = TableLayout::decode(snapshot.layout_bytes()).expect("valid");
     assert_eq!(&downloaded, snapshot.layout());

@@ -165,7 +165,7 @@ fn reply_pad(secret: &[u8], number: u64) -> Vec<u8> {
 fn answer(table: &[u8], record_len: usize, query: &[u8]) -> Vec<u8> {
     let (nonce, rest) = query.split_at(NONCE_LEN);
     let hint = number(&rest[8..16]);
-    let index = (number(&rest[16..24]) ^ mask(nonce, hint)) % (table.len() / record_len) as u64;
+    let index = index_of(query) % (table.len() / record_len) as u64;
     let mut answer = pad(nonce, hint, rest[24], table, record_len);
     if rest[24] == 0 {
         let record = &table[index as usize * record_len..][..record_len];
@@ -173,6 +173,12 @@ fn answer(table: &[u8], record_len: usize, query: &[u8]) -> Vec<u8> {
         // All other servers' pads have to be known to read the record.
     }
     [&rest[..8], &answer].concat()
+}
+
+/// The index that a query is for.
+pub(super) fn index_of(query: &[u8]) -> u64 {
+    let (nonce, rest) = query.split_at(NONCE_LEN);
+    number(&rest[16..24]) ^ mask(nonce, number(&rest[8..16]))
 }
 
 /// The hint that a query uses, and its generation: no two different queries may have the same.

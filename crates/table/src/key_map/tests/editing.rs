@@ -21,8 +21,9 @@ impl Table {
     /// A cuckoo table without entries, and without a stash; each record has room for `slots` values of one byte.
     fn empty(records: u64, slots: u64) -> Self {
         let shape = TableShape::new(records, slots * entry::entry_len(1)).expect("valid");
-        let (rule, stash) = (Rule::TwoCandidates, Vec::new());
-        let key_map = KeyMap { seed: fixed_seed(), keys: 0, shape, entry_bytes: 0, rule, stash };
+        let (rule, parts, stash) = (Rule::TwoCandidates, Parts::ONE, Vec::new());
+        let (seed, keys, entry_bytes, lists) = (fixed_seed(), 0, 0, false);
+        let key_map = KeyMap { seed, keys, shape, entry_bytes, rule, parts, lists, stash };
         let record = vec![0; shape.record_len() as usize];
         Self { key_map, records: vec![record; records as usize] }
     }

@@ -1,0 +1,173 @@
+//! Long values: cut into pieces that lie in different records.
+//!
+//! One value of 30 KB among thousands of short ones makes all records 30 KB wide, or goes to the stash, which every client downloads. So a key map may divide what it
+//! stores of a key into *parts*, between 1 and [`MOST_PARTS`] of them. Part *j* of a key is an entry of its own, with a tag and candidates of its own, and holds piece *j* of the
+//! value; the parts beyond the end of a value are simply not there.
+//!
+//! How many parts there are is public and the same for all keys, and a lookup fetches the candidates of all of them, whether the key is there and however long its value is. So a short
+//! value costs as much as a long one, and nothing that is sent shows which it was.
+//!
+//! # What an entry holds
+//!
+//! With a single part the entry is the value. With more, the first piece begins with how much is left for the others:
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 1 to 4 | the bytes of all other pieces together, as a [variable-length number](super::number) |
+//! | 8 | a check of the whole value, if there are other pieces: the first bytes of BLAKE3 under the context "privet value in pieces v1" |
+//! | | the piece |
+//!
+//! The others are their piece and nothing else, at least one byte. A reader takes pieces until it has the length, and checks that no more are there and that they belong together.
+//! That shows damage. It is no defence against a server that lies, which can compute the check as well: [authenticated](crate::authentication) tables are.
+//!
+//! # Where a value is cut
+//!
+//! Values of up to a certain length, which the builder chose, lie in one piece. Longer ones are cut into as few pieces as have no more than that length, and into all the parts if even
+//! those are longer; the pieces of one value are of equal length, up to a byte. Readers do not rely on any of this.
+
+use super::number;
+use privet_core::{Error, Result};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The most parts that a key map can have.
+pub const MOST_PARTS: u8 = 16;
+
+const CHECK_LEN: usize = 8;
+
+/// How values are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Parts {
+    number: u8,
+    /// Values of up to so many bytes are not cut. 0 if there is one part, and none is.
+    piece_len: u32,
+}
+
+impl Parts {
+    /// Values lie in one record each.
+    pub(super) const ONE: Self = Self { number: 1, piece_len: 0 };
+
+    /// `number` parts for pieces of `piece_len` bytes. `None` if there are no such parts.
+    pub(super) fn new(number: u8, piece_len: u32) -> Option<Self> {
+        let is_valid = match number {
+            1 => piece_len == 0,
+            2..=MOST_PARTS => piece_len > 0,
+            _ => false,
+        };
+        is_valid.then_some(Self { number, piece_len })
+    }
+
+    /// How many parts every key has.
+    pub(super) fn number(self) -> u8 {
+        self.number
+    }
+
+    pub(super) fn piece_len(self) -> u32 {
+        self.piece_len
+    }
+
+    /// Into how many pieces a value of `value_len` bytes is cut, from 1 to the number of parts.
+    pub(super) fn pieces(self, value_len: usize) -> usize {
+        match self.piece_len as usize {
+            0 => 1,
+            piece_len => value_len.div_ceil(piece_len).clamp(1, self.number.into()),
+        }
+    }
+
+    /// How long the entry of piece number `piece` of a value of `value_len` bytes is, tag and length not counted.
+    pub(super) fn payload_len(self, value_len: usize, piece: usize) -> usize {
+        let range = self.range(value_len, piece);
+        range.len() + if piece == 0 { self.head_len(value_len - range.len()) } else { 0 }
+    }
+
+    /// What the entry of piece number `piece` of `value` holds.
+    pub(super) fn payload(self, value: &[u8], piece: usize) -> Cow<'_, [u8]> {
+        let range = self.range(value.len(), piece);
+        if self.number == 1 || piece > 0 {
+            return Cow::Borrowed(&value[range]);
+        }
+        let rest = value.len() - range.len();
+        let mut payload = Vec::with_capacity(self.head_len(rest) + range.len());
+        number::write(&mut payload, rest as u64);
+        if rest > 0 {
+            payload.extend_from_slice(&check(value));
+        }
+        payload.extend_from_slice(&value[range]);
+        Cow::Owned(payload)
+    }
+
+    /// The value whose entries, by their part, are `payloads`; `None` if there are none.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not belong together.
+    pub(super) fn join(self, payloads: &[Option<&[u8]>]) -> Result<Option<Vec<u8>>> {
+        let [first, later @ ..] = payloads else { return Ok(None) };
+        let Some(first) = *first else {
+            return match later.iter().flatten().next() {
+                Some(_) => Err(contradiction("the first is missing")),
+                None => Ok(None),
+            };
+        };
+        if self.number == 1 {
+            return Ok(Some(first.to_vec()));
+        }
+        let (rest, first) = number::read(first).map_err(contradiction)?;
+        let cut_off = || contradiction("the first is cut off");
+        let (check, first) = match rest {
+            0 => (None, first),
+            _ => first
+                .split_first_chunk::<CHECK_LEN>()
+                .map(|(check, first)| (Some(check), first))
+                .ok_or_else(cut_off)?,
+        };
+        // As long as what is there, not as long as what is announced.
+        let there = later.iter().flatten().map(|piece| piece.len()).sum::<usize>();
+        if there as u64 != rest {
+            return Err(contradiction("they are not as long as the first says"));
+        }
+        let mut value = Vec::with_capacity(first.len() + there);
+        value.extend_from_slice(first);
+        let mut is_over = false;
+        for piece in later {
+            match piece {
+                Some([]) => return Err(contradiction("one is empty")),
+                Some(_) if is_over => return Err(contradiction("one between them is missing")),
+                Some(piece) => value.extend_from_slice(piece),
+                None => is_over = true,
+            }
+        }
+        if check.is_some_and(|due| *due != self::check(&value)) {
+            return Err(contradiction("they are not of one value"));
+        }
+        Ok(Some(value))
+    }
+
+    /// Where piece number `piece` of a value of `value_len` bytes lies in it.
+    fn range(self, value_len: usize, piece: usize) -> Range<usize> {
+        let pieces = self.pieces(value_len);
+        value_len * piece / pieces..value_len * (piece + 1) / pieces
+    }
+
+    /// The bytes before the first piece, if `rest` bytes follow in others.
+    fn head_len(self, rest: usize) -> usize {
+        match (self.number, rest) {
+            (1, _) => 0,
+            (_, 0) => 1,
+            _ => number::len(rest as u64) + CHECK_LEN,
+        }
+    }
+}
+
+fn check(value: &[u8]) -> [u8; CHECK_LEN] {
+    let mut hasher = blake3::Hasher::new_derive_key("privet value in pieces v1");
+    let mut check = [0; CHECK_LEN];
+    hasher.update(value).finalize_xof().fill(&mut check);
+    check
+}
+
+fn contradiction(how: &str) -> Error {
+    Error::integrity(format!(
+        "the pieces of a value do not belong together ({how}): an answer was recovered wrongly, or the table and its key map \
+         do not belong together; fetch the key map again"
+    ))
+}

@@ -1,0 +1,50 @@
+//! Several values of one key, as the one value that its entry holds.
+//!
+//! They follow each other, each after its length as a [variable-length number](super::number). There is at least one. A table has them for all of its keys or for none: [`KeyMap::has_lists`](super::KeyMap::has_lists).
+
+use super::number;
+use privet_core::{Error, Result};
+
+/// The list of `values` as one value.
+pub fn encode_list<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Vec<u8> {
+    let mut list = Vec::new();
+    for value in values {
+        push_to_list(&mut list, value.as_ref());
+    }
+    list
+}
+
+/// Appends a value to a list, which may be empty so far.
+pub(crate) fn push_to_list(list: &mut Vec<u8>, value: &[u8]) {
+    number::write(list, value.len() as u64);
+    list.extend_from_slice(value);
+}
+
+/// The bytes that a value of `len` bytes takes in a list.
+#[cfg(feature = "files")]
+pub(crate) fn listed_len(len: usize) -> usize {
+    number::len(len as u64) + len
+}
+
+/// The values in a list, at least one, in their order.
+///
+/// # Errors
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if `list` is none.
+pub fn decode_list(list: &[u8]) -> Result<Vec<&[u8]>> {
+    let (mut rest, mut values) = (list, Vec::new());
+    while !rest.is_empty() {
+        let (len, after) = number::read(rest).map_err(malformed)?;
+        let (value, after) =
+            after.split_at_checked(len as usize).ok_or_else(|| malformed("a value is cut off"))?;
+        values.push(value);
+        rest = after;
+    }
+    if values.is_empty() { Err(malformed("it is empty")) } else { Ok(values) }
+}
+
+fn malformed(how: &str) -> Error {
+    Error::integrity(format!(
+        "a key's list of values is malformed ({how}): an answer was recovered wrongly, or the table and its key map do not \
+         belong together; fetch the key map again"
+    ))
+}
