@@ -41,6 +41,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 pub mod tradeoff;
+mod update;
 
 pub use client::{FiniteDifferencesClient, FiniteDifferencesPending};
 pub use encoding::write_points;

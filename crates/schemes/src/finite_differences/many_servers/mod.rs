@@ -60,6 +60,7 @@ mod recovery;
 mod server;
 #[cfg(test)]
 mod tests;
+mod update;
 
 pub use client::{ManyServersClient, ManyServersPending};
 pub use encoding::{encode, write_points};
