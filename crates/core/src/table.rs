@@ -1,8 +1,10 @@
 //! What a table is: `records` records of `record_len` bytes each, with an identity that outlives its contents.
 
 mod changes;
+mod delta;
 
 pub use changes::{Replacement, TableChanges};
+pub use delta::{Edit, TableDelta};
 
 use crate::{Error, Result};
 use std::fmt;
@@ -104,104 +106,6 @@ pub struct TableIdentity {
     pub digest: TableDigest,
     /// Number and width of the records of that version.
     pub shape: TableShape,
-}
-
-/// One record's change, as everybody may know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
-    /// Which record.
-    pub index: u64,
-    /// Its bytes before, XORed with its bytes after.
-    pub difference: Vec<u8>,
-}
-
-/// What makes one epoch of a table the next: public. Edits apply in order; one record may be edited several times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableDelta {
-    before: TableShape,
-    after: TableShape,
-    edits: Vec<Edit>,
-    commitments: Vec<u8>,
-}
-
-impl TableDelta {
-    /// A delta for tables of shape `shape`, which it does not change.
-    ///
-    /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records.
-    pub fn new(shape: TableShape, edits: Vec<Edit>) -> Result<Self> {
-        Self::growing(shape, shape, edits, Vec::new())
-    }
-
-    /// A delta for tables of shape `before` that makes them one of shape `after`, with as many records or more. What is new counts as zeros before.
-    /// `commitments` is what clients that verify answers must know of the new commitments to the table; empty for all others.
-    ///
-    /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records, or the table would shrink or its records change their width.
-    pub fn growing(
-        before: TableShape,
-        after: TableShape,
-        edits: Vec<Edit>,
-        commitments: Vec<u8>,
-    ) -> Result<Self> {
-        if after.records() < before.records() || after.record_len() != before.record_len() {
-            return Err(Error::invalid_message(format!(
-                "a table of {} records of {} bytes cannot become one of {} records of {} bytes by edits",
-                before.records(),
-                before.record_len(),
-                after.records(),
-                after.record_len()
-            )));
-        }
-        for edit in &edits {
-            if edit.index >= after.records() || edit.difference.len() as u64 != after.record_len() {
-                return Err(Error::invalid_message(format!(
-                    "an edit of record {} with {} bytes does not fit a table of {} records of {} bytes",
-                    edit.index,
-                    edit.difference.len(),
-                    after.records(),
-                    after.record_len()
-                )));
-            }
-        }
-        Ok(Self { before, after, edits, commitments })
-    }
-
-    /// The shape of the table before.
-    pub fn shape(&self) -> TableShape {
-        self.before
-    }
-
-    /// The shape of the table afterwards.
-    pub fn shape_after(&self) -> TableShape {
-        self.after
-    }
-
-    /// Checks that this is a delta for tables of shape `shape`, which keeps their shape.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it is not.
-    pub fn check_shape(&self, shape: TableShape) -> Result<()> {
-        if self.before != shape {
-            return Err(Error::api_misuse("the edits belong to a table of another shape"));
-        }
-        if self.after != shape {
-            return Err(Error::api_misuse(
-                "the edits add records to the table, which these hints cannot follow; prepare new ones",
-            ));
-        }
-        Ok(())
-    }
-
-    /// The edits, in order.
-    pub fn edits(&self) -> &[Edit] {
-        &self.edits
-    }
-
-    /// What clients that verify answers must know of the new commitments.
-    pub fn commitments(&self) -> &[u8] {
-        &self.commitments
-    }
 }
 
 /// One operation on a table, as its owner wants it (`add` and `edit` of the TAPIR paper, Figure 6).

@@ -14,16 +14,18 @@
 //! | [`Endless`] | hinted clients whose hints never run out | writes the state down as a new generation |
 //! | [`Updatable`] | hinted clients that can follow edits of the table | patches the state from a public delta |
 //! | [`Verifying`] | hinted clients that check every answer against commitments | ends for good when one is wrong |
-//! | [`UpdatingServer`] | servers that follow edits in place | says what clients must know of them |
+//! | [`Succession`] | servers that make the server of the table's next version for less than a start | a copy that follows the changes, and what clients must know of it |
+//! | [`PatchedDownload`] | SimplePIR, download | brings what clients downloaded up to date with edits of the table |
 //! | [`AskingPreparation`], [`PreparingServer`] | schemes in which a server computes the hints | asks one server, request by request |
 //! | [`StreamingServer`] | servers that stream the table in an order of the scheme's own | the table as it lies in memory |
 //! | [`LocalClient`] | clients that hold the table | reads the record on its own and asks nobody |
 //! | [`Offline`] | all | what has to flow before the first query |
 
 use crate::SchemeId;
-use crate::offline::{OfflinePhase, Precomputed, StreamConsumer};
+use crate::offline::{HintSource, OfflinePhase, Precomputed, StreamConsumer};
 use privet_core::{
-    Error, PublicSeed, RecordIndex, Result, SecretRng, TableDelta, TableIdentity, TableUpdate,
+    Error, PublicSeed, RecordIndex, Result, SecretRng, TableChanges, TableDelta, TableIdentity,
+    TableShape, TableView,
 };
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
@@ -264,14 +266,17 @@ pub trait Endless: HintedClient {
 
 /// A client whose hints can follow edits of the table, so that it needs no new offline phase.
 ///
-/// A delta does not say yet which version of the table it begins with. Whoever hands deltas over sees to it that each is applied once, in order: one that is applied twice spoils hints, and no
-/// verification notices, because the commitments are right.
+/// A delta does not say which version of the table it begins with, and one that is applied twice spoils hints, which no verification notices, because the commitments are right. So the registry's client keeps
+/// [the version it stands at](crate::registry::ErasedHints::table) beside the hints, in every change that moves it on, and refuses what does not begin there.
 pub trait Updatable: HintedClient {
+    /// Whether the hints can follow the table to the shape `after`, if edits make it so. If not, they stay good for the table before, and others are prepared for the one after.
+    fn follows(&self, after: TableShape) -> bool;
+
     /// The state change that a public delta brings: for the journal and [`apply`](HintedClient::apply), like any other.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) while a reservation is open (its answer belongs to the table before the delta), or if the delta is for a table of another
-    /// shape.
+    /// shape, or leads to one to which the hints do not [follow](Self::follows).
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>>;
 
     /// Brings the hints up to date with the table after `delta`, and returns the change for the journal.
@@ -300,14 +305,42 @@ pub trait Verifying: HintedClient {
     fn ended(&self) -> Option<Error>;
 }
 
-/// A server that follows updates of the table in place.
-pub trait UpdatingServer: Answerer {
-    /// Applies a batch, and returns what clients must know of it: the same on every server that has the same table.
+/// A server that makes the server of the table's next version, where that costs less than a start from the table. It goes on answering itself, so both are there until clients have moved on.
+pub trait Succession: Answerer + Sized {
+    /// The server of `table`, which `changes` made of this one's, with what its clients must know of the new commitments (empty if there are none): the same on every server that has the same
+    /// table. `parameters` are those of the successor. `None`: a start from the table is the only way, or the cheaper one. `threads` of them share the work.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the batch is for a table of another shape, or the table would grow beyond what the scheme can serve;
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. Nothing is changed then.
-    fn update(&mut self, update: &TableUpdate) -> Result<TableDelta>;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this server's table to one of the shape of `table` and `parameters`;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    fn successor(
+        &self,
+        parameters: ParametersOf<Self>,
+        table: TableView<'_>,
+        changes: &TableChanges,
+        threads: usize,
+    ) -> Result<Option<(Self, Vec<u8>)>>;
+}
+
+/// A scheme whose clients can bring what they downloaded up to date with edits of the table, instead of downloading it again; and its servers, what they announce.
+pub trait PatchedDownload: Offline {
+    /// Whether what was downloaded under `before` can become what `after` prescribes.
+    fn patches(before: &Self::Parameters, after: &Self::Parameters) -> bool;
+
+    /// Writes the whole of what `after` prescribes to `sink`, in order and in pieces of at most about a MiB, from what was downloaded under `before` and the changes since. Memory is bounded by
+    /// the changes and a piece.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot ([`patches`](Self::patches)) and has to be downloaded, or the changes are between other tables;
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size that `before` prescribes, beside what `part` and `sink` say.
+    fn patch(
+        before: &Self::Parameters,
+        after: &Self::Parameters,
+        changes: &TableChanges,
+        part: &dyn HintSource,
+        kernels: Kernels,
+        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()>;
 }
 
 /// Turns what the offline phase brings (the table streamed once, or a server's replies) into a generation of hints.

@@ -4,13 +4,16 @@ mod clients;
 mod plan;
 mod points;
 mod servers;
+mod step;
 mod tapir;
+mod versions;
 
 pub use clients::{ErasedClient, ErasedHints, ErasedPreparation, Recovered};
 pub(crate) use plan::MAX_MESSAGE_LEN;
 pub use plan::SchemePlan;
 pub use points::{points_bytes, server_of_points, write_points};
-pub use servers::{ErasedServer, ErasedSetup};
+pub use servers::{ErasedServer, ErasedSetup, Successor};
+pub use versions::{patch_downloaded, patches_downloads, plan_next};
 
 use crate::SchemeId;
 use crate::apir_dpf::{ApirDpf, ApirDpfClient, ApirDpfParameters, ApirDpfServer};
@@ -187,17 +190,29 @@ pub fn setup(
     tuning: &Tuning,
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedSetup>> {
+    setup_as(plan(scheme, &table.identity(), tuning)?, table, tuning, options)
+}
+
+/// The same with parameters that are fixed already, as those of a table's [next version](plan_next).
+///
+/// # Errors
+/// As [`setup`], and if the plan does not belong to the table.
+pub fn setup_as(
+    plan: SchemePlan,
+    table: TableView<'_>,
+    tuning: &Tuning,
+    options: ServerOptions,
+) -> Result<Box<dyn ErasedSetup>> {
     let ServerOptions { kernels, threads } = options;
     let identity = table.identity();
-    let plan = plan(scheme, &identity, tuning)?;
-    Ok(match scheme {
+    Ok(match plan.scheme {
         SchemeId::SimplePir => {
-            let parameters = SimplePirParameters::new(&identity)?;
+            let parameters = SimplePirParameters::decode(&identity, &plan.parameters)?;
             let setup = SimplePirServer::new(parameters, table, kernels, threads)?;
             Box::new(SetupHost::new(plan, setup))
         }
         SchemeId::DoublePir => {
-            let parameters = DoublePirParameters::new(&identity)?;
+            let parameters = DoublePirParameters::decode(&identity, &plan.parameters)?;
             let setup = DoublePirSetup::new(parameters, table, kernels, threads)?;
             Box::new(SetupHost::new(plan, setup))
         }
@@ -224,16 +239,16 @@ pub fn setup(
         }
         SchemeId::Download => Box::new(Ready::at_once(FetchedHost { plan })),
         SchemeId::TapirMerkle => {
-            let parameters = tapir::with_merkle(identity.shape, tuning)?;
-            tapir_setup(plan, parameters, table, kernels)?
+            let parameters = TapirParameters::decode(&identity, &plan.parameters)?;
+            tapir_setup::<MerkleForm>(plan, parameters, table, kernels)?
         }
         #[cfg(not(target_family = "wasm"))]
         SchemeId::TapirPointproofs => {
-            let parameters = tapir::with_pointproofs(identity.shape, tuning)?;
+            let parameters = tapir::with_pointproofs_as(&plan, identity.shape, tuning)?;
             tapir_setup(plan, parameters, table, kernels)?
         }
         #[cfg(target_family = "wasm")]
-        SchemeId::TapirPointproofs => return Err(not_in_this_build(scheme)),
+        SchemeId::TapirPointproofs => return Err(not_in_this_build(plan.scheme)),
         SchemeId::ApirDpf => {
             let parameters = ApirDpfParameters::new(&identity);
             let server = ApirDpfServer::new(parameters, table, kernels, threads)?;
@@ -271,8 +286,8 @@ fn tapir_setup<F: Form>(
     let lends = matches!(plan.offline, OfflinePhase::StreamShuffled { .. });
     let setup = SetupHost::new(plan, TapirSetup::new(parameters, table, kernels)?);
     Ok(Box::new(match lends {
-        true => setup.with(|server| server.streaming().updating()),
-        false => setup.with(ServerHost::updating),
+        true => setup.with(|server| server.streaming().succeeding()),
+        false => setup.with(ServerHost::succeeding),
     }))
 }
 
@@ -341,7 +356,8 @@ pub fn client(
     })
 }
 
-/// Starts a client of the scheme that `plan` describes, with a generation of hints of its own: for schemes whose offline phase streams the table.
+/// Starts a client of the scheme that `plan` describes, with a generation of hints of its own: for schemes whose offline phase streams the table. `plan` and `identity` are of the version of the table that
+/// the generation was prepared for, or condensed at.
 ///
 /// # Errors
 /// If `plan` does not belong to the table or is of another kind of scheme, or the generation is not of the prescribed form.
@@ -355,17 +371,17 @@ pub fn hinted_client(
         SchemeId::DummySubsets => {
             let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
             let client = DummySubsetsClient::load(parameters, generation, kernels)?;
-            Ok(Box::new(HintedHost::new(plan, client)))
+            Ok(Box::new(HintedHost::new(plan, *identity, client)))
         }
         SchemeId::DummySubsetsTwo => {
             let parameters = DummySubsetsParameters::decode(identity, &plan.parameters)?;
             let client = DummySubsetsTwoClient::load(parameters, generation, kernels)?;
-            Ok(Box::new(HintedHost::endless(plan, client)))
+            Ok(Box::new(HintedHost::endless(plan, *identity, client)))
         }
         SchemeId::SinglePass => {
             let parameters = SinglePassParameters::decode(identity, &plan.parameters)?;
             let client = SinglePassClient::load(parameters, generation, kernels)?;
-            Ok(Box::new(HintedHost::endless(plan, client)))
+            Ok(Box::new(HintedHost::endless(plan, *identity, client)))
         }
         SchemeId::Piano => piano_client::<SingleParity>(plan, identity, generation, kernels),
         SchemeId::PianoAllParities => {
@@ -388,7 +404,7 @@ fn tapir_client<F: Form>(
 ) -> Result<Box<dyn ErasedClient>> {
     let parameters = TapirParameters::<F>::decode(identity, &plan.parameters)?;
     let client = TapirClient::load(parameters, generation, kernels)?;
-    Ok(Box::new(HintedHost::endless(plan, client).verifying()))
+    Ok(Box::new(HintedHost::endless(plan, *identity, client).verifying()))
 }
 
 fn piano_client<F: AnswerForm>(
@@ -399,7 +415,7 @@ fn piano_client<F: AnswerForm>(
 ) -> Result<Box<dyn ErasedClient>> {
     let parameters = PianoParameters::decode(identity, &plan.parameters)?;
     let client = PianoClient::<F>::load(parameters, generation, kernels)?;
-    Ok(Box::new(HintedHost::new(plan, client)))
+    Ok(Box::new(HintedHost::new(plan, *identity, client)))
 }
 
 /// Begins a generation of hints, or goes on from a checkpoint: for schemes whose offline phase streams the table. `records_digest` is the BLAKE3 digest that the

@@ -1,11 +1,14 @@
-//! What it takes to follow edits of the table: of clients whose hints can be patched, and of servers that change where they are.
+//! What it takes to follow edits of the table: of clients whose hints can be patched, and of servers that make their successors.
 
 use super::microseconds;
 use super::table::BenchTable;
 use crate::scheme;
-use privet_core::table::{Edit, Operation, TableDelta, TableUpdate};
-use privet_core::{Error, Result};
-use privet_schemes::registry::{ErasedClient, ErasedHints, ErasedServer};
+use privet_core::table::{Edit, Replacement, TableChanges, TableDelta, TableView};
+use privet_core::{Epoch, Error, Result, TableIdentity};
+use privet_kernels::memory::HugeBuffer;
+use privet_schemes::registry::{
+    self, ErasedClient, ErasedHints, ErasedServer, ServerOptions, Successor, Tuning,
+};
 use std::time::Instant;
 
 /// No more records are changed in one run.
@@ -16,7 +19,7 @@ const MOST_EDITS: u64 = 1 << 20;
 pub(super) struct Edits {
     /// Microseconds of each of some edits of one record, applied to the hints in memory.
     pub(super) single_us: Vec<f64>,
-    /// One batch, which the servers follow in place.
+    /// One batch, which the servers follow as well.
     pub(super) batch: Option<Batch>,
 }
 
@@ -32,8 +35,9 @@ pub(super) struct Batch {
 pub(super) fn measure(
     count: u64,
     table: &mut BenchTable,
-    server: &mut dyn ErasedServer,
+    server: &mut Box<dyn ErasedServer>,
     client: &mut dyn ErasedClient,
+    options: ServerOptions,
 ) -> Result<Edits> {
     if count > MOST_EDITS {
         return Err(Error::api_misuse(format!("at most {MOST_EDITS} records are edited in a run")));
@@ -44,7 +48,7 @@ pub(super) fn measure(
         return Err(Error::api_misuse("a query is open although all are answered; this is a bug"));
     }
     if scheme::is_updated_in_place(plan.scheme) {
-        let batch = Some(in_one_batch(count, table, server, hints, plan.servers)?);
+        let batch = Some(in_one_batch(count, table, server, hints, options)?);
         return Ok(Edits { single_us: Vec::new(), batch });
     }
     Ok(Edits { single_us: one_by_one(count, table, hints, plan.servers)?, batch: None })
@@ -64,36 +68,60 @@ fn one_by_one(
         let edit = Edit { index, difference: table.record(index) };
         let deltas = vec![TableDelta::new(table.shape(), vec![edit])?; servers];
         for _ in 0..2 {
+            let before = hints.table();
+            let after = next(before);
             let start = Instant::now();
-            hints.apply_deltas(&deltas)?;
+            hints.apply_deltas(&before, &after, &deltas)?;
             times.push(microseconds(start));
         }
     }
     Ok(times)
 }
 
+/// The next version of a table. Nobody looks at its digest here.
+fn next(table: TableIdentity) -> TableIdentity {
+    TableIdentity { epoch: Epoch(table.epoch.0 + 1), ..table }
+}
+
 /// The servers would all compute the same, so one does, and the client hears it from as many as there are.
 fn in_one_batch(
     count: u64,
     table: &mut BenchTable,
-    server: &mut dyn ErasedServer,
+    server: &mut Box<dyn ErasedServer>,
     hints: &mut dyn ErasedHints,
-    servers: usize,
+    options: ServerOptions,
 ) -> Result<Batch> {
     let mut indices: Vec<u64> = (0..count).map(|number| table.wanted(number)).collect();
     indices.sort_unstable();
     indices.dedup();
-    let operations =
-        indices.iter().map(|index| Operation::Edit { index: *index, record: table.edit(*index) });
-    let operations = operations.collect();
-    let update = TableUpdate::new(table.shape(), operations)?;
+    let (before, shape) = (hints.table(), table.shape());
+    let after = next(before);
+    let mut replaced = Vec::new();
+    for index in &indices {
+        let before = table.record(*index);
+        replaced.push(Replacement { index: *index, before, after: table.edit(*index) });
+    }
+    let mut changes = TableChanges::none(shape);
+    changes.then(shape, replaced)?;
+    let mut bytes = HugeBuffer::<u8>::new_zeroed(shape.bytes() as usize)
+        .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
+    table.contents().fill(&mut bytes);
+    for (index, _, record) in changes.records() {
+        bytes[index as usize * record.len()..][..record.len()].copy_from_slice(record);
+    }
+    let view = TableView::new(after, &bytes)?;
+    let plan = registry::plan_next(server.plan(), &after, &Tuning::default())?;
 
     let start = Instant::now();
-    let delta = server.update(&update)?;
+    let Some(successor) = server.successor(&plan, view, &changes, options)? else {
+        return Err(Error::api_misuse("a server has no successor; this is a bug"));
+    };
+    let Successor { server: of_after, commitments } = successor;
     let server_ms = microseconds(start) / 1e3;
-    let deltas = vec![delta; servers];
+    *server = of_after;
+    let deltas = vec![changes.delta()?.with_commitments(commitments); plan.servers];
     let start = Instant::now();
-    hints.apply_deltas(&deltas)?;
+    hints.apply_deltas(&before, &after, &deltas)?;
     let client_ms = microseconds(start) / 1e3;
     match hints.ended() {
         Some(error) => Err(error),

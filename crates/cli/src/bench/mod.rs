@@ -154,7 +154,7 @@ fn measure_scheme(
         timings.run_batch(table, server.as_ref(), client.as_mut(), journal.as_mut(), &wanted)?;
     }
 
-    let edits = edits::measure(arguments.edits, table, server.as_mut(), client.as_mut())?;
+    let edits = edits::measure(arguments.edits, table, &mut server, client.as_mut(), options)?;
     if let Some(batch) = &edits.batch {
         // As many of the edited records as the generation still serves; what these lookups take is not reported.
         let left = client.hints().map_or(0, |hints| hints.supply().left()).min(VERIFIED_EDITS);

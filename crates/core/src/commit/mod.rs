@@ -147,7 +147,7 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
 }
 
 /// The server's side: opens.
-pub trait Prover: Send + Sync {
+pub trait Prover: Sized + Send + Sync {
     /// What clients must receive beside the table: the same for all servers.
     fn announcement(&self) -> Vec<u8>;
 
@@ -155,6 +155,12 @@ pub trait Prover: Send + Sync {
     ///
     /// Offsets are below the vectors' length and as many as there are vectors; `records` are theirs; `proof` has [`VectorCommitment::proof_len`] bytes.
     fn open(&self, role: u8, table: &[u8], offsets: &[u16], records: &[u8], proof: &mut [u8]);
+
+    /// The same once more, to follow edits while this one goes on opening.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    fn copied(&self) -> Result<Self>;
 
     /// Follows edits: `table` is the padded table after them, `changed` the numbers of the records that may have changed, in any order and perhaps repeatedly, each with its bytes before.
     /// New vectors may have come at the end. Returns what clients must know of the new commitments, for [`Verifier::update`].

@@ -1,7 +1,7 @@
 //! What changes a generation of hints: the journal's records of the schemes that share a [`HintTable`](super::HintTable).
 
 use crate::codec::Reader;
-use crate::{Edit, Error, Result, TableDelta, TableShape};
+use crate::{Error, Result, TableDelta};
 use zeroize::Zeroizing;
 
 /// One state change.
@@ -42,14 +42,12 @@ const DELTA: u8 = 3;
 
 impl Change {
     /// `1 ‖ id (u64) ‖ hint (u32, all ones: none) ‖ successor (u32) ‖ index (u64) ‖ real half (u8) ‖ note (u64)`, `2 ‖ id (u64) ‖ values` or
-    /// `3 ‖ number of edits (u64) ‖ for each: index (u64) ‖ difference`
+    /// `3 ‖ delta`, as [`TableDelta::write`] says.
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let room = match self {
             Change::Exchange(_) => 34,
             Change::Answer { values, .. } => 9 + values.len(),
-            Change::Delta(delta) => {
-                9 + delta.edits().len() * (8 + delta.shape().record_len() as usize)
-            }
+            Change::Delta(delta) => 1 + delta.encoded_len(),
         };
         // Room for all of it at once: growing would leave copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(room));
@@ -70,28 +68,24 @@ impl Change {
             }
             Change::Delta(delta) => {
                 bytes.push(DELTA);
-                bytes.extend((delta.edits().len() as u64).to_le_bytes());
-                for edit in delta.edits() {
-                    bytes.extend(edit.index.to_le_bytes());
-                    bytes.extend_from_slice(&edit.difference);
-                }
+                delta.write(&mut bytes);
             }
         }
         bytes
     }
 
-    /// Reads a change for a table of shape `shape` whose answers come to `values_len` bytes.
+    /// Reads a change for a table of records of `record_len` bytes whose answers come to `values_len` bytes.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none.
-    pub fn decode(bytes: &[u8], shape: TableShape, values_len: usize) -> Result<Self> {
-        Self::read(bytes, shape, values_len).map_err(|error| {
+    pub fn decode(bytes: &[u8], record_len: usize, values_len: usize) -> Result<Self> {
+        Self::read(bytes, record_len, values_len).map_err(|error| {
             Error::corrupted("the journal of used hints holds a change that does not parse")
                 .caused_by(error)
         })
     }
 
-    fn read(bytes: &[u8], shape: TableShape, values_len: usize) -> Result<Self> {
+    fn read(bytes: &[u8], record_len: usize, values_len: usize) -> Result<Self> {
         let mut reader = Reader::new("a change of hints", bytes);
         let change = match reader.u8()? {
             EXCHANGE => Change::Exchange(Exchange {
@@ -112,16 +106,7 @@ impl Change {
                 id: reader.u64()?,
                 values: Zeroizing::new(reader.bytes(values_len)?.to_vec()),
             },
-            DELTA => {
-                let count = reader.u64()?;
-                let mut edits = Vec::new();
-                for _ in 0..count {
-                    let index = reader.u64()?;
-                    let difference = reader.bytes(shape.record_len() as usize)?.to_vec();
-                    edits.push(Edit { index, difference });
-                }
-                Change::Delta(TableDelta::new(shape, edits)?)
-            }
+            DELTA => Change::Delta(TableDelta::read(&mut reader, record_len as u64)?),
             other => {
                 return Err(Error::invalid_message(format!("there is no change of kind {other}")));
             }
@@ -134,11 +119,13 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Blame;
+    use crate::{Blame, Edit, TableShape};
     use proptest::prelude::*;
 
-    fn shape() -> TableShape {
-        TableShape::new(100, 5).unwrap()
+    const RECORD_LEN: usize = 5;
+
+    fn shape(records: u64) -> TableShape {
+        TableShape::new(records, RECORD_LEN as u64).unwrap()
     }
 
     proptest! {
@@ -150,43 +137,44 @@ mod tests {
             index in any::<u64>(),
             real_half in any::<bool>(),
             note in any::<u64>(),
-            edits in proptest::collection::vec((0..100u64, any::<[u8; 5]>()), 0..5),
+            edits in proptest::collection::vec((0..107u64, any::<[u8; 5]>()), 0..5),
+            commitments in proptest::collection::vec(any::<u8>(), 0..5),
         ) {
             let exchange = Exchange { id, hint, successor, index, real_half, note };
             let encoded = Change::Exchange(exchange).encode();
-            let Change::Exchange(decoded) = Change::decode(&encoded, shape(), 10).unwrap() else { panic!() };
+            let Change::Exchange(decoded) = Change::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
             prop_assert_eq!(decoded, exchange);
 
             let values = Zeroizing::new(vec![7; 10]);
             let encoded = Change::Answer { id, values }.encode();
-            let Change::Answer { id: found, values } = Change::decode(&encoded, shape(), 10).unwrap() else { panic!() };
+            let Change::Answer { id: found, values } = Change::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
             prop_assert_eq!((found, values.as_slice()), (id, [7; 10].as_slice()));
 
             let edits: Vec<Edit> = edits
                 .into_iter()
                 .map(|(index, difference)| Edit { index, difference: difference.to_vec() })
                 .collect();
-            let delta = TableDelta::new(shape(), edits).unwrap();
+            let delta = TableDelta::growing(shape(100), shape(107), edits, commitments).unwrap();
             let encoded = Change::Delta(delta.clone()).encode();
-            let Change::Delta(found) = Change::decode(&encoded, shape(), 10).unwrap() else { panic!() };
+            let Change::Delta(found) = Change::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
             prop_assert_eq!(found, delta);
             for cut in 0..encoded.len() {
-                let error = Change::decode(&encoded[..cut], shape(), 10).err().unwrap();
+                let error = Change::decode(&encoded[..cut], RECORD_LEN, 10).err().unwrap();
                 prop_assert_eq!(error.blame(), Blame::Corrupted);
             }
         }
 
         #[test]
         fn bytes_that_are_no_change_are_refused_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
-            let _ = Change::decode(&bytes, shape(), 10);
+            let _ = Change::decode(&bytes, RECORD_LEN, 10);
         }
     }
 
     #[test]
     fn a_change_of_many_edits_allocates_no_more_than_it_has_bytes() {
         let mut bytes = vec![DELTA];
-        bytes.extend(u64::MAX.to_le_bytes());
-        let error = Change::decode(&bytes, shape(), 10).err().unwrap();
+        bytes.extend([1, 1, u64::MAX].map(u64::to_le_bytes).as_flattened());
+        let error = Change::decode(&bytes, RECORD_LEN, 10).err().unwrap();
         assert_eq!(error.blame(), Blame::Corrupted);
     }
 }

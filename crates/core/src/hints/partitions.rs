@@ -7,6 +7,22 @@ pub const MAX_PARTITION_RECORDS: u64 = 1 << 16;
 /// At most 2^26 partitions: a query of some 100 MiB, far beyond what anyone would send.
 pub const MAX_PARTITIONS: u64 = 1 << 26;
 
+/// Checks that a table of shape `before` may become one of shape `after` without a change of how it is cut, when `room` records have a place.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it may not.
+pub fn check_grown(before: TableShape, after: TableShape, room: u64) -> Result<()> {
+    if after.record_len() != before.record_len() || after.records() < before.records() {
+        return Err(Error::api_misuse("the edits belong to a table of another shape"));
+    }
+    if after.records() > room {
+        return Err(Error::api_misuse(
+            "the edits add records to the table, which these hints cannot follow; prepare new ones",
+        ));
+    }
+    Ok(())
+}
+
 /// A table as `count` partitions of `records` records. The last ones may reach beyond the table; what lies there counts as zero.
 ///
 /// Records in a partition are a power of two, so that a mask maps pseudorandom bits to offsets without bias.
@@ -36,6 +52,15 @@ impl Partitions {
             )));
         }
         Ok(Self { shape, records: records as u32, count: count as u32 })
+    }
+
+    /// The same partitions of the table with more records, which have room where zeros were.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if they do not have, or it is not the same table with more records.
+    pub fn grown(&self, after: TableShape) -> Result<Self> {
+        check_grown(self.shape, after, u64::from(self.count) * u64::from(self.records))?;
+        Ok(Self { shape: after, ..*self })
     }
 
     /// The table's shape.

@@ -21,7 +21,7 @@
 
 use super::Partitions;
 use super::search::{Candidates, places};
-use crate::{Error, Result, Secret, SecretRng};
+use crate::{Error, Result, Secret, SecretRng, TableShape};
 use privet_kernels::Kernels;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -170,6 +170,15 @@ impl HintTable {
     /// How the table is cut.
     pub fn partitions(&self) -> &Partitions {
         &self.partitions
+    }
+
+    /// The table has grown, and is cut as before.
+    ///
+    /// # Errors
+    /// As [`Partitions::grown`].
+    pub fn grow(&mut self, after: TableShape) -> Result<()> {
+        self.partitions = self.partitions.grown(after)?;
+        Ok(())
     }
 
     /// The key of the pseudorandom function.

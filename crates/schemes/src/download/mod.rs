@@ -20,6 +20,7 @@ mod client;
 mod params;
 #[cfg(test)]
 mod tests;
+mod update;
 
 pub use client::DownloadClient;
 pub use params::DownloadParameters;

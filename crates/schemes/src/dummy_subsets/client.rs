@@ -11,7 +11,7 @@ use super::query::{cover, hint_form, query_through, successor_is_above};
 use super::{DummySubsets, DummySubsetsParameters};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
-use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
+use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
@@ -92,6 +92,8 @@ impl DummySubsetsClient {
     /// Follows edits, in the live hints and the pairs in reserve.
     fn patch(&mut self, delta: &TableDelta) -> Result<()> {
         self.ledger.check_settled("the table cannot be edited")?;
+        self.parameters = self.parameters.grown_by(delta)?;
+        self.table.grow(delta.shape_after())?;
         let ids = (self.parameters.singles() + self.parameters.pairs()) as usize;
         let mut marks = vec![0; ids / 64];
         for edit in delta.edits() {
@@ -189,7 +191,7 @@ impl HintedClient for DummySubsetsClient {
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         let record_len = self.parameters.cut().record_len();
-        match Change::decode(change, self.parameters.shape(), record_len)? {
+        match Change::decode(change, record_len, record_len)? {
             Change::Exchange(exchange) => self.exchange(&exchange),
             Change::Answer { id, values } => {
                 self.ledger.answer(id, values, None, &mut self.table).map(drop)
@@ -228,9 +230,13 @@ impl HintedClient for DummySubsetsClient {
 }
 
 impl Updatable for DummySubsetsClient {
+    fn follows(&self, after: TableShape) -> bool {
+        self.parameters.grown(after).is_ok()
+    }
+
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
         self.ledger.check_settled("the table cannot be edited")?;
-        delta.check_shape(self.parameters.shape())?;
+        self.parameters.grown_by(delta)?;
         Ok(Change::Delta(delta.clone()).encode())
     }
 }

@@ -3,7 +3,7 @@
 use crate::contract::Parameters;
 use privet_core::codec::Reader;
 use privet_core::hints::Partitions;
-use privet_core::{Error, Result, TableIdentity, TableShape};
+use privet_core::{Error, Result, TableDelta, TableIdentity, TableShape};
 
 /// The default of λ_hint: no hint contains the wanted record with probability below e^-40.
 pub const DEFAULT_HINT_SECURITY: u32 = 80;
@@ -79,6 +79,23 @@ impl DummySubsetsParameters {
             )));
         }
         Ok(self)
+    }
+
+    /// The parameters of the same table with more records, as long as they have room in the partitions that there are: hints for one are hints for the other.
+    ///
+    /// # Errors
+    /// As [`Partitions::grown`].
+    pub fn grown(&self, after: TableShape) -> Result<Self> {
+        Ok(Self { cut: self.cut.grown(after)?, ..self.clone() })
+    }
+
+    /// The parameters after `delta`.
+    ///
+    /// # Errors
+    /// As [`grown`](Self::grown), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the delta is for a table of another shape.
+    pub(super) fn grown_by(&self, delta: &TableDelta) -> Result<Self> {
+        delta.check_before(self.shape())?;
+        self.grown(delta.shape_after())
     }
 
     /// The table's shape.

@@ -15,9 +15,10 @@ use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
+use privet_core::hints::partitions::check_grown;
 use privet_core::hints::table::HintForm;
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
-use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use std::marker::PhantomData;
 use zeroize::{Zeroize as _, Zeroizing};
@@ -123,7 +124,7 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match Change::decode(change, self.parameters.shape(), self.parameters.record_len())? {
+        match Change::decode(change, self.parameters.record_len(), self.parameters.record_len())? {
             Change::Exchange(exchange) => self.exchange(&exchange),
             Change::Answer { id, values } => self.answer(id, values),
             Change::Delta(delta) => self.patch(&delta),
@@ -297,21 +298,31 @@ impl<F: AnswerForm> SchemeOf for PianoClient<F> {
 
 /// Edits of the table, which are public: nothing here needs to take the same time.
 impl<F: AnswerForm> Updatable for PianoClient<F> {
+    /// The records of a table of another number lie in another order, of which these hints know nothing.
+    fn follows(&self, after: TableShape) -> bool {
+        after == self.parameters.shape()
+    }
+
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
-        if delta.shape() != self.parameters.shape() {
-            return Err(Error::api_misuse("an update is for a table of another shape"));
-        }
+        self.check_shape(delta)?;
         self.ledger.check_settled("hints cannot follow an update")?;
         Ok(Change::Delta(delta.clone()).encode())
     }
 }
 
 impl<F: AnswerForm> PianoClient<F> {
+    fn check_shape(&self, delta: &TableDelta) -> Result<()> {
+        let shape = self.parameters.shape();
+        delta.check_before(shape)?;
+        check_grown(shape, delta.shape_after(), shape.records())
+    }
+
     fn patch(&mut self, delta: &TableDelta) -> Result<()> {
         self.ledger.check_settled("hints cannot follow an update").map_err(|error| {
             Error::corrupted("the journal of used hints holds an update at an impossible place")
                 .caused_by(error)
         })?;
+        self.check_shape(delta)?;
         for edit in delta.edits() {
             let index = RecordIndex::new(edit.index, self.parameters.shape())?;
             let position = self.parameters.permutation().position(&index);

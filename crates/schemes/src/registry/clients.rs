@@ -1,13 +1,15 @@
 //! Clients of any scheme.
 
 use super::SchemePlan;
+use super::step::Step;
 use crate::contract::{
-    AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, ParametersOf, Preparation,
-    QueryMessage, Record, ReservationId, StatelessClient, Supply, Updatable, Verifying,
+    AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, Offline, ParametersOf,
+    Preparation, QueryMessage, Record, ReservationId, StatelessClient, Supply, Updatable,
+    Verifying,
 };
 use crate::offline::StreamConsumer;
 use crate::reservation::{Lookup, Pending, Prepared, Reservation, Sendable};
-use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
+use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableIdentity, TableShape};
 use zeroize::Zeroizing;
 
 /// A client of any scheme.
@@ -47,6 +49,9 @@ pub enum Recovered {
 /// The state of a client with single-use hints. See [`HintedClient`](crate::contract::HintedClient) for what each does.
 pub trait ErasedHints {
     /// Applies a change from the journal, in the order in which changes were written.
+    ///
+    /// # Errors
+    /// As [`HintedClient::apply`](crate::contract::HintedClient::apply); and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it follows edits of another version of the table than the hints belong to.
     fn apply(&mut self, change: &[u8]) -> Result<()>;
 
     /// Settles a reservation whose queries were sent by an earlier process: [`Recovered::Settled`], with the change applied in memory.
@@ -70,12 +75,26 @@ pub trait ErasedHints {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not, or hints do run out.
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// Follows edits of the table, as every server tells them in order, and returns the change for the journal. See [`Updatable`].
+    /// The table in the version that the hints belong to.
+    fn table(&self) -> TableIdentity;
+
+    /// Whether the hints can follow edits that make the table one of the shape `after`. If not, others are prepared for that. See [`Updatable::follows`].
+    fn follows(&self, after: TableShape) -> bool;
+
+    /// Follows edits that make `before`, the [table](Self::table) that the hints belong to, the table `after`, as every server tells them in order; and returns the change for the journal. See
+    /// [`Updatable`]. From then on [`plan`](ErasedClient::plan) is that of `after`.
     ///
     /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the hints belong to another version than `before` (so that no edit is applied twice, or before its turn), or `after` is not a later one of
+    /// the same table; beside what [`Updatable`] says.
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the servers tell different edits. Of a client that [`verifies`](Self::verifies), that has a change as well, one that ends it: then
     /// the result is that change, and [`ended`](Self::ended) the error.
-    fn apply_deltas(&mut self, deltas: &[TableDelta]) -> Result<Zeroizing<Vec<u8>>>;
+    fn apply_deltas(
+        &mut self,
+        before: &TableIdentity,
+        after: &TableIdentity,
+        deltas: &[TableDelta],
+    ) -> Result<Zeroizing<Vec<u8>>>;
 
     /// Whether answers are verified: then queries go strictly one after the other, each when the one before is settled. See [`Verifying`].
     fn verifies(&self) -> bool;
@@ -196,6 +215,7 @@ type Condense<C> = fn(&C) -> Result<Zeroizing<Vec<u8>>>;
 /// A client with single-use hints.
 pub(super) struct HintedHost<C: Updatable> {
     plan: SchemePlan,
+    table: TableIdentity,
     client: C,
     /// If hints never run out.
     condense: Option<Condense<C>>,
@@ -211,16 +231,16 @@ struct Verifies<C> {
 
 impl<C: Updatable> HintedHost<C> {
     /// One whose hints run out.
-    pub(super) fn new(plan: SchemePlan, client: C) -> Self {
-        Self { plan, client, condense: None, verifies: None }
+    pub(super) fn new(plan: SchemePlan, table: TableIdentity, client: C) -> Self {
+        Self { plan, table, client, condense: None, verifies: None }
     }
 
     /// One whose hints never run out.
-    pub(super) fn endless(plan: SchemePlan, client: C) -> Self
+    pub(super) fn endless(plan: SchemePlan, table: TableIdentity, client: C) -> Self
     where
         C: Endless,
     {
-        Self { condense: Some(C::condense), ..Self::new(plan, client) }
+        Self { condense: Some(C::condense), ..Self::new(plan, table, client) }
     }
 
     /// Its answers are verified.
@@ -233,7 +253,23 @@ impl<C: Updatable> HintedHost<C> {
     }
 }
 
-impl<C: Updatable + Send> ErasedClient for HintedHost<C> {
+impl<C: Updatable> HintedHost<C>
+where
+    C::Scheme: Offline,
+{
+    /// Follows the table to its next version.
+    fn follow(&mut self, step: &Step, change: &[u8]) -> Result<()> {
+        self.client.apply(change)?;
+        self.table = step.after;
+        self.plan = SchemePlan::of::<C::Scheme>(self.client.parameters());
+        Ok(())
+    }
+}
+
+impl<C: Updatable + Send> ErasedClient for HintedHost<C>
+where
+    C::Scheme: Offline,
+{
     fn plan(&self) -> &SchemePlan {
         &self.plan
     }
@@ -254,9 +290,23 @@ impl<C: Updatable + Send> ErasedClient for HintedHost<C> {
     }
 }
 
-impl<C: Updatable> ErasedHints for HintedHost<C> {
+impl<C: Updatable> ErasedHints for HintedHost<C>
+where
+    C::Scheme: Offline,
+{
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        self.client.apply(change)
+        match Step::split_off(&self.table, change)? {
+            None => self.client.apply(change),
+            Some((step, change)) => self.follow(&step, change),
+        }
+    }
+
+    fn table(&self) -> TableIdentity {
+        self.table
+    }
+
+    fn follows(&self, after: TableShape) -> bool {
+        self.client.follows(after)
     }
 
     fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered> {
@@ -293,7 +343,13 @@ impl<C: Updatable> ErasedHints for HintedHost<C> {
         condense(&self.client)
     }
 
-    fn apply_deltas(&mut self, deltas: &[TableDelta]) -> Result<Zeroizing<Vec<u8>>> {
+    fn apply_deltas(
+        &mut self,
+        before: &TableIdentity,
+        after: &TableIdentity,
+        deltas: &[TableDelta],
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        let step = Step::new(&self.table, before, after)?;
         let Some((delta, others)) =
             deltas.split_first().filter(|_| deltas.len() == self.plan.servers)
         else {
@@ -304,7 +360,12 @@ impl<C: Updatable> ErasedHints for HintedHost<C> {
             )));
         };
         if others.iter().all(|other| other == delta) {
-            return self.client.apply_delta(delta);
+            if delta.shape_after() != after.shape {
+                return Err(Error::api_misuse("the edits lead to a table of another shape"));
+            }
+            let change = self.client.delta_change(delta)?;
+            self.follow(&step, &change)?;
+            return Ok(step.before_change(&change));
         }
         let Some(verifies) = &self.verifies else {
             return Err(Error::integrity(

@@ -1,12 +1,14 @@
 //! Servers of any scheme: in the making, and ready.
 
 use super::SchemePlan;
+use super::ServerOptions;
 use crate::contract::{
     AnswerOf, Answerer, Asked, Message, PreparingServer, QueryMessage, QueryOf, Role, Scheme,
-    SchemeOf, Setup, StreamingServer, UpdatingServer,
+    SchemeOf, Setup, StreamingServer, Succession,
 };
+use crate::contract::{Parameters, ParametersOf};
 use crate::offline::Precomputed;
-use privet_core::{Error, Result, TableDelta, TableUpdate};
+use privet_core::{Error, Result, TableChanges, TableView};
 
 /// A server of any scheme in the making. See [`Setup`] for what each does.
 pub trait ErasedSetup: Send + Sync {
@@ -46,13 +48,18 @@ pub trait ErasedServer: Send + Sync {
     /// The table in the order in which clients stream it, if that is not the natural one.
     fn streamed(&self) -> Option<&[u8]>;
 
-    /// Follows an update of the table in place, and returns what clients must know of it. See [`UpdatingServer`].
+    /// The server for `table`, all records of the version after `changes`, made from this one, which goes on answering for its own version. `plan` is
+    /// [that of the next version](super::plan_next). `None`: start one from the table, with [`setup_as`](super::setup_as). See [`Succession`].
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if this scheme's servers cannot, beside what the scheme says.
-    fn update(&mut self, _update: &TableUpdate) -> Result<TableDelta> {
-        Err(not_in_place())
-    }
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this server's table to `table`, or the plan is of another scheme or table, beside what the scheme says.
+    fn successor(
+        &self,
+        plan: &SchemePlan,
+        table: TableView<'_>,
+        changes: &TableChanges,
+        options: ServerOptions,
+    ) -> Result<Option<Successor>>;
 
     /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
     fn shares_passes(&self) -> bool;
@@ -62,6 +69,15 @@ pub trait ErasedServer: Send + Sync {
 
     /// How much of the table's memory the system backs with huge pages, if it says.
     fn huge_page_bytes(&self) -> Option<u64>;
+}
+
+/// The server of a table's next version.
+pub struct Successor {
+    /// The server.
+    pub server: Box<dyn ErasedServer>,
+    /// What clients that verify answers must know of the new commitments, for [`TableDelta::with_commitments`](privet_core::TableDelta::with_commitments): the same on every server that has the same
+    /// table. Empty for all others.
+    pub commitments: Vec<u8>,
 }
 
 /// A server that precomputes something.
@@ -161,17 +177,18 @@ impl ErasedSetup for Ready {
     }
 }
 
-/// A server that answers.
-pub(super) struct ServerHost<A> {
+/// A server that answers. A copy of what it can do goes with its successor.
+pub(super) struct ServerHost<A: Answerer> {
     plan: SchemePlan,
     server: A,
     prepare: fn(&A, Role, &[u8]) -> Result<Vec<u8>>,
     streamed: fn(&A) -> Option<&[u8]>,
-    update: Update<A>,
+    succeed: Succeed<A>,
 }
 
-/// How a server follows an update.
-type Update<A> = fn(&mut A, &TableUpdate) -> Result<TableDelta>;
+/// How a server makes its successor, and what clients must know of it.
+type Succeed<A> =
+    fn(&A, ParametersOf<A>, TableView<'_>, &TableChanges, usize) -> Result<Option<(A, Vec<u8>)>>;
 
 impl<A: Answerer> ServerHost<A> {
     pub(super) fn new(plan: SchemePlan, server: A) -> Self {
@@ -180,7 +197,7 @@ impl<A: Answerer> ServerHost<A> {
             server,
             prepare: |_, _, _| Err(nothing_to_ask()),
             streamed: |_| None,
-            update: |_, _| Err(not_in_place()),
+            succeed: |_, _, _, _, _| Ok(None),
         }
     }
 
@@ -204,15 +221,15 @@ impl<A: Answerer> ServerHost<A> {
     }
 }
 
-impl<A: UpdatingServer> ServerHost<A> {
-    /// It follows updates of the table in place.
-    pub(super) fn updating(mut self) -> Self {
-        self.update = A::update;
+impl<A: Succession> ServerHost<A> {
+    /// It makes the server of the table's next version.
+    pub(super) fn succeeding(mut self) -> Self {
+        self.succeed = A::successor;
         self
     }
 }
 
-impl<A: Answerer> ErasedServer for ServerHost<A> {
+impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
     fn plan(&self) -> &SchemePlan {
         &self.plan
     }
@@ -229,8 +246,20 @@ impl<A: Answerer> ErasedServer for ServerHost<A> {
         (self.streamed)(&self.server)
     }
 
-    fn update(&mut self, update: &TableUpdate) -> Result<TableDelta> {
-        (self.update)(&mut self.server, update)
+    fn successor(
+        &self,
+        plan: &SchemePlan,
+        table: TableView<'_>,
+        changes: &TableChanges,
+        options: ServerOptions,
+    ) -> Result<Option<Successor>> {
+        check_succession(&self.plan, plan, &table, changes)?;
+        let parameters = ParametersOf::<A>::decode(&table.identity(), &plan.parameters)?;
+        let made = (self.succeed)(&self.server, parameters, table, changes, options.threads)?;
+        Ok(made.map(|(server, commitments)| {
+            let host = Self { plan: plan.clone(), server, ..*self };
+            Successor { server: Box::new(host), commitments }
+        }))
     }
 
     fn shares_passes(&self) -> bool {
@@ -273,6 +302,18 @@ impl ErasedServer for FetchedHost {
         None
     }
 
+    fn successor(
+        &self,
+        plan: &SchemePlan,
+        table: TableView<'_>,
+        changes: &TableChanges,
+        _options: ServerOptions,
+    ) -> Result<Option<Successor>> {
+        check_succession(&self.plan, plan, &table, changes)?;
+        let server = Box::new(Self { plan: plan.clone() });
+        Ok(Some(Successor { server, commitments: Vec::new() }))
+    }
+
     fn shares_passes(&self) -> bool {
         false
     }
@@ -286,10 +327,23 @@ impl ErasedServer for FetchedHost {
     }
 }
 
-fn not_in_place() -> Error {
-    Error::api_misuse(
-        "a server of this scheme does not follow updates in place; start it with the new table",
-    )
+/// Checks that a server of `before` can be asked for one of `after`.
+fn check_succession(
+    before: &SchemePlan,
+    after: &SchemePlan,
+    table: &TableView<'_>,
+    changes: &TableChanges,
+) -> Result<()> {
+    if before.scheme != after.scheme {
+        return Err(Error::api_misuse(format!(
+            "a server of {} has no successor that answers {}",
+            before.scheme, after.scheme
+        )));
+    }
+    if changes.shape_after() != table.shape() {
+        return Err(Error::api_misuse("the changes lead to a table of another shape"));
+    }
+    Ok(())
 }
 
 /// Decodes each query, answers the valid ones in one pass, and puts the answers back in order.

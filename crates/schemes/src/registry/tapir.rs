@@ -6,7 +6,7 @@ use crate::tapir::{MerkleForm, TapirParameters, vectors_of};
 use privet_core::{Result, TableShape};
 
 #[cfg(not(target_family = "wasm"))]
-pub(super) use pointproofs::with_pointproofs;
+pub(super) use pointproofs::{with_pointproofs, with_pointproofs_as};
 
 /// TAPIR-MT: cut as SinglePass would be, unless chosen otherwise.
 pub(super) fn with_merkle(
@@ -23,8 +23,11 @@ pub(super) fn with_merkle(
 
 #[cfg(not(target_family = "wasm"))]
 mod pointproofs {
+    use super::super::SchemePlan;
     use super::{SinglePassParameters, TableShape, TapirParameters, Tuning, vectors_of};
+    use crate::contract::Parameters as _;
     use crate::tapir::PointproofsForm;
+    use privet_core::codec::Reader;
     use privet_core::commit::pointproofs::{Openings, Pointproofs};
     use privet_core::{Error, Result};
     use std::sync::Arc;
@@ -50,5 +53,22 @@ mod pointproofs {
         };
         let commitment = Pointproofs::new(vectors_of(&pass)?, Arc::clone(reference), openings)?;
         TapirParameters::new(pass, commitment)
+    }
+
+    /// The same with the cut that `plan` says, and with the reference string that it says.
+    pub(in super::super) fn with_pointproofs_as(
+        plan: &SchemePlan,
+        shape: TableShape,
+        tuning: &Tuning,
+    ) -> Result<TapirParameters<PointproofsForm>> {
+        let records = Reader::new("the parameters of TAPIR", &plan.parameters).u64()?;
+        let tuning = Tuning { partition_records: Some(records), ..tuning.clone() };
+        let parameters = with_pointproofs(shape, &tuning)?;
+        match parameters.encode() == plan.parameters {
+            true => Ok(parameters),
+            false => Err(Error::api_misuse(
+                "another reference string was given than the one that clients of this table have seen",
+            )),
+        }
     }
 }

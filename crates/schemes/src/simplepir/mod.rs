@@ -38,6 +38,7 @@ mod params;
 mod server;
 #[cfg(test)]
 mod tests;
+mod update;
 
 pub use client::SimplePirClient;
 pub use messages::{SimplePirAnswer, SimplePirQuery};

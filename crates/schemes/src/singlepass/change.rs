@@ -3,7 +3,7 @@
 use super::SinglePassParameters;
 use super::draws::Seed;
 use privet_core::codec::Reader;
-use privet_core::{Edit, Error, RecordIndex, Result, Secret, TableDelta};
+use privet_core::{Error, RecordIndex, Result, Secret, TableDelta};
 use zeroize::Zeroizing;
 
 /// One state change, as it is read.
@@ -69,15 +69,10 @@ pub(super) fn encode_answers(
     bytes
 }
 
-/// `3 ‖ number of edits (u32) ‖ for each: index (u64) ‖ difference`
+/// `3 ‖ delta`, as [`TableDelta::write`] says.
 pub(super) fn encode_edits(delta: &TableDelta) -> Zeroizing<Vec<u8>> {
-    let room = delta.edits().iter().map(|edit| 8 + edit.difference.len()).sum::<usize>();
-    let mut bytes = with_room(EDITS, 4 + room);
-    bytes.extend((delta.edits().len() as u32).to_le_bytes());
-    for edit in delta.edits() {
-        bytes.extend(edit.index.to_le_bytes());
-        bytes.extend_from_slice(&edit.difference);
-    }
+    let mut bytes = with_room(EDITS, delta.encoded_len());
+    delta.write(&mut bytes);
     bytes
 }
 
@@ -116,15 +111,7 @@ impl<'a> Change<'a> {
                     differences: reader.bytes(parameters.answer_len())?,
                 },
             },
-            EDITS => {
-                let count = reader.u32()?;
-                let mut edits = Vec::new();
-                for _ in 0..count {
-                    let index = reader.u64()?;
-                    edits.push(Edit { index, difference: reader.bytes(record_len)?.to_vec() });
-                }
-                Change::Edits(TableDelta::new(shape, edits)?)
-            }
+            EDITS => Change::Edits(TableDelta::read(&mut reader, shape.record_len())?),
             other => {
                 return Err(Error::invalid_message(format!("there is no change of kind {other}")));
             }

@@ -27,7 +27,7 @@ use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
 };
 use privet_core::hints::xor;
-use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
@@ -177,7 +177,10 @@ impl HintedClient for SinglePassClient {
         match Change::decode(&self.parameters, change)? {
             Change::Lookup(lookup) => self.look_up(lookup),
             Change::Answers { id, brought } => self.answered(id, brought),
-            Change::Edits(delta) => self.follow(&delta),
+            Change::Edits(delta) => {
+                self.parameters = self.grown_by(&delta)?;
+                self.follow(&delta)
+            }
         }
     }
 
@@ -221,8 +224,12 @@ impl Endless for SinglePassClient {
 }
 
 impl Updatable for SinglePassClient {
+    fn follows(&self, after: TableShape) -> bool {
+        self.parameters.grown(after).is_ok()
+    }
+
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
-        delta.check_shape(self.parameters.shape())?;
+        self.grown_by(delta)?;
         if !self.pending.is_empty() {
             return Err(Error::api_misuse(
                 "edits of the table were given while a lookup waits for answers, which belong to the table before",
@@ -294,6 +301,11 @@ impl SinglePassClient {
         let each = brought.differences.chunks_exact(record_len).zip(partners.iter());
         each.for_each(|(difference, partner)| xor(&mut hints[range(*partner)], difference));
         self.records.insert(id, record);
+    }
+
+    fn grown_by(&self, delta: &TableDelta) -> Result<SinglePassParameters> {
+        delta.check_before(self.parameters.shape())?;
+        self.parameters.grown(delta.shape_after())
     }
 
     /// Brings the hints up to date with a table in which some records are others.

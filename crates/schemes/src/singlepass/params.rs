@@ -2,6 +2,7 @@
 
 use crate::contract::Parameters;
 use privet_core::codec::Reader;
+use privet_core::hints::partitions::check_grown;
 use privet_core::{Error, Result, TableIdentity, TableShape};
 
 /// Offsets are 16 bits.
@@ -96,6 +97,15 @@ impl SinglePassParameters {
             partition_records: partition_records as u32,
             partitions: partitions as u32,
         })
+    }
+
+    /// The parameters of the same table with more records, as long as they have room in the partitions that there are: hints for one are hints for the other.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not have, or it is not the same table with more records.
+    pub fn grown(&self, after: TableShape) -> Result<Self> {
+        check_grown(self.shape, after, self.padded_records())?;
+        Ok(Self { shape: after, ..self.clone() })
     }
 
     /// The table's shape.

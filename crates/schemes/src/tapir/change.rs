@@ -2,7 +2,7 @@
 
 use super::{Form, TapirParameters};
 use privet_core::codec::Reader;
-use privet_core::{Edit, Error, Result, TableDelta, TableShape};
+use privet_core::{Error, Result, TableDelta};
 use zeroize::Zeroizing;
 
 /// One state change, as it is read.
@@ -71,19 +71,10 @@ pub(super) fn encode_pass(change: &[u8]) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-/// `2 ‖ records before (u64) ‖ records after (u64) ‖ number of edits (u32) ‖ for each: index (u64) ‖ difference ‖ commitments`
+/// `2 ‖ delta`, as [`TableDelta::write`] says.
 pub(super) fn encode_update(delta: &TableDelta) -> Zeroizing<Vec<u8>> {
-    let record_len = delta.shape().record_len() as usize;
-    let room = 20 + delta.edits().len() * (8 + record_len) + delta.commitments().len();
-    let mut bytes = with_room(UPDATE, room);
-    bytes.extend(delta.shape().records().to_le_bytes());
-    bytes.extend(delta.shape_after().records().to_le_bytes());
-    bytes.extend((delta.edits().len() as u32).to_le_bytes());
-    for edit in delta.edits() {
-        bytes.extend(edit.index.to_le_bytes());
-        bytes.extend_from_slice(&edit.difference);
-    }
-    bytes.extend_from_slice(delta.commitments());
+    let mut bytes = with_room(UPDATE, delta.encoded_len());
+    delta.write(&mut bytes);
     bytes
 }
 
@@ -118,19 +109,7 @@ impl<'a> Change<'a> {
         let mut reader = Reader::new("a change of hints", bytes);
         let change = match reader.u8()? {
             PASS => Change::Pass(reader.bytes(reader.remaining())?),
-            UPDATE => {
-                let before = TableShape::new(reader.u64()?, record_len)?;
-                let after = TableShape::new(reader.u64()?, record_len)?;
-                let count = reader.u32()?;
-                let mut edits = Vec::new();
-                for _ in 0..count {
-                    let index = reader.u64()?;
-                    let difference = reader.bytes(record_len as usize)?.to_vec();
-                    edits.push(Edit { index, difference });
-                }
-                let commitments = reader.bytes(reader.remaining())?.to_vec();
-                Change::Update(TableDelta::growing(before, after, edits, commitments)?)
-            }
+            UPDATE => Change::Update(TableDelta::read(&mut reader, record_len)?),
             END => Change::End(Reason::from_code(reader.u8()?)?),
             other => {
                 return Err(Error::invalid_message(format!("there is no change of kind {other}")));

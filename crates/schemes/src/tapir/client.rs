@@ -8,7 +8,7 @@ use crate::contract::{
 };
 use crate::singlepass::SinglePassClient;
 use privet_core::commit::{Rejected, VectorCommitment};
-use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
+use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
@@ -198,11 +198,14 @@ impl<F: Form> Endless for TapirClient<F> {
 }
 
 impl<F: Form> Updatable for TapirClient<F> {
+    fn follows(&self, after: TableShape) -> bool {
+        self.parameters.grown(after).is_ok()
+    }
+
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
         self.ready()?;
-        if delta.shape() != self.parameters.shape() {
-            return Err(Error::api_misuse("the update belongs to a table of another shape"));
-        }
+        delta.check_before(self.parameters.shape())?;
+        self.parameters.grown(delta.shape_after())?;
         Ok(encode_update(delta))
     }
 }

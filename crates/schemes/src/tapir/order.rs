@@ -80,9 +80,7 @@ impl<F: Form> Ready<F> {
 
     /// UpdateHint, Figure 6. Nothing is changed if it fails.
     pub(super) fn update(&mut self, delta: &TableDelta) -> Result<()> {
-        if delta.shape() != self.parameters.shape() {
-            return Err(Error::api_misuse("the update belongs to a table of another shape"));
-        }
+        delta.check_before(self.parameters.shape())?;
         let after = self.parameters.grown(delta.shape_after())?;
         // What can fail comes first.
         let permutations = self.hints.later_permutations(after.pass(), &self.later)?;

@@ -1,10 +1,12 @@
 //! The servers: the table in memory with what opens it. Both do the same.
 
 use super::{Form, Tapir, TapirAnswer, TapirParameters, TapirQuery};
-use crate::contract::{Answerer, Role, SchemeOf, Setup, StreamingServer, UpdatingServer};
+use crate::contract::{
+    Answerer, Parameters as _, Role, SchemeOf, Setup, StreamingServer, Succession,
+};
 use crate::offline::{Precomputed, PublicWords, check_len};
 use privet_core::commit::{Changed, Prover, VectorCommitment};
-use privet_core::{Edit, Error, Result, TableDelta, TableUpdate, TableView};
+use privet_core::{Error, Result, TableChanges, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
@@ -58,6 +60,13 @@ impl<F: Form> TapirSetup<F> {
     fn table(&self) -> &[u8] {
         &self.records[..table_bytes(&self.parameters)]
     }
+
+    fn proven_by(mut self, prover: <F::Commitment as VectorCommitment>::Prover) -> TapirServer<F> {
+        let announced_at = table_bytes(&self.parameters);
+        self.records[announced_at..].copy_from_slice(&prover.announcement());
+        let Self { parameters, records, kernels } = self;
+        TapirServer { parameters, records, prover, kernels }
+    }
 }
 
 impl<F: Form> Setup for TapirSetup<F> {
@@ -77,13 +86,10 @@ impl<F: Form> Setup for TapirSetup<F> {
         Ok(Precomputed { hint: PublicWords::default(), kept: PublicWords::from_bytes(&kept)? })
     }
 
-    fn finish(mut self, kept: &[u8]) -> Result<TapirServer<F>> {
+    fn finish(self, kept: &[u8]) -> Result<TapirServer<F>> {
         check_len("what the server keeps of its commitments", kept.len() as u64, self.kept_len())?;
         let prover = self.parameters.commitment().prover(self.table(), kept, self.kernels)?;
-        let announced_at = table_bytes(&self.parameters);
-        self.records[announced_at..].copy_from_slice(&prover.announcement());
-        let Self { parameters, records, kernels } = self;
-        Ok(TapirServer { parameters, records, prover, kernels })
+        Ok(self.proven_by(prover))
     }
 }
 
@@ -99,11 +105,6 @@ impl<F: Form> TapirServer<F> {
         let mut proof = vec![0; self.parameters.commitment().proof_len()];
         self.prover.open(role.0, self.table(), &query.0.offsets, &records, &mut proof);
         TapirAnswer { records, proof }
-    }
-
-    fn write(&mut self, index: u64, record: &[u8]) {
-        let start = index as usize * record.len();
-        self.records[start..start + record.len()].copy_from_slice(record);
     }
 }
 
@@ -133,61 +134,30 @@ impl<F: Form> StreamingServer for TapirServer<F> {
     }
 }
 
-impl<F: Form> UpdatingServer for TapirServer<F> {
-    /// UpdateDB, Figure 6: the records, the commitments of the partitions they are in, and what opens these.
-    fn update(&mut self, update: &TableUpdate) -> Result<TableDelta> {
-        if update.shape() != self.parameters.shape() {
-            return Err(Error::api_misuse("the update is for a table of another shape"));
+impl<F: Form> Succession for TapirServer<F> {
+    /// UpdateDB, Figure 6: the records, the commitments of the partitions they are in, and what opens these. A start only, if the table was cut anew.
+    fn successor(
+        &self,
+        parameters: TapirParameters<F>,
+        table: TableView<'_>,
+        changes: &TableChanges,
+        _threads: usize,
+    ) -> Result<Option<(Self, Vec<u8>)>> {
+        if changes.shape() != self.parameters.shape() {
+            return Err(Error::api_misuse("the changes begin with a table of another shape"));
         }
-        let parameters = self.parameters.grown(update.shape_after())?;
-        let (vectors, end) = (parameters.commitment().vectors(), table_bytes(&parameters));
-        let mut grown = match end == table_bytes(&self.parameters) {
-            true => None,
-            false => {
-                let mut records = room(&parameters)?;
-                let table = self.table();
-                records[..table.len()].copy_from_slice(table);
-                Some(records)
-            }
+        // What was announced lacks what a server makes proofs from, which this one has.
+        let grown = match self.parameters.grown(parameters.shape()) {
+            Ok(grown) if grown.encode() == parameters.encode() => grown,
+            _ => return Ok(None),
         };
-        if let Some(grown) = &mut grown {
-            std::mem::swap(&mut self.records, grown);
-        }
-        let record_len = vectors.record_len();
-        let before: Vec<Vec<u8>> = update
-            .written()
-            .iter()
-            .map(|(index, _)| self.records[*index as usize * record_len..][..record_len].to_vec())
-            .collect();
-        for (index, record) in update.written() {
-            self.write(*index, record);
-        }
-        let changed: Vec<Changed<'_>> = update
-            .written()
-            .iter()
-            .zip(&before)
-            .map(|((index, _), before)| Changed { index: *index, before })
-            .collect();
-        let commitments = match self.prover.update(vectors, &self.records[..end], &changed) {
-            Ok(commitments) => commitments,
-            Err(error) => {
-                for ((index, _), before) in update.written().iter().zip(&before) {
-                    self.write(*index, before);
-                }
-                if let Some(before) = grown {
-                    self.records = before;
-                }
-                return Err(error);
-            }
-        };
-        self.records[end..].copy_from_slice(&self.prover.announcement());
-        let edits = update.written().iter().zip(&before).map(|((index, record), before)| Edit {
-            index: *index,
-            difference: record.iter().zip(before).map(|(new, old)| new ^ old).collect(),
-        });
-        let (shape, after) = (update.shape(), update.shape_after());
-        self.parameters = parameters;
-        TableDelta::growing(shape, after, edits.collect(), commitments)
+        let setup = TapirSetup::new(grown, table, self.kernels)?;
+        let changed: Vec<Changed<'_>> =
+            changes.records().map(|(index, before, _)| Changed { index, before }).collect();
+        let mut prover = self.prover.copied()?;
+        let vectors = setup.parameters.commitment().vectors();
+        let commitments = prover.update(vectors, setup.table(), &changed)?;
+        Ok(Some((setup.proven_by(prover), commitments)))
     }
 }
 

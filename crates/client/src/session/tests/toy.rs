@@ -23,7 +23,7 @@ use super::world::Peer;
 use crate::preparation::StartPreparation;
 use crate::session::preparation::Pace;
 use crate::session::*;
-use privet_core::{RecordIndex, SecretRng, TableDelta};
+use privet_core::{RecordIndex, SecretRng, TableDelta, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::{Record, ReservationId, Reserved, Role, Supply};
 use privet_schemes::offline::{OfflinePhase, StreamConsumer};
@@ -359,7 +359,7 @@ fn generation(nonce: &[u8], table: &[u8], first: u64) -> Zeroizing<Vec<u8>> {
 
 fn start_hinted(
     plan: SchemePlan,
-    _: &TableIdentity,
+    identity: &TableIdentity,
     generation: Zeroizing<Vec<u8>>,
     _: Kernels,
 ) -> Result<Box<dyn ErasedClient>> {
@@ -384,6 +384,7 @@ fn start_hinted(
         first: number(first),
         plan,
         nonce: nonce.to_vec(),
+        identity: *identity,
         table: table.to_vec(),
         reservations: Vec::new(),
     }))
@@ -392,6 +393,7 @@ fn start_hinted(
 struct Toy {
     plan: SchemePlan,
     nonce: Vec<u8>,
+    identity: TableIdentity,
     table: Vec<u8>,
     total: u64,
     flaw: Flaw,
@@ -586,7 +588,20 @@ impl ErasedHints for Toy {
         self.liar.filter(|_| self.flaw != Flaw::GoesOnAfterItsEnd).map(lied)
     }
 
-    fn apply_deltas(&mut self, _: &[TableDelta]) -> Result<Zeroizing<Vec<u8>>> {
+    fn table(&self) -> TableIdentity {
+        self.identity
+    }
+
+    fn follows(&self, _: TableShape) -> bool {
+        false
+    }
+
+    fn apply_deltas(
+        &mut self,
+        _before: &TableIdentity,
+        _after: &TableIdentity,
+        _deltas: &[TableDelta],
+    ) -> Result<Zeroizing<Vec<u8>>> {
         Err(Error::api_misuse("toys do not follow edits"))
     }
 }

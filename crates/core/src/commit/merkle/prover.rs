@@ -189,6 +189,14 @@ impl Prover for MerkleProver {
         }
     }
 
+    fn copied(&self) -> Result<Self> {
+        let Self { merkle, kernels, hasher, levels, nodes } = self;
+        let mut copy = new_nodes(nodes.len() / size_of::<Node>())?;
+        copy.copy_from_slice(nodes);
+        let levels = levels.clone();
+        Ok(Self { merkle: *merkle, kernels: *kernels, hasher: *hasher, levels, nodes: copy })
+    }
+
     /// The nodes of the cap above every record of `changed`, and all those of new vectors, in order, each as `vector (u32) ‖ position in the cap (u32) ‖ node`.
     fn update(&mut self, after: Vectors, table: &[u8], changed: &[Changed<'_>]) -> Result<Vec<u8>> {
         let before = self.merkle.vectors;

@@ -8,6 +8,7 @@ use crate::{Error, Result};
 use privet_kernels::bls12_381::{
     FixedBases, G1, G1Sum, Scalar, ScalarSum, TableLayout, add_products, multi_exponentiation,
 };
+use std::sync::Arc;
 
 /// The most memory that tables of multiples take for a moment while commitments are computed, and for as long as a prover lives.
 const TABLES_FOR_COMMITMENTS: u64 = 64 << 20;
@@ -29,9 +30,9 @@ pub struct PointproofsProver {
 /// Where the product of openings comes from.
 enum Source {
     /// The bases of openings, of all vectors.
-    Bases(Bases),
+    Bases(Arc<Bases>),
     /// Every opening of every vector.
-    Openings { toeplitz: Toeplitz, openings: Vec<G1> },
+    Openings { toeplitz: Arc<Toeplitz>, openings: Vec<G1> },
 }
 
 /// The bases of openings, with tables if they are few enough for tables to be faster.
@@ -80,6 +81,12 @@ fn reserved<T>(len: u64) -> Result<Vec<T>> {
             "no memory for Pointproofs' commitments; shorter tables or other vectors need less",
         )
     })
+}
+
+fn copied<T: Copy>(of: &[T]) -> Result<Vec<T>> {
+    let mut copy = reserved(of.len() as u64)?;
+    copy.extend_from_slice(of);
+    Ok(copy)
 }
 
 fn toeplitz(parameters: &Pointproofs) -> Result<Option<Toeplitz>> {
@@ -161,7 +168,8 @@ impl PointproofsProver {
         let source = match toeplitz(parameters)? {
             None => {
                 let reference_string = parameters.reference_string()?;
-                Source::Bases(Bases::new(reference_string.opening_bases(parameters.vector_len()))?)
+                let bases = reference_string.opening_bases(parameters.vector_len());
+                Source::Bases(Arc::new(Bases::new(bases)?))
             }
             Some(toeplitz) => {
                 let encoded = openings.as_chunks().0;
@@ -169,7 +177,7 @@ impl PointproofsProver {
                 for opening in encoded {
                     openings.push(G1::from_uncompressed_of_our_own(opening).ok_or_else(damaged)?);
                 }
-                Source::Openings { toeplitz, openings }
+                Source::Openings { toeplitz: Arc::new(toeplitz), openings }
             }
         };
         let vectors = parameters.vectors();
@@ -223,6 +231,22 @@ impl Prover for PointproofsProver {
         let claim = Claim::new(&self.parameters, &self.commitments_digest, role, offsets, records);
         let aggregated = self.aggregated(offsets, &claim.weights);
         proof.copy_from_slice(&aggregated.to_affine().compress());
+    }
+
+    fn copied(&self) -> Result<Self> {
+        Ok(Self {
+            parameters: self.parameters.clone(),
+            commitments: copied(&self.commitments)?,
+            commitments_digest: self.commitments_digest,
+            scalars: copied(&self.scalars)?,
+            source: match &self.source {
+                Source::Bases(bases) => Source::Bases(Arc::clone(bases)),
+                Source::Openings { toeplitz, openings } => {
+                    let toeplitz = Arc::clone(toeplitz);
+                    Source::Openings { toeplitz, openings: copied(openings)? }
+                }
+            },
+        })
     }
 
     fn update(&mut self, after: Vectors, table: &[u8], changed: &[Changed<'_>]) -> Result<Vec<u8>> {

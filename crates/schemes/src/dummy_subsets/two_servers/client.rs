@@ -11,7 +11,7 @@ use crate::contract::{
 };
 use crate::dummy_subsets::query::{cover, hint_form, query_through, successor_is_above};
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
-use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta};
+use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
@@ -182,7 +182,7 @@ impl HintedClient for DummySubsetsTwoClient {
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         let record_len = self.parameters.cut().record_len();
-        match Change::decode(change, self.parameters.shape(), 2 * record_len)? {
+        match Change::decode(change, record_len, 2 * record_len)? {
             Change::Exchange(exchange) => self.exchange(&exchange),
             Change::Answer { id, values } => {
                 let (sum, rest) = values.split_at(record_len);
@@ -191,6 +191,8 @@ impl HintedClient for DummySubsetsTwoClient {
             }
             Change::Delta(delta) => {
                 self.ledger.check_settled("the table cannot be edited")?;
+                self.parameters = self.parameters.grown_by(&delta)?;
+                self.table.grow(delta.shape_after())?;
                 for edit in delta.edits() {
                     self.table.patch(edit.index, &edit.difference);
                 }
@@ -242,9 +244,13 @@ impl Endless for DummySubsetsTwoClient {
 }
 
 impl Updatable for DummySubsetsTwoClient {
+    fn follows(&self, after: TableShape) -> bool {
+        self.parameters.grown(after).is_ok()
+    }
+
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
         self.ledger.check_settled("the table cannot be edited")?;
-        delta.check_shape(self.parameters.shape())?;
+        self.parameters.grown_by(delta)?;
         Ok(Change::Delta(delta.clone()).encode())
     }
 }

@@ -1,0 +1,138 @@
+//! What makes one version of a table the next, as XOR differences.
+
+use super::TableShape;
+use crate::codec::Reader;
+use crate::{Error, Result};
+
+/// One record's change, as everybody may know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// Which record.
+    pub index: u64,
+    /// Its bytes before, XORed with its bytes after.
+    pub difference: Vec<u8>,
+}
+
+/// What makes one epoch of a table the next: public. Edits apply in order; one record may be edited several times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDelta {
+    before: TableShape,
+    after: TableShape,
+    edits: Vec<Edit>,
+    commitments: Vec<u8>,
+}
+
+impl TableDelta {
+    /// A delta for tables of shape `shape`, which it does not change.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records.
+    pub fn new(shape: TableShape, edits: Vec<Edit>) -> Result<Self> {
+        Self::growing(shape, shape, edits, Vec::new())
+    }
+
+    /// A delta for tables of shape `before` that makes them one of shape `after`, with as many records or more. What is new counts as zeros before.
+    /// `commitments` is what clients that verify answers must know of the new commitments to the table; empty for all others.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records, or the table would shrink or its records change their width.
+    pub fn growing(
+        before: TableShape,
+        after: TableShape,
+        edits: Vec<Edit>,
+        commitments: Vec<u8>,
+    ) -> Result<Self> {
+        if after.records() < before.records() || after.record_len() != before.record_len() {
+            return Err(Error::invalid_message(format!(
+                "a table of {} records of {} bytes cannot become one of {} records of {} bytes by edits",
+                before.records(),
+                before.record_len(),
+                after.records(),
+                after.record_len()
+            )));
+        }
+        for edit in &edits {
+            if edit.index >= after.records() || edit.difference.len() as u64 != after.record_len() {
+                return Err(Error::invalid_message(format!(
+                    "an edit of record {} with {} bytes does not fit a table of {} records of {} bytes",
+                    edit.index,
+                    edit.difference.len(),
+                    after.records(),
+                    after.record_len()
+                )));
+            }
+        }
+        Ok(Self { before, after, edits, commitments })
+    }
+
+    /// The shape of the table before.
+    pub fn shape(&self) -> TableShape {
+        self.before
+    }
+
+    /// The shape of the table afterwards.
+    pub fn shape_after(&self) -> TableShape {
+        self.after
+    }
+
+    /// Checks that this is a delta for tables of shape `shape`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it is not.
+    pub fn check_before(&self, shape: TableShape) -> Result<()> {
+        if self.before != shape {
+            return Err(Error::api_misuse("the edits belong to a table of another shape"));
+        }
+        Ok(())
+    }
+
+    /// The edits, in order.
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits
+    }
+
+    /// What clients that verify answers must know of the new commitments.
+    pub fn commitments(&self) -> &[u8] {
+        &self.commitments
+    }
+
+    /// The same delta, with what clients that verify answers must know of the new commitments.
+    pub fn with_commitments(self, commitments: Vec<u8>) -> Self {
+        Self { commitments, ..self }
+    }
+
+    /// Size of the [encoding](Self::write) in bytes.
+    pub fn encoded_len(&self) -> usize {
+        let edits = self.edits.len() * (8 + self.before.record_len() as usize);
+        28 + edits + self.commitments.len()
+    }
+
+    /// `records before (u64) ‖ records after (u64) ‖ number of edits (u64) ‖ for each: index (u64) ‖ difference ‖ length of the commitments (u32) ‖ commitments`
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.before.records().to_le_bytes());
+        out.extend(self.after.records().to_le_bytes());
+        out.extend((self.edits.len() as u64).to_le_bytes());
+        for edit in &self.edits {
+            out.extend(edit.index.to_le_bytes());
+            out.extend_from_slice(&edit.difference);
+        }
+        out.extend((self.commitments.len() as u32).to_le_bytes());
+        out.extend_from_slice(&self.commitments);
+    }
+
+    /// Reads what [`write`](Self::write) wrote of a table of records of `record_len` bytes.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if it does not parse, [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are no tables of such a shape.
+    pub fn read(reader: &mut Reader<'_>, record_len: u64) -> Result<Self> {
+        let before = TableShape::new(reader.u64()?, record_len)?;
+        let after = TableShape::new(reader.u64()?, record_len)?;
+        let mut edits = Vec::new();
+        for _ in 0..reader.u64()? {
+            let index = reader.u64()?;
+            edits.push(Edit { index, difference: reader.bytes(record_len as usize)?.to_vec() });
+        }
+        let commitments = reader.u32()? as usize;
+        Self::growing(before, after, edits, reader.bytes(commitments)?.to_vec())
+    }
+}

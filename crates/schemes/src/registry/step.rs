@@ -1,0 +1,89 @@
+//! A step of the table's versions in the journal of hints: which change of hints belongs to which edits.
+
+use privet_core::codec::Reader;
+use privet_core::{Epoch, Error, Result, TableDigest, TableIdentity, TableShape};
+use zeroize::Zeroizing;
+
+/// From one version of a table to a later one.
+pub(super) struct Step {
+    before: TableIdentity,
+    pub(super) after: TableIdentity,
+}
+
+/// The first byte of a step. No scheme's changes begin with it: they are numbered from 1 on.
+const STEP: u8 = 0xff;
+/// Bytes of a step, in front of the scheme's change.
+const STEP_LEN: usize = 1 + 40 + 48;
+
+impl Step {
+    /// The step of hints that stand at `standing`, whoever takes it having said from where to where.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it begins elsewhere or leads to no later version of the table.
+    pub(super) fn new(
+        standing: &TableIdentity,
+        before: &TableIdentity,
+        after: &TableIdentity,
+    ) -> Result<Self> {
+        if before != standing {
+            return Err(Error::api_misuse(format!(
+                "edits of epoch {} of a table were given to hints for its epoch {}, or for another table; applied twice or out of their order they would spoil the hints",
+                before.epoch.0, standing.epoch.0
+            )));
+        }
+        if after.id != before.id || after.epoch <= before.epoch {
+            return Err(Error::api_misuse(format!(
+                "edits lead from epoch {} of a table to a later one of the same table, not to epoch {}",
+                before.epoch.0, after.epoch.0
+            )));
+        }
+        Ok(Self { before: *before, after: *after })
+    }
+
+    /// The journal's record: `255 ‖ epoch before (u64) ‖ digest before (32) ‖ epoch after (u64) ‖ digest after (32) ‖ records after (u64) ‖ change`
+    pub(super) fn before_change(&self, change: &[u8]) -> Zeroizing<Vec<u8>> {
+        // Room for all of it at once: growing would leave copies behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(STEP_LEN + change.len()));
+        bytes.push(STEP);
+        for version in [&self.before, &self.after] {
+            bytes.extend(version.epoch.0.to_le_bytes());
+            bytes.extend(version.digest.0);
+        }
+        bytes.extend(self.after.shape.records().to_le_bytes());
+        bytes.extend_from_slice(change);
+        bytes
+    }
+
+    /// The step of a journal's record, and the scheme's change. `None`: it is the scheme's change alone.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not parse, or the step does not begin where the hints stand.
+    pub(super) fn split_off<'a>(
+        standing: &TableIdentity,
+        bytes: &'a [u8],
+    ) -> Result<Option<(Self, &'a [u8])>> {
+        let corrupted = |error| {
+            Error::corrupted("the journal of hints holds edits that do not belong where they are")
+                .caused_by(error)
+        };
+        match bytes.first() {
+            Some(&STEP) => Self::read(standing, bytes).map(Some).map_err(corrupted),
+            _ => Ok(None),
+        }
+    }
+
+    fn read<'a>(standing: &TableIdentity, bytes: &'a [u8]) -> Result<(Self, &'a [u8])> {
+        let mut reader = Reader::new("a change of hints", bytes);
+        reader.u8()?;
+        let [before, after] = [version(&mut reader)?, version(&mut reader)?];
+        let shape = TableShape::new(reader.u64()?, standing.shape.record_len())?;
+        let identity = |(epoch, digest), shape| TableIdentity { epoch, digest, shape, ..*standing };
+        let step = Self::new(standing, &identity(before, standing.shape), &identity(after, shape))?;
+        let change = reader.bytes(reader.remaining())?;
+        Ok((step, change))
+    }
+}
+
+fn version(reader: &mut Reader<'_>) -> Result<(Epoch, TableDigest)> {
+    Ok((Epoch(reader.u64()?), TableDigest(reader.array()?)))
+}
