@@ -102,6 +102,7 @@ fn table() -> ServedTable {
         scheme,
         tuning: Tuning::default(),
         points: None,
+        updates: None,
     }
 }
 

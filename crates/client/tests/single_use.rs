@@ -52,6 +52,7 @@ fn table_by(scheme: SchemeId) -> ServedTable {
         scheme,
         tuning: Tuning::default(),
         points: None,
+        updates: None,
     }
 }
 

@@ -12,6 +12,8 @@
 //! There is one compute thread, whatever the number of tables, because each pass is given all of the machine: two at once would only share its memory bandwidth.
 //! Tables take turns by age: the batch that is due longest goes first, so none starves.
 //!
+//! Versions of tables come and go while the queue stays: it knows a lane only while queries wait in it. What answers them is freed with the last of them, if nobody else holds it.
+//!
 //! A query whose caller has gone (connection lost, deadline passed) is dropped when its turn comes, before anything is computed. A query that does not
 //! parse gets an error of its own and leaves the others of its batch alone.
 
@@ -27,7 +29,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// What queries may be answered together: those for one table, scheme and role.
+/// What queries may be answered together: those for one version of a table, one scheme and one role.
 pub(crate) struct Lane {
     pub(crate) table: String,
     pub(crate) server: Arc<dyn ErasedServer>,
@@ -48,7 +50,6 @@ pub(crate) struct Batcher {
 }
 
 struct Shared {
-    lanes: Vec<Lane>,
     settings: BatchSettings,
     metrics: Arc<Metrics>,
     state: Mutex<State>,
@@ -56,9 +57,15 @@ struct Shared {
 }
 
 struct State {
-    queues: Vec<VecDeque<Job>>,
+    /// None is empty.
+    queues: Vec<Queue>,
     waiting: usize,
     stopped: bool,
+}
+
+struct Queue {
+    lane: Arc<Lane>,
+    jobs: VecDeque<Job>,
 }
 
 struct Job {
@@ -68,18 +75,13 @@ struct Job {
 }
 
 impl Batcher {
-    /// Starts the compute thread for `lanes`.
+    /// Starts the compute thread.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no thread.
-    pub(crate) fn start(
-        lanes: Vec<Lane>,
-        settings: BatchSettings,
-        metrics: Arc<Metrics>,
-    ) -> Result<Self> {
-        let queues = lanes.iter().map(|_| VecDeque::new()).collect();
-        let state = Mutex::new(State { queues, waiting: 0, stopped: false });
-        let shared = Arc::new(Shared { lanes, settings, metrics, state, changed: Condvar::new() });
+    pub(crate) fn start(settings: BatchSettings, metrics: Arc<Metrics>) -> Result<Self> {
+        let state = Mutex::new(State { queues: Vec::new(), waiting: 0, stopped: false });
+        let shared = Arc::new(Shared { settings, metrics, state, changed: Condvar::new() });
         let compute = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("privet-compute".to_owned())
@@ -90,11 +92,11 @@ impl Batcher {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues a query for the lane numbered `lane` and waits for its answer. Dropping the future takes the query back.
+    /// Queues a query for `lane` and waits for its answer. Dropping the future takes the query back.
     ///
     /// # Errors
     /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; what the scheme says of the query itself.
-    pub(crate) async fn answer(&self, lane: usize, query: SecretBytes) -> Result<Vec<u8>> {
+    pub(crate) async fn answer(&self, lane: &Arc<Lane>, query: SecretBytes) -> Result<Vec<u8>> {
         let answer = self.shared.enqueue(lane, query)?;
         answer.await.map_err(|_| {
             Error::unavailable("the server is stopping; ask again later or ask another one")
@@ -103,13 +105,14 @@ impl Batcher {
 
     /// Stops the compute thread after the pass that it is at, and waits for it. Queries still waiting get an error.
     pub(crate) fn stop(&self) {
-        {
+        let unanswered = {
             let mut state = self.shared.lock();
             state.stopped = true;
-            state.queues.iter_mut().for_each(VecDeque::clear);
             state.waiting = 0;
             self.shared.metrics.queue_depth.set(0);
-        }
+            std::mem::take(&mut state.queues)
+        };
+        drop(unanswered);
         self.shared.changed.notify_all();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread
@@ -134,7 +137,7 @@ impl Shared {
 
     fn enqueue(
         &self,
-        lane: usize,
+        lane: &Arc<Lane>,
         query: SecretBytes,
     ) -> Result<oneshot::Receiver<Result<Vec<u8>>>> {
         let (reply, answer) = oneshot::channel();
@@ -152,7 +155,11 @@ impl Shared {
             )));
         }
         state.waiting += 1;
-        state.queues[lane].push_back(Job { query, arrived: Instant::now(), reply });
+        let job = Job { query, arrived: Instant::now(), reply };
+        match state.queues.iter_mut().find(|queue| Arc::ptr_eq(&queue.lane, lane)) {
+            Some(queue) => queue.jobs.push_back(job),
+            None => state.queues.push(Queue { lane: Arc::clone(lane), jobs: [job].into() }),
+        }
         self.metrics.queue_depth.set(state.waiting as i64);
         drop(state);
         self.changed.notify_all();
@@ -161,12 +168,14 @@ impl Shared {
 
     fn run(&self) {
         while let Some((lane, jobs)) = self.next_batch() {
-            self.compute(&self.lanes[lane], jobs);
+            if !jobs.is_empty() {
+                self.compute(&lane, jobs);
+            }
         }
     }
 
-    /// Waits until a batch is due and takes it. `None` once stopped.
-    fn next_batch(&self) -> Option<(usize, Vec<Job>)> {
+    /// Waits until a batch is due and takes it: of its queries, those whose callers are still there. `None` once stopped.
+    fn next_batch(&self) -> Option<(Arc<Lane>, Vec<Job>)> {
         let mut state = self.lock();
         loop {
             if state.stopped {
@@ -174,51 +183,49 @@ impl Shared {
             }
             state = match self.next_due(&state) {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some((lane, due)) => {
+                Some((place, due)) => {
                     let wait = due.saturating_duration_since(Instant::now());
                     if wait.is_zero() {
-                        let jobs = self.take(&mut state, lane);
-                        if !jobs.is_empty() {
-                            return Some((lane, jobs));
-                        }
-                        state
-                    } else {
-                        self.changed
-                            .wait_timeout(state, wait)
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .0
+                        return Some(self.take(&mut state, place));
                     }
+                    self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
     }
 
-    /// The lane whose batch is due first, and when.
+    /// The queue whose batch is due first, and when.
     fn next_due(&self, state: &State) -> Option<(usize, Instant)> {
-        let due = |lane: usize, queue: &VecDeque<Job>| {
-            let full = queue.len() >= self.settings.max_batch;
-            let waits = !full && self.lanes[lane].server.shares_passes();
-            let job = queue.front()?;
+        let due = |Queue { lane, jobs }: &Queue| {
+            let full = jobs.len() >= self.settings.max_batch;
+            let waits = !full && lane.server.shares_passes();
+            let job = jobs.front()?;
             Some(if waits { job.arrived + self.settings.window } else { job.arrived })
         };
         let queues = state.queues.iter().enumerate();
-        let dues = queues.filter_map(|(lane, queue)| Some((lane, due(lane, queue)?)));
+        let dues = queues.filter_map(|(place, queue)| Some((place, due(queue)?)));
         dues.min_by_key(|(_, due)| *due)
     }
 
-    /// The oldest queries of a lane whose callers are still there, at most a batch.
-    fn take(&self, state: &mut State, lane: usize) -> Vec<Job> {
-        let mut jobs = Vec::new();
-        while jobs.len() < self.settings.max_batch
-            && let Some(job) = state.queues[lane].pop_front()
+    /// The oldest queries of a queue whose callers are still there, at most a batch.
+    fn take(&self, state: &mut State, place: usize) -> (Arc<Lane>, Vec<Job>) {
+        let mut taken = Vec::new();
+        let Queue { lane, jobs } = &mut state.queues[place];
+        while taken.len() < self.settings.max_batch
+            && let Some(job) = jobs.pop_front()
         {
             state.waiting -= 1;
             if !job.reply.is_closed() {
-                jobs.push(job);
+                taken.push(job);
             }
         }
         self.metrics.queue_depth.set(state.waiting as i64);
-        jobs
+        let (lane, emptied) = (Arc::clone(lane), jobs.is_empty());
+        if emptied {
+            // The last hold on a lane is let go of where nobody waits for the lock.
+            state.queues.remove(place);
+        }
+        (lane, taken)
     }
 
     fn compute(&self, lane: &Lane, jobs: Vec<Job>) {

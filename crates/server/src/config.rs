@@ -61,6 +61,9 @@ pub struct ServerConfig {
     pub keepalive: Duration,
     /// How long requests under way may take to finish when the server stops; those for hints are cut off as well, but what is being computed is computed to its end. Default: 10 s.
     pub drain_limit: Duration,
+    /// How long the version of a table before a new one is still served, so that clients come to the end of what they began with it. Zero: not at all, beyond what is under way. Each version holds
+    /// its own memory. Default: 10 min, in which clients prepare hints.
+    pub grace: Duration,
     /// Where precomputed hints, and what servers keep of the computation for themselves, lie in files, so that a restart need not compute them again. Nobody else may write
     /// there. Default: none; hints then live in memory.
     pub cache_dir: Option<PathBuf>,
@@ -119,6 +122,7 @@ impl ServerConfig {
             handshake_limit: Duration::from_secs(10),
             keepalive: Duration::from_secs(20),
             drain_limit: Duration::from_secs(10),
+            grace: Duration::from_secs(600),
             cache_dir: None,
             progress: None,
             query_observer: None,

@@ -7,7 +7,7 @@
 
 use crate::hosted::Part;
 use privet_wire::limits::FETCH_CHUNK_LEN;
-use privet_wire::{FetchChunk, proto};
+use privet_wire::{FetchChunk, WireStatus, proto};
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -41,9 +41,17 @@ async fn send(part: &Arc<Part>, wanted: Range<u64>, chunks: &Chunks) {
         let source = Arc::clone(part);
         let len = (wanted.end - offset).min(FETCH_CHUNK_LEN as u64) as usize;
         let read = tokio::task::spawn_blocking(move || source.copy(offset, len));
-        let Ok(data) = read.await else {
-            room.send(Err(Status::unavailable("the server is stopping; continue later")));
-            return;
+        let data = match read.await {
+            Ok(Ok(data)) => data,
+            Ok(Err(error)) => {
+                tracing::error!(error = %error.message(), "a part cannot be read");
+                room.send(Err(WireStatus::from(&error).into()));
+                return;
+            }
+            Err(_) => {
+                room.send(Err(Status::unavailable("the server is stopping; continue later")));
+                return;
+            }
         };
         let chunk = FetchChunk { offset, data };
         offset += chunk.data.len() as u64;

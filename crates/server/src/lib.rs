@@ -16,11 +16,13 @@
 //! | [`config`] | [`ServerConfig`]: every knob, its default and the reason |
 //! | [`table`] | [`ServedTable`]: what is to be served, [`RecordSource`], where its records lie, and [`PointsSource`], where what was computed from them lies, if it was |
 //! | [`running`] | [`Server::start`] and [`RunningServer`]: start, wait, stop |
-//! | `hosted` | tables made ready: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache or computed |
+//! | [`updates`] | [`NextVersion`]: what becomes of a table while it is served, and the [epochs](UpdateFeed) that say so |
+//! | [`updating`] | [`TableUpdates`]: has a next version take the place of the one before, and retires that after a while |
+//! | `hosted` | tables made ready, in each version that is served: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache, patched or computed |
 //! | `hint_cache` | the files in which what was precomputed survives a restart |
 //! | `connections` | accepting, TLS, the connection cap, idle limits |
 //! | `admission` | slots, deadlines and load shedding for requests; counts what passes |
-//! | `service` | the four methods: is this about a table that is served, in its epoch, under its parameters? |
+//! | `service` | the four methods: is this about a table that is served, in a version that is, under its parameters? |
 //! | `fetch` | streams that read no further ahead than a bound |
 //! | `secret_bytes` | what a client sent, erased after use |
 //! | `preparations` | turns to compute hints for one client |
@@ -40,6 +42,15 @@
 //! | ask servers that answer from points of the table | computes the points at each start, or takes those of a file that were computed once: read into memory, or left there and mapped |
 //! | ask two servers | runs twice, in two places, as the same program; each request says which of the two it is asked to be, and roles never share a pass |
 //! | keep the table and ask nobody | refuses every query: a client that sends one gives away what it looks for |
+//!
+//! # Tables that change
+//!
+//! A table is served in several versions side by side: the current one, and for a [grace period](ServerConfig::grace) those before it. Every message says which version it is about, so a
+//! switch-over costs no request anything: what was begun with one version is finished with it. Clients that want to move on fetch the signed epochs that lead from the version that they have
+//! to one that is served; from these, each brings its own state up to date.
+//!
+//! What a version holds, it holds alone: its scheme's server, its records and its hint. While a table changes the server so needs the memory for it as many times as versions are served, and once
+//! more for the one in the making.
 //!
 //! # What one client can make the server hold
 //!
@@ -71,8 +82,12 @@ pub mod running;
 mod secret_bytes;
 mod service;
 pub mod table;
+pub mod updates;
+pub mod updating;
 
 pub use config::{Progress, ProgressListener, QueryObserver, ServerConfig, TlsFiles};
 pub use hosted::{HintOrigin, ReadyTable};
 pub use running::{RunningServer, Server, ShutdownHandle};
 pub use table::{PointsSource, RecordSource, ServedTable};
+pub use updates::{EpochSource, NextVersion, UpdateFeed, VersionStep};
+pub use updating::TableUpdates;

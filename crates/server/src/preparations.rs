@@ -11,7 +11,7 @@
 //!
 //! A request says what the other servers of its scheme must not learn. It is not logged, and the server's own copy is [erased](SecretBytes) when it has served or was refused.
 
-use crate::hosted::HostedTable;
+use crate::hosted::Version;
 use crate::observe::{Metrics, Open};
 use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
@@ -42,15 +42,15 @@ impl Preparations {
     /// What the scheme says of the request; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the server is stopping.
     pub(crate) async fn reply(
         &self,
-        table: &HostedTable,
+        version: Arc<Version>,
         role: Role,
         request: SecretBytes,
     ) -> Result<Vec<u8>> {
         let waiting = Open::new(&self.metrics.preparations_waiting);
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| stopping())?;
         let computation = Computation {
-            table: table.name.clone(),
-            server: Arc::clone(&table.server),
+            table: version.name.clone(),
+            server: Arc::clone(&version.server),
             role,
             request,
             running: Open::new(&self.metrics.preparations_running),

@@ -1,17 +1,16 @@
 //! Starting a server, waiting for it, stopping it.
 
 use crate::admission::{AdmissionLayer, AdmissionLimits};
-use crate::batch::{BatchSettings, Batcher, Lane};
+use crate::batch::{BatchSettings, Batcher};
 use crate::connections::{Acceptor, Connection, tls_acceptor};
-use crate::hosted::HostedTables;
+use crate::hosted::{HostedTables, Maker};
 use crate::observe::{Endpoint, Health, Metrics};
 use crate::preparations::Preparations;
-use crate::service::PrivetService;
+use crate::service::{LimitedService, PrivetService};
+use crate::updates::NextVersion;
+use crate::updating::TableUpdates;
 use crate::{ReadyTable, ServedTable, ServerConfig};
 use privet_core::{Error, Result};
-use privet_schemes::contract::Role;
-use privet_wire::limits;
-use privet_wire::proto::privet_server::PrivetServer;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -64,30 +63,29 @@ impl Server {
             tokio::spawn(endpoint.serve(listener, end_endpoint))
         });
 
-        let tables = prepare(&config, tables).await?;
-        tables.ready.iter().for_each(|table| metrics.table(table));
-        let (first_lanes, lanes) = lanes(&tables);
+        let maker = Arc::new(Maker::new(config.clone()));
+        let (tables, ready) = prepare(Arc::clone(&maker), tables).await?;
+        let tables = Arc::new(tables);
+        ready.iter().for_each(|table| metrics.table(table));
         let settings = BatchSettings {
             window: config.batch_window,
             max_batch: config.max_batch,
             queue_limit: config.queue_limit,
         };
-        let batcher = Arc::new(Batcher::start(lanes, settings, Arc::clone(&metrics))?);
+        let batcher = Arc::new(Batcher::start(settings, Arc::clone(&metrics))?);
         let at_once = config.preparations_at_once.unwrap_or(config.threads);
         let preparations = Arc::new(Preparations::new(at_once, Arc::clone(&metrics)));
         let listener = listen(socket, config.listen)?;
         let local_addr = local_addr(&listener)?;
-        let ready = tables.ready.clone();
-
-        let max_request = limits::request_limit(tables.description.plans());
         let service = PrivetService::new(
-            Arc::new(tables),
-            first_lanes,
+            Arc::clone(&tables),
             Arc::clone(&batcher),
             Arc::clone(&preparations),
             config.query_observer.clone(),
         );
-        let service = PrivetServer::new(service).max_decoding_message_size(max_request);
+        let service = LimitedService::new(service);
+        let updates =
+            TableUpdates::new(tables, maker, Arc::clone(&metrics), &config, stop.clone());
         let acceptor = Acceptor::new(
             &config,
             listener,
@@ -123,6 +121,7 @@ impl Server {
             local_addr,
             metrics_addr,
             tables: ready,
+            updates,
             handle: ShutdownHandle { stop, abort },
             finished: Some(finished),
         })
@@ -155,6 +154,7 @@ pub struct RunningServer {
     local_addr: SocketAddr,
     metrics_addr: Option<SocketAddr>,
     tables: Vec<ReadyTable>,
+    updates: TableUpdates,
     handle: ShutdownHandle,
     finished: Option<JoinHandle<Result<()>>>,
 }
@@ -170,9 +170,22 @@ impl RunningServer {
         self.metrics_addr
     }
 
-    /// The tables that are served.
+    /// The tables that are served, as they were when the server started.
     pub fn tables(&self) -> &[ReadyTable] {
         &self.tables
+    }
+
+    /// As [`TableUpdates::update`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn update(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
+        self.updates.update(name, next).await
+    }
+
+    /// A handle that updates tables from elsewhere. It keeps them in memory for as long as it lives.
+    pub fn table_updates(&self) -> TableUpdates {
+        self.updates.clone()
     }
 
     /// Begins to stop: no new connections, `/healthz` says *draining*, requests under way are finished within
@@ -248,33 +261,20 @@ impl ShutdownHandle {
     }
 }
 
-async fn prepare(config: &ServerConfig, tables: Vec<ServedTable>) -> Result<HostedTables> {
-    let config = config.clone();
+async fn prepare(
+    maker: Arc<Maker>,
+    tables: Vec<ServedTable>,
+) -> Result<(HostedTables, Vec<ReadyTable>)> {
     let prepared =
-        tokio::task::spawn_blocking(move || HostedTables::prepare(tables, &config)).await;
+        tokio::task::spawn_blocking(move || HostedTables::prepare(tables, &maker)).await;
     prepared.map_err(|error| {
         Error::unavailable("preparing the tables ended unexpectedly").caused_by(error)
     })?
 }
 
-/// One lane for each table and role; for each table, the lane of role 0.
-fn lanes(tables: &HostedTables) -> (Vec<usize>, Vec<Lane>) {
-    let (mut first_lanes, mut lanes) = (Vec::new(), Vec::new());
-    for table in &tables.tables {
-        first_lanes.push(lanes.len());
-        let roles = u8::try_from(table.plan.query_lens.len()).unwrap_or(u8::MAX);
-        lanes.extend((0..roles).map(|role| Lane {
-            table: table.name.clone(),
-            server: Arc::clone(&table.server),
-            role: Role(role),
-        }));
-    }
-    (first_lanes, lanes)
-}
-
 fn serve(
     config: &ServerConfig,
-    service: PrivetServer<PrivetService>,
+    service: LimitedService,
     connections: mpsc::Receiver<io::Result<Connection>>,
     metrics: Arc<Metrics>,
     stop: CancellationToken,

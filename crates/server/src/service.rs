@@ -1,65 +1,61 @@
-//! The four methods. Each first asks: is this about a table that is served, in its epoch, under its parameters?
+//! The four methods. Each first asks: is this about a table that is served, in a version that is, under its parameters?
+//!
+//! No request may be longer than the longest valid one. Which that is changes with the tables, and what reads requests has one limit for as long as it lives; so each request is read by one of its
+//! own, made for what is served as it comes.
 
 use crate::batch::Batcher;
 use crate::config::QueryObserver;
 use crate::fetch::{self, ChunkStream};
-use crate::hosted::{HostedTable, HostedTables};
+use crate::hosted::{HostedTables, Version};
 use crate::preparations::Preparations;
 use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
-use privet_wire::proto::privet_server::Privet;
+use privet_wire::proto::privet_server::{Privet, PrivetServer};
 use privet_wire::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchRequest, PrepareRequest, PrepareResponse,
     WireStatus, proto,
 };
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use tonic::body::Body;
+use tonic::server::NamedService;
 use tonic::{Request, Response, Status};
+use tower::Service;
 
 pub(crate) struct PrivetService {
     tables: Arc<HostedTables>,
-    /// For each table, the batcher's lane for role 0; the lanes for the other roles follow.
-    first_lanes: Vec<usize>,
     batcher: Arc<Batcher>,
     preparations: Arc<Preparations>,
     query_observer: Option<QueryObserver>,
-    description: proto::DescribeResponse,
 }
 
 impl PrivetService {
     pub(crate) fn new(
         tables: Arc<HostedTables>,
-        first_lanes: Vec<usize>,
         batcher: Arc<Batcher>,
         preparations: Arc<Preparations>,
         query_observer: Option<QueryObserver>,
     ) -> Self {
-        let description = tables.description.clone().into();
-        Self { tables, first_lanes, batcher, preparations, query_observer, description }
+        Self { tables, batcher, preparations, query_observer }
     }
 
     fn fetch_from(&self, request: &FetchRequest) -> Result<ChunkStream> {
-        let number = self.tables.find(request.table, request.epoch, &request.parameter_digest)?;
-        let table = &self.tables.tables[number];
-        let part = table.part(request.part).ok_or_else(|| {
-            Error::api_misuse(format!(
-                "table {} has no {} to fetch under {}",
-                table.name, request.part, table.plan.scheme
-            ))
-        })?;
+        let part = self.tables.now().part(request)?;
         if request.offset > part.len() {
             return Err(Error::invalid_message(format!(
                 "the {} of table {} ends at byte {}, before byte {}",
                 request.part,
-                table.name,
+                request.table,
                 part.len(),
                 request.offset
             )));
         }
         let wanted = if request.len == 0 { u64::MAX } else { request.len };
         let end = request.offset.saturating_add(wanted).min(part.len());
-        Ok(fetch::stream(Arc::clone(part), request.offset..end))
+        Ok(fetch::stream(part, request.offset..end))
     }
 
     async fn answer_to(&self, message: proto::AnswerRequest) -> Result<AnswerResponse> {
@@ -71,10 +67,13 @@ impl PrivetService {
         }
         let AnswerRequest { table, epoch, parameter_digest, role, query } = request;
         drop(query);
-        let number = self.tables.find(table, epoch, &parameter_digest)?;
-        check_query(&self.tables.tables[number], role, &secret)?;
-        let lane = self.first_lanes[number] + usize::from(role.0);
-        let answer = self.batcher.answer(lane, secret).await?;
+        let lane = {
+            let now = self.tables.now();
+            let version = now.find(table, epoch, &parameter_digest)?;
+            check_query(version, role, &secret)?;
+            version.lane(role).cloned().ok_or_else(|| no_such_role(version, role))?
+        };
+        let answer = self.batcher.answer(&lane, secret).await?;
         Ok(AnswerResponse { table, epoch, parameter_digest, answer: answer.into() })
     }
 
@@ -84,20 +83,17 @@ impl PrivetService {
         let PrepareRequest { table, epoch, parameter_digest, role, request } =
             message.try_into()?;
         drop(request);
-        let hosted = &self.tables.tables[self.tables.find(table, epoch, &parameter_digest)?];
-        check_preparation(hosted, role, &secret)?;
-        let reply = self.preparations.reply(hosted, role, secret).await?;
+        let version = Arc::clone(self.tables.now().find(table, epoch, &parameter_digest)?);
+        check_preparation(&version, role, &secret)?;
+        let reply = self.preparations.reply(version, role, secret).await?;
         Ok(PrepareResponse { table, epoch, parameter_digest, reply: reply.into() })
     }
 }
 
 /// Refuses before queueing what a pass could not answer.
-fn check_query(table: &HostedTable, role: Role, query: &[u8]) -> Result<()> {
+fn check_query(table: &Version, role: Role, query: &[u8]) -> Result<()> {
     let Some(query_len) = table.plan.query_lens.get(usize::from(role.0)) else {
-        return Err(Error::invalid_message(format!(
-            "there is no role {} in {}, a scheme of {} server(s)",
-            role.0, table.plan.scheme, table.plan.servers
-        )));
+        return Err(no_such_role(table, role));
     };
     if let OfflinePhase::KeepTable { .. } = table.plan.offline {
         // Nobody has to wait for a pass to hear that there are none, and no length would be a better one.
@@ -113,8 +109,15 @@ fn check_query(table: &HostedTable, role: Role, query: &[u8]) -> Result<()> {
     Ok(())
 }
 
+fn no_such_role(table: &Version, role: Role) -> Error {
+    Error::invalid_message(format!(
+        "there is no role {} in {}, a scheme of {} server(s)",
+        role.0, table.plan.scheme, table.plan.servers
+    ))
+}
+
 /// Refuses before it waits for its turn what could not be replied to.
-fn check_preparation(table: &HostedTable, role: Role, request: &[u8]) -> Result<()> {
+fn check_preparation(table: &Version, role: Role, request: &[u8]) -> Result<()> {
     let OfflinePhase::Ask { role: asked, request_len, .. } = table.plan.offline else {
         return Err(Error::invalid_message(format!(
             "there are no hints to ask for: clients of {}, which serves table {}, do without or make their own",
@@ -142,6 +145,35 @@ fn status(error: Error) -> Status {
     WireStatus::from(&error).into()
 }
 
+/// The service as the transport meets it: requests longer than the longest valid one are refused before they are read.
+#[derive(Clone)]
+pub(crate) struct LimitedService(Arc<PrivetService>);
+
+impl LimitedService {
+    pub(crate) fn new(service: PrivetService) -> Self {
+        Self(Arc::new(service))
+    }
+}
+
+impl NamedService for LimitedService {
+    const NAME: &'static str = PrivetServer::<PrivetService>::NAME;
+}
+
+impl Service<http::Request<Body>> for LimitedService {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = <PrivetServer<PrivetService> as Service<http::Request<Body>>>::Future;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let limit = self.0.tables.now().request_limit;
+        PrivetServer::from_arc(Arc::clone(&self.0)).max_decoding_message_size(limit).call(request)
+    }
+}
+
 #[tonic::async_trait]
 impl Privet for PrivetService {
     type FetchStream = ChunkStream;
@@ -152,7 +184,7 @@ impl Privet for PrivetService {
     ) -> Result<Response<proto::DescribeResponse>, Status> {
         // There is one version so far, which every client speaks.
         DescribeRequest::try_from(request.into_inner()).map_err(status)?;
-        Ok(Response::new(self.description.clone()))
+        Ok(Response::new(self.tables.now().description.clone()))
     }
 
     async fn fetch(

@@ -1,12 +1,13 @@
 //! What is to be served.
 
+use crate::UpdateFeed;
 use privet_core::{Result, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::finite_differences::points::Points;
 use privet_schemes::registry::Tuning;
 use std::sync::Arc;
 
-/// One table to be served, in one version, by one scheme.
+/// One table to be served, by one scheme: the version that is served first, or from which that follows.
 pub struct ServedTable {
     /// The name under which clients find it: 1 to 64 characters of `A-Z a-z 0-9 . _ -`.
     pub name: String,
@@ -24,6 +25,8 @@ pub struct ServedTable {
     /// What the scheme's server answers from, if that was computed before. Its parameters are then those it was computed with, and `tuning` chooses nothing. Only for schemes that make points of a table:
     /// finite differences.
     pub points: Option<Box<dyn PointsSource>>,
+    /// Its update log, if it has one.
+    pub updates: Option<UpdateFeed>,
 }
 
 /// Where a table's records lie: in memory, in a mapped file.

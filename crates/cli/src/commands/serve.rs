@@ -191,6 +191,7 @@ pub(crate) fn served(
         tuning,
         records: Box::new(SnapshotRecords(snapshot)),
         points: None,
+        updates: None,
     })
 }
 

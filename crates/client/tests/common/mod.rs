@@ -133,6 +133,7 @@ fn served(
         scheme,
         tuning: Tuning::default(),
         points: None,
+        updates: None,
     }
 }
 

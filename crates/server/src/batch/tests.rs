@@ -93,15 +93,25 @@ impl ErasedServer for Mirror {
 const NO_WINDOW: BatchSettings =
     BatchSettings { window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
 
-fn batcher(mirror: &Arc<Mirror>, roles: u8, settings: BatchSettings) -> Batcher {
-    let lane =
-        |role| Lane { table: "mirror".into(), server: Arc::clone(mirror) as _, role: Role(role) };
-    Batcher::start((0..roles).map(lane).collect(), settings, Arc::new(Metrics::new())).unwrap()
+/// The queue, and a lane for each role of the scheme.
+struct Queued {
+    batcher: Batcher,
+    lanes: Vec<Arc<Lane>>,
+}
+
+fn batcher(mirror: &Arc<Mirror>, roles: u8, settings: BatchSettings) -> Queued {
+    let batcher = Batcher::start(settings, Arc::new(Metrics::new())).unwrap();
+    Queued { batcher, lanes: (0..roles).map(|role| lane(mirror, role)).collect() }
+}
+
+fn lane(mirror: &Arc<Mirror>, role: u8) -> Arc<Lane> {
+    Arc::new(Lane { table: "mirror".into(), server: Arc::clone(mirror) as _, role: Role(role) })
 }
 
 /// Queues a query at once; its answer is to be awaited.
-fn ask(batcher: &Batcher, lane: usize, query: &[u8]) -> oneshot::Receiver<Result<Vec<u8>>> {
-    batcher.shared.enqueue(lane, SecretBytes::new(Bytes::copy_from_slice(query))).unwrap()
+fn ask(queued: &Queued, lane: usize, query: &[u8]) -> oneshot::Receiver<Result<Vec<u8>>> {
+    let query = SecretBytes::new(Bytes::copy_from_slice(query));
+    queued.batcher.shared.enqueue(&queued.lanes[lane], query).unwrap()
 }
 
 fn answer(receiver: oneshot::Receiver<Result<Vec<u8>>>) -> Result<Vec<u8>> {
@@ -227,14 +237,14 @@ fn a_full_queue_refuses_and_recovers() {
     let first = ask(&batcher, 0, &[0]);
     gate.began.recv().unwrap();
     let waiting: Vec<_> = (1..=3).map(|number| ask(&batcher, 0, &[number])).collect();
-    let refused =
-        batcher.shared.enqueue(0, SecretBytes::new(Bytes::from_static(&[4]))).unwrap_err();
+    let one_more = SecretBytes::new(Bytes::from_static(&[4]));
+    let refused = batcher.batcher.shared.enqueue(&batcher.lanes[0], one_more).unwrap_err();
     assert_eq!(refused.blame(), Blame::Exhausted);
-    assert_eq!(batcher.shared.metrics.queue_depth.get(), 3);
+    assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 3);
     (0..3).for_each(|_| gate.open.send(()).unwrap());
     answer(first).unwrap();
     waiting.into_iter().for_each(|one| drop(answer(one).unwrap()));
-    assert_eq!(batcher.shared.metrics.queue_depth.get(), 0);
+    assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 0);
     assert_eq!(answer(ask(&batcher, 0, &[5, 6])).unwrap(), [6, 5]);
 }
 
@@ -242,19 +252,42 @@ fn a_full_queue_refuses_and_recovers() {
 async fn stopping_ends_those_who_wait_and_those_who_come_later() {
     let (mirror, _gate) = Mirror::new(false);
     let window = Duration::from_secs(3600);
-    let batcher = Arc::new(batcher(&mirror, 1, BatchSettings { window, ..NO_WINDOW }));
+    let Queued { batcher, lanes } = batcher(&mirror, 1, BatchSettings { window, ..NO_WINDOW });
+    let batcher = Arc::new(batcher);
+    let query = || SecretBytes::new(Bytes::from_static(&[1]));
     let waiting = {
-        let batcher = Arc::clone(&batcher);
-        tokio::spawn(
-            async move { batcher.answer(0, SecretBytes::new(Bytes::from_static(&[1]))).await },
-        )
+        let (batcher, lane) = (Arc::clone(&batcher), Arc::clone(&lanes[0]));
+        tokio::spawn(async move { batcher.answer(&lane, query()).await })
     };
     while batcher.shared.metrics.queue_depth.get() == 0 {
         tokio::task::yield_now().await;
     }
     batcher.stop();
     assert_eq!(waiting.await.unwrap().unwrap_err().blame(), Blame::Unavailable);
-    let late = batcher.answer(0, SecretBytes::new(Bytes::from_static(&[1]))).await;
+    let late = batcher.answer(&lanes[0], query()).await;
     assert_eq!(late.unwrap_err().blame(), Blame::Unavailable);
     assert!(mirror.sizes().is_empty());
+}
+
+#[test]
+fn lanes_come_and_go_while_it_runs_and_are_freed_with_their_last_query() {
+    let (first, gate) = Mirror::new(true);
+    let mut queued = batcher(&first, 1, NO_WINDOW);
+    let under_way = ask(&queued, 0, &[0, 1]);
+    gate.began.recv().unwrap();
+    let waits = ask(&queued, 0, &[0, 2]);
+    let freed = Arc::downgrade(&first);
+    drop(first);
+    // Another takes its place. What was asked before is answered all the same.
+    let (second, _) = Mirror::new(false);
+    queued.lanes = vec![lane(&second, 0)];
+    let later = ask(&queued, 0, &[0, 3]);
+    (0..2).for_each(|_| gate.open.send(()).unwrap());
+    assert_eq!(answer(under_way).unwrap(), [1, 0]);
+    assert_eq!(answer(waits).unwrap(), [2, 0]);
+    assert_eq!(answer(later).unwrap(), [3, 0]);
+    // The compute thread lets go of a lane before it takes the next batch.
+    assert_eq!(answer(ask(&queued, 0, &[0, 4])).unwrap(), [4, 0]);
+    assert!(freed.upgrade().is_none());
+    assert_eq!(second.sizes(), [1, 1]);
 }

@@ -11,6 +11,7 @@
 use super::Part;
 use crate::hint_cache::{CacheKey, CachedEntry, HintCache, PartLengths};
 use crate::table::PointsSource;
+use bytes::Bytes;
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::offline::{OfflinePhase, Precomputed};
 use privet_schemes::registry::{self, ErasedServer, ErasedSetup, SchemePlan, ServerOptions};
@@ -28,6 +29,8 @@ pub enum HintOrigin {
     Computed,
     /// Computed, because the entry in the cache was damaged or of another release.
     Rebuilt,
+    /// Made of the one of the version before.
+    Patched,
     /// Points that were computed before, read into memory.
     File,
     /// Points that were computed before, left in their file.
@@ -42,6 +45,7 @@ impl HintOrigin {
             HintOrigin::Cached => "cached",
             HintOrigin::Computed => "computed",
             HintOrigin::Rebuilt => "rebuilt",
+            HintOrigin::Patched => "patched",
             HintOrigin::File => "file",
             HintOrigin::Mapped => "mapped",
         }
@@ -56,13 +60,46 @@ pub(super) struct Finished {
     pub(super) origin: HintOrigin,
 }
 
+impl Finished {
+    /// A server that was made of the one of the version before. If that answers from points that were read from a file, so does this.
+    ///
+    /// # Errors
+    /// As [`finish`].
+    pub(super) fn of_successor(server: Box<dyn ErasedServer>, before: HintOrigin) -> Result<Self> {
+        let origin = match before {
+            HintOrigin::None | HintOrigin::File => before,
+            _ => HintOrigin::Patched,
+        };
+        finished(server, None, origin)
+    }
+}
+
+/// Where a hint may come from beside the cache.
+pub(super) enum Former<'a> {
+    None,
+    /// From that of the version before, if it can be patched.
+    Patched(&'a dyn Fn() -> Result<Option<Bytes>>),
+}
+
 /// A hint that is ready to be fetched.
 pub(super) struct ReadyHint {
     pub(super) part: Part,
     pub(super) digest: [u8; 32],
 }
 
-/// Finishes `setup` with what the cache has for it, or else with what it computes. `progress` hears of the computing, and of nothing if there is none.
+/// What the cache has for this version, if that is whole.
+pub(super) fn load_cached(
+    cache: &HintCache,
+    plan: &SchemePlan,
+    identity: &TableIdentity,
+) -> Option<CachedEntry> {
+    let OfflinePhase::Download { len } = plan.offline else { return None };
+    // An entry of other lengths is one of a scheme whose server keeps something, and whose hint nobody patches.
+    let lengths = PartLengths { hint: len, kept: 0 };
+    cache.load(&CacheKey::new(plan, identity), lengths).ok().flatten()
+}
+
+/// Finishes `setup` with what the cache has for it, or what `former` has, or else with what it computes. `progress` hears of the computing, and of nothing if there is none.
 ///
 /// # Errors
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. A cache that cannot be used costs time and memory, never the start.
@@ -71,6 +108,7 @@ pub(super) fn finish(
     setup: Box<dyn ErasedSetup>,
     identity: &TableIdentity,
     cache: Option<&HintCache>,
+    former: Former<'_>,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
     let Some(lengths) = lengths(&*setup) else {
@@ -89,6 +127,21 @@ pub(super) fn finish(
             origin = HintOrigin::Rebuilt;
         }
         Some(Ok(None)) | None => {}
+    }
+    if let Former::Patched(patched) = former
+        && lengths.kept == 0
+    {
+        match patched() {
+            Ok(Some(hint)) if hint.len() as u64 == lengths.hint => {
+                let digest = *blake3::hash(&hint).as_bytes();
+                let hint = ReadyHint { part: Part::Memory(hint), digest };
+                let server = setup.finish(&[], progress)?;
+                return finished(server, Some(hint), HintOrigin::Patched);
+            }
+            Ok(Some(_)) => tracing::warn!(table = name, "the patched hint has a wrong length"),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(table = name, ?error, "the hint cannot be patched"),
+        }
     }
     let computed = checked(setup.precompute(progress)?, lengths, &*setup)?;
     if let Some(cache) = cache {

@@ -1,13 +1,14 @@
 use super::*;
+use privet_wire::{PartDescription, SchemeDescription};
 
 #[test]
 fn parts_are_copied_piece_by_piece_and_never_beyond_their_end() {
-    let part = Part::Memory(Arc::from(*b"0123456789"));
+    let part = Part::Memory(Bytes::from_static(b"0123456789"));
     assert_eq!(part.len(), 10);
-    assert_eq!(&part.copy(0, 4)[..], b"0123");
-    assert_eq!(&part.copy(8, 4)[..], b"89");
-    assert!(part.copy(10, 4).is_empty());
-    assert!(part.copy(u64::MAX, usize::MAX).is_empty());
+    assert_eq!(&part.copy(0, 4).unwrap()[..], b"0123");
+    assert_eq!(&part.copy(8, 4).unwrap()[..], b"89");
+    assert!(part.copy(10, 4).unwrap().is_empty());
+    assert!(part.copy(u64::MAX, usize::MAX).unwrap().is_empty());
 }
 
 impl HostedTables {
@@ -17,22 +18,21 @@ impl HostedTables {
         let scheme = SchemeDescription::new(plan.clone(), &identity, None).unwrap();
         let parameter_digest = scheme.parameter_digest;
         let layout = PartDescription::new(0, *blake3::hash(&[]).as_bytes());
-        let table = TableDescription::new(name, identity, layout, vec![scheme]).unwrap();
-        let hosted = HostedTable {
+        let description = TableDescription::new(name, identity, layout, vec![scheme]).unwrap();
+        let part = || Arc::new(Part::Memory(Bytes::new()));
+        Self::of_version(Version {
             name: name.to_owned(),
             identity,
+            lanes: Version::lanes(name, &server, &plan),
             plan,
             parameter_digest,
             server,
-            layout: Arc::new(Part::Memory(Arc::from([]))),
+            layout: part(),
             hint: None,
-            records: Arc::new(Part::Memory(Arc::from([]))),
-        };
-        Self {
-            tables: vec![Arc::new(hosted)],
-            description: ServerDescription::new("test", vec![table]).unwrap(),
-            ready: Vec::new(),
-            by_id: HashMap::from([(identity.id, 0)]),
-        }
+            records: part(),
+            description,
+            tuning: Tuning::default(),
+            origin: HintOrigin::None,
+        })
     }
 }

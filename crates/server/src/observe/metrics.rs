@@ -64,6 +64,9 @@ pub(crate) struct Metrics {
     table_record_len: Family<Table, Gauge>,
     table_epoch: Family<Table, Gauge>,
     table_extra_bytes: Family<Table, Gauge>,
+    table_versions: Family<Table, Gauge>,
+    updates: Family<Table, Counter>,
+    updates_failed: Family<Table, Counter>,
     table_info: Family<TableInfo, Gauge>,
     pub(crate) connections: Gauge,
     pub(crate) queue_depth: Gauge,
@@ -91,6 +94,9 @@ impl Metrics {
             table_record_len: Family::default(),
             table_epoch: Family::default(),
             table_extra_bytes: Family::default(),
+            table_versions: Family::default(),
+            updates: Family::default(),
+            updates_failed: Family::default(),
             table_info: Family::default(),
             connections: Gauge::default(),
             queue_depth: Gauge::default(),
@@ -143,12 +149,31 @@ impl Metrics {
         );
         registry.register(
             "hints",
-            "Tables at start by where their hint or points came from: cached, computed, rebuilt, file, mapped or none",
+            "Versions of tables by where their hint or points came from: cached, computed, rebuilt, patched, file, mapped or none",
             self.hints.clone(),
         );
         registry.register("table_records", "Records of a table", self.table_records.clone());
         registry.register("table_record_len", "Bytes of a record", self.table_record_len.clone());
-        registry.register("table_epoch", "Epoch of a table", self.table_epoch.clone());
+        registry.register(
+            "table_epoch",
+            "Epoch of a table in its current version",
+            self.table_epoch.clone(),
+        );
+        registry.register(
+            "table_versions",
+            "Versions of a table that are served",
+            self.table_versions.clone(),
+        );
+        registry.register(
+            "updates",
+            "Versions that took the place of the one before, by table",
+            self.updates.clone(),
+        );
+        registry.register(
+            "updates_failed",
+            "Updates that could not be read or made ready, by table",
+            self.updates_failed.clone(),
+        );
         registry.register(
             "table_extra_bytes",
             "Memory held for a table beyond its own bytes",
@@ -175,18 +200,14 @@ impl Metrics {
         registry.register("build", "The server's release", build);
     }
 
-    /// Announces a table that is ready. At a table's start all its counters appear, at zero.
+    /// Announces a table that is ready, at the start. All its counters appear, at zero.
     pub(crate) fn table(&self, table: &ReadyTable) {
         let description = &table.description;
         let label = Table { table: description.name.clone() };
-        let shape = description.identity.shape;
-        let gauge = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        self.table_records.get_or_create(&label).set(gauge(shape.records()));
-        self.table_record_len.get_or_create(&label).set(gauge(shape.record_len()));
-        self.table_epoch.get_or_create(&label).set(gauge(description.identity.epoch.0));
-        self.table_extra_bytes.get_or_create(&label).set(gauge(table.extra_bytes));
         drop(self.queries.get_or_create(&label));
         drop(self.preparations.get_or_create(&label));
+        drop(self.updates.get_or_create(&label));
+        drop(self.updates_failed.get_or_create(&label));
         for scheme in &description.schemes {
             let info = TableInfo {
                 table: description.name.clone(),
@@ -195,6 +216,36 @@ impl Metrics {
             };
             self.table_info.get_or_create(&info).set(1);
         }
+        self.version(table);
+        self.versions(&description.name, 1);
+    }
+
+    /// The table has this version now.
+    pub(crate) fn updated(&self, table: &ReadyTable) {
+        self.version(table);
+        self.updates.get_or_create(&Table { table: table.description.name.clone() }).inc();
+    }
+
+    /// An update of a table did not come to be.
+    pub(crate) fn update_failed(&self, table: &str) {
+        self.updates_failed.get_or_create(&Table { table: table.to_owned() }).inc();
+    }
+
+    /// So many versions of a table are served.
+    pub(crate) fn versions(&self, table: &str, count: usize) {
+        self.table_versions.get_or_create(&Table { table: table.to_owned() }).set(count as i64);
+    }
+
+    /// What is shown of a table's current version.
+    fn version(&self, table: &ReadyTable) {
+        let description = &table.description;
+        let label = Table { table: description.name.clone() };
+        let shape = description.identity.shape;
+        let gauge = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        self.table_records.get_or_create(&label).set(gauge(shape.records()));
+        self.table_record_len.get_or_create(&label).set(gauge(shape.record_len()));
+        self.table_epoch.get_or_create(&label).set(gauge(description.identity.epoch.0));
+        self.table_extra_bytes.get_or_create(&label).set(gauge(table.extra_bytes));
         self.hints.get_or_create(&Origin { origin: table.hint_origin.name() }).inc();
     }
 

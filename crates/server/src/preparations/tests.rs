@@ -4,7 +4,7 @@ mod arriving;
 
 use super::*;
 use crate::admission::{AdmissionLayer, AdmissionLimits, Admitted};
-use crate::batch::{BatchSettings, Batcher, Lane};
+use crate::batch::{BatchSettings, Batcher};
 use crate::hosted::HostedTables;
 use crate::service::PrivetService;
 use bytes::Bytes;
@@ -149,15 +149,11 @@ impl World {
         let digest = plan.digest(&identity());
         let (scheme, gate) = Hinting::new(plan, gated);
         let tables = HostedTables::of("t", identity(), Arc::clone(&scheme) as _);
-        let lane =
-            |role| Lane { table: "t".into(), server: Arc::clone(&scheme) as _, role: Role(role) };
         let settings = BatchSettings { window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
-        let batcher =
-            Batcher::start((0..2).map(lane).collect(), settings, Arc::clone(&metrics)).unwrap();
+        let batcher = Batcher::start(settings, Arc::clone(&metrics)).unwrap();
         let preparations = Arc::new(Preparations::new(at_once, Arc::clone(&metrics)));
         let service = PrivetService::new(
             Arc::new(tables),
-            vec![0],
             Arc::new(batcher),
             Arc::clone(&preparations),
             None,

@@ -66,6 +66,7 @@ pub(crate) fn table(name: &str, count: u64, record_len: u64, id: u8) -> ServedTa
         scheme: SchemeId::SimplePir,
         tuning: Tuning::default(),
         points: None,
+        updates: None,
     }
 }
 

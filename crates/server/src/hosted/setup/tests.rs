@@ -148,14 +148,14 @@ impl Lives {
         let progress = |_| {
             heard.fetch_add(1, Ordering::SeqCst);
         };
-        let finished = finish("test", Box::new(setup), &self.identity, cache, &progress).unwrap();
+        let finished = finish("test", Box::new(setup), &self.identity, cache, Former::None, &progress).unwrap();
         let computed = computed.load(Ordering::SeqCst);
         assert_eq!(heard.load(Ordering::SeqCst), computed, "progress is that of computing");
         let found = finished.server.answer(Role(0), &[&[]]).remove(0).unwrap();
         assert_eq!(found, bytes(&self.kept));
         assert_eq!(finished.hint.is_some(), !self.hint.is_empty());
         if let Some(hint) = finished.hint {
-            assert_eq!(hint.part.copy(0, usize::MAX), bytes(&self.hint));
+            assert_eq!(hint.part.copy(0, usize::MAX).unwrap(), bytes(&self.hint));
             assert_eq!(hint.digest, *blake3::hash(&bytes(&self.hint)).as_bytes());
             // Held in memory only as long as no file has it.
             let on_disk = matches!(hint.part, Part::Cached(_));
@@ -255,7 +255,7 @@ fn results_of_other_lengths_than_the_plans_are_not_served() {
             streamed: None,
             computed: Arc::clone(&computed),
         };
-        let refusal = finish("test", Box::new(setup), &lives.identity, None, &|_| {});
+        let refusal = finish("test", Box::new(setup), &lives.identity, None, Former::None, &|_| {});
         let refusal = refusal.err().expect("the hint has another length");
         assert!(refusal.to_string().contains("this is a bug"), "{refusal}");
     }
@@ -267,9 +267,9 @@ fn the_hint_of_a_real_scheme_is_the_same_from_memory_and_from_the_file() {
     let cache = HintCache::open(dir.path()).unwrap();
     let identity = identity(40, 3);
     let obtain = |cache| {
-        let finished = finish("test", simplepir(identity), &identity, cache, &|_| {}).unwrap();
+        let finished = finish("test", simplepir(identity), &identity, cache, Former::None, &|_| {}).unwrap();
         let hint = finished.hint.unwrap();
-        (hint.part.copy(0, usize::MAX), hint.digest, finished.origin)
+        (hint.part.copy(0, usize::MAX).unwrap(), hint.digest, finished.origin)
     };
     let (in_memory, digest, _) = obtain(None);
     assert!(in_memory.iter().any(|byte| *byte != 0));
@@ -295,12 +295,12 @@ fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached
     {
         for origin in origins {
             let setup = setup(kept.clone(), Some(shuffled.clone()));
-            let finished = finish("test", setup, &identity, Some(&cache), &|_| {}).unwrap();
+            let finished = finish("test", setup, &identity, Some(&cache), Former::None, &|_| {}).unwrap();
             assert_eq!(finished.origin, origin);
             let hint = finished.hint.unwrap();
             assert_eq!(hint.digest, *blake3::hash(&shuffled).as_bytes());
             assert_eq!((hint.part.len(), hint.part.memory()), (120, 0));
-            assert_eq!(hint.part.copy(100, usize::MAX), &shuffled[100..]);
+            assert_eq!(hint.part.copy(100, usize::MAX).unwrap(), &shuffled[100..]);
             // It is the server's own memory.
             let lent = finished.server.streamed().unwrap().as_ptr();
             assert!(
@@ -313,7 +313,7 @@ fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached
     assert_eq!(entry.metadata().unwrap().len(), 4096 + 20, "a head, and five words that are kept");
 
     for streamed in [None, Some(vec![]), Some(vec![1; 119]), Some(vec![1; 121])] {
-        let refusal = finish("test", setup(vec![], streamed), &identity, None, &|_| {});
+        let refusal = finish("test", setup(vec![], streamed), &identity, None, Former::None, &|_| {});
         let refusal = refusal.err().expect("that is not the table");
         assert!(refusal.to_string().contains("this is a bug"), "{refusal}");
     }

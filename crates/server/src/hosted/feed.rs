@@ -1,0 +1,276 @@
+//! The update log of a table, as far as its epochs can be fetched.
+//!
+//! Whoever has the table in one version and the epochs that follow has it in the next versions too. A part of updates is the epochs from one version to another, one after the other as
+//! [`privet_wire::updates`] says. It is never made: each piece of it is read where its epochs lie, when it is sent.
+//!
+//! What clients that verify must know of an epoch's commitments is computed here, from a server that knew the version before. So for their schemes the epochs begin where this server began.
+
+use super::part::Part;
+use crate::updates::EpochSource;
+use bytes::Bytes;
+use privet_core::{Epoch, Error, Result};
+use privet_wire::UpdatesDescription;
+use privet_wire::limits::MAX_EPOCH_LEN;
+use privet_wire::updates::encoded_len;
+use std::sync::Arc;
+
+/// Bytes of the length before each piece.
+const LENGTH: usize = 4;
+
+/// One epoch, ready to be sent.
+#[derive(Clone)]
+pub(crate) struct FedEpoch {
+    pub(crate) epoch: Arc<dyn EpochSource>,
+    /// Empty for schemes whose clients verify nothing.
+    pub(crate) commitments: Bytes,
+}
+
+impl FedEpoch {
+    fn is_short_enough(&self) -> bool {
+        let limit = MAX_EPOCH_LEN as u64;
+        self.epoch.len() <= limit && self.commitments.len() as u64 <= limit
+    }
+
+    fn encoded_len(&self) -> u64 {
+        encoded_len(self.epoch.len() as usize, self.commitments.len()) as u64
+    }
+
+    /// Appends the bytes from `offset` on to `out`, as many as it takes to make `len` of them or there are.
+    fn read(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
+        let epoch_len = self.epoch.len();
+        let (before, between) = (
+            (epoch_len as u32).to_le_bytes(),
+            (self.commitments.len() as u32).to_le_bytes(),
+        );
+        let mut skipped = offset;
+        // The place in a piece of that length where reading begins, if it begins in this piece or before.
+        let mut begins = |piece_len: u64| {
+            let begin = skipped.min(piece_len);
+            skipped -= begin;
+            begin
+        };
+        let begin = begins(LENGTH as u64) as usize;
+        fill(out, len, &before[begin..]);
+        let begin = begins(epoch_len);
+        let wanted = (len - out.len()).min((epoch_len - begin) as usize);
+        if wanted > 0 {
+            let bytes = self.epoch.read(begin, wanted)?;
+            if bytes.len() != wanted {
+                return Err(Error::unavailable("an epoch of the update log cannot be read"));
+            }
+            out.extend_from_slice(&bytes);
+        }
+        let begin = begins(LENGTH as u64) as usize;
+        fill(out, len, &between[begin..]);
+        let begin = begins(self.commitments.len() as u64) as usize;
+        fill(out, len, &self.commitments[begin..]);
+        Ok(())
+    }
+}
+
+fn fill(out: &mut Vec<u8>, len: usize, bytes: &[u8]) {
+    out.extend_from_slice(&bytes[..bytes.len().min(len - out.len())]);
+}
+
+/// The epochs that lead up to a table's current version.
+#[derive(Clone)]
+pub(crate) struct Feed {
+    publisher: [u8; 32],
+    first_epoch: Epoch,
+    epochs: Vec<FedEpoch>,
+    /// Where each ends in all of them, encoded.
+    ends: Vec<u64>,
+}
+
+impl Feed {
+    /// No epochs yet after `epoch`.
+    pub(crate) fn new(publisher: [u8; 32], epoch: Epoch) -> Self {
+        Self { publisher, first_epoch: epoch, epochs: Vec::new(), ends: Vec::new() }
+    }
+
+    pub(crate) fn publisher(&self) -> [u8; 32] {
+        self.publisher
+    }
+
+    pub(crate) fn description(&self) -> UpdatesDescription {
+        UpdatesDescription { publisher: self.publisher, first_epoch: self.first_epoch }
+    }
+
+    /// The version that the last of the epochs leads to.
+    fn last_epoch(&self) -> u64 {
+        self.first_epoch.0.saturating_add(self.epochs.len() as u64)
+    }
+
+    /// Appends the next epoch. One that is too long to be sent is passed over, and with it those before: nobody could come by.
+    pub(crate) fn push(&mut self, epoch: FedEpoch) {
+        if !epoch.is_short_enough() {
+            *self = Self::new(self.publisher, Epoch(self.last_epoch().saturating_add(1)));
+            return;
+        }
+        self.ends.push(self.ends.last().unwrap_or(&0) + epoch.encoded_len());
+        self.epochs.push(epoch);
+    }
+
+    /// Forgets the epochs that lead to `epoch` and to versions before it.
+    pub(crate) fn forget_before(&mut self, epoch: Epoch) {
+        let forgotten = epoch.0.saturating_sub(self.first_epoch.0).min(self.epochs.len() as u64);
+        if forgotten == 0 {
+            return;
+        }
+        let kept = self.epochs.split_off(forgotten as usize);
+        *self = Self::new(self.publisher, Epoch(self.first_epoch.0 + forgotten));
+        kept.into_iter().for_each(|epoch| self.push(epoch));
+    }
+
+    /// The epochs that lead from one version to another, which is served.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none such: the epochs begin later, or the versions are the other way round.
+    pub(crate) fn part(self: &Arc<Self>, from: Epoch, to: Epoch) -> Result<Part> {
+        if from > to {
+            return Err(Error::api_misuse(format!(
+                "no epochs lead from version {} back to {}: ask again what is served",
+                from.0, to.0
+            )));
+        }
+        let place = |epoch: Epoch| {
+            let place = usize::try_from(epoch.0.checked_sub(self.first_epoch.0)?).ok()?;
+            (place <= self.epochs.len()).then_some(place)
+        };
+        match (place(from), place(to)) {
+            (Some(first), Some(behind)) => {
+                Ok(Part::Epochs(Epochs { feed: Arc::clone(self), first, behind }))
+            }
+            _ => Err(Error::api_misuse(format!(
+                "the epochs that follow version {} are not kept here (they begin after {}): start again with the table as it is now",
+                from.0, self.first_epoch.0
+            ))),
+        }
+    }
+}
+
+/// Some of a table's epochs, as they are fetched.
+pub(crate) struct Epochs {
+    feed: Arc<Feed>,
+    first: usize,
+    /// One more than the last.
+    behind: usize,
+}
+
+impl Epochs {
+    pub(super) fn len(&self) -> u64 {
+        self.end_before(self.behind) - self.end_before(self.first)
+    }
+
+    /// As [`Part::copy`].
+    pub(super) fn copy(&self, offset: u64, max_len: usize) -> Result<Bytes> {
+        let len = self.len().saturating_sub(offset).min(max_len as u64) as usize;
+        let mut out = Vec::with_capacity(len);
+        if len == 0 {
+            return Ok(Bytes::new());
+        }
+        let start = self.end_before(self.first) + offset;
+        let mut number = self.feed.ends.partition_point(|end| *end <= start);
+        while out.len() < len {
+            let position = start + out.len() as u64;
+            let within = position - self.end_before(number);
+            self.feed.epochs[number].read(within, len, &mut out)?;
+            number += 1;
+        }
+        Ok(out.into())
+    }
+
+    fn end_before(&self, number: usize) -> u64 {
+        number.checked_sub(1).map_or(0, |before| self.feed.ends[before])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::Blame;
+    use privet_wire::updates::encode;
+
+    /// Epochs of lengths around those of what stands before them, and what is to be sent of each.
+    fn feed() -> (Arc<Feed>, Vec<Vec<u8>>) {
+        let mut feed = Feed::new([7; 32], Epoch(10));
+        let mut sent = Vec::new();
+        for (number, (epoch, commitments)) in
+            [(1, 0), (0, 0), (3, 5), (4, 1), (300, 0), (17, 40)].into_iter().enumerate()
+        {
+            let bytes = |len: usize, first: u8| -> Vec<u8> {
+                (0..len).map(|at| first.wrapping_add(at as u8)).collect()
+            };
+            let epoch = bytes(epoch, 16 * number as u8 + 1);
+            let commitments = bytes(commitments, 200 - number as u8);
+            let mut encoded = Vec::new();
+            encode(&epoch, &commitments, &mut encoded).unwrap();
+            sent.push(encoded);
+            feed.push(FedEpoch { epoch: Arc::new(epoch), commitments: commitments.into() });
+        }
+        (Arc::new(feed), sent)
+    }
+
+    #[test]
+    fn a_piece_of_any_length_from_any_place_is_that_piece_of_the_whole() {
+        let (feed, sent) = feed();
+        for from in 0..=sent.len() {
+            for to in from..=sent.len() {
+                let whole = sent[from..to].concat();
+                let part = feed.part(Epoch(10 + from as u64), Epoch(10 + to as u64)).unwrap();
+                assert_eq!(part.len(), whole.len() as u64);
+                for offset in 0..=whole.len() {
+                    for len in [1, 2, 5, 64, 1000] {
+                        let piece = part.copy(offset as u64, len).unwrap();
+                        let end = whole.len().min(offset + len);
+                        assert_eq!(piece, whole[offset..end], "{from} to {to}: {len} at {offset}");
+                    }
+                }
+                assert!(part.copy(u64::MAX, usize::MAX).unwrap().is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_kept_or_leads_nowhere_is_refused() {
+        let (feed, _) = feed();
+        for (from, to) in [(9, 12), (0, 16), (12, 11), (16, 17), (17, 17), (u64::MAX, u64::MAX)] {
+            let refused = feed.part(Epoch(from), Epoch(to)).err().unwrap();
+            assert_eq!(refused.blame(), Blame::ApiMisuse, "{from} to {to}");
+        }
+        let mut later = (*feed).clone();
+        later.forget_before(Epoch(12));
+        assert_eq!(later.description().first_epoch, Epoch(12));
+        let later = Arc::new(later);
+        assert!(later.part(Epoch(11), Epoch(16)).is_err());
+        let (rest, before) = (later.part(Epoch(12), Epoch(16)), feed.part(Epoch(12), Epoch(16)));
+        assert_eq!(rest.unwrap().copy(0, 1000).unwrap(), before.unwrap().copy(0, 1000).unwrap());
+        let mut none = (*later).clone();
+        none.forget_before(Epoch(u64::MAX));
+        assert_eq!(none.description().first_epoch, Epoch(16));
+    }
+
+    struct Long;
+
+    impl EpochSource for Long {
+        fn len(&self) -> u64 {
+            MAX_EPOCH_LEN as u64 + 1
+        }
+
+        fn read(&self, _offset: u64, _len: usize) -> Result<Vec<u8>> {
+            Err(Error::unavailable("never read"))
+        }
+    }
+
+    #[test]
+    fn an_epoch_that_is_too_long_to_be_sent_is_where_the_epochs_begin() {
+        let (feed, sent) = feed();
+        let mut feed = (*feed).clone();
+        feed.push(FedEpoch { epoch: Arc::new(Long), commitments: Bytes::new() });
+        assert_eq!(feed.description().first_epoch.0, 10 + sent.len() as u64 + 1);
+        feed.push(FedEpoch { epoch: Arc::new(vec![3]), commitments: Bytes::new() });
+        let feed = Arc::new(feed);
+        assert_eq!(feed.part(Epoch(17), Epoch(18)).unwrap().len(), 9);
+        assert!(feed.part(Epoch(16), Epoch(18)).is_err());
+    }
+}

@@ -1,0 +1,577 @@
+//! Making versions: the first of a table, when the server starts, and the next, while it goes on serving the one before.
+//!
+//! The next version is made of the one before where that is less work than to begin with the table: its server by [`successor`](ErasedServer::successor), its hint by
+//! [`patch_downloaded`](registry::patch_downloaded), its parameters by [`plan_next`](registry::plan_next), which lets clients keep their hints. Whether a server followed its table's epochs one by
+//! one, several at a time, or was started after all of them, it comes to the same parameters: they are followed epoch by epoch in each case. (They begin at the snapshot. Once that is compacted, a
+//! server that is started from it may cut a table that has grown in another way.)
+//!
+//! Hints of later versions are held in memory: the cache keeps those that were computed at a start, and from these the next start makes what it needs.
+
+use super::feed::{Feed, FedEpoch};
+use super::setup::{Finished, Former, ReadyHint, finish, finish_with_points, load_cached};
+use super::{HintOrigin, Part, ReadyTable, Version};
+use crate::ServerConfig;
+use crate::config::Progress;
+use crate::hint_cache::HintCache;
+use crate::table::{PointsSource, RecordSource, ServedTable};
+use crate::updates::{NextVersion, UpdateFeed, VersionStep};
+use bytes::Bytes;
+use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableView};
+use privet_schemes::SchemeId;
+use privet_schemes::offline::{HintSource, OfflinePhase};
+use privet_schemes::registry::{self, ErasedServer, ErasedSetup, SchemePlan, ServerOptions, Tuning};
+use privet_table::digest::DigestParts;
+use privet_wire::limits::MAX_LAYOUT_LEN;
+use privet_wire::{PartDescription, SchemeDescription, TableDescription};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A version that is ready, with what is said of it and the epochs that lead up to it.
+pub(crate) struct Made {
+    pub(crate) version: Version,
+    pub(crate) ready: ReadyTable,
+    pub(crate) feed: Option<Feed>,
+}
+
+/// Makes versions.
+pub(crate) struct Maker {
+    config: ServerConfig,
+    cache: Option<HintCache>,
+}
+
+impl Maker {
+    pub(crate) fn new(config: ServerConfig) -> Self {
+        let cache = config.cache_dir.as_deref().and_then(|dir| match HintCache::open(dir) {
+            Ok(cache) => Some(cache),
+            Err(error) => {
+                tracing::warn!(
+                    ?error,
+                    "hints will be kept in memory and computed again at the next start"
+                );
+                None
+            }
+        });
+        Self { config, cache }
+    }
+
+    fn options(&self) -> ServerOptions {
+        ServerOptions { kernels: self.config.kernels, threads: self.config.threads }
+    }
+
+    /// Makes the version that is served first. The long part of a start: reads the table, computes the hint that the cache has not.
+    ///
+    /// # Errors
+    /// If the table cannot be served under its scheme.
+    pub(crate) fn first(&self, mut table: ServedTable) -> Result<Made> {
+        let started = Instant::now();
+        // What can be refused quickly is refused before the long work.
+        privet_wire::describe::check_name(&table.name)
+            .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
+        check_layout(&table.layout)?;
+        let (feed, next) = match table.updates.take() {
+            Some(UpdateFeed { publisher, first_epoch, epochs, next }) => {
+                (Some(first_feed(&table, publisher, first_epoch, epochs)?), next)
+            }
+            None => (None, None),
+        };
+        match next {
+            None => self.from_table(table, feed, started),
+            // Somebody has to know the versions before.
+            Some(next) if needs_commitments(table.scheme) || table.points.is_some() => {
+                let base = self.from_table(table, feed, started)?;
+                self.next(&base.version, base.feed.as_ref(), next)
+            }
+            Some(next) => self.followed(table, feed, next, started),
+        }
+    }
+
+    fn from_table(
+        &self,
+        table: ServedTable,
+        feed: Option<Feed>,
+        started: Instant,
+    ) -> Result<Made> {
+        let ServedTable { name, identity, layout, records, scheme, tuning, points, .. } = table;
+        let view = TableView::new(identity, records.bytes())?;
+        let start = match points {
+            None => Start::Setup(registry::setup(scheme, view, &tuning, self.options())?),
+            Some(points) => {
+                points.check_table(&identity)?;
+                let plan = plan_of_points(scheme, &identity, &*points)?;
+                Start::Points(points, plan)
+            }
+        };
+        let plan = match &start {
+            Start::Setup(setup) => setup.plan().clone(),
+            Start::Points(_, plan) => plan.clone(),
+        };
+        let records_digest = match receives_table(&plan) {
+            true => Some(checked_digest(view, &layout)?),
+            false => None,
+        };
+        records.release();
+
+        let report = |share: f64| self.report(&name, share);
+        let finished = match start {
+            Start::Setup(setup) => {
+                finish(&name, setup, &identity, self.cache.as_ref(), Former::None, &report)?
+            }
+            Start::Points(points, plan) => {
+                finish_with_points(&*points, plan, &identity, self.options(), &report)?
+            }
+        };
+        let what = What { name, identity, layout, records, records_digest, tuning };
+        let (version, ready) = what.with(finished, plan, started)?;
+        Ok(Made { version, ready, feed: feed.map(|feed| fitting(feed, scheme, &identity)) })
+    }
+
+    /// As the server starts, and no version before `next` is to be served.
+    fn followed(
+        &self,
+        table: ServedTable,
+        feed: Option<Feed>,
+        next: NextVersion,
+        started: Instant,
+    ) -> Result<Made> {
+        let ServedTable { name, identity, scheme, tuning, .. } = table;
+        let plan = registry::plan(scheme, &identity, &tuning)?;
+        let cached = self.cache.as_ref().and_then(|cache| load_cached(cache, &plan, &identity));
+        let hint = cached.map(Part::Cached);
+        let base = Base {
+            name: &name,
+            identity,
+            plan: &plan,
+            tuning: &tuning,
+            server: None,
+            records: None,
+            hint: hint.as_ref().map(|hint| hint as &dyn HintSource),
+            origin: HintOrigin::None,
+        };
+        self.follow(&base, feed.as_ref(), next, self.cache.as_ref(), started)
+    }
+
+    /// Makes the version that follows `before`, which goes on being served. `feed` has the epochs that lead up to it.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `next` does not follow, or cannot be served under the scheme; what the scheme says.
+    pub(crate) fn next(
+        &self,
+        before: &Version,
+        feed: Option<&Feed>,
+        next: NextVersion,
+    ) -> Result<Made> {
+        let base = Base {
+            name: &before.name,
+            identity: before.identity,
+            plan: &before.plan,
+            tuning: &before.tuning,
+            server: Some(&*before.server),
+            records: Some(&before.records),
+            hint: before.hint.as_deref().map(|hint| hint as &dyn HintSource),
+            origin: before.origin,
+        };
+        self.follow(&base, feed, next, None, Instant::now())
+    }
+
+    fn follow(
+        &self,
+        base: &Base<'_>,
+        feed: Option<&Feed>,
+        next: NextVersion,
+        cache: Option<&HintCache>,
+        started: Instant,
+    ) -> Result<Made> {
+        let NextVersion { publisher, layout, records, records_digest, steps, keep_from } = next;
+        check_layout(&layout)?;
+        let Some(identity) = steps.last().map(|step| step.identity) else {
+            return Err(Error::api_misuse("nothing leads to this version: it needs one step at least"));
+        };
+        base.check_publisher(feed, publisher)?;
+        check_steps(base.identity, &steps)?;
+        check_digest(&identity, &layout, records_digest)?;
+        let view = TableView::new(identity, records.bytes())?;
+        let Followed { plan, server, commitments } = self.follow_steps(base, &steps, view)?;
+
+        let finished = match server {
+            Some(server) => Finished::of_successor(server, base.origin)?,
+            None if base.from_points() => {
+                return Err(Error::api_misuse(format!(
+                    "the points that {} answers from do not follow the table: compute new ones with `privet setup points`, and start the server with these",
+                    plan.scheme
+                )));
+            }
+            None => {
+                let setup = registry::setup_as(plan.clone(), view, base.tuning, self.options())?;
+                let patch = || self.patched_hint(base, &steps, &plan, &identity);
+                let report = |share: f64| {
+                    // While others are served nobody watches.
+                    if cache.is_some() {
+                        self.report(base.name, share);
+                    }
+                };
+                finish(base.name, setup, &identity, cache, Former::Patched(&patch), &report)?
+            }
+        };
+        let told = commitments.is_some() || !needs_commitments(plan.scheme);
+        let mut feed = next_feed(feed, base.identity.epoch, publisher, steps, commitments);
+        feed.forget_before(if told { keep_from } else { identity.epoch });
+        records.release();
+        let what = What {
+            name: base.name.to_owned(),
+            identity,
+            layout,
+            records,
+            records_digest: Some(records_digest),
+            tuning: base.tuning.clone(),
+        };
+        let (version, ready) = what.with(finished, plan, started)?;
+        Ok(Made { version, ready, feed: Some(feed) })
+    }
+
+    /// The plan after all steps, and a server made of the one before, if there is one and it can be. `table` is that after the last step.
+    fn follow_steps(
+        &self,
+        base: &Base<'_>,
+        steps: &[VersionStep],
+        table: TableView<'_>,
+    ) -> Result<Followed> {
+        let mut plans = Vec::with_capacity(steps.len());
+        for step in steps {
+            let before = plans.last().unwrap_or(base.plan);
+            plans.push(registry::plan_next(before, &step.identity, base.tuning)?);
+        }
+        let plan = plans.last().unwrap_or(base.plan).clone();
+        let mut followed = Followed { plan, server: None, commitments: None };
+        let Some(server) = base.server else { return Ok(followed) };
+        if !needs_commitments(base.plan.scheme) {
+            let changes = changes(base.identity, steps)?;
+            let successor = server.successor(&followed.plan, table, &changes, self.options())?;
+            followed.server = successor.map(|successor| successor.server);
+            return Ok(followed);
+        }
+        let mut records = base.records.map_or_else(Vec::new, |records| records.bytes().into_owned());
+        let (mut latest, mut commitments) = (None::<Box<dyn ErasedServer>>, Vec::new());
+        let mut before = base.identity;
+        for (step, plan) in steps.iter().zip(&plans) {
+            let changes = changes(before, std::slice::from_ref(step))?;
+            apply(&changes, &mut records);
+            let view = TableView::new(step.identity, &records)?;
+            let server = latest.as_deref().unwrap_or(server);
+            let Some(successor) = server.successor(plan, view, &changes, self.options())? else {
+                return Ok(followed);
+            };
+            commitments.push(Bytes::from(successor.commitments));
+            latest = Some(successor.server);
+            before = step.identity;
+        }
+        (followed.server, followed.commitments) = (latest, Some(commitments));
+        Ok(followed)
+    }
+
+    /// The hint after all steps, made of the one before; `None` if it cannot be.
+    fn patched_hint(
+        &self,
+        base: &Base<'_>,
+        steps: &[VersionStep],
+        plan: &SchemePlan,
+        identity: &TableIdentity,
+    ) -> Result<Option<Bytes>> {
+        let (before, after) = ((base.plan, &base.identity), (plan, identity));
+        let (OfflinePhase::Download { len }, Some(hint)) = (plan.offline, base.hint) else {
+            return Ok(None);
+        };
+        if !registry::patches_downloads(before, after) {
+            return Ok(None);
+        }
+        let changes = changes(base.identity, steps)?;
+        let mut patched = Vec::with_capacity(len as usize);
+        let mut sink = |piece: &[u8]| {
+            patched.extend_from_slice(piece);
+            Ok(())
+        };
+        registry::patch_downloaded(before, after, &changes, hint, &mut sink, self.config.kernels)?;
+        Ok(Some(patched.into()))
+    }
+
+    fn report(&self, table: &str, share: f64) {
+        if let Some(progress) = &self.config.progress {
+            progress(Progress { table, share });
+        }
+    }
+}
+
+/// The version before, or what is known of it where it is not served.
+struct Base<'a> {
+    name: &'a str,
+    identity: TableIdentity,
+    plan: &'a SchemePlan,
+    tuning: &'a Tuning,
+    server: Option<&'a dyn ErasedServer>,
+    records: Option<&'a Part>,
+    hint: Option<&'a dyn HintSource>,
+    origin: HintOrigin,
+}
+
+impl Base<'_> {
+    /// Whether it answers from points that were computed elsewhere.
+    fn from_points(&self) -> bool {
+        matches!(self.origin, HintOrigin::File | HintOrigin::Mapped)
+    }
+
+    fn check_publisher(&self, feed: Option<&Feed>, publisher: [u8; 32]) -> Result<()> {
+        match feed {
+            Some(feed) if feed.publisher() != publisher => Err(Error::integrity(
+                "the table's update log is now signed by another publisher: clients would refuse it; bring back the log that it had",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What came of the steps.
+struct Followed {
+    plan: SchemePlan,
+    server: Option<Box<dyn ErasedServer>>,
+    /// For each step, where the scheme has any.
+    commitments: Option<Vec<Bytes>>,
+}
+
+/// What a version has beside what its scheme makes of the table.
+struct What {
+    name: String,
+    identity: TableIdentity,
+    layout: Arc<[u8]>,
+    records: Box<dyn RecordSource>,
+    /// Known where clients receive the table.
+    records_digest: Option<[u8; 32]>,
+    tuning: Tuning,
+}
+
+impl What {
+    /// The version, and what is said of it.
+    fn with(
+        self,
+        finished: Finished,
+        plan: SchemePlan,
+        started: Instant,
+    ) -> Result<(Version, ReadyTable)> {
+        let Self { name, identity, layout, records, records_digest, tuning } = self;
+        let Finished { server, hint, origin } = finished;
+        let computed = hint.as_ref().map(|hint| PartDescription::new(hint.part.len(), hint.digest));
+        let table = records_digest
+            .filter(|_| receives_table(&plan))
+            .map(|digest| PartDescription::new(plan.offline.len(), digest));
+        let scheme = SchemeDescription::new(plan.clone(), &identity, computed.or(table))?;
+        let parameter_digest = scheme.parameter_digest;
+        let layout_description =
+            PartDescription::new(layout.len() as u64, *blake3::hash(&layout).as_bytes());
+        let description = TableDescription::new(&name, identity, layout_description, vec![scheme])?;
+
+        let ready = ReadyTable {
+            description: description.clone(),
+            hint_origin: origin,
+            seconds: started.elapsed().as_secs_f64(),
+            extra_bytes: server.resident_bytes().saturating_sub(identity.shape.bytes())
+                + hint.as_ref().map_or(0, |hint| hint.part.memory()),
+            // What makes none says so by refusing.
+            points_bytes: registry::points_bytes(&plan, &identity).ok(),
+            huge_page_bytes: server.huge_page_bytes(),
+        };
+        tracing::info!(
+            table = name,
+            scheme = %plan.scheme,
+            records = identity.shape.records(),
+            record_len = identity.shape.record_len(),
+            epoch = identity.epoch.0,
+            servers = plan.servers,
+            hint = origin.name(),
+            extra_bytes = ready.extra_bytes,
+            seconds = ready.seconds,
+            "table ready"
+        );
+        let version = Version {
+            lanes: Version::lanes(&name, &server, &plan),
+            name,
+            identity,
+            plan,
+            parameter_digest,
+            server,
+            layout: Version::layout_part(&layout),
+            hint: hint.map(|ReadyHint { part, .. }| Arc::new(part)),
+            records: Arc::new(Part::Records(records)),
+            description,
+            tuning,
+            origin,
+        };
+        Ok((version, ready))
+    }
+}
+
+/// What a table's server is made of.
+enum Start {
+    /// The table itself.
+    Setup(Box<dyn ErasedSetup>),
+    /// Points that were computed from it before, under this plan.
+    Points(Box<dyn PointsSource>, SchemePlan),
+}
+
+/// Reads the parameters with which points were computed, and makes sure that there are as many as these make.
+///
+/// # Errors
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, or other points were computed, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table.
+fn plan_of_points(
+    scheme: SchemeId,
+    identity: &TableIdentity,
+    points: &dyn PointsSource,
+) -> Result<SchemePlan> {
+    let plan = SchemePlan::from_announcement(scheme, identity, points.parameters()).map_err(|error| {
+        Error::corrupted(format!(
+            "its points bear parameters that {scheme} does not have on this table; compute them again"
+        ))
+        .caused_by(error)
+    })?;
+    // Before there is memory for them.
+    match (registry::points_bytes(&plan, identity)?, points.len()) {
+        (expected, found) if expected == found => Ok(plan),
+        (expected, found) => Err(Error::corrupted(format!(
+            "{scheme} makes {expected} bytes of points of this table, and there are {found}; compute them again"
+        ))),
+    }
+}
+
+/// The digest of a table's records, which clients that receive the table will check, whether they keep it or make hints from it.
+///
+/// # Errors
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table is not the one whose identity it bears: every client would refuse it, after having received
+/// all of it.
+fn checked_digest(table: TableView<'_>, layout: &[u8]) -> Result<[u8; 32]> {
+    let digests = DigestParts {
+        layout: *blake3::hash(layout).as_bytes(),
+        records: *blake3::hash(table.bytes()).as_bytes(),
+    };
+    let identity = table.identity();
+    if digests.combine(identity.shape) != identity.digest {
+        return Err(Error::corrupted(
+            "its file is damaged: the records do not have the digest that was noted when it was built; build it again",
+        ));
+    }
+    Ok(digests.records)
+}
+
+/// Whether clients receive the table in its natural order.
+fn receives_table(plan: &SchemePlan) -> bool {
+    matches!(plan.offline, OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. })
+}
+
+/// Whether clients must know something of each epoch that only a server can tell them.
+fn needs_commitments(scheme: SchemeId) -> bool {
+    matches!(scheme, SchemeId::TapirMerkle | SchemeId::TapirPointproofs)
+}
+
+fn check_layout(layout: &[u8]) -> Result<()> {
+    if layout.len() as u64 > MAX_LAYOUT_LEN {
+        return Err(Error::api_misuse(format!(
+            "its record layout has {} bytes; clients accept at most {MAX_LAYOUT_LEN}",
+            layout.len()
+        )));
+    }
+    Ok(())
+}
+
+/// That the digest of the records is the one that the table's digest was made of. That the records have it, whoever handed them over knows.
+fn check_digest(identity: &TableIdentity, layout: &[u8], records: [u8; 32]) -> Result<()> {
+    let parts = DigestParts { layout: *blake3::hash(layout).as_bytes(), records };
+    if parts.combine(identity.shape) == identity.digest {
+        return Ok(());
+    }
+    Err(Error::corrupted(
+        "its layout and records do not have the digest that the last epoch says; take another copy of the table and its update log",
+    ))
+}
+
+fn check_steps(before: TableIdentity, steps: &[VersionStep]) -> Result<()> {
+    let mut before = before;
+    for VersionStep { identity, epoch, .. } in steps {
+        let next = before.epoch.0.checked_add(1) == Some(identity.epoch.0);
+        let follows = if epoch.is_some() { next } else { identity.epoch > before.epoch };
+        if identity.id != before.id || !follows {
+            return Err(Error::api_misuse(format!(
+                "version {} of table {} does not follow version {} of table {}",
+                identity.epoch.0, identity.id, before.epoch.0, before.id
+            )));
+        }
+        before = *identity;
+    }
+    Ok(())
+}
+
+/// What the steps come to.
+fn changes(before: TableIdentity, steps: &[VersionStep]) -> Result<TableChanges> {
+    let mut changes = TableChanges::none(before.shape);
+    for step in steps {
+        changes
+            .then(step.identity.shape, step.changes.iter().cloned())
+            .map_err(|error| Error::api_misuse(error.message()).caused_by(error))?;
+    }
+    Ok(changes)
+}
+
+fn apply(changes: &TableChanges, records: &mut Vec<u8>) {
+    let shape = changes.shape_after();
+    records.resize(shape.bytes() as usize, 0);
+    let len = shape.record_len() as usize;
+    for (index, _, after) in changes.records() {
+        records[index as usize * len..][..len].copy_from_slice(after);
+    }
+}
+
+/// The epochs that lead up to the version of a table that is served first.
+fn first_feed(
+    table: &ServedTable,
+    publisher: [u8; 32],
+    first_epoch: Epoch,
+    epochs: Vec<Arc<dyn crate::EpochSource>>,
+) -> Result<Feed> {
+    let last = first_epoch.0.checked_add(epochs.len() as u64);
+    if last != Some(table.identity.epoch.0) {
+        return Err(Error::api_misuse(format!(
+            "{} epochs that follow version {} do not lead to version {}",
+            epochs.len(),
+            first_epoch.0,
+            table.identity.epoch.0
+        )));
+    }
+    let mut feed = Feed::new(publisher, first_epoch);
+    for epoch in epochs {
+        feed.push(FedEpoch { epoch, commitments: Bytes::new() });
+    }
+    Ok(feed)
+}
+
+/// Without the epochs that this server could not follow itself, where its clients have to be told something of them.
+fn fitting(mut feed: Feed, scheme: SchemeId, identity: &TableIdentity) -> Feed {
+    if needs_commitments(scheme) {
+        feed.forget_before(identity.epoch);
+    }
+    feed
+}
+
+/// The epochs that lead up to the version after the steps.
+fn next_feed(
+    feed: Option<&Feed>,
+    before: Epoch,
+    publisher: [u8; 32],
+    steps: Vec<VersionStep>,
+    commitments: Option<Vec<Bytes>>,
+) -> Feed {
+    let mut feed = feed.cloned().unwrap_or_else(|| Feed::new(publisher, before));
+    let mut commitments = commitments.unwrap_or_default().into_iter();
+    for VersionStep { identity, epoch, .. } in steps {
+        let commitments = commitments.next().unwrap_or_default();
+        match epoch {
+            Some(epoch) => feed.push(FedEpoch { epoch, commitments }),
+            None => feed = Feed::new(publisher, identity.epoch),
+        }
+    }
+    feed
+}

@@ -1,0 +1,238 @@
+//! All tables of a server, and the moment at which one version takes the place of another.
+//!
+//! What is served is one value, which is replaced as a whole. Requests take it as it is when they come, so each of them finds a table before a switch-over or after it, and never between.
+
+use super::feed::Feed;
+use super::{Made, Maker, Part, ReadyTable, Version};
+use crate::table::ServedTable;
+use privet_core::{Epoch, Error, Result, TableId};
+use privet_wire::limits::{self, MAX_EARLIER};
+use privet_wire::{FetchRequest, PartKind, ServerDescription, TableDescription, proto};
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// All tables of a server, in whatever versions are served now.
+pub(crate) struct HostedTables {
+    served: RwLock<Arc<Served>>,
+}
+
+/// What is served at one time.
+pub(crate) struct Served {
+    tables: Vec<TableVersions>,
+    by_id: HashMap<TableId, usize>,
+    pub(crate) description: proto::DescribeResponse,
+    /// The longest valid request about any version of any table, in bytes.
+    pub(crate) request_limit: usize,
+}
+
+/// The versions of one table that are served.
+#[derive(Clone)]
+struct TableVersions {
+    current: Arc<Version>,
+    /// The latest first, at most [`MAX_EARLIER`].
+    earlier: Vec<Arc<Version>>,
+    /// The epochs that lead up to the current version, if the table has an update log.
+    feed: Option<Arc<Feed>>,
+}
+
+impl HostedTables {
+    /// Makes every table ready, one after the other. The long part of a start.
+    ///
+    /// # Errors
+    /// If a table cannot be served under its scheme, or two have one name or one id. The message names the table.
+    pub(crate) fn prepare(
+        tables: Vec<ServedTable>,
+        maker: &Maker,
+    ) -> Result<(Self, Vec<ReadyTable>)> {
+        if tables.is_empty() {
+            return Err(Error::api_misuse("there is no table to serve"));
+        }
+        let (mut versions, mut ready) = (Vec::new(), Vec::new());
+        for table in tables {
+            let name = table.name.clone();
+            let made =
+                maker.first(table).map_err(|error| error.within(format!("table {name}")))?;
+            ready.push(made.ready);
+            versions.push(TableVersions {
+                current: Arc::new(made.version),
+                earlier: Vec::new(),
+                feed: made.feed.map(Arc::new),
+            });
+        }
+        Ok((Self { served: RwLock::new(Arc::new(Served::new(versions)?)) }, ready))
+    }
+
+    /// What is served now.
+    pub(crate) fn now(&self) -> Arc<Served> {
+        // Nothing that can panic runs under the lock.
+        Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes `made` the current version of its table. The one before is served on, as the latest of the earlier ones, if `keep_before`; the earliest gives way where there would be too
+    /// many. Returns the version before.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table, or what is served cannot be described.
+    pub(crate) fn switch(&self, made: Made, keep_before: bool) -> Result<Arc<Version>> {
+        let Made { version, feed, .. } = made;
+        let name = version.name.clone();
+        self.replace(&name, |table| {
+            let before = std::mem::replace(&mut table.current, Arc::new(version));
+            table.feed = feed.map(Arc::new);
+            if keep_before {
+                table.earlier.insert(0, Arc::clone(&before));
+                table.earlier.truncate(MAX_EARLIER);
+            }
+            before
+        })
+    }
+
+    /// Serves those earlier versions of a table no longer for which `retired` says so. Returns how many are served still, the current one included.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table.
+    pub(crate) fn retire(&self, name: &str, retired: impl Fn(&Arc<Version>) -> bool) -> Result<usize> {
+        self.replace(name, |table| {
+            table.earlier.retain(|version| !retired(version));
+            1 + table.earlier.len()
+        })
+    }
+
+    /// Replaces what is served by what `change` makes of one table.
+    fn replace<T>(&self, name: &str, change: impl FnOnce(&mut TableVersions) -> T) -> Result<T> {
+        let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = served.tables.clone();
+        let table = tables
+            .iter_mut()
+            .find(|table| table.current.name == name)
+            .ok_or_else(|| no_such_table(name))?;
+        let changed = change(table);
+        let next = Arc::new(Served::new(tables)?);
+        let before = std::mem::replace(&mut *served, next);
+        drop(served);
+        // What is not served any more may be freed here, and requests need not wait for it.
+        drop(before);
+        Ok(changed)
+    }
+}
+
+impl Served {
+    fn new(tables: Vec<TableVersions>) -> Result<Self> {
+        let described =
+            tables.iter().map(TableVersions::description).collect::<Result<Vec<_>>>()?;
+        let software = concat!("privet ", env!("CARGO_PKG_VERSION"));
+        let description = ServerDescription::new(software, described)
+            .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
+        let by_id = tables
+            .iter()
+            .enumerate()
+            .map(|(place, table)| (table.current.identity.id, place))
+            .collect();
+        let request_limit = limits::request_limit(description.plans());
+        Ok(Self { tables, by_id, description: description.into(), request_limit })
+    }
+
+    /// The current version of the table with that name, and the epochs that lead up to it.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table.
+    pub(crate) fn current(&self, name: &str) -> Result<(&Arc<Version>, Option<&Arc<Feed>>)> {
+        let table = self.tables.iter().find(|table| table.current.name == name);
+        let table = table.ok_or_else(|| no_such_table(name))?;
+        Ok((&table.current, table.feed.as_ref()))
+    }
+
+    /// The version that a message is about.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its table is not served here, [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is, but
+    /// in other versions or under other parameters.
+    pub(crate) fn find(
+        &self,
+        id: TableId,
+        epoch: Epoch,
+        parameter_digest: &[u8; 32],
+    ) -> Result<&Arc<Version>> {
+        let table = self.table(id)?;
+        let version = table.versions().find(|version| version.identity.epoch == epoch);
+        let version = version.ok_or_else(|| {
+            Error::peer_misbehaved(format!(
+                "table {} is at epoch {} here, not {}; ask again what is served, and fetch what belongs to it",
+                table.current.name, table.current.identity.epoch.0, epoch.0
+            ))
+        })?;
+        if *parameter_digest != version.parameter_digest {
+            return Err(table.other_parameters());
+        }
+        Ok(version)
+    }
+
+    /// The part that is asked for.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the version has no such part, or no epochs lead to it from the one that the client has.
+    pub(crate) fn part(&self, request: &FetchRequest) -> Result<Arc<Part>> {
+        let FetchRequest { table: id, epoch, parameter_digest, part, .. } = *request;
+        if part == PartKind::Updates {
+            let table = self.table(id)?;
+            let mut versions = table.versions();
+            let target = versions.find(|version| version.parameter_digest == parameter_digest);
+            let target = target.ok_or_else(|| table.other_parameters())?.identity.epoch;
+            let feed = table.feed.as_ref().ok_or_else(|| {
+                Error::api_misuse(format!("table {} has no updates to fetch", table.current.name))
+            })?;
+            let part = feed.part(epoch, target).map_err(|error| {
+                error.within(format!("table {}", table.current.name))
+            })?;
+            return Ok(Arc::new(part));
+        }
+        let version = self.find(id, epoch, &parameter_digest)?;
+        version.part(part).cloned().ok_or_else(|| {
+            Error::api_misuse(format!(
+                "table {} has no {part} to fetch under {}",
+                version.name, version.plan.scheme
+            ))
+        })
+    }
+
+    fn table(&self, id: TableId) -> Result<&TableVersions> {
+        let place = self.by_id.get(&id).ok_or_else(|| {
+            Error::api_misuse(format!(
+                "no table with the id {id} is served here; ask again what is served"
+            ))
+        })?;
+        Ok(&self.tables[*place])
+    }
+}
+
+impl TableVersions {
+    fn versions(&self) -> impl Iterator<Item = &Arc<Version>> {
+        std::iter::once(&self.current).chain(&self.earlier)
+    }
+
+    fn description(&self) -> Result<TableDescription> {
+        let updates = self.feed.as_ref().map(|feed| feed.description());
+        let earlier = self.earlier.iter().map(|version| version.description.clone()).collect();
+        self.current.description.clone().with_versions(updates, earlier)
+    }
+
+    fn other_parameters(&self) -> Error {
+        Error::peer_misbehaved(format!(
+            "table {} is served under other parameters; ask again what is served, and fetch what belongs to it",
+            self.current.name
+        ))
+    }
+}
+
+fn no_such_table(name: &str) -> Error {
+    Error::api_misuse(format!("no table named {name} is served here"))
+}
+
+#[cfg(test)]
+impl HostedTables {
+    /// One table in one version.
+    pub(super) fn of_version(current: Version) -> Self {
+        let table = TableVersions { current: Arc::new(current), earlier: Vec::new(), feed: None };
+        Self { served: RwLock::new(Arc::new(Served::new(vec![table]).unwrap())) }
+    }
+}

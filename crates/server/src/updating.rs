@@ -1,0 +1,163 @@
+//! Replacing a table's version while it is served.
+//!
+//! The next version is made ready on a thread of its own, while requests go on about those that are there; then it is the current one, from one request to the next. If it cannot be made, nothing
+//! has happened: the version before goes on being served, and the failure is logged and counted.
+//!
+//! The version before stays for a [grace period](ServerConfig::grace): clients that have just heard of it, or are in the middle of preparing hints from it, are served to the end of what they do. Each version
+//! holds its own memory, so at most [`MAX_EARLIER`](privet_wire::limits::MAX_EARLIER) stay, and one version is made at a time, whichever table's it is.
+
+use crate::hosted::{HostedTables, Maker, Version};
+use crate::observe::Metrics;
+use crate::updates::NextVersion;
+use crate::{ReadyTable, ServerConfig};
+use privet_core::{Error, Result};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+/// Replaces versions of a server's tables, from wherever it is held.
+#[derive(Clone)]
+pub struct TableUpdates(Arc<Updating>);
+
+struct Updating {
+    tables: Arc<HostedTables>,
+    maker: Arc<Maker>,
+    metrics: Arc<Metrics>,
+    grace: Duration,
+    stop: CancellationToken,
+    /// Whose turn it is to make a version.
+    turn: Mutex<()>,
+}
+
+impl TableUpdates {
+    pub(crate) fn new(
+        tables: Arc<HostedTables>,
+        maker: Arc<Maker>,
+        metrics: Arc<Metrics>,
+        config: &ServerConfig,
+        stop: CancellationToken,
+    ) -> Self {
+        let grace = config.grace;
+        Self(Arc::new(Updating { tables, maker, metrics, grace, stop, turn: Mutex::new(()) }))
+    }
+
+    /// Makes the table's next version ready, beside serving, and has it take the place of the current one. Returns when it has.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no table of that name is served, or `next` does not follow its current version or cannot be served under its scheme;
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it is of another publisher; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not what its digest says;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, or the server is stopping. The version before is served on then, and the failure has been logged and counted.
+    pub async fn update(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
+        let updated = self.make_and_switch(name, next).await;
+        if let Err(error) = &updated {
+            self.failed(name, error);
+        }
+        updated
+    }
+
+    /// Logs and counts that an update of a table could not even be read: its current version is served on.
+    pub fn failed(&self, name: &str, error: &Error) {
+        self.0.metrics.update_failed(name);
+        tracing::error!(
+            table = name,
+            error = %error.message(),
+            "the table could not be updated; the version before is served on"
+        );
+    }
+
+    /// Retires all earlier versions of a table now, whatever is left of their grace periods. What is under way about them is finished.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no table of that name is served.
+    pub fn retire_earlier(&self, name: &str) -> Result<()> {
+        self.0.retire(name, |_| true)
+    }
+
+    async fn make_and_switch(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
+        let Updating { tables, maker, metrics, grace, stop, turn } = &*self.0;
+        let _turn = turn.lock().await;
+        if stop.is_cancelled() {
+            return Err(Error::unavailable("the server is stopping"));
+        }
+        let started = Instant::now();
+        let (before, feed) = {
+            let now = tables.now();
+            let (version, feed) = now.current(name)?;
+            (Arc::clone(version), feed.cloned())
+        };
+        let records_changed: usize = next.steps.iter().map(|step| step.changes.len()).sum();
+        let epochs = next.steps.len();
+        let made = {
+            let maker = Arc::clone(maker);
+            tokio::task::spawn_blocking(move || maker.next(&before, feed.as_deref(), next)).await
+        };
+        let made = made.map_err(|error| {
+            Error::unavailable("making the next version ended unexpectedly; this is a bug")
+                .caused_by(error)
+        })??;
+        let ready = made.ready.clone();
+        let before = tables.switch(made, !grace.is_zero())?;
+        metrics.updated(&ready);
+        let identity = ready.description.identity;
+        tracing::info!(
+            table = name,
+            epoch = identity.epoch.0,
+            epochs,
+            records_changed,
+            scheme = ready.description.schemes.first().map(|scheme| scheme.plan.scheme.name()),
+            seconds = started.elapsed().as_secs_f64(),
+            "table updated"
+        );
+        self.0.retire(name, |_| false)?;
+        if !grace.is_zero() {
+            let retiring = Retiring {
+                updating: Arc::downgrade(&self.0),
+                version: Arc::downgrade(&before),
+                name: name.to_owned(),
+            };
+            let (grace, stop) = (*grace, stop.clone());
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = tokio::time::sleep(grace) => retiring.run(),
+                    () = stop.cancelled() => {}
+                }
+            });
+        }
+        // It may be the last to hold what takes long to be freed.
+        let _ = tokio::task::spawn_blocking(move || drop(before)).await;
+        Ok(ready)
+    }
+}
+
+impl Updating {
+    fn retire(&self, name: &str, retired: impl Fn(&Arc<Version>) -> bool) -> Result<()> {
+        let left = self.tables.retire(name, retired)?;
+        self.metrics.versions(name, left);
+        Ok(())
+    }
+}
+
+/// A version whose grace period has begun.
+struct Retiring {
+    updating: Weak<Updating>,
+    version: Weak<Version>,
+    name: String,
+}
+
+impl Retiring {
+    fn run(self) {
+        // It may be gone already, because too many came after it.
+        let (Some(updating), Some(version)) = (self.updating.upgrade(), self.version.upgrade())
+        else {
+            return;
+        };
+        let name = self.name;
+        tokio::task::spawn_blocking(move || {
+            let epoch = version.identity.epoch.0;
+            if updating.retire(&name, |other| Arc::ptr_eq(other, &version)).is_ok() {
+                tracing::info!(table = name, epoch, "version retired");
+            }
+        });
+    }
+}
