@@ -6,7 +6,6 @@ use super::announcement::{Announcement, LayerDescription};
 use super::entries::read_held;
 use super::view::View;
 use super::{Change, LayeredParameters, MAX_KEY_LEN, Span, version};
-use crate::key_map::KeyMap;
 use prepared::{Asked, PreparedLayer};
 use privet_core::{Error, Result, SecretRng, TableId};
 use privet_kernels::Kernels;
@@ -489,9 +488,8 @@ impl LayeredClient {
 /// What the newest layer that knows the key says; the list, if that knows it. Looks into all of them.
 fn newest(key: &[u8], listed: Option<Option<Record>>, parts: Vec<Part>) -> Result<Option<Record>> {
     let (mut newest, mut wrong) = (None, None);
-    for part in parts {
-        let PartRecord::Told(told) = part.record else { continue };
-        match told.and_then(|record| held_in(&part.layer.key_map, key, &record)) {
+    for of_layer in parts.chunk_by(|part, next| Arc::ptr_eq(&part.layer, &next.layer)) {
+        match held_in(key, of_layer) {
             Ok(held) => newest = held.or(newest),
             Err(error) => wrong = wrong.or(Some(error)),
         }
@@ -502,9 +500,18 @@ fn newest(key: &[u8], listed: Option<Option<Record>>, parts: Vec<Part>) -> Resul
     }
 }
 
-/// What a layer says of a key, if it knows it.
-fn held_in(key_map: &KeyMap, key: &[u8], record: &[u8]) -> Result<Option<Option<Record>>> {
-    let Some(held) = key_map.find_in(key, record)?.map(Zeroizing::new) else { return Ok(None) };
+/// What a layer says of a key, if it knows it: `parts` are all records of it in which the key may lie.
+fn held_in(key: &[u8], parts: &[Part]) -> Result<Option<Option<Record>>> {
+    let Some(Part { layer, .. }) = parts.first() else { return Ok(None) };
+    let mut records = Vec::with_capacity(parts.len());
+    for part in parts {
+        match &part.record {
+            PartRecord::Told(Ok(record)) => records.push(record.as_slice()),
+            PartRecord::Told(Err(error)) => return Err(Error::new(error.blame(), error.message())),
+            PartRecord::Sent(_) | PartRecord::Waiting(_) => return Err(no_lookup()),
+        }
+    }
+    let Some(held) = layer.key_map.find(key, records)?.map(Zeroizing::new) else { return Ok(None) };
     let value = read_held(&held).ok_or_else(|| {
         Error::integrity("a layer holds something that is neither a value nor a tombstone")
     })?;
