@@ -15,6 +15,9 @@ use privet_table::update_log::{LogWriter, PublisherKey, log_path};
 use serde::Serialize;
 use std::collections::HashMap;
 
+/// A compaction leaves so small a part of the table file's size, one of this many, to the last epochs: clients that stand at one of them still catch up.
+const KEPT_SHARE: u64 = 4;
+
 /// Reads what is to change, appends the epoch, compacts if that is due, and prints what came of it.
 pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
     let Update { set, delete, from, delete_from, compact, .. } = arguments;
@@ -47,14 +50,14 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
         appended?;
     }
     let identity = writer.log().current();
-    let log_bytes = writer.log().epoch_bytes();
+    let log_bytes = writer.log().unfolded_bytes();
     let due = |percent: u32| {
         u128::from(log_bytes) * 100 >= u128::from(snapshot.file_bytes()) * u128::from(percent)
     };
     let compacted = log_bytes > 0 && arguments.compact.is_some_and(due);
     if compacted {
         let spinner = display::working("writing the table anew");
-        let written = writer.compact(&arguments.table);
+        let written = writer.compact(&arguments.table, snapshot.file_bytes() / KEPT_SHARE);
         spinner.finish_and_clear();
         written?;
     }
@@ -230,7 +233,7 @@ impl Report {
         page.entry(
             "log",
             match self.compacted {
-                true => "empty: the table file has all changes".to_owned(),
+                true => "the table file has all changes".to_owned(),
                 false => display::bytes(self.log_bytes),
             },
         );

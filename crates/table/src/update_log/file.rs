@@ -61,6 +61,9 @@ use std::sync::{Mutex, PoisonError};
 
 pub(super) mod header;
 
+/// Before each epoch stands its length.
+const LENGTH_LEN: u64 = 8;
+
 /// Where the update log of the table in the snapshot file `snapshot` is kept: beside it, under its name and `.log`.
 pub fn log_path(snapshot: &Path) -> PathBuf {
     let mut path = snapshot.as_os_str().to_owned();
@@ -107,7 +110,7 @@ impl UpdateLog {
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written.
     pub fn create(path: &Path, snapshot: &Snapshot, publisher: PublisherId) -> Result<Self> {
         let header = Header::new(snapshot.identity(), publisher, EpochHash::NONE);
-        write_empty(path, &header, Existing::Keep)?;
+        write_log(path, &header, &[], EpochHash::NONE, Existing::Keep)?;
         Self::open(path, snapshot)
     }
 
@@ -189,9 +192,35 @@ impl UpdateLog {
         self.header.publisher
     }
 
-    /// The bytes of its epochs: what a compaction would save.
+    /// The bytes of its epochs.
     pub fn epoch_bytes(&self) -> u64 {
         self.end - FIRST_EPOCH
+    }
+
+    /// The bytes of those that the snapshot does not have in it yet.
+    pub fn unfolded_bytes(&self) -> u64 {
+        let folded = self.snapshot.epoch.0.saturating_sub(self.header.base.0);
+        let first = usize::try_from(folded).ok().and_then(|folded| self.epochs.get(folded));
+        first.map_or(0, |first| self.end - (first.start - LENGTH_LEN))
+    }
+
+    /// The last epochs, encoded, as many as take no more than `limit` bytes; and the header of a log that begins with them.
+    pub(super) fn latest(&self, limit: u64) -> Result<(Header, Vec<Vec<u8>>)> {
+        let last = self.chain.previous().unwrap_or(EpochHash::NONE);
+        let mut header = Header::new(self.current(), self.publisher(), last);
+        let mut epochs = Vec::new();
+        for place in self.epochs.iter().rev() {
+            if self.end - (place.start - LENGTH_LEN) > limit {
+                break;
+            }
+            let bytes = self.read(place.clone())?;
+            let entry = Entry::decode(&bytes)?;
+            header.base = Epoch(entry.epoch.0 - 1);
+            (header.digest, header.previous) = (entry.digest_before, entry.previous);
+            epochs.push(bytes);
+        }
+        epochs.reverse();
+        Ok((header, epochs))
     }
 
     /// The file.
@@ -401,17 +430,31 @@ impl std::fmt::Debug for UpdateLog {
     }
 }
 
-/// Writes a log without epochs.
-pub(super) fn write_empty(path: &Path, header: &Header, existing: Existing) -> Result<()> {
+/// Writes a log with the epochs `epochs`, the last of which is `last`.
+pub(super) fn write_log(
+    path: &Path,
+    header: &Header,
+    epochs: &[Vec<u8>],
+    last: EpochHash,
+    existing: Existing,
+) -> Result<()> {
+    let lengths = epochs.iter().map(|epoch| LENGTH_LEN + epoch.len() as u64);
+    let end = FIRST_EPOCH + lengths.sum::<u64>();
+    let commit = Commit { epoch: header.base.0 + epochs.len() as u64, end, last };
     let mut bytes = header.encode();
-    let commit = Commit { epoch: header.base.0, end: FIRST_EPOCH, last: header.previous };
     for offset in COMMIT_OFFSETS {
         bytes.resize(offset as usize, 0);
         bytes.extend_from_slice(&commit.encode(header));
     }
     bytes.resize(FIRST_EPOCH as usize, 0);
     let mut file = NewFile::create(path, existing)?;
-    file.write_all(&bytes).map_err(|error| cannot("write", path, error))?;
+    let mut write =
+        |bytes: &[u8]| file.write_all(bytes).map_err(|error| cannot("write", path, error));
+    write(&bytes)?;
+    for epoch in epochs {
+        write(&(epoch.len() as u64).to_le_bytes())?;
+        write(epoch)?;
+    }
     file.publish()
 }
 

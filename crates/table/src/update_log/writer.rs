@@ -1,8 +1,8 @@
 //! The owner's side of an update log: appends epochs to it, and makes a new snapshot of it.
 
 use super::entry::Draft;
-use super::file::header::{COMMIT_OFFSETS, Commit, Header};
-use super::file::{Access, damaged, log_path, write_empty};
+use super::file::header::{COMMIT_OFFSETS, Commit};
+use super::file::{Access, damaged, log_path, write_log};
 use super::{CurrentTable, EpochHash, PublisherId, PublisherKey, RecordsDigest, UpdateLog};
 use crate::TableLayout;
 use crate::new_file::{Existing, cannot};
@@ -210,8 +210,8 @@ impl<'s> LogWriter<'s> {
         write().map_err(|error| cannot("write", self.log.path(), error))
     }
 
-    /// Writes the table as it is to a new snapshot file `output`, with an empty log after it, and ends the writer. Clients notice nothing: the table keeps its id, its epoch and its digest, and the
-    /// next epoch names the last. Those that are behind can no longer catch up from this log.
+    /// Writes the table as it is to a new snapshot file `output`, with a log after it that has the last epochs, as many as take no more than `keep` bytes, and ends the writer. Clients notice nothing: the table keeps
+    /// its id, its epoch and its digest, and the next epoch names the last. Those that are further behind than the epochs that are kept can no longer catch up from this log.
     ///
     /// If `output` is the snapshot that the log belongs to, both files are replaced: first the snapshot, then the log. After a crash between the two, the log has epochs that the snapshot has
     /// too, and opens all the same; the next compaction completes the work. Elsewhere, neither file may be there, and the log is at [`log_path`]: of the two histories that begin
@@ -221,13 +221,13 @@ impl<'s> LogWriter<'s> {
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is something at `output` that is another file, or at its [`log_path`].
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if a file cannot be written.
-    pub fn compact(self, output: &Path) -> Result<Snapshot> {
+    pub fn compact(self, output: &Path, keep: u64) -> Result<Snapshot> {
         self.check_not_stopped()?;
         let target = CompactionTarget::of(&self, output)?;
         if !target.in_place || self.snapshot.identity() != self.log.current() {
             self.write_snapshot(output)?;
         }
-        self.write_empty_log(&target)?;
+        self.write_new_log(&target, keep)?;
         Snapshot::open(output)
     }
 
@@ -260,10 +260,10 @@ impl<'s> LogWriter<'s> {
     }
 
     /// The second.
-    pub(super) fn write_empty_log(&self, target: &CompactionTarget) -> Result<()> {
-        let header = Header::new(self.log.current(), self.log.publisher(), self.last_hash());
+    pub(super) fn write_new_log(&self, target: &CompactionTarget, keep: u64) -> Result<()> {
+        let (header, epochs) = self.log.latest(keep)?;
         let existing = if target.in_place { Existing::Replace } else { Existing::Keep };
-        write_empty(&target.log, &header, existing)
+        write_log(&target.log, &header, &epochs, self.last_hash(), existing)
     }
 }
 

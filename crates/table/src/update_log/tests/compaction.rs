@@ -29,7 +29,7 @@ fn a_compaction_can_stop_after_every_step() {
             writer.write_snapshot(&path).expect("whole");
         }
         if steps >= 2 {
-            writer.write_empty_log(&target).expect("whole");
+            writer.write_new_log(&target, 0).expect("whole");
         }
         drop(writer);
         let room = Room { snapshot: Snapshot::open(&path).expect("whole"), ..room };
@@ -56,7 +56,7 @@ fn a_compaction_can_stop_after_every_step() {
             assert!(error.message().contains("no longer kept"), "{error}");
         }
 
-        let compacted = room.writer().compact(&path).expect("whole");
+        let compacted = room.writer().compact(&path, 0).expect("whole");
         assert_eq!(compacted.identity(), model.identity());
         let room = Room { snapshot: compacted, ..room };
         assert_eq!((room.log().base(), room.log().epoch_bytes()), (Epoch(model.epoch), 0));
@@ -72,7 +72,7 @@ fn a_compaction_is_completed_by_the_next() {
     room.writer().write_snapshot(&path).expect("whole");
     let written = fs::metadata(&path).expect("there").modified().expect("known");
     let room = Room { snapshot: Snapshot::open(&path).expect("whole"), ..room };
-    let completed = room.writer().compact(&path).expect("whole");
+    let completed = room.writer().compact(&path, 0).expect("whole");
     assert_eq!(fs::metadata(&path).expect("there").modified().expect("known"), written);
     let room = Room { snapshot: completed, ..room };
     assert_eq!(room.log().base(), Epoch(model.epoch));
@@ -83,7 +83,7 @@ fn a_compaction_is_completed_by_the_next() {
 #[test]
 fn an_older_snapshot_does_not_go_with_a_compacted_log() {
     let (room, model) = room();
-    room.writer().compact(room.snapshot.path()).expect("whole");
+    room.writer().compact(room.snapshot.path(), 0).expect("whole");
     let error = UpdateLog::open(&room.log_path(), &room.snapshot).expect_err("too old");
     assert_eq!(error.blame(), Blame::Unavailable);
     assert!(error.message().contains("open both again"), "{error}");
@@ -98,12 +98,12 @@ fn a_compaction_elsewhere_overwrites_nothing() {
     let log_before = fs::read(room.log_path()).expect("readable");
     for taken in [elsewhere.clone(), log_path(&elsewhere)] {
         fs::write(&taken, b"mine").expect("writable");
-        let error = room.writer().compact(&elsewhere).expect_err("taken");
+        let error = room.writer().compact(&elsewhere, 0).expect_err("taken");
         assert_eq!(error.blame(), Blame::ApiMisuse);
         assert_eq!(fs::read(&taken).expect("readable"), b"mine");
         fs::remove_file(&taken).expect("removable");
     }
-    let compacted = room.writer().compact(&elsewhere).expect("nothing is there");
+    let compacted = room.writer().compact(&elsewhere, 0).expect("nothing is there");
     assert_eq!(compacted.identity(), model.identity());
     assert_eq!(fs::read(room.log_path()).expect("readable"), log_before);
     room.assert_is(&model);
@@ -112,4 +112,48 @@ fn a_compaction_elsewhere_overwrites_nothing() {
     there.assert_is(&model);
     let built = write_snapshot(&model, &there.directory.path().join("built.privet"));
     assert_eq!(built.identity(), model.identity());
+}
+
+/// Whatever is kept of the epochs, clients that stand at one of them catch up, further ones cannot, and the history goes on from there.
+#[test]
+fn the_last_epochs_are_kept_as_far_as_they_fit() {
+    let (probe, _) = room();
+    let lengths: Vec<u64> = (probe.log().epochs_from(Epoch(3)).expect("all of them"))
+        .map(|epoch| 8 + epoch.expect("whole").len() as u64)
+        .collect();
+    for kept in 0..=lengths.len() {
+        let limit: u64 = lengths[lengths.len() - kept..].iter().sum();
+        // One byte less is an epoch less.
+        for (limit, kept) in [(limit, kept), (limit.saturating_sub(1), kept.saturating_sub(1))] {
+            let (room, mut model) = room();
+            let path = room.snapshot.path().to_owned();
+            let snapshot = room.writer().compact(&path, limit).expect("whole");
+            let room = Room { snapshot, ..room };
+            room.assert_is(&model);
+            let log = room.log();
+            assert_eq!(log.base(), Epoch(model.epoch - kept as u64));
+            assert_eq!(log.unfolded_bytes(), 0);
+            assert_eq!(log.epoch_bytes(), lengths[lengths.len() - kept..].iter().sum::<u64>());
+            assert!(log.epochs_from(Epoch(log.base().0 - 1)).is_err());
+            let base = log.base();
+            drop(log);
+
+            room.append(&mut model, &[edit(0, 9), add(4)]);
+            room.assert_is(&model);
+            let log = room.log();
+            assert_eq!(log.base(), base);
+            let mut chain = model.chain();
+            let epochs: Vec<_> = log.epochs_from(base).expect("kept").collect();
+            assert_eq!(epochs.len(), kept + 1);
+            assert_eq!(
+                log.unfolded_bytes(),
+                8 + epochs[kept].as_ref().expect("whole").len() as u64
+            );
+            // The last of them is the one that the history ends with.
+            assert!(
+                chain.follow(epochs[kept].as_ref().expect("whole")).is_err(),
+                "followed already"
+            );
+        }
+    }
 }

@@ -139,7 +139,7 @@ proptest! {
         let built = write_snapshot(&model, &room.directory.path().join("built.privet"));
         prop_assert_eq!(built.identity(), model.identity());
         if compacts.is_some() {
-            let compacted = writer.expect("always there").compact(room.snapshot.path()).expect("whole");
+            let compacted = writer.expect("always there").compact(room.snapshot.path(), 0).expect("whole");
             prop_assert_eq!(compacted.identity(), model.identity());
             prop_assert_eq!(compacted.layout(), &model.layout);
             prop_assert_eq!(compacted.header().key_column.as_deref(), Some("name"));
@@ -260,7 +260,7 @@ fn a_damaged_table_is_not_signed_and_not_compacted() {
     let open = || LogWriter::open(&room.log_path(), &damaged).expect("whole");
     let update = model.update(&[edit(1, 1)]);
     refused(open().append(&key(1), &update, None), Blame::Corrupted, "are damaged");
-    refused(open().compact(&path), Blame::Corrupted, "are damaged");
+    refused(open().compact(&path, 0), Blame::Corrupted, "are damaged");
     assert_eq!(fs::read(room.log_path()).expect("readable"), log);
     assert_eq!(fs::read(&path).expect("readable"), bytes);
 }
@@ -278,7 +278,11 @@ fn a_writer_that_could_not_write_stops() {
     assert_eq!(writer.table().to_vec(), model.records);
     assert_eq!(writer.table().identity(), model.identity());
     refused(writer.append(&key(1), &update, None), Blame::Unavailable, "open the update log again");
-    refused(writer.compact(room.snapshot.path()), Blame::Unavailable, "open the update log again");
+    refused(
+        writer.compact(room.snapshot.path(), 0),
+        Blame::Unavailable,
+        "open the update log again",
+    );
     room.append(&mut model, &[edit(1, 9)]);
     room.assert_is(&model);
 }
