@@ -4,7 +4,7 @@
 //! cargo run --release -p privet-table --example layers -- dummy-subsets 2^18
 //! ```
 //!
-//! Runs as many changes as the table has keys, in batches, with every value that comes back compared with a map. Prints one line of JSON for each table. Without arguments: dummy subsets, SimplePIR and DPF-PIR with 2^16, 2^18 and 2^20 keys.
+//! Runs as many changes as the table has keys, twice, in batches: once so that levels fill, and once to measure. Every value that comes back is compared with a map. Prints one line of JSON for each table. Without arguments: dummy subsets, SimplePIR and DPF-PIR with 2^16, 2^18 and 2^20 keys.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -22,8 +22,8 @@ use std::time::Duration;
 const VALUE_LEN: usize = 32;
 /// Changes in one batch.
 const BATCH: u64 = 16;
-/// Lookups are made every so many batches.
-const LOOKUP_EVERY: u64 = 64;
+/// Lookups are made every so many batches: at all stages of a list.
+const LOOKUP_EVERY: u64 = 61;
 
 /// This process does not outlive its hints.
 struct Forgetful;
@@ -182,7 +182,12 @@ fn measure(scheme: SchemeId, keys: u64, list: u32) {
     let (mut layers, mut lookup, mut lookup_bytes) =
         (Cost::default(), Cost::default(), Cost::default());
     let mut lookups = 0u32;
-    for batch in 0..keys / BATCH {
+    for batch in 0..2 * keys / BATCH {
+        if batch == keys / BATCH {
+            (update, build, built) = Default::default();
+            (client, bytes) = Default::default();
+            (layers, lookup, lookup_bytes, lookups) = Default::default();
+        }
         let changes = (0..BATCH).map(|_| world.change(keys)).collect();
         let start = ProcessorTime::now();
         let mut announcements = vec![world.server.update(changes).unwrap()];

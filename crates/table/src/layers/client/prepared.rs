@@ -36,14 +36,14 @@ pub(super) struct PreparedLayer {
 
 /// What is being fetched.
 enum Preparing {
-    Download(Download, Vec<u8>),
+    Download(Box<Download>, Vec<u8>),
     Hints(Box<dyn ErasedPreparation>),
 }
 
 impl Preparing {
     fn consumer(&mut self) -> &mut dyn StreamConsumer {
         match self {
-            Self::Download(download, _) => download,
+            Self::Download(download, _) => &mut **download,
             Self::Hints(preparation) => &mut **preparation,
         }
     }
@@ -155,7 +155,7 @@ impl PreparedLayer {
         let fetched = self.description.fetched;
         Ok(match self.plan.offline {
             OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } => {
-                Preparing::Download(Download::new(len, fetched), Vec::new())
+                Preparing::Download(Box::new(Download::new(len, fetched)), Vec::new())
             }
             _ => Preparing::Hints(registry::preparation(
                 &self.plan,
