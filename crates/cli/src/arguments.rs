@@ -206,6 +206,14 @@ pub(crate) struct Serve {
     /// Keep precomputed hints in memory only
     #[arg(long, conflicts_with = "cache")]
     pub(crate) no_cache: bool,
+    /// Look so often, in seconds, whether a table file or its update log has changed, and serve the table with the
+    /// new updates; 0: only when told to by SIGHUP
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=86400))]
+    pub(crate) watch: u32,
+    /// After an update, go on serving the version before for so many seconds beside the new one, for clients that are in the
+    /// middle of something. Each version takes memory of its own; at most 3 earlier ones are kept
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(0..=86400))]
+    pub(crate) grace: u32,
     /// Log as JSON lines
     #[arg(long)]
     pub(crate) log_json: bool,

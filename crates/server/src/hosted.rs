@@ -78,7 +78,8 @@ impl Version {
 
     fn lanes(name: &str, server: &Arc<dyn ErasedServer>, plan: &SchemePlan) -> Vec<Arc<Lane>> {
         let roles = u8::try_from(plan.query_lens.len()).unwrap_or(u8::MAX);
-        let lane = |role| Lane { table: name.to_owned(), server: Arc::clone(server), role: Role(role) };
+        let lane =
+            |role| Lane { table: name.to_owned(), server: Arc::clone(server), role: Role(role) };
         (0..roles).map(lane).map(Arc::new).collect()
     }
 

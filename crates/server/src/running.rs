@@ -84,8 +84,7 @@ impl Server {
             config.query_observer.clone(),
         );
         let service = LimitedService::new(service);
-        let updates =
-            TableUpdates::new(tables, maker, Arc::clone(&metrics), &config, stop.clone());
+        let updates = TableUpdates::new(tables, maker, Arc::clone(&metrics), &config, stop.clone());
         let acceptor = Acceptor::new(
             &config,
             listener,
@@ -265,8 +264,7 @@ async fn prepare(
     maker: Arc<Maker>,
     tables: Vec<ServedTable>,
 ) -> Result<(HostedTables, Vec<ReadyTable>)> {
-    let prepared =
-        tokio::task::spawn_blocking(move || HostedTables::prepare(tables, &maker)).await;
+    let prepared = tokio::task::spawn_blocking(move || HostedTables::prepare(tables, &maker)).await;
     prepared.map_err(|error| {
         Error::unavailable("preparing the tables ended unexpectedly").caused_by(error)
     })?

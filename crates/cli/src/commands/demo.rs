@@ -205,8 +205,8 @@ async fn start_with_a_liar(path: &Path) -> Result<Vec<Started>> {
 }
 
 fn copy(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<ServedTable> {
-    let snapshot = Snapshot::open(path)?;
-    served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme), tuning.clone())
+    let snapshot = Arc::new(Snapshot::open(path)?);
+    Ok(served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme), tuning.clone()))
 }
 
 async fn stop(servers: Vec<Started>) -> Result<()> {

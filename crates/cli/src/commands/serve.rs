@@ -1,12 +1,14 @@
 //! `privet serve`: tables on the network, until told to stop.
 
+mod followed;
 mod points;
-mod updates;
+mod watch;
 
 use crate::arguments::{SchemeChoice, Serve};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::tuning::Choices;
+use followed::FollowedTable;
 use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
@@ -24,7 +26,7 @@ use std::time::Duration;
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     start_logging(arguments.log_json);
-    let tables = tables(arguments)?;
+    let (tables, followed): (Vec<_>, Vec<_>) = tables(arguments)?.into_iter().unzip();
     let config = config(arguments)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
@@ -33,14 +35,16 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     runtime.block_on(async {
         let server = Server::start(config, tables).await?;
         server.shutdown_on_signals()?;
+        let interval = Duration::from_secs(arguments.watch.into());
+        let _watching = watch::start(followed, server.table_updates(), interval)?;
         announce(arguments, &server)?;
         server.wait().await
     })?;
     Ok(Outcome::Done)
 }
 
-/// Opens what was named.
-fn tables(arguments: &Serve) -> Result<Vec<ServedTable>> {
+/// Opens what was named: what is served first, and what is followed afterwards.
+fn tables(arguments: &Serve) -> Result<Vec<(ServedTable, FollowedTable)>> {
     if let Some(file) = &arguments.points {
         let [named] = &arguments.tables[..] else {
             return Err(Error::api_misuse(format!(
@@ -48,8 +52,9 @@ fn tables(arguments: &Serve) -> Result<Vec<ServedTable>> {
                 file.display()
             )));
         };
-        let table = open(named, SchemeChoice::Auto, Tuning::default())?;
-        return Ok(vec![points::with_points(table, file, arguments.mapped, arguments.scheme)?]);
+        let (table, followed) = open(named, SchemeChoice::Auto, Tuning::default())?;
+        let table = points::with_points(table, file, arguments.mapped, arguments.scheme)?;
+        return Ok(vec![(table, followed)]);
     }
     let tuning = tuning(arguments)?;
     arguments.tables.iter().map(|named| open(named, arguments.scheme, tuning.clone())).collect()
@@ -97,6 +102,7 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
         (Some(directory), false) => Some(directory.clone()),
         (None, false) => default_cache(),
     };
+    config.grace = Duration::from_secs(arguments.grace.into());
     config.progress = Some(progress(what_takes_long(arguments)));
     config.check()?;
     Ok(config)
@@ -139,7 +145,7 @@ fn progress(what: &'static str) -> privet_server::ProgressListener {
 }
 
 /// A table file as a source of records.
-struct SnapshotRecords(Snapshot);
+struct SnapshotRecords(Arc<Snapshot>);
 
 impl RecordSource for SnapshotRecords {
     fn bytes(&self) -> &[u8] {
@@ -152,14 +158,13 @@ impl RecordSource for SnapshotRecords {
 }
 
 /// Opens `FILE` or `NAME=FILE`.
-fn open(named: &str, scheme: SchemeChoice, tuning: Tuning) -> Result<ServedTable> {
+fn open(named: &str, scheme: SchemeChoice, tuning: Tuning) -> Result<(ServedTable, FollowedTable)> {
     let (name, path) = match named.split_once('=') {
         Some((name, path)) if !name.is_empty() && !name.contains('/') => {
             (Some(name.to_owned()), Path::new(path))
         }
         _ => (None, Path::new(named)),
     };
-    let snapshot = Snapshot::open(path)?;
     let name = match name {
         Some(name) => name,
         None => {
@@ -172,18 +177,18 @@ fn open(named: &str, scheme: SchemeChoice, tuning: Tuning) -> Result<ServedTable
             })?
         }
     };
-    updates::served_with_updates(name, snapshot, scheme, tuning)
+    FollowedTable::open(name, path, scheme, tuning)
 }
 
 /// A table file as it is, whatever its update log says, to be served under `name`.
 pub(crate) fn served(
     name: String,
-    snapshot: Snapshot,
+    snapshot: Arc<Snapshot>,
     scheme: SchemeChoice,
     tuning: Tuning,
-) -> Result<ServedTable> {
+) -> ServedTable {
     let identity = snapshot.identity();
-    Ok(ServedTable {
+    ServedTable {
         name,
         identity,
         layout: Arc::from(snapshot.layout_bytes()),
@@ -192,7 +197,7 @@ pub(crate) fn served(
         records: Box::new(SnapshotRecords(snapshot)),
         points: None,
         updates: None,
-    })
+    }
 }
 
 /// The scheme that was named, or the one that suits the table.

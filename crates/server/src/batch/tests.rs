@@ -1,8 +1,10 @@
 use super::*;
 use bytes::Bytes;
-use privet_core::{Blame, Epoch, TableDigest, TableId, TableIdentity, TableShape};
+use privet_core::{
+    Blame, Epoch, TableChanges, TableDigest, TableId, TableIdentity, TableShape, TableView,
+};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::SchemePlan;
+use privet_schemes::registry::{SchemePlan, ServerOptions, Successor};
 use std::sync::mpsc;
 
 /// A scheme whose answer is the query backwards. It refuses queries that begin with 255 and panics on those that begin with 254.
@@ -79,6 +81,16 @@ impl ErasedServer for Mirror {
 
     fn streamed(&self) -> Option<&[u8]> {
         None
+    }
+
+    fn successor(
+        &self,
+        _plan: &SchemePlan,
+        _table: TableView<'_>,
+        _changes: &TableChanges,
+        _options: ServerOptions,
+    ) -> Result<Option<Successor>> {
+        Ok(None)
     }
 
     fn shares_passes(&self) -> bool {

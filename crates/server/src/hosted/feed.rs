@@ -38,10 +38,8 @@ impl FedEpoch {
     /// Appends the bytes from `offset` on to `out`, as many as it takes to make `len` of them or there are.
     fn read(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
         let epoch_len = self.epoch.len();
-        let (before, between) = (
-            (epoch_len as u32).to_le_bytes(),
-            (self.commitments.len() as u32).to_le_bytes(),
-        );
+        let (before, between) =
+            ((epoch_len as u32).to_le_bytes(), (self.commitments.len() as u32).to_le_bytes());
         let mut skipped = offset;
         // The place in a piece of that length where reading begins, if it begins in this piece or before.
         let mut begins = |piece_len: u64| {

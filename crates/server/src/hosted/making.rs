@@ -7,7 +7,7 @@
 //!
 //! Hints of later versions are held in memory: the cache keeps those that were computed at a start, and from these the next start makes what it needs.
 
-use super::feed::{Feed, FedEpoch};
+use super::feed::{FedEpoch, Feed};
 use super::setup::{Finished, Former, ReadyHint, finish, finish_with_points, load_cached};
 use super::{HintOrigin, Part, ReadyTable, Version};
 use crate::ServerConfig;
@@ -19,7 +19,9 @@ use bytes::Bytes;
 use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableView};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::{HintSource, OfflinePhase};
-use privet_schemes::registry::{self, ErasedServer, ErasedSetup, SchemePlan, ServerOptions, Tuning};
+use privet_schemes::registry::{
+    self, ErasedServer, ErasedSetup, SchemePlan, ServerOptions, Tuning,
+};
 use privet_table::digest::DigestParts;
 use privet_wire::limits::MAX_LAYOUT_LEN;
 use privet_wire::{PartDescription, SchemeDescription, TableDescription};
@@ -85,12 +87,7 @@ impl Maker {
         }
     }
 
-    fn from_table(
-        &self,
-        table: ServedTable,
-        feed: Option<Feed>,
-        started: Instant,
-    ) -> Result<Made> {
+    fn from_table(&self, table: ServedTable, feed: Option<Feed>, started: Instant) -> Result<Made> {
         let ServedTable { name, identity, layout, records, scheme, tuning, points, .. } = table;
         let view = TableView::new(identity, records.bytes())?;
         let start = match points {
@@ -184,7 +181,9 @@ impl Maker {
         let NextVersion { publisher, layout, records, records_digest, steps, keep_from } = next;
         check_layout(&layout)?;
         let Some(identity) = steps.last().map(|step| step.identity) else {
-            return Err(Error::api_misuse("nothing leads to this version: it needs one step at least"));
+            return Err(Error::api_misuse(
+                "nothing leads to this version: it needs one step at least",
+            ));
         };
         base.check_publisher(feed, publisher)?;
         check_steps(base.identity, &steps)?;
@@ -249,7 +248,8 @@ impl Maker {
             followed.server = successor.map(|successor| successor.server);
             return Ok(followed);
         }
-        let mut records = base.records.map_or_else(Vec::new, |records| records.bytes().into_owned());
+        let mut records =
+            base.records.map_or_else(Vec::new, |records| records.bytes().into_owned());
         let (mut latest, mut commitments) = (None::<Box<dyn ErasedServer>>, Vec::new());
         let mut before = base.identity;
         for (step, plan) in steps.iter().zip(&plans) {

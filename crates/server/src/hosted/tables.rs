@@ -50,8 +50,7 @@ impl HostedTables {
         let (mut versions, mut ready) = (Vec::new(), Vec::new());
         for table in tables {
             let name = table.name.clone();
-            let made =
-                maker.first(table).map_err(|error| error.within(format!("table {name}")))?;
+            let made = maker.first(table).map_err(|error| error.within(format!("table {name}")))?;
             ready.push(made.ready);
             versions.push(TableVersions {
                 current: Arc::new(made.version),
@@ -91,7 +90,11 @@ impl HostedTables {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table.
-    pub(crate) fn retire(&self, name: &str, retired: impl Fn(&Arc<Version>) -> bool) -> Result<usize> {
+    pub(crate) fn retire(
+        &self,
+        name: &str,
+        retired: impl Fn(&Arc<Version>) -> bool,
+    ) -> Result<usize> {
         self.replace(name, |table| {
             table.earlier.retain(|version| !retired(version));
             1 + table.earlier.len()
@@ -181,9 +184,9 @@ impl Served {
             let feed = table.feed.as_ref().ok_or_else(|| {
                 Error::api_misuse(format!("table {} has no updates to fetch", table.current.name))
             })?;
-            let part = feed.part(epoch, target).map_err(|error| {
-                error.within(format!("table {}", table.current.name))
-            })?;
+            let part = feed
+                .part(epoch, target)
+                .map_err(|error| error.within(format!("table {}", table.current.name)))?;
             return Ok(Arc::new(part));
         }
         let version = self.find(id, epoch, &parameter_digest)?;

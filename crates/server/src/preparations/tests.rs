@@ -8,10 +8,12 @@ use crate::batch::{BatchSettings, Batcher};
 use crate::hosted::HostedTables;
 use crate::service::PrivetService;
 use bytes::Bytes;
-use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
+use privet_core::{
+    Epoch, TableChanges, TableDigest, TableId, TableIdentity, TableShape, TableView,
+};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::SchemePlan;
+use privet_schemes::registry::{SchemePlan, ServerOptions, Successor};
 use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::proto::privet_server::PrivetServer;
 use privet_wire::{AnswerRequest, PrepareRequest, PrepareResponse, proto};
@@ -101,6 +103,16 @@ impl ErasedServer for Hinting {
 
     fn streamed(&self) -> Option<&[u8]> {
         None
+    }
+
+    fn successor(
+        &self,
+        _plan: &SchemePlan,
+        _table: TableView<'_>,
+        _changes: &TableChanges,
+        _options: ServerOptions,
+    ) -> Result<Option<Successor>> {
+        Ok(None)
     }
 
     fn shares_passes(&self) -> bool {

@@ -33,7 +33,7 @@ pub(crate) fn records(len: usize, seed: u8) -> Vec<u8> {
     out
 }
 
-const LAYOUT: [u8; 8] = *b"a layout";
+pub(crate) const LAYOUT: [u8; 8] = *b"a layout";
 
 /// The digest of a table with these records.
 pub(crate) fn digest(shape: TableShape, records: &[u8]) -> TableDigest {
@@ -144,6 +144,11 @@ pub(crate) struct TableClient {
 impl TableClient {
     pub(crate) async fn new(stub: &mut Stub, name: &str) -> Self {
         let description = describe(stub).await.table(name).unwrap().clone();
+        Self::of(stub, description).await
+    }
+
+    /// A client of one version of a table, the current one or another.
+    pub(crate) async fn of(stub: &mut Stub, description: TableDescription) -> Self {
         let scheme = &description.schemes[0];
         let mut received = Vec::new();
         if let Some(kind) = scheme.hint_kind() {
@@ -206,6 +211,16 @@ impl TableClient {
         let response = ask(stub, request).await.unwrap();
         let record = self.recover(pending, &response);
         assert_eq!(record, self.expected(index), "record {index}");
+    }
+
+    /// Looks one record up at a server that plays all parts.
+    pub(crate) async fn look_up(&mut self, stub: &mut Stub, index: u64) -> Result<Vec<u8>, Status> {
+        let (requests, pending) = self.prepare_all(index);
+        let mut responses = Vec::new();
+        for request in requests {
+            responses.push(ask(stub, request).await?);
+        }
+        Ok(self.recover_all(pending, &responses))
     }
 
     pub(crate) fn expected(&self, index: u64) -> Vec<u8> {

@@ -18,3 +18,4 @@ mod points;
 mod refusals;
 mod tls;
 mod two_servers;
+mod updates;

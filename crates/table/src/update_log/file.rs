@@ -57,7 +57,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(super) mod header;
 
@@ -78,7 +78,7 @@ pub fn log_path(snapshot: &Path) -> PathBuf {
 pub struct UpdateLog {
     path: PathBuf,
     // One position for reading, whoever reads.
-    file: Mutex<File>,
+    file: Arc<Mutex<File>>,
     pub(super) header: Header,
     snapshot: TableIdentity,
     pub(super) chain: Chain,
@@ -142,7 +142,7 @@ impl UpdateLog {
         .map_err(named)?;
         let mut log = Self {
             path: path.to_owned(),
-            file: Mutex::new(file),
+            file: Arc::new(Mutex::new(file)),
             header,
             snapshot: identity,
             chain,
@@ -248,6 +248,32 @@ impl UpdateLog {
         &self,
         epoch: Epoch,
     ) -> Result<impl ExactSizeIterator<Item = Result<Vec<u8>>> + '_> {
+        Ok(self.places_from(epoch)?.iter().map(|place| {
+            let bytes = self.read(place.clone())?;
+            // A client would refuse a damaged one too, and blame whoever sent it.
+            match Entry::decode(&bytes) {
+                Ok(entry) if entry.is_signed_by(&self.header.publisher) => Ok(bytes),
+                _ => Err(damaged("an epoch has changed since it was read first")
+                    .within(self.path.display())),
+            }
+        }))
+    }
+
+    /// The same epochs where they lie, for those who send them piece by piece.
+    ///
+    /// # Errors
+    /// As [`epochs_from`](Self::epochs_from) of all of them.
+    pub fn stored_from(
+        &self,
+        epoch: Epoch,
+    ) -> Result<impl ExactSizeIterator<Item = StoredEpoch> + '_> {
+        let stored =
+            |place: &Range<u64>| StoredEpoch { file: Arc::clone(&self.file), place: place.clone() };
+        Ok(self.places_from(epoch)?.iter().map(stored))
+    }
+
+    /// Where the epochs lie that follow `epoch`.
+    fn places_from(&self, epoch: Epoch) -> Result<&[Range<u64>]> {
         let (base, last) = (self.base().0, self.current().epoch.0);
         let Some(known) = epoch.0.checked_sub(base) else {
             return Err(Error::api_misuse(format!(
@@ -262,15 +288,7 @@ impl UpdateLog {
                 epoch.0
             )));
         };
-        Ok(places.iter().map(|place| {
-            let bytes = self.read(place.clone())?;
-            // A client would refuse a damaged one too, and blame whoever sent it.
-            match Entry::decode(&bytes) {
-                Ok(entry) if entry.is_signed_by(&self.header.publisher) => Ok(bytes),
-                _ => Err(damaged("an epoch has changed since it was read first")
-                    .within(self.path.display())),
-            }
-        }))
+        Ok(places)
     }
 
     /// Reads from `self.end` to the committed end.
@@ -416,6 +434,40 @@ impl UpdateLog {
     pub(super) fn appended(&mut self, place: Range<u64>) {
         self.end = place.end;
         self.epochs.push(place);
+    }
+}
+
+/// An epoch of a log, as it lies in the log's file. It can be read for as long as this lives, whatever takes that file's place.
+#[derive(Clone)]
+pub struct StoredEpoch {
+    file: Arc<Mutex<File>>,
+    place: Range<u64>,
+}
+
+#[expect(clippy::len_without_is_empty, reason = "a signature alone has bytes")]
+impl StoredEpoch {
+    /// How many bytes it has.
+    pub fn len(&self) -> u64 {
+        self.place.end - self.place.start
+    }
+
+    /// `len` of its bytes from `offset` on, as they are now: nothing of them is checked again.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it ends before; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
+    pub fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        if offset.checked_add(len as u64).is_none_or(|end| end > self.len()) {
+            return Err(Error::api_misuse(format!("the epoch has {} bytes", self.len())));
+        }
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = vec![0; len];
+        let read = file
+            .seek(SeekFrom::Start(self.place.start + offset))
+            .and_then(|_| file.read_exact(&mut bytes));
+        read.map_err(|error| {
+            Error::unavailable("an epoch of the update log can no longer be read").caused_by(error)
+        })?;
+        Ok(bytes)
     }
 }
 

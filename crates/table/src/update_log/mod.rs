@@ -46,6 +46,7 @@
 //! | [`RecordsDigest`] | the digest of all records, kept up to date without reading all of them |
 //! | `PublisherKey` | signs (feature `files`, as all that follows) |
 //! | `UpdateLog` | the file beside a snapshot, for those who serve it |
+//! | `StoredEpoch` | an epoch where it lies in that file, to be sent on |
 //! | `LogWriter` | the same, for its owner: appends epochs, and makes a new snapshot of them |
 //! | `CurrentTable` | the table as it is after the last epoch |
 
@@ -74,6 +75,6 @@ pub use records_digest::{RecordBytes, RecordsDigest};
 #[cfg(feature = "files")]
 pub use current::CurrentTable;
 #[cfg(feature = "files")]
-pub use file::{UpdateLog, log_path};
+pub use file::{StoredEpoch, UpdateLog, log_path};
 #[cfg(feature = "files")]
 pub use writer::LogWriter;

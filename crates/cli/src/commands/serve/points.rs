@@ -7,12 +7,13 @@ use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
 use privet_schemes::finite_differences::points::Points;
-use privet_server::{PointsSource, ServedTable};
+use privet_server::{PointsSource, ServedTable, UpdateFeed};
 use privet_table::points_file::PointsFile;
 use std::num::NonZero;
 use std::path::Path;
 
-/// The same table, served from the points in `file` by the scheme that they were computed for, which must be the one that was `asked` for.
+/// The same table, served from the points in `file` by the scheme that they were computed for, which must be the one that was `asked` for. They belong to the table as its file has it, and then
+/// follow its update log; or to the table as it is now.
 pub(super) fn with_points(
     table: ServedTable,
     file: &Path,
@@ -20,6 +21,10 @@ pub(super) fn with_points(
     asked: SchemeChoice,
 ) -> Result<ServedTable> {
     let file = PointsFile::open(file)?;
+    let table = match file.check_table(&table.identity) {
+        Ok(()) => table,
+        Err(_) => as_it_is(table),
+    };
     file.check_table(&table.identity)?;
     let name = &file.header().scheme;
     let scheme: SchemeId = name
@@ -35,6 +40,20 @@ pub(super) fn with_points(
         _ => {}
     }
     Ok(ServedTable { scheme, points: Some(Box::new(FilePoints { file, mapped })), ..table })
+}
+
+/// The same table, begun with where its updates lead.
+fn as_it_is(table: ServedTable) -> ServedTable {
+    let Some(updates) = table.updates else { return table };
+    let UpdateFeed { publisher, first_epoch, mut epochs, next } = updates;
+    let (mut identity, mut layout, mut records) = (table.identity, table.layout, table.records);
+    if let Some(next) = next {
+        identity = next.identity().unwrap_or(identity);
+        (layout, records) = (next.layout, next.records);
+        epochs.extend(next.steps.into_iter().filter_map(|step| step.epoch));
+    }
+    let updates = Some(UpdateFeed { publisher, first_epoch, epochs, next: None });
+    ServedTable { identity, layout, records, updates, ..table }
 }
 
 /// Points in a file.

@@ -1,11 +1,11 @@
 use super::*;
-use privet_core::{Epoch, TableDigest, TableId, TableShape, TableView};
+use privet_core::{Epoch, TableChanges, TableDigest, TableId, TableShape, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::PublicWords;
-use privet_schemes::registry::{self, SchemePlan, ServerOptions};
+use privet_schemes::registry::{self, SchemePlan, ServerOptions, Successor};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -99,6 +99,16 @@ impl ErasedServer for GivenServer {
         self.streamed.as_deref()
     }
 
+    fn successor(
+        &self,
+        _plan: &SchemePlan,
+        _table: TableView<'_>,
+        _changes: &TableChanges,
+        _options: ServerOptions,
+    ) -> Result<Option<Successor>> {
+        Ok(None)
+    }
+
     fn shares_passes(&self) -> bool {
         true
     }
@@ -148,7 +158,9 @@ impl Lives {
         let progress = |_| {
             heard.fetch_add(1, Ordering::SeqCst);
         };
-        let finished = finish("test", Box::new(setup), &self.identity, cache, Former::None, &progress).unwrap();
+        let finished =
+            finish("test", Box::new(setup), &self.identity, cache, Former::None, &progress)
+                .unwrap();
         let computed = computed.load(Ordering::SeqCst);
         assert_eq!(heard.load(Ordering::SeqCst), computed, "progress is that of computing");
         let found = finished.server.answer(Role(0), &[&[]]).remove(0).unwrap();
@@ -267,7 +279,8 @@ fn the_hint_of_a_real_scheme_is_the_same_from_memory_and_from_the_file() {
     let cache = HintCache::open(dir.path()).unwrap();
     let identity = identity(40, 3);
     let obtain = |cache| {
-        let finished = finish("test", simplepir(identity), &identity, cache, Former::None, &|_| {}).unwrap();
+        let finished =
+            finish("test", simplepir(identity), &identity, cache, Former::None, &|_| {}).unwrap();
         let hint = finished.hint.unwrap();
         (hint.part.copy(0, usize::MAX).unwrap(), hint.digest, finished.origin)
     };
@@ -295,7 +308,8 @@ fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached
     {
         for origin in origins {
             let setup = setup(kept.clone(), Some(shuffled.clone()));
-            let finished = finish("test", setup, &identity, Some(&cache), Former::None, &|_| {}).unwrap();
+            let finished =
+                finish("test", setup, &identity, Some(&cache), Former::None, &|_| {}).unwrap();
             assert_eq!(finished.origin, origin);
             let hint = finished.hint.unwrap();
             assert_eq!(hint.digest, *blake3::hash(&shuffled).as_bytes());
@@ -313,7 +327,8 @@ fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached
     assert_eq!(entry.metadata().unwrap().len(), 4096 + 20, "a head, and five words that are kept");
 
     for streamed in [None, Some(vec![]), Some(vec![1; 119]), Some(vec![1; 121])] {
-        let refusal = finish("test", setup(vec![], streamed), &identity, None, Former::None, &|_| {});
+        let refusal =
+            finish("test", setup(vec![], streamed), &identity, None, Former::None, &|_| {});
         let refusal = refusal.err().expect("that is not the table");
         assert!(refusal.to_string().contains("this is a bug"), "{refusal}");
     }

@@ -286,3 +286,32 @@ fn a_writer_that_could_not_write_stops() {
     room.append(&mut model, &[edit(1, 9)]);
     room.assert_is(&model);
 }
+
+#[test]
+fn stored_epochs_are_read_in_pieces_and_stay_readable_after_a_compaction() {
+    let mut model = Model::new(5);
+    let room = Room::new(&model);
+    for byte in 1..=3 {
+        room.append(&mut model, &[edit(u64::from(byte), 100 + byte), add(byte)]);
+    }
+    let log = room.log();
+    let whole: Vec<_> = log.epochs_from(Epoch(4)).unwrap().map(|epoch| epoch.unwrap()).collect();
+    let stored: Vec<_> = log.stored_from(Epoch(4)).unwrap().collect();
+    drop(log);
+    room.writer().compact(room.snapshot.path()).expect("room for it");
+    assert_eq!(stored.len(), 2);
+    for (stored, whole) in stored.iter().zip(&whole) {
+        assert_eq!(stored.len(), whole.len() as u64);
+        for offset in 0..=whole.len() {
+            for len in [0, 1, 7, whole.len() - offset] {
+                let read = stored.read(offset as u64, len);
+                match whole.get(offset..offset + len) {
+                    Some(expected) => assert_eq!(read.unwrap(), expected),
+                    None => assert_eq!(read.unwrap_err().blame(), Blame::ApiMisuse),
+                }
+            }
+        }
+        assert_eq!(stored.read(u64::MAX, 1).unwrap_err().blame(), Blame::ApiMisuse);
+    }
+    assert!(room.log().stored_from(Epoch(7)).is_err());
+}

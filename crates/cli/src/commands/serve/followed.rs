@@ -1,0 +1,451 @@
+//! A table as its file and its update log have it, at the start and from then on.
+//!
+//! A table file and its log change in two ways. An update appends an epoch to the log. A compaction puts new files in the place of both: first a table file that has all epochs in it, then
+//! an empty log. What was open stays readable, so nothing is lost between two looks: epochs are read to the end of the old log first, and only then from the new files. If several compactions
+//! came between, with epochs in a log that nobody here has seen, the records of the two table files are compared instead.
+//!
+//! What is found is offered to the server, and counts when the server has taken it. Until then every look finds it again.
+
+use super::{SnapshotRecords, served};
+use crate::arguments::SchemeChoice;
+use crate::display;
+use privet_core::table::Replacement;
+use privet_core::{Epoch, Error, Result, TableIdentity};
+use privet_schemes::registry::Tuning;
+use privet_server::{EpochSource, NextVersion, RecordSource, ServedTable, UpdateFeed, VersionStep};
+use privet_table::TableLayout;
+use privet_table::digest::{DigestParts, layout_digest};
+use privet_table::snapshot::Snapshot;
+use privet_table::update_log::{
+    Chain, EpochHash, EpochUpdate, PublisherId, StoredEpoch, UpdateLog, log_path,
+};
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// A table that is served, and the files that say what becomes of it.
+pub(super) struct FollowedTable {
+    pub(super) name: String,
+    path: PathBuf,
+    files: Files,
+    /// Reading on in the log has failed, so that it has to be opened again.
+    broken: bool,
+    /// What the server serves.
+    position: Position,
+    /// What was offered to the server.
+    offered: Option<(Option<Files>, Position)>,
+    /// Where the log began before the last compaction: older epochs are not kept.
+    keep_from: Epoch,
+    /// How the files looked before the last look into them.
+    stamps: Stamps,
+}
+
+/// A table file with its log, if it has one, as they were opened.
+struct Files {
+    snapshot: Arc<Snapshot>,
+    log: Option<UpdateLog>,
+    stamps: Stamps,
+}
+
+/// A version of the table, and who has to have signed what follows.
+#[derive(Clone)]
+struct Position {
+    identity: TableIdentity,
+    layout: TableLayout,
+    publisher: Option<PublisherId>,
+    previous: Option<EpochHash>,
+}
+
+/// An epoch that was followed, and where it lies.
+type Followed = (EpochUpdate, StoredEpoch);
+
+impl FollowedTable {
+    /// Opens the table file at `path` and its log. What is served first is the table as the log's last epoch has it.
+    pub(super) fn open(
+        name: String,
+        path: &Path,
+        scheme: SchemeChoice,
+        tuning: Tuning,
+    ) -> Result<(ServedTable, Self)> {
+        let files = Files::open(path)?;
+        let snapshot = &files.snapshot;
+        let mut position = Position {
+            identity: snapshot.identity(),
+            layout: snapshot.layout().clone(),
+            publisher: files.log.as_ref().map(UpdateLog::publisher),
+            previous: None,
+        };
+        let mut table = served(name.clone(), Arc::clone(snapshot), scheme, tuning);
+        if let Some(log) = &files.log {
+            let spinner = display::working(&format!("applying the updates of {name}"));
+            let opened = first_feed(log, &files, &mut position);
+            spinner.finish_and_clear();
+            table.updates = Some(opened?);
+        }
+        let followed = Self {
+            name,
+            path: path.to_owned(),
+            keep_from: Epoch(0),
+            stamps: files.stamps,
+            files,
+            broken: false,
+            position,
+            offered: None,
+        };
+        Ok((table, followed))
+    }
+
+    /// Whether the files look other than before the last look into them.
+    pub(super) fn has_changed(&self) -> bool {
+        Stamps::of(&self.path) != self.stamps
+    }
+
+    /// What the table has become, if it has become anything since what the server serves.
+    ///
+    /// # Errors
+    /// If the files cannot be read, are damaged, or do not continue what is served.
+    pub(super) fn look(&mut self) -> Result<Option<NextVersion>> {
+        self.offered = None;
+        self.stamps = Stamps::of(&self.path);
+        let replaced = self.stamps.are_other_files(&self.files.stamps) || self.broken;
+        let mut chain = self.position.chain()?;
+        let mut steps = Vec::new();
+        if let Some(log) = self.files.log.as_mut().filter(|_| !self.broken) {
+            let mut ahead = chain.clone();
+            let read = log.catch_up().and_then(|_| follow(&mut ahead, log));
+            match read {
+                Ok(followed) => (steps, chain) = (followed, ahead),
+                Err(error) if !replaced => {
+                    self.broken = true;
+                    return Err(error);
+                }
+                // What the new files say counts.
+                Err(_) => {}
+            }
+        }
+        let opened = match replaced || self.files.log.is_none() {
+            true => Some(Files::open(&self.path)?),
+            false => None,
+        };
+        let files = opened.as_ref().unwrap_or(&self.files);
+        let Some(log) = &files.log else {
+            return self.nothing_new(files.snapshot.identity(), opened);
+        };
+        if self.position.publisher.is_some_and(|publisher| publisher != log.publisher()) {
+            return Err(Error::integrity(format!(
+                "{} is signed by another publisher than before: bring back the log that the table had",
+                log.path().display()
+            )));
+        }
+        let chain = match chain {
+            Some(chain) => chain,
+            None => self.position.chain_of(log.publisher())?,
+        };
+        self.check_continues(log, &chain)?;
+
+        let (skipped, mut chain) = self.skipped(files, log, chain)?;
+        let mut steps: Vec<VersionStep> = steps.into_iter().map(step).collect();
+        steps.extend(skipped);
+        steps.extend(follow_chain(&mut chain, log)?.into_iter().map(step));
+        if chain.identity() != log.current() {
+            return Err(Error::integrity(format!(
+                "{} has another history than the table that is served: its publisher has signed two, or the files are mixed up",
+                log.path().display()
+            )));
+        }
+        if steps.is_empty() {
+            return self.nothing_new(log.current(), opened);
+        }
+        let next = NextVersion {
+            publisher: log.publisher().0,
+            keep_from: self.keep_from,
+            steps,
+            ..files.current(log)?
+        };
+        self.offered = Some((opened, Position::at(&chain)));
+        Ok(Some(next))
+    }
+
+    /// Takes note that the server serves what it was offered last.
+    pub(super) fn taken(&mut self) {
+        let Some((files, position)) = self.offered.take() else { return };
+        self.position = position;
+        if let Some(files) = files {
+            self.replace_files(files);
+        }
+    }
+
+    /// What is served is what the files have, as it should be.
+    fn nothing_new(
+        &mut self,
+        identity: TableIdentity,
+        opened: Option<Files>,
+    ) -> Result<Option<NextVersion>> {
+        if identity != self.position.identity {
+            return Err(Error::integrity(format!(
+                "{} is another table, or another version of it, than the one that is served, and no update log leads there: start the server again if that is wanted",
+                self.path.display()
+            )));
+        }
+        if let Some(files) = opened {
+            if self.position.publisher.is_some() && files.log.is_none() {
+                return Err(Error::unavailable(format!(
+                    "the update log of {} is gone: bring it back",
+                    self.path.display()
+                )));
+            }
+            self.position.publisher = files.log.as_ref().map(UpdateLog::publisher);
+            self.replace_files(files);
+        }
+        Ok(None)
+    }
+
+    fn replace_files(&mut self, files: Files) {
+        if let Some(log) = &self.files.log {
+            self.keep_from = log.base();
+        }
+        self.files = files;
+        self.broken = false;
+    }
+
+    fn check_continues(&self, log: &UpdateLog, chain: &Chain) -> Result<()> {
+        let (served, found) = (chain.identity(), log.current());
+        if found.id != served.id {
+            return Err(Error::integrity(format!(
+                "{} is the log of another table than the one that is served: start the server again if that is wanted",
+                log.path().display()
+            )));
+        }
+        if found.epoch < served.epoch {
+            return Err(Error::integrity(format!(
+                "{} ends with epoch {}, and epoch {} is served (a rollback): bring back the newer files",
+                log.path().display(),
+                found.epoch.0,
+                served.epoch.0
+            )));
+        }
+        Ok(())
+    }
+
+    /// The step over epochs that are in the table file and in no log that was seen, if there are such, and where the rest goes on.
+    fn skipped(
+        &self,
+        files: &Files,
+        log: &UpdateLog,
+        chain: Chain,
+    ) -> Result<(Option<VersionStep>, Chain)> {
+        if log.base() <= chain.identity().epoch {
+            return Ok((None, chain));
+        }
+        let (known, before) = match &self.files.log {
+            Some(log) => (log.current(), log.table(&self.files.snapshot)?.to_vec()),
+            None => (self.files.snapshot.identity(), self.files.snapshot.view().bytes().to_vec()),
+        };
+        if known != chain.identity() {
+            return Err(Error::unavailable(format!(
+                "{} begins after epoch {}, and what became of the table until then cannot be told from the files: start the server again",
+                log.path().display(),
+                log.base().0
+            )));
+        }
+        let identity = files.snapshot.identity();
+        let chain = Chain::new(identity, files.snapshot.layout().clone(), log.publisher(), None)?;
+        let changes =
+            differences(&before, files.snapshot.view().bytes(), identity.shape.record_len());
+        Ok((Some(VersionStep { identity, changes, epoch: None }), chain))
+    }
+}
+
+impl Files {
+    fn open(path: &Path) -> Result<Self> {
+        let stamps = Stamps::of(path);
+        let snapshot = Arc::new(Snapshot::open(path)?);
+        let log_path = log_path(path);
+        let log = match log_path.exists() {
+            true => Some(UpdateLog::open(&log_path, &snapshot)?),
+            false => None,
+        };
+        Ok(Self { snapshot, log, stamps })
+    }
+
+    /// The table after the last epoch, all of it verified, without what leads there.
+    fn current(&self, log: &UpdateLog) -> Result<NextVersion> {
+        let identity = log.current();
+        let layout = log.layout().encode();
+        let records: Box<dyn RecordSource> = if identity == self.snapshot.identity() {
+            Box::new(SnapshotRecords(Arc::clone(&self.snapshot)))
+        } else {
+            Box::new(log.table(&self.snapshot)?.to_vec())
+        };
+        let records_digest = *blake3::hash(records.bytes()).as_bytes();
+        let parts = DigestParts { layout: layout_digest(&layout), records: records_digest };
+        if parts.combine(identity.shape) != identity.digest {
+            return Err(Error::corrupted(format!(
+                "the records of {} are damaged: their digest at epoch {} is not what its publisher signed; copy it again from where it is whole",
+                self.snapshot.path().display(),
+                identity.epoch.0
+            )));
+        }
+        Ok(NextVersion {
+            publisher: log.publisher().0,
+            layout: layout.into(),
+            records,
+            records_digest,
+            steps: Vec::new(),
+            keep_from: Epoch(0),
+        })
+    }
+}
+
+impl Position {
+    fn at(chain: &Chain) -> Self {
+        Self {
+            identity: chain.identity(),
+            layout: chain.layout().clone(),
+            publisher: Some(chain.publisher()),
+            previous: chain.previous(),
+        }
+    }
+
+    /// Where the table's history goes on, if it is known who signs it.
+    fn chain(&self) -> Result<Option<Chain>> {
+        self.publisher.map(|publisher| self.chain_of(publisher)).transpose()
+    }
+
+    fn chain_of(&self, publisher: PublisherId) -> Result<Chain> {
+        Chain::new(self.identity, self.layout.clone(), publisher, self.previous)
+    }
+}
+
+/// The log as far as the table file has it, and the rest as what follows.
+fn first_feed(log: &UpdateLog, files: &Files, position: &mut Position) -> Result<UpdateFeed> {
+    let base = log.base();
+    let in_snapshot = position.identity.epoch.0.saturating_sub(base.0);
+    let epochs = log.stored_from(base)?.take(in_snapshot as usize).map(source).collect();
+    let mut chain = position.chain_of(log.publisher())?;
+    let steps: Vec<_> = follow_chain(&mut chain, log)?.into_iter().map(step).collect();
+    let next = match steps.is_empty() {
+        true => None,
+        false => Some(NextVersion { steps, ..files.current(log)? }),
+    };
+    *position = Position::at(&chain);
+    Ok(UpdateFeed { publisher: log.publisher().0, first_epoch: base, epochs, next })
+}
+
+/// As [`follow_chain`], where it is known already who signs.
+fn follow(chain: &mut Option<Chain>, log: &UpdateLog) -> Result<Vec<Followed>> {
+    chain.as_mut().map_or(Ok(Vec::new()), |chain| follow_chain(chain, log))
+}
+
+/// The epochs of the log after where the chain is, each of them verified. None of a log that begins later.
+fn follow_chain(chain: &mut Chain, log: &UpdateLog) -> Result<Vec<Followed>> {
+    let epoch = chain.identity().epoch;
+    if epoch < log.base() {
+        return Ok(Vec::new());
+    }
+    let mut followed = Vec::new();
+    for (bytes, stored) in log.epochs_from(epoch)?.zip(log.stored_from(epoch)?) {
+        followed.push((chain.follow(&bytes?)?, stored));
+    }
+    Ok(followed)
+}
+
+fn step((update, stored): Followed) -> VersionStep {
+    let width = update.after().shape.record_len() as usize;
+    let replacement = |change: privet_table::update_log::RecordChange<'_>| Replacement {
+        index: change.index,
+        before: change.old.map_or_else(|| vec![0; width], <[u8]>::to_vec),
+        after: change.new.to_vec(),
+    };
+    VersionStep {
+        identity: update.after(),
+        changes: update.changes().map(replacement).collect(),
+        epoch: Some(source(stored)),
+    }
+}
+
+/// What became of records between two table files.
+fn differences(before: &[u8], after: &[u8], width: u64) -> Vec<Replacement> {
+    let width = width as usize;
+    let zeros = vec![0; width];
+    let before = before.chunks_exact(width).chain(std::iter::repeat(zeros.as_slice()));
+    let records = (0..).zip(before.zip(after.chunks_exact(width)));
+    records
+        .filter(|(_, (before, after))| before != after)
+        .map(|(index, (before, after))| Replacement {
+            index,
+            before: before.to_vec(),
+            after: after.to_vec(),
+        })
+        .collect()
+}
+
+/// An epoch in the file of a log, to be sent from there.
+struct EpochInFile(StoredEpoch);
+
+impl EpochSource for EpochInFile {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        self.0.read(offset, len)
+    }
+}
+
+fn source(stored: StoredEpoch) -> Arc<dyn EpochSource> {
+    Arc::new(EpochInFile(stored))
+}
+
+/// How a table file and its log look from outside.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamps {
+    snapshot: Option<Stamp>,
+    log: Option<Stamp>,
+}
+
+/// How one file looks from outside.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    file: FileId,
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamps {
+    fn of(path: &Path) -> Self {
+        let stamp = |path: &Path| std::fs::metadata(path).ok().map(|found| Stamp::of(&found));
+        Self { snapshot: stamp(path), log: stamp(&log_path(path)) }
+    }
+
+    /// Whether either is not the same file any more, whatever is in it.
+    fn are_other_files(&self, opened: &Self) -> bool {
+        let id = |stamp: Option<Stamp>| stamp.map(|stamp| stamp.file);
+        id(self.snapshot) != id(opened.snapshot) || id(self.log) != id(opened.log)
+    }
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self { file: file_id(metadata), len: metadata.len(), modified: metadata.modified().ok() }
+    }
+}
+
+/// What tells a file from one that took its place.
+#[cfg(unix)]
+type FileId = (u64, u64);
+
+#[cfg(unix)]
+fn file_id(metadata: &Metadata) -> FileId {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+type FileId = Option<SystemTime>;
+
+#[cfg(not(unix))]
+fn file_id(metadata: &Metadata) -> FileId {
+    metadata.created().ok()
+}
