@@ -91,7 +91,7 @@ impl History {
             &self.place,
             listen,
             &format!(
-                "table.privet --scheme {scheme} {options} --no-cache --metrics-listen 127.0.0.1:0 --watch 0.02 --grace 1"
+                "table.privet --scheme {scheme} {options} --no-cache --metrics-listen 127.0.0.1:0 --watch 0 --grace 1"
             ),
         )
     }
@@ -169,6 +169,7 @@ impl History {
     fn wait_for_servers(&mut self) {
         let epoch = self.versions.len() - 1;
         let began = Instant::now();
+        self.servers.iter().for_each(|(_, served)| served.hang_up());
         for (_, served) in &self.servers {
             loop {
                 let (_, metrics) = http_get(served.metrics_address(), "/metrics");

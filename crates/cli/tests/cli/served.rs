@@ -54,6 +54,12 @@ impl Served {
         rest.split_once('/').unwrap().0
     }
 
+    /// Has it look whether its tables were updated.
+    pub(crate) fn hang_up(&self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+    }
+
     /// Asks it to stop as a service manager does. Returns the exit code.
     pub(crate) fn terminate(mut self) -> Option<i32> {
         let id = self.child.id().to_string();

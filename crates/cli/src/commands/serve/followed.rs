@@ -13,7 +13,6 @@ use privet_core::table::Replacement;
 use privet_core::{Epoch, Error, Result, TableIdentity};
 use privet_schemes::registry::Tuning;
 use privet_server::{EpochSource, NextVersion, RecordSource, ServedTable, UpdateFeed, VersionStep};
-use privet_table::TableLayout;
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{
@@ -52,7 +51,7 @@ struct Files {
 #[derive(Clone)]
 struct Position {
     identity: TableIdentity,
-    layout: TableLayout,
+    layout_digest: [u8; 32],
     publisher: Option<PublisherId>,
     previous: Option<EpochHash>,
 }
@@ -72,7 +71,7 @@ impl FollowedTable {
         let snapshot = &files.snapshot;
         let mut position = Position {
             identity: snapshot.identity(),
-            layout: snapshot.layout().clone(),
+            layout_digest: layout_digest(snapshot.layout_bytes()),
             publisher: files.log.as_ref().map(UpdateLog::publisher),
             previous: None,
         };
@@ -109,7 +108,7 @@ impl FollowedTable {
         self.offered = None;
         self.stamps = Stamps::of(&self.path);
         let replaced = self.stamps.are_other_files(&self.files.stamps) || self.broken;
-        let mut chain = self.position.chain()?;
+        let mut chain = self.position.chain();
         let mut steps = Vec::new();
         if let Some(log) = self.files.log.as_mut().filter(|_| !self.broken) {
             let mut ahead = chain.clone();
@@ -140,7 +139,7 @@ impl FollowedTable {
         }
         let chain = match chain {
             Some(chain) => chain,
-            None => self.position.chain_of(log.publisher())?,
+            None => self.position.chain_of(log.publisher()),
         };
         self.check_continues(log, &chain)?;
 
@@ -302,19 +301,19 @@ impl Position {
     fn at(chain: &Chain) -> Self {
         Self {
             identity: chain.identity(),
-            layout: chain.layout().clone(),
+            layout_digest: chain.layout_digest(),
             publisher: Some(chain.publisher()),
             previous: chain.previous(),
         }
     }
 
     /// Where the table's history goes on, if it is known who signs it.
-    fn chain(&self) -> Result<Option<Chain>> {
-        self.publisher.map(|publisher| self.chain_of(publisher)).transpose()
+    fn chain(&self) -> Option<Chain> {
+        self.publisher.map(|publisher| self.chain_of(publisher))
     }
 
-    fn chain_of(&self, publisher: PublisherId) -> Result<Chain> {
-        Chain::new(self.identity, self.layout.clone(), publisher, self.previous)
+    fn chain_of(&self, publisher: PublisherId) -> Chain {
+        Chain::knowing_digest(self.identity, self.layout_digest, publisher, self.previous)
     }
 }
 
@@ -323,7 +322,7 @@ fn first_feed(log: &UpdateLog, files: &Files, position: &mut Position) -> Result
     let base = log.base();
     let in_snapshot = position.identity.epoch.0.saturating_sub(base.0);
     let epochs = log.stored_from(base)?.take(in_snapshot as usize).map(source).collect();
-    let mut chain = position.chain_of(log.publisher())?;
+    let mut chain = position.chain_of(log.publisher());
     let steps: Vec<_> = follow_chain(&mut chain, log)?.into_iter().map(step).collect();
     let next = match steps.is_empty() {
         true => None,

@@ -298,7 +298,7 @@ fn stored_epochs_are_read_in_pieces_and_stay_readable_after_a_compaction() {
     let whole: Vec<_> = log.epochs_from(Epoch(4)).unwrap().map(|epoch| epoch.unwrap()).collect();
     let stored: Vec<_> = log.stored_from(Epoch(4)).unwrap().collect();
     drop(log);
-    room.writer().compact(room.snapshot.path()).expect("room for it");
+    room.writer().compact(room.snapshot.path(), 0).expect("room for it");
     assert_eq!(stored.len(), 2);
     for (stored, whole) in stored.iter().zip(&whole) {
         assert_eq!(stored.len(), whole.len() as u64);
