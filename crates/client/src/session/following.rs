@@ -437,6 +437,8 @@ impl Session {
                 return Err(error);
             }
         }
+        // What was prepared of the next ones belongs to the version before, and goes with it.
+        loaded.begin_next_anew();
         let outstanding = moves.len();
         for (change, to) in moves {
             self.outputs.push_back(Output::Persist(Persist::FollowHints { change, to }));

@@ -340,6 +340,11 @@ impl Loaded {
         self.client.hints().ok_or_else(no_hints)
     }
 
+    /// Nothing is kept of the next generation.
+    pub(super) fn begin_next_anew(&mut self) {
+        self.next = NextGeneration::None;
+    }
+
     /// Whether no lookup can be made with them any more.
     pub(super) fn is_used_up(&mut self) -> bool {
         self.client.hints().is_none_or(|hints| hints.supply().left() == 0 && !hints.is_endless())
