@@ -34,7 +34,7 @@
 //! | two layers of level *i* are there | they are merged; the new layer takes over B·2^*i* / 2 changes later |
 //! | a layer was built | clients hear of it; what they fetch for it is due in equal parts until it takes over |
 //!
-//! So there are at most two layers of each level, and one on average. (With lists of one change, whose half is rounded up, there can be three of level 0 for a moment.)
+//! So there are at most two layers of each level, and one on average. (With lists of one change, whose half counts as one, there can be three of level 0 for a moment.)
 //!
 //! # What it costs
 //!

@@ -312,31 +312,65 @@ impl LayeredClient {
         answers: &[&[u8]],
         store: &mut impl HintStore,
     ) -> Result<()> {
-        let lookups = self.lookups.get_mut(&lookup.0).filter(|lookup| !lookup.settled);
-        let under_way = lookups.ok_or_else(no_lookup)?;
-        let sent = |part: &&Part| matches!(part.record, PartRecord::Sent(_));
-        let mut needed = 0;
-        for part in under_way.parts.iter().filter(sent) {
-            needed += self.layers.get(&part.layer.span).map_or(0, PreparedLayer::servers);
+        let answers: Vec<_> = answers.iter().copied().map(Some).collect();
+        self.settle_each(lookup, &answers, store)
+    }
+
+    /// Gives up a lookup of which a layer was replaced so long ago that it does not answer any more: `None` for each of its answers. The answers of all layers in charge are needed, because later lookups build on them.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup, its answers are not as many as its queries, or one of a layer in charge is missing: send that query again. The store's.
+    pub fn abandon(
+        &mut self,
+        lookup: LookupNumber,
+        answers: &[Option<&[u8]>],
+        store: &mut impl HintStore,
+    ) -> Result<()> {
+        self.settle_each(lookup, answers, store)?;
+        self.lookups.remove(&lookup.0);
+        self.drop_replaced(store);
+        Ok(())
+    }
+
+    fn settle_each(
+        &mut self,
+        lookup: LookupNumber,
+        answers: &[Option<&[u8]>],
+        store: &mut impl HintStore,
+    ) -> Result<()> {
+        let Self { lookups, layers, view, .. } = self;
+        let under_way = lookups.get_mut(&lookup.0).filter(|lookup| !lookup.settled);
+        let under_way = under_way.ok_or_else(no_lookup)?;
+        // The answers of each query's servers, side by side.
+        let (mut rest, mut of_parts) = (answers, Vec::new());
+        for part in &under_way.parts {
+            let servers = match (&part.record, layers.get(&part.layer.span)) {
+                (PartRecord::Sent(_), Some(layer)) => layer.servers(),
+                _ => 0,
+            };
+            let (own, others) = rest.split_at_checked(servers).ok_or_else(other_number)?;
+            let own: Option<Vec<&[u8]>> = own.iter().copied().collect();
+            if own.is_none() && view.layers.contains_key(&part.layer.span) {
+                return Err(Error::api_misuse(
+                    "the answer of a layer in charge is missing; send its query again",
+                ));
+            }
+            of_parts.push(own);
+            rest = others;
         }
-        if answers.len() != needed {
-            return Err(Error::api_misuse(format!(
-                "a lookup of {needed} queries needs as many answers, not {}",
-                answers.len()
-            )));
+        if !rest.is_empty() {
+            return Err(other_number());
         }
         under_way.settled = true;
-        let (mut rest, mut stored) = (answers, Ok(()));
-        for part in &mut under_way.parts {
-            let waiting = PartRecord::Told(Err(no_lookup()));
-            part.record = match std::mem::replace(&mut part.record, waiting) {
-                PartRecord::Sent(pending) => {
-                    let span = part.layer.span;
-                    let Some(layer) = self.layers.get_mut(&span) else { continue };
-                    let own;
-                    (own, rest) = rest.split_at(layer.servers());
+        let mut stored = Ok(());
+        for (part, own) in under_way.parts.iter_mut().zip(of_parts) {
+            let span = part.layer.span;
+            let gone = PartRecord::Told(Err(no_answer()));
+            part.record = match (std::mem::replace(&mut part.record, gone), own) {
+                (PartRecord::Sent(pending), Some(own)) => {
+                    let Some(layer) = layers.get_mut(&span) else { continue };
                     let client = layer.client(part.generation);
-                    match client.and_then(|client| client.recover(pending, own)) {
+                    match client.and_then(|client| client.recover(pending, &own)) {
                         Ok(Recovered::Record(record)) => PartRecord::Told(Ok(record)),
                         Ok(Recovered::Settled { id, change, record }) => {
                             stored = stored.and(store.settled(span, part.generation, &change));
@@ -345,7 +379,8 @@ impl LayeredClient {
                         Err(error) => PartRecord::Told(Err(error)),
                     }
                 }
-                told => told,
+                (PartRecord::Sent(_), None) => continue,
+                (told, _) => told,
             };
         }
         self.tell_waiting();
@@ -362,16 +397,6 @@ impl LayeredClient {
         self.lookups.get(&lookup.0).filter(|of| of.settled && of.parts.iter().all(told))?;
         let UnderWay { key, listed, parts, .. } = self.lookups.remove(&lookup.0)?;
         Some(newest(&key, listed, parts))
-    }
-
-    /// Gives up a lookup whose answers will not come because a layer that it asked was replaced too long ago. Its hints stay used. As long as all of its layers answer, send its queries again instead.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup.
-    pub fn abandon(&mut self, lookup: LookupNumber, store: &mut impl HintStore) -> Result<()> {
-        self.lookups.remove(&lookup.0).ok_or_else(no_lookup)?;
-        self.drop_replaced(store);
-        Ok(())
     }
 
     /// The number of changes that this client knows of.
@@ -396,11 +421,11 @@ impl LayeredClient {
         version(self.table, self.view.layers.values().map(|layer| &**layer), list)
     }
 
-    /// Goes on with hints that were kept: the last generation of a layer, and what was logged of it since, in order. Returns the queries that have no answer: they are sent again, the same bytes, and their answers go to
-    /// [`settle_again`](Self::settle_again).
+    /// Goes on with hints that were kept: a generation of a layer, and what was logged of it, in order. To be called for each that was not forgotten, in their order, before anything that is due is fetched. Returns the queries that
+    /// have no answer: they are sent again, the same bytes, and their answers go to [`settle_again`](Self::settle_again).
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the layer is unknown or has hints already; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what was kept does not fit it.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the layer is unknown or has this generation or a later one already; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what was kept does not fit it.
     pub fn restore(
         &mut self,
         layer: Span,
@@ -418,12 +443,13 @@ impl LayeredClient {
     pub fn settle_again(
         &mut self,
         layer: Span,
+        generation: u64,
         id: ReservationId,
         answers: &[&[u8]],
         store: &mut impl HintStore,
     ) -> Result<()> {
-        let Some((generation, hints)) = self.layer(layer)?.current_hints() else {
-            return Err(Error::api_misuse("the layer has no hints"));
+        let Some(hints) = self.layer(layer)?.hints_of(generation) else {
+            return Err(Error::api_misuse("the layer has no hints of this generation"));
         };
         if let Recovered::Settled { change, .. } = hints.settle(id, answers)? {
             hints.take_record(id);
@@ -516,6 +542,14 @@ fn held_in(key: &[u8], parts: &[Part]) -> Result<Option<Option<Record>>> {
         Error::integrity("a layer holds something that is neither a value nor a tombstone")
     })?;
     Ok(Some(value.map(|value| Zeroizing::new(value.to_vec()))))
+}
+
+fn no_answer() -> Error {
+    Error::unavailable("a layer was replaced before it answered; look the key up again")
+}
+
+fn other_number() -> Error {
+    Error::api_misuse("a lookup needs one answer to each of its queries, and no more")
 }
 
 fn no_lookup() -> Error {

@@ -11,6 +11,7 @@ use privet_schemes::offline::{Download, OfflinePhase, StreamConsumer};
 use privet_schemes::registry::{self, ErasedClient, ErasedHints, ErasedPreparation, SchemePlan};
 use privet_schemes::reservation::{Journal, Lookup, Prepared, Receipt, Sendable};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -233,9 +234,9 @@ impl PreparedLayer {
         generation: Zeroizing<Vec<u8>>,
         log: &[Logged<'_>],
     ) -> Result<Vec<(ReservationId, Sendable)>> {
-        if self.current.is_some() {
+        if number < self.next_generation {
             return Err(Error::api_misuse(
-                "the layer has hints already; load them before any others",
+                "generations of hints are loaded in their order, and before others are prepared",
             ));
         }
         let mut client = self.client_with(generation)?;
@@ -274,6 +275,7 @@ impl PreparedLayer {
                 "a layer cannot be asked yet; fetch what is due for it first",
             ));
         };
+        let needed = self.description.key_map.candidates_per_key() as u64;
         let Some(hints) = self.hints_of(current) else { return Ok(()) };
         if let Some(ended) = hints.ended() {
             return Err(ended);
@@ -284,12 +286,17 @@ impl PreparedLayer {
                 "lookups of this scheme go one after the other; settle the one before first",
             ));
         }
-        let needed = self.description.key_map.candidates_per_key() as u64;
-        let Some(hints) = self.hints_of(current) else { return Ok(()) };
         if hints.supply().left() >= needed {
             return Ok(());
         }
-        if hints.is_endless() {
+        let later = (Bound::Excluded(current), Bound::Unbounded);
+        if self.generations.range(later).next().is_none() {
+            // Nothing of it could be used up twice: it is used up, and nobody has written it down before.
+            let Some(hints) = self.hints_of(current).filter(|hints| hints.is_endless()) else {
+                return Err(Error::unavailable(
+                    "a layer's hints are used up; fetch what is due for its next generation first",
+                ));
+            };
             if !open.is_empty() {
                 return Err(Error::unavailable(
                     "a layer's hints are due to be written down anew; settle the lookups under way first",
@@ -298,15 +305,8 @@ impl PreparedLayer {
             let generation = hints.condense()?;
             self.use_generation(generation, store)?;
         }
-        match self.generations.keys().find(|number| **number > current) {
-            Some(next) => {
-                self.current = Some(*next);
-                Ok(())
-            }
-            None => Err(Error::unavailable(
-                "a layer's hints are used up; fetch what is due for its next generation first",
-            )),
-        }
+        self.current = self.generations.range(later).next().map(|(number, _)| *number);
+        Ok(())
     }
 
     /// The queries for the record in which `key` would be.
@@ -344,12 +344,6 @@ impl PreparedLayer {
 
     pub(super) fn hints_of(&mut self, generation: u64) -> Option<&mut dyn ErasedHints> {
         self.generations.get_mut(&generation)?.hints()
-    }
-
-    /// The current generation's hints.
-    pub(super) fn current_hints(&mut self) -> Option<(u64, &mut dyn ErasedHints)> {
-        let current = self.current?;
-        Some((current, self.hints_of(current)?))
     }
 
     /// Drops generations that were used up and of which no lookup waits.

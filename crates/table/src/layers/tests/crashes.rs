@@ -30,9 +30,9 @@ fn restart(world: &mut World, sent: &BTreeMap<Span, Vec<Vec<u8>>>) {
         let kept = &world.store.kept[&(layer, number)];
         let generation = Zeroizing::new(kept.generation.clone());
         let open = world.client.restore(layer, number, generation, &kept.log()).unwrap();
-        again.extend(open.into_iter().map(|(id, sendable)| (layer, id, sendable)));
+        again.extend(open.into_iter().map(|(id, sendable)| (layer, number, id, sendable)));
     }
-    for (layer, id, sendable) in again {
+    for (layer, number, id, sendable) in again {
         assert_eq!(sent.get(&layer).map(Vec::as_slice), Some(sendable.queries()), "the same bytes");
         let answers: Vec<_> = (0..)
             .zip(sendable.queries())
@@ -42,7 +42,7 @@ fn restart(world: &mut World, sent: &BTreeMap<Span, Vec<Vec<u8>>>) {
             })
             .collect();
         let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
-        world.client.settle_again(layer, id, &answers, &mut world.store).unwrap();
+        world.client.settle_again(layer, number, id, &answers, &mut world.store).unwrap();
     }
     world.fetch_due();
 }
@@ -68,6 +68,31 @@ fn queries_without_an_answer_are_sent_again_after_a_restart() {
             world.check(&key(round + 20));
             world.update(vec![set(round, b"newer")]);
         }
+    }
+}
+
+/// More lookups than a generation serves, and restarts at all points of its life: after the next is prepared, after the last hint is used, after the first of the next is.
+#[test]
+fn a_restart_goes_on_in_the_generation_that_was_in_use() {
+    for scheme in HINTED {
+        let mut world = World::new(scheme, 3, 5, Builds::AtOnce);
+        for number in 0..3 {
+            world.update(vec![set(number, b"value")]);
+        }
+        for round in 0..220 {
+            let queries = world.send(&key(round % 7));
+            if round % 3 == 0 {
+                let sent = by_layer(&queries);
+                restart(&mut world, &sent);
+            } else {
+                let answers = world.answers(&queries);
+                world.settle(queries.lookup, &answers);
+                let expected = world.oracle.get(&key(round % 7)).cloned();
+                assert_eq!(world.take(queries.lookup), expected);
+                world.fetch_due();
+            }
+        }
+        assert!(world.store.kept.keys().any(|(_, generation)| *generation > 0), "{scheme}");
     }
 }
 

@@ -157,8 +157,16 @@ fn a_lookup_under_way_outlives_what_it_asked() {
         let kept = |world: &World| world.store.kept.keys().any(|(of, _)| gone.contains(of));
         let hinted = !world.store.kept.is_empty();
         assert_eq!(kept(&world), hinted, "hints are kept while a lookup needs them");
-        world.client.abandon(third.lookup, &mut world.store).unwrap();
-        assert!(world.client.abandon(third.lookup, &mut world.store).is_err());
+        let answer = |query: crate::layers::LayerQuery<'_>| {
+            let layer = world.servers[usize::from(query.role.0)].layer(query.layer)?;
+            Some(layer.answer(query.role, query.bytes).unwrap())
+        };
+        let answers: Vec<_> = third.iter().map(answer).collect();
+        let answers: Vec<_> = answers.iter().map(Option::as_deref).collect();
+        let World { client, store, .. } = &mut world;
+        assert!(client.abandon(third.lookup, &vec![None; answers.len()], store).is_err());
+        client.abandon(third.lookup, &answers, store).unwrap();
+        assert!(client.abandon(third.lookup, &answers, store).is_err());
         assert!(!kept(&world), "and not any longer");
         world.check(&key(1));
     }
