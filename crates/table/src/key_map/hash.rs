@@ -30,11 +30,12 @@ pub(super) struct KeyHash {
 
 impl KeyHash {
     /// Hashes `key` with BLAKE3 under `seed`, for the first piece of its value.
+    #[cfg(test)]
     pub(super) fn new(seed: PublicSeed, key: &[u8]) -> Self {
         Self::from_words(words(blake3::keyed_hash(seed.as_bytes(), key).as_bytes()))
     }
 
-    /// The hashes for all pieces that there may be, of which `new` is the first. There is no end to them.
+    /// Hashes `key` with BLAKE3 under `seed`, for all pieces that its value may have. There is no end to them.
     pub(super) fn of_pieces(seed: PublicSeed, key: &[u8]) -> impl Iterator<Item = Self> + use<> {
         let mut reader = blake3::Hasher::new_keyed(seed.as_bytes()).update(key).finalize_xof();
         std::iter::repeat_with(move || {
