@@ -259,17 +259,16 @@ fn tuning(scheme: SchemeId, partition_records: Option<u64>) -> Tuning {
 fn through_versions(
     scheme: SchemeId,
     (records, record_len): (u64, u64),
-    partition_records: Option<u64>,
+    tuning: &Tuning,
     history: &[(u64, u64)],
 ) {
-    let tuning = tuning(scheme, partition_records);
     let mut rng = SecretRng::from_fixed_seed([7; 32]);
-    let mut version = Version::first(scheme, records, record_len, &tuning);
+    let mut version = Version::first(scheme, records, record_len, tuning);
     let mut client = Client::of(&version);
     for (edits, more) in history {
         let (index, server) = (rng.below(version.identity.shape.records()), &*version.server);
         let (_, queries, answers) = client.look_up(&version, &[server], index);
-        let (mut next, changes) = version.changed(*edits, *more, &tuning, &mut rng);
+        let (mut next, changes) = version.changed(*edits, *more, tuning, &mut rng);
 
         let successor =
             version.server.successor(&next.plan, next.view(), &changes, options()).unwrap();
@@ -322,7 +321,7 @@ fn through_versions(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
     fn every_scheme_goes_through_versions(
@@ -334,8 +333,8 @@ proptest! {
         for scheme in SchemeId::ALL {
             if *scheme != SchemeId::TapirPointproofs {
                 let cuts = plan(*scheme, &identity(records, record_len), &tuning(*scheme, Some(8)));
-                let partition_records = (cut && cuts.is_ok()).then_some(8);
-                through_versions(*scheme, (records, record_len), partition_records, &history);
+                let tuning = tuning(*scheme, (cut && cuts.is_ok()).then_some(8));
+                through_versions(*scheme, (records, record_len), &tuning, &history);
             }
         }
     }
@@ -347,14 +346,19 @@ proptest! {
         record_len in 200u64..900,
         history in prop::collection::vec((0u64..4, 0u64..3), 1..4),
     ) {
-        through_versions(SchemeId::SimplePir, (records, record_len), None, &history);
-        through_versions(SchemeId::Download, (records, 1000 * record_len), None, &history);
+        let tuning = Tuning::default();
+        through_versions(SchemeId::SimplePir, (records, record_len), &tuning, &history);
+        through_versions(SchemeId::Download, (records, 1000 * record_len), &tuning, &history);
     }
 }
 
 #[test]
 fn pointproofs_go_through_versions() {
-    through_versions(SchemeId::TapirPointproofs, (13, 5), Some(4), &[(2, 0), (1, 2), (0, 9)]);
+    for precompute_openings in [false, true] {
+        let tuning = Tuning { precompute_openings, ..tuning(SchemeId::TapirPointproofs, Some(4)) };
+        let history = [(2, 0), (1, 2), (0, 9)];
+        through_versions(SchemeId::TapirPointproofs, (13, 5), &tuning, &history);
+    }
 }
 
 /// Schemes whose partitions have room for more records: a table of 61 in partitions of 8.
