@@ -7,6 +7,7 @@ mod authenticated;
 mod bench;
 mod build;
 mod demo_and_doctor;
+mod followed;
 mod get;
 mod get_refused;
 mod help;

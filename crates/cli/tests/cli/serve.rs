@@ -116,6 +116,9 @@ fn health_and_metrics_are_on_the_second_port() {
     privet_table_extra_bytes gauge
     privet_table_record_len gauge
     privet_table_records gauge
+    privet_table_versions gauge
+    privet_updates counter
+    privet_updates_failed counter
     "#);
     let log = std::fs::read_to_string(place.path("server.log")).unwrap();
     for secret in ["bob", "nobody", "555-2"] {

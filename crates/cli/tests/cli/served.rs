@@ -54,10 +54,24 @@ impl Served {
         rest.split_once('/').unwrap().0
     }
 
-    /// Has it look whether its tables were updated.
+    /// Tells it to look into its files.
     pub(crate) fn hang_up(&self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+    }
+
+    /// Waits until the metric has the value.
+    pub(crate) fn until_metric(&self, name: &str, value: u64) {
+        let line = format!("{name} {value}");
+        let began = std::time::Instant::now();
+        loop {
+            let (_, metrics) = http_get(self.metrics_address(), "/metrics");
+            if metrics.lines().any(|other| other == line) {
+                return;
+            }
+            assert!(began.elapsed().as_secs() < 60, "no {line} in\n{metrics}");
+            std::thread::yield_now();
+        }
     }
 
     /// Asks it to stop as a service manager does. Returns the exit code.

@@ -448,3 +448,6 @@ type FileId = Option<SystemTime>;
 fn file_id(metadata: &Metadata) -> FileId {
     metadata.created().ok()
 }
+
+#[cfg(test)]
+mod tests;

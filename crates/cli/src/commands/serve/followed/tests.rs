@@ -1,0 +1,351 @@
+//! Files as an owner leaves them, and what a server hears of them.
+
+use super::*;
+use privet_core::table::Operation;
+use privet_core::{Blame, SecretRng, TableChanges, TableId, TableShape, TableUpdate};
+use privet_table::layout::{IndexLayout, RecordLayout};
+use privet_table::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
+use privet_table::update_log::{LogWriter, PublisherKey};
+use std::fs;
+use tempfile::TempDir;
+
+const LEN: u64 = 5;
+
+/// An owner's directory with one table.
+struct Owner {
+    directory: TempDir,
+    key: PublisherKey,
+    /// All records as they are now.
+    records: Vec<u8>,
+    /// So many epochs have been made.
+    made: u8,
+}
+
+impl Owner {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut records = vec![0; 40 * LEN as usize];
+        SecretRng::from_os().unwrap().fill(&mut records);
+        let owner = Self { directory, key: PublisherKey::generate().unwrap(), records, made: 0 };
+        owner.write_snapshot();
+        owner
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("t.privet")
+    }
+
+    fn log_path(&self) -> PathBuf {
+        log_path(&self.path())
+    }
+
+    /// A new table of these records, whatever was there.
+    fn write_snapshot(&self) {
+        let mut id = [0; 16];
+        SecretRng::from_os().unwrap().fill(&mut id);
+        let plan = SnapshotPlan {
+            id: TableId(id),
+            epoch: Epoch(self.made.into()),
+            shape: TableShape::new(self.records.len() as u64 / LEN, LEN).unwrap(),
+            layout: RecordLayout::Index(IndexLayout::for_lengths(LEN, LEN)).into(),
+            key_column: None,
+            value_form: ValueForm::JsonRest,
+        };
+        let mut writer = SnapshotWriter::create(&self.path(), plan).unwrap();
+        self.records.chunks(LEN as usize).for_each(|record| writer.write_record(record).unwrap());
+        writer.finish().unwrap();
+    }
+
+    /// Appends an epoch that changes the records of these numbers and adds one, and compacts if asked to.
+    fn update(&mut self, numbers: &[u64], compact: bool) {
+        self.made += 1;
+        let record = vec![100 + self.made; LEN as usize];
+        let shape = TableShape::new(self.records.len() as u64 / LEN, LEN).unwrap();
+        let edit = |index: &u64| Operation::Edit { index: *index, record: record.clone() };
+        let mut operations: Vec<_> = numbers.iter().map(edit).collect();
+        operations.push(Operation::Add { record: record.clone() });
+        for number in numbers {
+            self.records[(number * LEN) as usize..][..LEN as usize].copy_from_slice(&record);
+        }
+        self.records.extend(&record);
+        let update = TableUpdate::new(shape, operations).unwrap();
+        let snapshot = Snapshot::open(&self.path()).unwrap();
+        let log = self.log_path();
+        let mut writer = match log.exists() {
+            true => LogWriter::open(&log, &snapshot).unwrap(),
+            false => LogWriter::create(&log, &snapshot, self.key.id()).unwrap(),
+        };
+        writer.append(&self.key, &update, None).unwrap();
+        if compact {
+            writer.compact(&self.path()).unwrap();
+        }
+    }
+
+    fn serve(&self) -> Result<(ServedTable, FollowedTable)> {
+        let scheme = SchemeChoice::Auto;
+        FollowedTable::open("t".into(), &self.path(), scheme, Tuning::default())
+    }
+
+    fn follow(&self) -> FollowedTable {
+        self.serve().unwrap().1
+    }
+
+    /// Makes sure that `next` is the table as it is now, by the signed epochs alone where there are any.
+    fn check(&self, before: &Position, next: &NextVersion) {
+        assert_eq!(next.records.bytes(), self.records);
+        assert_eq!(next.records_digest, *blake3::hash(&self.records).as_bytes());
+        assert_eq!(next.publisher, self.key.id().0);
+        assert_eq!(next.identity().unwrap().epoch.0, u64::from(self.made));
+        let mut chain = before.chain_of(self.key.id()).unwrap();
+        let mut changes = TableChanges::none(before.identity.shape);
+        for step in &next.steps {
+            changes.then(step.identity.shape, step.changes.iter().cloned()).unwrap();
+            match &step.epoch {
+                Some(epoch) => {
+                    let bytes = epoch.read(0, epoch.len() as usize).unwrap();
+                    assert_eq!(chain.follow(&bytes).unwrap().after(), step.identity);
+                }
+                None => {
+                    let layout = before.layout.clone();
+                    chain = Chain::new(step.identity, layout, self.key.id(), None).unwrap();
+                }
+            }
+        }
+        for (index, _, after) in changes.records() {
+            assert_eq!(after, &self.records[(index * LEN) as usize..][..LEN as usize]);
+        }
+    }
+
+    /// What is found is the table as it is now; the server takes it.
+    fn check_found(&self, table: &mut FollowedTable) -> NextVersion {
+        let before = table.position.clone();
+        let next = table.look().unwrap().expect("something new");
+        self.check(&before, &next);
+        table.taken();
+        assert!(table.look().unwrap().is_none(), "it is found once");
+        next
+    }
+}
+
+fn epochs(next: &NextVersion) -> Vec<(u64, bool)> {
+    let of = |step: &VersionStep| (step.identity.epoch.0, step.epoch.is_some());
+    next.steps.iter().map(of).collect()
+}
+
+fn refused(table: &mut FollowedTable) -> Error {
+    table.look().err().expect("this cannot be followed")
+}
+
+#[test]
+fn epochs_are_found_as_they_come_and_a_log_when_it_appears() {
+    let mut owner = Owner::new();
+    let mut table = owner.follow();
+    assert!(!table.has_changed());
+    assert!(table.look().unwrap().is_none());
+    owner.update(&[3, 7], false);
+    assert!(table.has_changed());
+    assert_eq!(epochs(&owner.check_found(&mut table)), [(1, true)]);
+    assert!(!table.has_changed());
+    // Several that came together are one version.
+    (0..3).for_each(|_| owner.update(&[3, 9], false));
+    assert_eq!(epochs(&owner.check_found(&mut table)), [(2, true), (3, true), (4, true)]);
+}
+
+#[test]
+fn what_the_server_did_not_take_is_found_again_with_what_came_since() {
+    let mut owner = Owner::new();
+    let mut table = owner.follow();
+    owner.update(&[1], false);
+    assert!(table.look().unwrap().is_some());
+    let before = table.position.clone();
+    let again = table.look().unwrap().unwrap();
+    owner.check(&before, &again);
+    owner.update(&[2], true);
+    let both = table.look().unwrap().unwrap();
+    assert_eq!(epochs(&both), [(1, true), (2, true)]);
+    owner.check(&before, &both);
+    owner.update(&[3], true);
+    let three = table.look().unwrap().unwrap();
+    owner.check(&before, &three);
+    assert_eq!(three.identity().unwrap().epoch, Epoch(3));
+}
+
+#[test]
+fn a_start_follows_the_log_from_the_snapshot() {
+    let mut owner = Owner::new();
+    owner.update(&[1], true);
+    owner.update(&[2, 3], false);
+    owner.update(&[4], false);
+    let (served, mut table) = owner.serve().unwrap();
+    assert_eq!(served.identity.epoch, Epoch(1));
+    let updates = served.updates.unwrap();
+    assert_eq!((updates.publisher, updates.first_epoch), (owner.key.id().0, Epoch(1)));
+    assert!(updates.epochs.is_empty());
+    let next = updates.next.unwrap();
+    assert_eq!(epochs(&next), [(2, true), (3, true)]);
+    assert_eq!(next.records.bytes(), owner.records);
+    assert!(table.look().unwrap().is_none());
+    owner.update(&[5], false);
+    assert_eq!(epochs(&owner.check_found(&mut table)), [(4, true)]);
+}
+
+#[test]
+fn a_compaction_loses_nothing_that_was_in_the_old_log() {
+    let mut owner = Owner::new();
+    owner.update(&[1], false);
+    let mut table = owner.follow();
+    // The epoch is appended to a log that is replaced at once.
+    owner.update(&[2], true);
+    let next = owner.check_found(&mut table);
+    assert_eq!((epochs(&next), next.keep_from), (vec![(2, true)], Epoch(0)));
+    owner.update(&[3], false);
+    assert_eq!(epochs(&owner.check_found(&mut table)), [(3, true)]);
+    owner.update(&[4], true);
+    owner.check_found(&mut table);
+    owner.update(&[5], false);
+    // Epochs of the log before the last are kept, and none of those before.
+    let next = owner.check_found(&mut table);
+    assert_eq!((epochs(&next), next.keep_from), (vec![(5, true)], Epoch(2)));
+    // A compaction that adds nothing is nothing new.
+    let snapshot = Snapshot::open(&owner.path()).unwrap();
+    let writer = LogWriter::open(&owner.log_path(), &snapshot).unwrap();
+    writer.compact(&owner.path()).unwrap();
+    assert!(table.look().unwrap().is_none());
+    owner.update(&[6], false);
+    owner.check_found(&mut table);
+}
+
+#[test]
+fn epochs_that_nobody_saw_are_made_up_for_by_the_records() {
+    let mut owner = Owner::new();
+    owner.update(&[1], false);
+    let mut table = owner.follow();
+    owner.update(&[2], true);
+    owner.update(&[3, 4], false);
+    owner.update(&[5], true);
+    owner.update(&[6], false);
+    // Epoch 2 is in the old log, 3 and 4 are in one that came and went, 5 is in the new one.
+    let next = owner.check_found(&mut table);
+    assert_eq!(epochs(&next), [(2, true), (4, false), (5, true)]);
+
+    // The same where there was no log at all.
+    let mut owner = Owner::new();
+    let mut table = owner.follow();
+    owner.update(&[1], true);
+    assert_eq!(epochs(&owner.check_found(&mut table)), [(1, false)]);
+}
+
+#[test]
+fn a_damaged_log_is_refused_until_it_is_whole_again() {
+    let mut owner = Owner::new();
+    owner.update(&[1], false);
+    let mut table = owner.follow();
+    owner.update(&[2], false);
+    let whole = fs::read(owner.log_path()).unwrap();
+    for at in [0, 100, 4100, 8200, whole.len() - 1] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        fs::write(owner.log_path(), &damaged).unwrap();
+        let before = table.position.identity;
+        // One of two commit records may be spared; whatever is found then is right.
+        match table.look() {
+            Ok(found) => assert!(found.is_none_or(|next| next.records.bytes() == owner.records)),
+            Err(error) => assert_eq!(error.blame(), Blame::Corrupted, "{at}: {error}"),
+        }
+        assert_eq!(table.position.identity, before);
+    }
+    fs::write(owner.log_path(), &whole[..9000]).unwrap();
+    assert_eq!(refused(&mut table).blame(), Blame::Corrupted);
+    fs::write(owner.log_path(), &whole).unwrap();
+    assert_eq!(epochs(&owner.check_found(&mut table)), [(2, true)]);
+}
+
+#[test]
+fn damaged_records_are_not_handed_over() {
+    let mut owner = Owner::new();
+    let mut table = owner.follow();
+    let mut bytes = fs::read(owner.path()).unwrap();
+    let at = bytes.len() - 1;
+    bytes[at] ^= 1;
+    fs::write(owner.path(), &bytes).unwrap();
+    // Its owner has another copy, which is whole.
+    bytes[at] ^= 1;
+    let elsewhere = owner.directory.path().join("whole.privet");
+    fs::write(&elsewhere, &bytes).unwrap();
+    let snapshot = Snapshot::open(&elsewhere).unwrap();
+    let mut writer = LogWriter::create(&owner.log_path(), &snapshot, owner.key.id()).unwrap();
+    let record = vec![7; LEN as usize];
+    owner.records[..LEN as usize].copy_from_slice(&record);
+    let operations = vec![Operation::Edit { index: 0, record }];
+    let update = TableUpdate::new(snapshot.identity().shape, operations).unwrap();
+    writer.append(&owner.key, &update, None).unwrap();
+    let error = refused(&mut table);
+    assert_eq!(error.blame(), Blame::Corrupted, "{error}");
+    owner.made = 1;
+    fs::write(owner.path(), &bytes).unwrap();
+    owner.check_found(&mut table);
+}
+
+#[test]
+fn another_history_or_an_older_one_is_refused() {
+    let mut owner = Owner::new();
+    owner.update(&[1], false);
+    let older = (fs::read(owner.path()).unwrap(), fs::read(owner.log_path()).unwrap());
+    owner.update(&[2], false);
+    let mut table = owner.follow();
+    let (current, path) = (fs::read(owner.log_path()).unwrap(), owner.path());
+    let snapshot = older.0;
+    // As a new file each, as a copy by other programs is.
+    let put = |log: &[u8]| {
+        for (path, bytes) in [(path.clone(), snapshot.as_slice()), (log_path(&path), log)] {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, bytes).unwrap();
+        }
+    };
+    put(&older.1);
+    assert_eq!(refused(&mut table).blame(), Blame::Integrity, "a rollback");
+
+    // The publisher signs another second epoch.
+    let mut fork = Owner {
+        directory: tempfile::tempdir().unwrap(),
+        records: owner.records[..41 * LEN as usize].to_vec(),
+        made: 1,
+        key: owner.key,
+    };
+    fs::write(fork.path(), &snapshot).unwrap();
+    fs::write(fork.log_path(), &older.1).unwrap();
+    for what in ["as many epochs", "more epochs"] {
+        fork.update(&[9], false);
+        put(&fs::read(fork.log_path()).unwrap());
+        assert_eq!(refused(&mut table).blame(), Blame::Integrity, "{what}");
+    }
+    put(&current);
+    assert!(table.look().unwrap().is_none());
+    owner.key = fork.key;
+    owner.update(&[3], false);
+    owner.check_found(&mut table);
+}
+
+#[test]
+fn another_table_or_publisher_and_a_lost_log_are_refused() {
+    let mut owner = Owner::new();
+    owner.update(&[1], false);
+    let mut table = owner.follow();
+    let kept = fs::read(owner.log_path()).unwrap();
+    fs::remove_file(owner.log_path()).unwrap();
+    let error = refused(&mut table);
+    assert!(matches!(error.blame(), Blame::Integrity | Blame::Unavailable), "{error}");
+    // Its records once more, under another publisher.
+    let mut other = Owner { key: PublisherKey::generate().unwrap(), made: 0, ..owner };
+    other.records.truncate(40 * LEN as usize);
+    let snapshot = Snapshot::open(&other.path()).unwrap();
+    other.records.copy_from_slice(snapshot.view().bytes());
+    other.update(&[1], false);
+    assert_eq!(refused(&mut table).blame(), Blame::Integrity);
+    fs::write(other.log_path(), &kept).unwrap();
+    assert!(table.look().unwrap().is_none());
+    // A table built anew in its place.
+    fs::remove_file(other.log_path()).unwrap();
+    other.write_snapshot();
+    assert_eq!(refused(&mut table).blame(), Blame::Integrity);
+}

@@ -1,0 +1,136 @@
+//! Tables that are updated while `privet serve` serves them.
+
+use crate::place::Place;
+use crate::served::Served;
+
+const EPOCH: &str = "privet_table_epoch{table=\"phones\"}";
+const VERSIONS: &str = "privet_table_versions{table=\"phones\"}";
+const FAILED: &str = "privet_updates_failed_total{table=\"phones\"}";
+
+fn with_key() -> Place {
+    let place = Place::with_phones();
+    assert_eq!(place.run("keygen -o publisher.key").code(), 0);
+    place
+}
+
+fn update(place: &Place, arguments: &str) {
+    let run = place.run(&format!("update phones.privet --publisher-key publisher.key {arguments}"));
+    assert_eq!(run.code(), 0, "{run}");
+}
+
+/// Gives ada that phone number.
+fn set(number: u32) -> String {
+    format!(r#"--set ada={{"phone":"555-{number}","floor":"{number}"}}"#)
+}
+
+fn serve(place: &Place, arguments: &str) -> Served {
+    let arguments = format!("phones.privet --no-cache --metrics-listen 127.0.0.1:0 {arguments}");
+    Served::start(place, &arguments)
+}
+
+/// What somebody finds under ada who has asked nothing before.
+fn found(place: &Place, served: &Served) -> String {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path().to_str().unwrap();
+    let run = place.run(&format!("get {} --state {state} -k ada", served.url));
+    assert_eq!(run.code(), 0, "{run}");
+    run.stdout().to_owned()
+}
+
+fn number(number: u32) -> String {
+    format!("{{\"phone\":\"555-{number}\",\"floor\":\"{number}\"}}\n")
+}
+
+#[test]
+fn a_running_server_follows_updates_and_compactions() {
+    for scheme in ["simplepir", "dummy-subsets", "download"] {
+        let place = with_key();
+        let served = serve(&place, &format!("--watch 1 --scheme {scheme}"));
+        served.until_metric(VERSIONS, 1);
+        // The log appears, grows, is folded into the table file together with an epoch, and grows again.
+        for (epoch, more) in [(1, ""), (2, ""), (3, " --compact"), (4, "")] {
+            update(&place, &format!("{}{more}", set(epoch)));
+            served.until_metric(EPOCH, epoch.into());
+            assert_eq!(found(&place, &served), number(epoch), "{scheme}");
+        }
+        served.until_metric(VERSIONS, 4);
+        served.until_metric(FAILED, 0);
+        let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+        assert_eq!(log.matches("table updated").count(), 4, "{log}");
+        assert!(!log.contains("555-"), "{log}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_has_the_server_look_and_nothing_is_kept_without_grace() {
+    let place = with_key();
+    let served = serve(&place, "--watch 0 --grace 0 --scheme simplepir");
+    for epoch in 1..=3 {
+        update(&place, &set(epoch));
+        served.hang_up();
+        served.until_metric(EPOCH, epoch.into());
+        served.until_metric(VERSIONS, 1);
+        assert_eq!(found(&place, &served), number(epoch));
+    }
+    assert_eq!(served.terminate(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_damaged_log_changes_nothing_until_it_is_whole() {
+    let place = with_key();
+    update(&place, &set(1));
+    let served = serve(&place, "--watch 0 --scheme simplepir");
+    served.until_metric(EPOCH, 1);
+    update(&place, &set(2));
+    let whole = std::fs::read(place.path("phones.privet.log")).unwrap();
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    place.write("phones.privet.log", &damaged);
+    served.hang_up();
+    served.until_metric(FAILED, 1);
+    assert_eq!(found(&place, &served), number(1));
+    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+    assert!(log.contains("damaged") && log.contains("phones.privet.log"), "{log}");
+    place.write("phones.privet.log", &whole);
+    served.hang_up();
+    served.until_metric(EPOCH, 2);
+    assert_eq!(found(&place, &served), number(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn points_in_memory_follow_and_points_in_a_file_do_not() {
+    let place = with_key();
+    let points =
+        "setup points phones.privet --scheme finite-differences --variables 8 --degree 3 -o points";
+    assert_eq!(place.run(points).code(), 0);
+    let in_memory = serve(&place, "--watch 0 --points points");
+    update(&place, &set(1));
+    in_memory.hang_up();
+    in_memory.until_metric(EPOCH, 1);
+    let state = "--state points-state";
+    let run = place.run(&format!("get {0} {0} {state} -k ada", in_memory.url));
+    assert_eq!(run.stdout(), number(1), "{run}");
+    assert_eq!(in_memory.terminate(), Some(0));
+
+    // The points are those of the table file: what the log says since then is followed at the start.
+    let again = serve(&place, "--watch 0 --points points");
+    again.until_metric(EPOCH, 1);
+    assert_eq!(again.terminate(), Some(0));
+
+    let refused =
+        place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --points points --mapped");
+    assert_eq!(refused.code(), 2, "{refused}");
+    update(&place, "--compact 0");
+    let computed = place.run(&format!("{points} --force"));
+    assert_eq!(computed.code(), 0, "{computed}");
+    let mapped = serve(&place, "--watch 0 --points points --mapped");
+    update(&place, &set(2));
+    mapped.hang_up();
+    mapped.until_metric(FAILED, 1);
+    mapped.until_metric(EPOCH, 1);
+    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+    assert!(log.contains("privet setup points"), "{log}");
+}
