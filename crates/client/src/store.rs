@@ -41,8 +41,8 @@ mod report;
 mod tests;
 
 pub use report::{
-    Erased, HintsCondition, HintsReport, PartForm, PartReport, StateReport, TableReport,
-    Verification, report, reset, verify, what_reset_would_erase,
+    Erased, HintsCondition, HintsReport, PartForm, PartReport, PinnedVersion, StateReport,
+    TableReport, Verification, report, reset, verify, what_reset_would_erase,
 };
 
 use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, State};
