@@ -8,6 +8,8 @@ use privet_schemes::offline::{Download, HintSource, StreamConsumer as _};
 use privet_schemes::registry;
 use std::sync::Arc;
 
+type Source = Arc<dyn HintSource>;
+
 /// Makes the part `patch.to` out of `patch.from`, which `state` keeps, and says what there is of it then: all of it, checked against its digest over every byte; or, if that could not be done, as much as
 /// [`State::open`] would say, so that the rest is fetched. Takes memory for the changes and a piece of the part.
 ///
@@ -43,10 +45,7 @@ pub fn patch_part(state: &mut dyn State, patch: &Patch, kernels: Kernels) -> Res
 }
 
 /// All of `part`, if that is kept, and what a person should hear. What there is of an incomplete one is of no use any more.
-fn kept(
-    state: &mut dyn State,
-    part: &PartKey,
-) -> Result<(Option<Arc<dyn HintSource>>, Option<String>)> {
+fn kept(state: &mut dyn State, part: &PartKey) -> Result<(Option<Source>, Option<String>)> {
     Ok(match state.open(part)? {
         Opened::Have { part: PartState::Complete(source), notice } => (Some(source), notice),
         Opened::Have { part: PartState::Partial(_), notice } => {
@@ -72,7 +71,7 @@ fn write(
     to: &PartKey,
     mut download: Download,
     rewrite: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
-) -> std::result::Result<Arc<dyn HintSource>, Failure> {
+) -> std::result::Result<Source, Failure> {
     // An earlier process did not live to write more than this. Its bytes are part of what is checked in the end.
     let mut known = download.next_offset();
     let mut refused = None;

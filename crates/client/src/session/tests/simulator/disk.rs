@@ -229,11 +229,11 @@ impl HintStore for Disk {
     }
 
     fn follow(&mut self, _: &[u8], _: &crate::state::HintsKey) -> Result<()> {
-        unimplemented!("the table does not change here")
+        panic!("the table does not change here")
     }
 
     fn restart(&mut self, _: &crate::state::HintsKey) -> Result<()> {
-        unimplemented!("the table does not change here")
+        panic!("the table does not change here")
     }
 
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
