@@ -412,8 +412,10 @@ fn a_replaced_table_is_forgotten_unless_pinned_elsewhere() {
     let part = part_of(&bytes, PartKind::Hint);
     let download = partial(store.open(&part).unwrap());
     finish(&mut store, &part, download, &bytes, 20);
-    store.pin("http://a", "t", &pin(1, 0)).unwrap();
-    store.pin("http://b", "t", &pin(1, 0)).unwrap();
+    let named = PartDescription { len: part.len, digest: part.digest };
+    let first = Pin { hint: Some(named), ..pin(1, 0) };
+    store.pin("http://a", "t", &first).unwrap();
+    store.pin("http://b", "t", &first).unwrap();
 
     store.pin("http://a", "t", &pin(2, 0)).unwrap();
     complete(store.open(&part).unwrap());
