@@ -88,17 +88,18 @@ fn crash_at_any_operation(live: History) {
 
 #[test]
 fn a_crash_within_the_recovery_from_a_crash_is_no_worse() {
-    crash_within_recovery(live);
+    crash_within_recovery(live, 1);
 }
 
 #[test]
 fn a_crash_within_the_recovery_from_one_while_the_table_changes_is_no_worse() {
-    crash_within_recovery(live_through_changes);
+    // Every third, to save time; each way of surviving comes about all the same.
+    crash_within_recovery(live_through_changes, 3);
 }
 
-fn crash_within_recovery(live: History) {
+fn crash_within_recovery(live: History, step: usize) {
     let operations = operations(live);
-    for operation in 0..operations {
+    for operation in (0..operations).step_by(step) {
         let (disk, expected) = cut_off(live, operation);
         // Of a killed process everything is there, but nothing is safe yet: the most a recovery can lose.
         // The other ways take turns, to save time.
