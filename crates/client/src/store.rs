@@ -18,6 +18,9 @@
 //! **One writer.** Whoever downloads holds the table's lock; others are told [`Opened::Busy`] and ask again until the part is
 //! complete. The lock ends with its process, even if that is killed, and the next one goes on where the file ends.
 //!
+//! **Versions.** A part is known by its length and digest, whatever version of its table it was fetched for. What is kept when a table changes is decided by the pins: a part stays as long as one names
+//! it, so the next version's part can be there before its pin, and after a crash in between either version is usable. Single-use hints stay if the pins show that they can follow.
+//!
 //! **Secrets.** Single-use hints have a directory, a lock and rules of their own: they are never fetched again by stealth, and never used twice.
 //!
 //! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`] says so. Pins are not rebuilt: a damaged
@@ -41,8 +44,8 @@ mod report;
 mod tests;
 
 pub use report::{
-    Erased, HintsCondition, HintsReport, PartForm, PartReport, StateReport, TableReport,
-    Verification, report, reset, verify, what_reset_would_erase,
+    Erased, HintsCondition, HintsReport, PartForm, PartReport, PinnedVersion, StateReport,
+    TableReport, Verification, report, reset, verify, what_reset_would_erase,
 };
 
 use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, State};

@@ -5,7 +5,8 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use privet_client::state::NextGeneration;
 use privet_client::store::{
-    self, Erased, HintsCondition, HintsReport, PartForm, StateReport, TableReport, Verification,
+    self, Erased, HintsCondition, HintsReport, PartForm, PinnedVersion, StateReport, TableReport,
+    Verification,
 };
 use privet_core::{Error, Result, TableId};
 use serde::Serialize;
@@ -50,6 +51,9 @@ fn page(root: &Path, report: &StateReport) -> Page {
     }
     for table in &report.tables {
         page.line(format!("table {}", table.table));
+        for pin in &table.pinned {
+            page.entry("pinned", in_version(pin));
+        }
         for part in &table.parts {
             let form = match part.form {
                 PartForm::Complete => "complete",
@@ -63,6 +67,13 @@ fn page(root: &Path, report: &StateReport) -> Page {
         }
     }
     page
+}
+
+fn in_version(pin: &PinnedVersion) -> String {
+    match pin.publisher {
+        None => format!("epoch {}", pin.epoch.0),
+        Some(publisher) => format!("epoch {}, updates signed by {publisher}", pin.epoch.0),
+    }
 }
 
 fn hints_entries(page: &mut Page, hints: &HintsReport) {
@@ -129,8 +140,15 @@ struct Shown {
 #[derive(Serialize)]
 struct ShownTable {
     table_id: String,
+    pinned: Vec<ShownPin>,
     parts: Vec<ShownPart>,
     hints: Vec<ShownHints>,
+}
+
+#[derive(Serialize)]
+struct ShownPin {
+    epoch: u64,
+    publisher: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -186,8 +204,13 @@ impl ShownTable {
                 _ => "damaged",
             },
         });
+        let pinned = table.pinned.iter().map(|pin| ShownPin {
+            epoch: pin.epoch.0,
+            publisher: pin.publisher.map(|publisher| publisher.to_string()),
+        });
         Self {
             table_id: table.table.to_string(),
+            pinned: pinned.collect(),
             parts: parts.collect(),
             hints: table.hints.iter().map(ShownHints::of).collect(),
         }

@@ -10,6 +10,7 @@ use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::StreamConsumer as _;
+use privet_table::update_log::PublisherId;
 use privet_wire::{PartDescription, PartKind};
 
 fn identity(id: u8) -> TableIdentity {
@@ -78,7 +79,7 @@ fn kept() -> (Place, Store) {
             parameter_digest: [5; 32],
             layout: PartDescription { len: 300, digest: [6; 32] },
             hint: None,
-            publisher: None,
+            publisher: (table == 2).then_some(PublisherId([7; 32])),
             last_epoch: None,
         };
         store.pin(server, &format!("table-{table}"), &pin).unwrap();
@@ -110,12 +111,14 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     [exit 0]
     [stdout]
     kept
-      pins                   3 tables from 2 servers, 513 B
+      pins                   3 tables from 2 servers, 906 B
     table [ID]
+      pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      private hints          dummy-subsets, 124.85 KiB
+      pinned                 epoch 4, updates signed by [ID][ID]
+      private hints          dummy-subsets, 125.07 KiB
         epoch                4
         used                 by 3 lookups
         unfinished lookups   2
@@ -124,7 +127,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     assert_snapshot!(place.run("state show kept --json"), @r#"
     [exit 0]
     [stdout]
-    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":513,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","parts":[],"hints":[{"scheme":"dummy-subsets","bytes":127844,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
+    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":906,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[ID][ID]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":128068,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
     [exit 0]
@@ -149,12 +152,14 @@ fn hints_that_have_ended_say_why() {
     [exit 0]
     [stdout]
     kept
-      pins                   3 tables from 2 servers, 513 B
+      pins                   3 tables from 2 servers, 906 B
     table [ID]
+      pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      private hints          dummy-subsets, 148.85 KiB
+      pinned                 epoch 4, updates signed by [ID][ID]
+      private hints          dummy-subsets, 149.07 KiB
         epoch                4
         used                 by 3 lookups
         unfinished lookups   1
@@ -198,12 +203,14 @@ fn hints_in_use_are_left_alone() {
     [exit 0]
     [stdout]
     kept
-      pins                   3 tables from 2 servers, 513 B
+      pins                   3 tables from 2 servers, 906 B
     table [ID]
+      pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      private hints          dummy-subsets, 124.85 KiB
+      pinned                 epoch 4, updates signed by [ID][ID]
+      private hints          dummy-subsets, 125.07 KiB
         condition            in use by another process, which alone can tell more
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
@@ -248,12 +255,14 @@ fn damage_is_named_with_exit_code_4() {
     [exit 0]
     [stdout]
     kept
-      pins                   3 tables from 2 servers, 513 B
+      pins                   3 tables from 2 servers, 906 B
     table [ID]
+      pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      private hints          dummy-subsets, 124.85 KiB
+      pinned                 epoch 4, updates signed by [ID][ID]
+      private hints          dummy-subsets, 125.07 KiB
         damaged              kept/tables/[ID]/private-dummy-subsets/anchor: it is damaged
     "#);
 }
@@ -281,8 +290,9 @@ fn a_reset_says_what_would_be_lost_and_needs_a_yes() {
     [exit 0]
     [stdout]
     kept
-      pins                   1 table from 1 server, 191 B
+      pins                   1 table from 1 server, 322 B
     table [ID]
+      pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     "#);

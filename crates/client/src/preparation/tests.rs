@@ -146,3 +146,26 @@ fn steps_out_of_order_are_errors() {
     let gap = Prepare::Absorb { offset: 1, bytes: vec![0].into() };
     assert!(misuse(vec![Prepare::Begin, gap]));
 }
+
+/// Whoever moves the hints on to another version of the table needs the files that the worker had.
+#[cfg(feature = "native")]
+#[test]
+fn a_worker_that_was_stopped_has_left_its_store_to_others() {
+    let (records, mut state) = (records(), MemoryState::default());
+    let table = table(&records);
+    let mut hints = open(&mut state, &table);
+    let (report, events) = std::sync::mpsc::channel();
+    let worker = Worker::start(preparer(&mut *hints, &table), move |event| {
+        let _ = report.send(event);
+    });
+    let worker = worker.unwrap();
+    worker.step(Prepare::Begin);
+    for offset in (0..STRETCH).step_by(10_000) {
+        let bytes = records[offset..offset + 10_000].to_vec().into();
+        worker.step(Prepare::Absorb { offset: offset as u64, bytes });
+    }
+    assert!(matches!(events.recv().unwrap(), PreparationEvent::Resumed { offset: 0 }));
+    worker.stop();
+    hints.preparation().unwrap().discard().unwrap();
+    assert!(events.iter().all(|event| matches!(event, PreparationEvent::Absorbed { .. })));
+}

@@ -8,9 +8,7 @@ use privet_schemes::offline::{Download, HintSource, StreamConsumer as _};
 use privet_schemes::registry;
 use std::sync::Arc;
 
-/// Writes what a patch makes of a part, piece by piece: the registry, except in tests.
-type Rewrite =
-    fn(&Patch, &dyn HintSource, &mut dyn FnMut(&[u8]) -> Result<()>, Kernels) -> Result<()>;
+type Source = Arc<dyn HintSource>;
 
 /// Makes the part `patch.to` out of `patch.from`, which `state` keeps, and says what there is of it then: all of it, checked against its digest over every byte; or, if that could not be done, as much as
 /// [`State::open`] would say, so that the rest is fetched. Takes memory for the changes and a piece of the part.
@@ -18,50 +16,36 @@ type Rewrite =
 /// # Errors
 /// As [`State::open`] and [`State::append`]. That the earlier part is missing, damaged, or does not come to the later one is no error.
 pub fn patch_part(state: &mut dyn State, patch: &Patch, kernels: Kernels) -> Result<Opened> {
-    patch_by(state, patch, kernels, |patch, part, sink, kernels| {
-        let Patch { from, to, before, after, changes } = patch;
-        registry::patch_downloaded(
-            (before, &from.table),
-            (after, &to.table),
-            changes,
-            part,
-            sink,
-            kernels,
-        )
-    })
-}
-
-fn patch_by(
-    state: &mut dyn State,
-    patch: &Patch,
-    kernels: Kernels,
-    rewrite: Rewrite,
-) -> Result<Opened> {
-    let (from, damage) = kept(state, &patch.from)?;
-    let (download, notice) = match state.open(&patch.to)? {
+    let Patch { from, to, changes, .. } = patch;
+    let (before, after) = ((&patch.before, &from.table), (&patch.after, &to.table));
+    if !registry::patches_downloads(before, after) {
+        return state.open(to);
+    }
+    let (source, damage) = kept(state, from)?;
+    let (download, notice) = match state.open(to)? {
         Opened::Have { part: PartState::Partial(download), notice } => {
             (download, damage.or(notice))
         }
         other => return Ok(other),
     };
-    let Some(from) = from else {
+    let Some(source) = source else {
         return Ok(Opened::Have { part: PartState::Partial(download), notice });
     };
-    match write(state, &patch.to, *download, |sink| rewrite(patch, &*from, sink, kernels)) {
+    let written = write(state, to, *download, |sink| {
+        registry::patch_downloaded(before, after, changes, &*source, sink, kernels)
+    });
+    match written {
         Ok(source) => Ok(Opened::Have { part: PartState::Complete(source), notice }),
         Err(Failure::Storage(error)) => Err(error),
         Err(Failure::Patch) => {
-            state.discard(&patch.to)?;
-            state.open(&patch.to)
+            state.discard(to)?;
+            state.open(to)
         }
     }
 }
 
 /// All of `part`, if that is kept, and what a person should hear. What there is of an incomplete one is of no use any more.
-fn kept(
-    state: &mut dyn State,
-    part: &PartKey,
-) -> Result<(Option<Arc<dyn HintSource>>, Option<String>)> {
+fn kept(state: &mut dyn State, part: &PartKey) -> Result<(Option<Source>, Option<String>)> {
     Ok(match state.open(part)? {
         Opened::Have { part: PartState::Complete(source), notice } => (Some(source), notice),
         Opened::Have { part: PartState::Partial(_), notice } => {
@@ -87,7 +71,7 @@ fn write(
     to: &PartKey,
     mut download: Download,
     rewrite: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
-) -> std::result::Result<Arc<dyn HintSource>, Failure> {
+) -> std::result::Result<Source, Failure> {
     // An earlier process did not live to write more than this. Its bytes are part of what is checked in the end.
     let mut known = download.next_offset();
     let mut refused = None;

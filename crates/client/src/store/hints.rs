@@ -164,7 +164,8 @@ impl Hints {
             Ok(file) if !file.is_original()? => (None, notice_of_copy(&path, &names)),
             Ok(file) => {
                 let found = Found::behind(&*folder, file)?;
-                match found.suits(key, to_follow) {
+                // Where there is nothing, there is nothing to follow.
+                match found.suits(key, to_follow && !names.is_empty()) {
                     Ok(()) => (Some(found), None),
                     Err(why) if others == Others::Refuse && !names.is_empty() => {
                         return Err(why.within(folder.path("").display()));

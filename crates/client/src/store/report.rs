@@ -8,6 +8,7 @@ use super::part_file::CompletePart;
 use super::{PRIVATE, pin_file, private_directories};
 use crate::state::NextGeneration;
 use privet_core::{Blame, Epoch, Error, Result, TableId};
+use privet_table::update_log::PublisherId;
 use std::path::{Path, PathBuf};
 
 /// What a state directory holds.
@@ -30,10 +31,21 @@ pub struct StateReport {
 pub struct TableReport {
     /// The table.
     pub table: TableId,
+    /// What servers' pins say of it, each once, in the order of the versions.
+    pub pinned: Vec<PinnedVersion>,
     /// Its downloaded parts, in the order of their names.
     pub parts: Vec<PartReport>,
     /// Its single-use hints, in the order of their schemes.
     pub hints: Vec<HintsReport>,
+}
+
+/// A version in which a table is pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PinnedVersion {
+    /// The version.
+    pub epoch: Epoch,
+    /// Who signs the updates that are followed from there, if that is known.
+    pub publisher: Option<PublisherId>,
 }
 
 /// One downloaded part.
@@ -80,7 +92,7 @@ pub enum HintsCondition {
     Damaged(Vec<String>),
     /// As they should be.
     Whole {
-        /// The version of the table.
+        /// The version of the table where they stand.
         epoch: Epoch,
         /// They were copied here, and will be erased before the next use.
         copied: bool,
@@ -199,7 +211,11 @@ fn hints_of(directory: &Path, thoroughly: bool) -> Result<Vec<(PathBuf, String, 
     Ok(found)
 }
 
-fn table_report(table: TableId, directory: &Path) -> Result<Option<TableReport>> {
+fn table_report(
+    table: TableId,
+    directory: &Path,
+    pinned: Vec<PinnedVersion>,
+) -> Result<Option<TableReport>> {
     let parts: Vec<_> = parts(directory)?.into_iter().map(|(_, part)| part).collect();
     let mut hints = Vec::new();
     for (_, scheme, private) in hints_of(directory, false)? {
@@ -216,7 +232,7 @@ fn table_report(table: TableId, directory: &Path) -> Result<Option<TableReport>>
         hints.push(HintsReport { scheme, bytes: private.bytes, condition });
     }
     let empty = parts.is_empty() && hints.is_empty();
-    Ok((!empty).then_some(TableReport { table, parts, hints }))
+    Ok((!empty).then_some(TableReport { table, pinned, parts, hints }))
 }
 
 /// Says what the state directory `root` holds, without changing anything. What another process uses is counted as far as that is possible.
@@ -227,9 +243,7 @@ pub fn report(root: &Path) -> Result<StateReport> {
     check_root(root)?;
     let mut report =
         StateReport { tables: Vec::new(), servers: 0, pins: 0, pin_bytes: 0, damaged_pins: 0 };
-    for (table, directory) in tables(root)? {
-        report.tables.extend(table_report(table, &directory)?);
-    }
+    let mut all_pins = Vec::new();
     for path in pin_files(root)? {
         let bytes = match files::read_if_there(&path, pin_file::MAX_LEN) {
             Err(error) if error.blame() == Blame::Corrupted => None,
@@ -240,9 +254,19 @@ pub fn report(root: &Path) -> Result<StateReport> {
             Some(Ok(pins)) => {
                 report.servers += 1;
                 report.pins += pins.len() as u64;
+                all_pins.extend(pins.into_iter().map(|(_, pin)| pin));
             }
             _ => report.damaged_pins += 1,
         }
+    }
+    for (table, directory) in tables(root)? {
+        let of_table = all_pins.iter().filter(|pin| pin.table.id == table);
+        let mut pinned: Vec<_> = of_table
+            .map(|pin| PinnedVersion { epoch: pin.table.epoch, publisher: pin.publisher })
+            .collect();
+        pinned.sort_by_key(|pin| (pin.epoch, pin.publisher.map(|publisher| publisher.0)));
+        pinned.dedup();
+        report.tables.extend(table_report(table, &directory, pinned)?);
     }
     Ok(report)
 }

@@ -1,5 +1,7 @@
 //! Crashes at every moment, damage at every byte, two writers, and pins.
 
+mod following;
+
 use super::*;
 use privet_core::{Epoch, TableDigest, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
@@ -410,8 +412,10 @@ fn a_replaced_table_is_forgotten_unless_pinned_elsewhere() {
     let part = part_of(&bytes, PartKind::Hint);
     let download = partial(store.open(&part).unwrap());
     finish(&mut store, &part, download, &bytes, 20);
-    store.pin("http://a", "t", &pin(1, 0)).unwrap();
-    store.pin("http://b", "t", &pin(1, 0)).unwrap();
+    let named = PartDescription { len: part.len, digest: part.digest };
+    let first = Pin { hint: Some(named), ..pin(1, 0) };
+    store.pin("http://a", "t", &first).unwrap();
+    store.pin("http://b", "t", &first).unwrap();
 
     store.pin("http://a", "t", &pin(2, 0)).unwrap();
     complete(store.open(&part).unwrap());
@@ -420,11 +424,15 @@ fn a_replaced_table_is_forgotten_unless_pinned_elsewhere() {
     partial(store.open(&part).unwrap());
 }
 
-/// Hints that served one query whose answer did not come, under the parameters of `pin`.
-fn used_hints(store: &mut Store, pin: &Pin, scheme: SchemeId) -> PathBuf {
+fn key_of(pin: &Pin, scheme: SchemeId) -> HintsKey {
     let Pin { table, parameter_digest, .. } = *pin;
-    let key = HintsKey { table, scheme, parameter_digest, servers: [0; 32] };
-    let HintsOpened::Have { mut hints, .. } = store.open_hints(&key).unwrap() else {
+    HintsKey { table, scheme, parameter_digest, servers: [0; 32] }
+}
+
+/// Has hints that served one query whose answer did not come, under the parameters of `pin`.
+fn used_hints_in(state: &mut dyn State, pin: &Pin, scheme: SchemeId) {
+    let HintsOpened::Have { mut hints, .. } = state.open_hints(&key_of(pin, scheme)).unwrap()
+    else {
         panic!("nobody else has them")
     };
     hints.preparation().unwrap().save_generation(b"secret").unwrap();
@@ -432,7 +440,12 @@ fn used_hints(store: &mut Store, pin: &Pin, scheme: SchemeId) -> PathBuf {
     // A change of one byte and one query of two.
     let record = [1, 0, 0, 0, 7, 1, 0, 0, 0, 2, 0, 0, 0, 8, 9];
     hints.reserve(ReservationId(0), &record).unwrap();
-    store.table_directory(table.id).join(format!("{PRIVATE}{}", scheme.name()))
+}
+
+/// The same, and where they are.
+fn used_hints(store: &mut Store, pin: &Pin, scheme: SchemeId) -> PathBuf {
+    used_hints_in(store, pin, scheme);
+    store.table_directory(pin.table.id).join(format!("{PRIVATE}{}", scheme.name()))
 }
 
 fn with_parameters(parameters: u8, epoch: u64) -> Pin {

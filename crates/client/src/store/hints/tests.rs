@@ -1,5 +1,6 @@
-//! Crashes, failures, damage, other places, and ends for good.
+//! Crashes, failures, damage, other places, ends for good, and the same in memory.
 
+mod alike;
 mod crashes;
 mod damage;
 mod disk;

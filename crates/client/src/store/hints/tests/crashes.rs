@@ -1,15 +1,18 @@
 //! The history is cut off at every operation, and so is every recovery from that.
 
 use super::disk::{Dice, Disk, SURVIVALS, Survival};
-use super::history::{Expected, Seen, generation, goes_on, hints, live, lived, record, seen};
+use super::history::{
+    Expected, History, Seen, generation, goes_on, hints, key_at, live, live_through_changes, lived,
+    record, seen,
+};
 use crate::state::HintStore as _;
-use privet_core::Result;
+use privet_core::{Blame, Result};
 use privet_schemes::contract::ReservationId;
 
 /// Seeds for each way of surviving that has any choice.
 const SEEDS: u64 = 3;
 
-fn cut_off(operation: usize) -> (Disk, Expected) {
+fn cut_off(live: History, operation: usize) -> (Disk, Expected) {
     let disk = Disk::default().stopping_at(operation);
     let mut expected = Expected::new();
     // The last operations are those of closing, which nobody is told of.
@@ -29,10 +32,37 @@ fn the_history_itself_ends_as_expected() {
 }
 
 #[test]
+fn the_history_through_changes_ends_as_expected() {
+    let disk = Disk::default();
+    let mut expected = Expected::new();
+    live_through_changes(&disk, &mut expected).unwrap();
+    let found = seen(&mut hints(&disk).unwrap()).unwrap();
+    expected.confirm(&found).unwrap();
+    assert_eq!((found.changes.len(), found.unfinished.len(), found.ready), (4, 1, false));
+    assert_eq!((found.prepared_for, found.stands_at, found.checkpoint), (Some(11), Some(12), None));
+    assert_eq!(disk.file_names(), ["anchor", "generation-1.hints", "journal-1.redb"]);
+    // Two generations that were used, one that the table had left behind, and checkpoints.
+    let erased: [&[u8]; 5] =
+        [&generation(1)[..64], &generation(2)[..64], &generation(3)[..64], &[20; 64], &[70; 64]];
+    for what in erased {
+        assert!(!holds(&disk, what), "a file still holds {what:?}");
+    }
+}
+
+#[test]
 fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
-    let operations = operations();
+    crash_at_any_operation(live);
+}
+
+#[test]
+fn a_crash_while_the_table_changes_loses_nothing_that_was_acknowledged() {
+    crash_at_any_operation(live_through_changes);
+}
+
+fn crash_at_any_operation(live: History) {
+    let operations = operations(live);
     for operation in 0..operations {
-        let (disk, expected) = cut_off(operation);
+        let (disk, expected) = cut_off(live, operation);
         for survival in SURVIVALS {
             let seeds = if let Survival::Prefix | Survival::Subset = survival { SEEDS } else { 1 };
             for seed in 0..seeds {
@@ -58,9 +88,19 @@ fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
 
 #[test]
 fn a_crash_within_the_recovery_from_a_crash_is_no_worse() {
-    let operations = operations();
-    for operation in 0..operations {
-        let (disk, expected) = cut_off(operation);
+    crash_within_recovery(live, 1);
+}
+
+#[test]
+fn a_crash_within_the_recovery_from_one_while_the_table_changes_is_no_worse() {
+    // Every third, to save time; each way of surviving comes about all the same.
+    crash_within_recovery(live_through_changes, 3);
+}
+
+fn crash_within_recovery(live: History, step: usize) {
+    let operations = operations(live);
+    for operation in (0..operations).step_by(step) {
+        let (disk, expected) = cut_off(live, operation);
         // Of a killed process everything is there, but nothing is safe yet: the most a recovery can lose.
         // The other ways take turns, to save time.
         let other = (operation % 2 == 0).then(|| SURVIVALS[1 + operation / 2 % 4]);
@@ -89,7 +129,7 @@ fn a_crash_within_the_recovery_from_a_crash_is_no_worse() {
 }
 
 /// How many operations the whole history takes.
-fn operations() -> usize {
+fn operations(live: History) -> usize {
     let disk = Disk::default();
     live(&disk, &mut Expected::new()).unwrap();
     let operations = disk.operations();
@@ -100,16 +140,47 @@ fn operations() -> usize {
 #[test]
 fn what_was_replaced_is_nowhere_on_the_disk() {
     let (disk, _) = lived();
-    let holds = |disk: &Disk, what: &[u8]| {
-        disk.all_bytes().iter().any(|bytes| bytes.windows(what.len()).any(|window| window == what))
-    };
     // Of the first generation: hints, a change, a query. And of a checkpoint.
     let erased: [&[u8]; 5] =
         [&generation(1)[..64], &generation(9)[..64], &[3; 40], &[0xc2; 64], &[25; 64]];
     for what in erased {
-        let once = (0..operations()).step_by(3).any(|operation| holds(&cut_off(operation).0, what));
+        let once = (0..operations(live))
+            .step_by(3)
+            .any(|operation| holds(&cut_off(live, operation).0, what));
         assert!(once, "{what:?} was on the disk before");
         assert!(!holds(&disk, what), "a file still holds {what:?}");
+    }
+}
+
+fn holds(disk: &Disk, what: &[u8]) -> bool {
+    disk.all_bytes().iter().any(|bytes| bytes.windows(what.len()).any(|window| window == what))
+}
+
+/// Whether a file is erased in time or not: nothing that was prepared for one version is gone on with, or switched to, in another.
+#[test]
+fn what_was_prepared_before_the_table_changed_counts_for_nothing_if_a_crash_leaves_it() {
+    let disk = Disk::default();
+    let mut opened = hints(&disk).unwrap();
+    opened.preparation().unwrap().save_generation(&generation(1)).unwrap();
+    opened.switch().unwrap();
+    opened.preparation().unwrap().save_checkpoint(10, b"checkpoint").unwrap();
+    let checkpoint = disk.read("preparing-0.hints");
+    opened.preparation().unwrap().save_generation(&generation(2)).unwrap();
+    let prepared = disk.read("generation-2.hints");
+    opened.follow(b"change", &key_at(5)).unwrap();
+    drop(opened);
+    for (name, left) in [("preparing-0.hints", checkpoint), ("generation-2.hints", prepared)] {
+        let disk = disk.snapshot();
+        let folder: &dyn super::super::Folder = &disk;
+        let medium = folder.create(name).unwrap();
+        medium.write_at(0, &left).unwrap();
+        medium.sync().unwrap();
+        folder.sync().unwrap();
+        let mut opened = hints(&disk).unwrap();
+        let found = seen(&mut opened).unwrap();
+        assert_eq!((found.checkpoint, found.ready), (None, false), "{name}");
+        assert_eq!(opened.switch().unwrap_err().blame(), Blame::ApiMisuse, "{name}");
+        assert!(!disk.file_names().contains(&name.to_owned()), "{name} is erased");
     }
 }
 
@@ -162,7 +233,12 @@ fn a_condensation_that_is_cut_off_is_made_again_whatever_it_left() {
             }
             condense(&survivor).unwrap_or_else(|error| panic!("{at}: {error:?}"));
             let found = seen(&mut hints(&survivor).unwrap()).unwrap();
-            let expected = Seen { generation: Some(generation(3)), ..Seen::default() };
+            let expected = Seen {
+                generation: Some(generation(3)),
+                prepared_for: Some(4),
+                stands_at: Some(4),
+                ..Seen::default()
+            };
             assert_eq!(found, expected, "{at}");
             goes_on(&survivor, &found).unwrap();
             let names = survivor.file_names();

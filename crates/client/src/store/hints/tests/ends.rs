@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::disk::{Dice, Disk, SURVIVALS};
-use super::history::{generation, hints, record, seen};
+use super::history::{generation, hints, key_at, record, seen};
 use crate::state::HintStore as _;
 
 const WHY: &str = "the second server's answer is not from the table";
@@ -59,6 +59,8 @@ fn after_the_end_nothing_is_reserved_or_switched_by_this_process_or_a_later_one(
             opened.reserve(ReservationId(2), &next).map(drop),
             opened.switch(),
             opened.switch_to(&generation(3)),
+            opened.follow(b"change", &key_at(5)),
+            opened.restart(&key_at(5)),
         ] {
             assert_eq!(outcome.unwrap_err().blame(), Blame::Integrity);
         }

@@ -1,12 +1,14 @@
 //! A full or failing disk: at every operation once, and from every operation on.
 
 use super::disk::{Dice, Disk, Survival};
-use super::history::{Expected, goes_on, hints, live, record, seen};
+use super::history::{
+    Expected, History, goes_on, hints, key_at, live, live_through_changes, record, seen,
+};
 use crate::state::HintStore as _;
 use privet_core::Blame;
 use privet_schemes::contract::ReservationId;
 
-fn refused(refuse: std::ops::Range<usize>, survival: Survival) -> bool {
+fn refused(live: History, refuse: std::ops::Range<usize>, survival: Survival) -> bool {
     let at = format!("{refuse:?} refused, {survival:?}");
     let disk = Disk::default().refusing(refuse.clone());
     let mut expected = Expected::new();
@@ -26,20 +28,26 @@ fn refused(refuse: std::ops::Range<usize>, survival: Survival) -> bool {
 
 #[test]
 fn one_refused_operation_fails_the_call_and_loses_nothing() {
-    let mut operation = 0;
-    while refused(operation..operation + 1, [Survival::Killed, Survival::Subset][operation % 2]) {
-        operation += 1;
+    for live in [live as History, live_through_changes] {
+        let survival = |operation| [Survival::Killed, Survival::Subset][operation % 2];
+        let mut operation = 0;
+        while refused(live, operation..operation + 1, survival(operation)) {
+            operation += 1;
+        }
+        assert!(operation > 200, "only {operation} operations");
     }
-    assert!(operation > 200, "only {operation} operations");
 }
 
 #[test]
 fn a_disk_that_fails_for_good_loses_nothing() {
-    let mut operation = 0;
-    while refused(operation..usize::MAX, [Survival::Nothing, Survival::Killed][operation % 2]) {
-        operation += 1;
+    for live in [live as History, live_through_changes] {
+        let survival = |operation| [Survival::Nothing, Survival::Killed][operation % 2];
+        let mut operation = 0;
+        while refused(live, operation..usize::MAX, survival(operation)) {
+            operation += 1;
+        }
+        assert!(operation > 200, "only {operation} operations");
     }
-    assert!(operation > 200, "only {operation} operations");
 }
 
 #[test]
@@ -59,6 +67,8 @@ fn after_a_failed_commit_the_handle_does_nothing_more() {
         opened.reserve(id, &record).map(drop),
         opened.settle(ReservationId(1), b"change"),
         opened.flush(),
+        opened.follow(b"change", &key_at(5)),
+        opened.restart(&key_at(5)),
         opened.load().map(drop),
         opened.preparation().map(drop),
         opened.switch(),

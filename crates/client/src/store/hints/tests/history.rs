@@ -14,6 +14,15 @@ pub(super) fn key() -> HintsKey {
     HintsKey { table, scheme: SchemeId::DummySubsets, parameter_digest: [5; 32], servers: [0; 32] }
 }
 
+/// The key after the table has come to `epoch`.
+pub(super) fn key_at(epoch: u64) -> HintsKey {
+    let mut key = key();
+    key.table.epoch = Epoch(epoch);
+    key.table.digest.0[1] = epoch as u8;
+    key.parameter_digest[1] = epoch as u8;
+    key
+}
+
 /// A journal record as `Reservation` makes it: a change, and one query.
 pub(super) fn record(change: &[u8], query: &[u8]) -> Vec<u8> {
     let len = |bytes: &[u8]| (bytes.len() as u32).to_le_bytes();
@@ -21,7 +30,8 @@ pub(super) fn record(change: &[u8], query: &[u8]) -> Vec<u8> {
 }
 
 pub(super) fn hints(disk: &Disk) -> Result<Box<Hints>> {
-    match Hints::open(Arc::new(disk.clone()) as Arc<dyn Folder>, &key(), false, Others::Replace)? {
+    let folder = Arc::new(disk.clone()) as Arc<dyn Folder>;
+    match Hints::open(folder, &key(), true, Others::Refuse)? {
         Opening::Have { hints, .. } => Ok(hints),
         Opening::Busy => panic!("busy"),
     }
@@ -35,17 +45,27 @@ pub(super) struct Seen {
     pub(super) unfinished: Vec<(u64, Vec<u8>)>,
     pub(super) checkpoint: Option<(u64, Vec<u8>)>,
     pub(super) ready: bool,
+    /// The epoch that the generation was prepared for.
+    pub(super) prepared_for: Option<u64>,
+    /// Where the hints stand, if there are any.
+    pub(super) stands_at: Option<u64>,
 }
 
 pub(super) fn seen(hints: &mut Hints) -> Result<Seen> {
     let saved = hints.load()?;
     let checkpoint = hints.preparation()?.checkpoint()?;
+    let ready = saved.next == NextGeneration::Ready;
+    let epoch = |table: Option<TableIdentity>| table.unwrap_or(key().table).epoch.0;
+    let (stands_at, prepared_for) = (saved.stands_at.map(|key| key.table), saved.prepared_for);
+    let are_there = saved.generation.is_some() || checkpoint.is_some() || ready;
     Ok(Seen {
+        prepared_for: saved.generation.is_some().then(|| epoch(prepared_for)),
+        stands_at: are_there.then(|| epoch(stands_at)),
         generation: saved.generation.map(|bytes| bytes.to_vec()),
         changes: saved.changes.iter().map(|bytes| bytes.to_vec()).collect(),
         unfinished: saved.unfinished.iter().map(|(id, bytes)| (id.0, bytes.to_vec())).collect(),
         checkpoint: checkpoint.map(|(offset, bytes)| (offset, bytes.to_vec())),
-        ready: saved.next == NextGeneration::Ready,
+        ready,
     })
 }
 
@@ -101,6 +121,7 @@ struct Run<'a> {
     expected: &'a mut Expected,
     settled: Vec<(u64, Vec<u8>)>,
     reserved: u64,
+    epoch: u64,
 }
 
 impl Run<'_> {
@@ -144,7 +165,11 @@ impl Run<'_> {
 
     fn checkpoint(&mut self, offset: u64, len: usize) -> Result<()> {
         let checkpoint = vec![offset as u8; len];
-        let state = Seen { checkpoint: Some((offset, checkpoint.clone())), ..self.expected.last() };
+        let state = Seen {
+            checkpoint: Some((offset, checkpoint.clone())),
+            stands_at: Some(self.epoch),
+            ..self.expected.last()
+        };
         let mut bench = self.hints.preparation()?;
         self.expected.attempt(state, || bench.save_checkpoint(offset, &checkpoint))
     }
@@ -156,13 +181,14 @@ impl Run<'_> {
     }
 
     fn prepare(&mut self, generation: &[u8]) -> Result<()> {
-        let state = Seen { checkpoint: None, ready: true, ..self.expected.last() };
+        let stands_at = Some(self.epoch);
+        let state = Seen { checkpoint: None, ready: true, stands_at, ..self.expected.last() };
         let mut bench = self.hints.preparation()?;
         self.expected.attempt(state, || bench.save_generation(generation))
     }
 
     fn switch(&mut self, generation: &[u8]) -> Result<()> {
-        let state = Seen { generation: Some(generation.to_vec()), ..Seen::default() };
+        let state = self.fresh(generation);
         let hints = &mut self.hints;
         self.expected.attempt(state, || hints.switch())?;
         self.settled.clear();
@@ -172,13 +198,40 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
+    /// A generation of which nothing is used.
+    fn fresh(&self, generation: &[u8]) -> Seen {
+        let (generation, epoch) = (Some(generation.to_vec()), Some(self.epoch));
+        Seen { generation, prepared_for: epoch, stands_at: epoch, ..Seen::default() }
+    }
+
+    /// The table comes to `epoch`, and the hints with it; nothing that is prepared does.
+    fn follow(&mut self, epoch: u64) -> Result<()> {
+        let change = vec![0x40 + epoch as u8; 60];
+        let mut state = self.with_settled();
+        state.changes.push(change.clone());
+        (state.checkpoint, state.ready, state.stands_at) = (None, false, Some(epoch));
+        let hints = &mut self.hints;
+        self.expected.attempt(state, || hints.follow(&change, &key_at(epoch)))?;
+        self.settled.clear();
+        self.epoch = epoch;
+        Ok(())
+    }
+
+    fn restart(&mut self, epoch: u64) -> Result<()> {
+        let hints = &mut self.hints;
+        self.expected.attempt(Seen::default(), || hints.restart(&key_at(epoch)))?;
+        self.settled.clear();
+        (self.reserved, self.epoch) = (0, epoch);
+        Ok(())
+    }
+
     /// What is kept of a next generation goes; `generation` comes, and is the one in use.
     fn switch_to(&mut self, generation: &[u8]) -> Result<()> {
         let flushed = self.with_settled();
         let erased = Seen { checkpoint: None, ready: false, ..flushed.clone() };
         let stored = Seen { ready: true, ..erased.clone() };
         self.expected.states.extend([flushed, erased, stored]);
-        let state = Seen { generation: Some(generation.to_vec()), ..Seen::default() };
+        let state = self.fresh(generation);
         let hints = &mut self.hints;
         self.expected.attempt(state, || hints.switch_to(generation))?;
         self.settled.clear();
@@ -196,10 +249,14 @@ fn open<'a>(disk: &Disk, expected: &'a mut Expected) -> Result<Run<'a>> {
     let seen = seen(&mut hints)?;
     expected.confirm(&seen).unwrap();
     let reserved = hints.journal.as_ref().map_or(0, |journal| journal.summary().reserved);
-    Ok(Run { hints, expected, settled: Vec::new(), reserved })
+    let epoch = hints.version().table.epoch.0;
+    Ok(Run { hints, expected, settled: Vec::new(), reserved, epoch })
 }
 
-/// Everything that can be done to hints, up to the first failure.
+/// What happens to hints, up to the first failure.
+pub(super) type History = fn(&Disk, &mut Expected) -> Result<()>;
+
+/// Everything that can be done to hints as long as their table stays as it is.
 pub(super) fn live(disk: &Disk, expected: &mut Expected) -> Result<()> {
     let mut run = open(disk, expected)?;
     run.checkpoint(10, 900)?;
@@ -240,6 +297,45 @@ pub(super) fn live(disk: &Disk, expected: &mut Expected) -> Result<()> {
     run.reserve(40)?;
     run.settle(0)?;
     run.flush()?;
+    run.reserve(40)
+}
+
+/// The table changes: with something settled that is not durable, with and without something prepared, before and after a switch, and so that the hints cannot follow.
+pub(super) fn live_through_changes(disk: &Disk, expected: &mut Expected) -> Result<()> {
+    let mut run = open(disk, expected)?;
+    run.prepare(&generation(1))?;
+    run.switch(&generation(1))?;
+    run.reserve(40)?;
+    run.settle(0)?;
+    run.checkpoint(10, 400)?;
+    run.checkpoint(20, 400)?;
+    run.follow(5)?;
+    run.reserve(40)?;
+    run.prepare(&generation(2))?;
+    run.settle(1)?;
+    run.follow(7)?;
+    run.checkpoint(30, 400)?;
+    run.reserve(40)?;
+    drop(run);
+
+    let mut run = open(disk, expected)?;
+    run.prepare(&generation(3))?;
+    run.settle(2)?;
+    run.switch(&generation(3))?;
+    run.reserve(40)?;
+    run.settle(0)?;
+    run.follow(8)?;
+    run.follow(9)?;
+    run.reserve(40)?;
+    run.checkpoint(50, 300)?;
+    run.restart(11)?;
+    run.checkpoint(60, 300)?;
+    run.prepare(&generation(4))?;
+    run.switch(&generation(4))?;
+    run.reserve(40)?;
+    run.settle(0)?;
+    run.checkpoint(70, 300)?;
+    run.follow(12)?;
     run.reserve(40)
 }
 

@@ -3,10 +3,10 @@
 use super::super::anchor::{Anchor, AnchorFile, SLOT_LEN, SLOTS};
 use super::super::folder::Directory;
 use super::super::*;
-use super::history::{generation, key, record, seen};
-use crate::state::{HintStore as _, HintsOpened, MemoryState, Pin, State};
+use super::history::{generation, key, key_at, record, seen};
+use crate::state::{HintStore as _, Pin, State as _};
 use crate::store::Store;
-use privet_core::{TableId, TableIdentity};
+use privet_core::{Epoch, TableId, TableIdentity};
 use privet_wire::PartDescription;
 use std::fs::File;
 use std::io::Read as _;
@@ -194,6 +194,73 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
     }
 }
 
+/// Where the hints stand is for their client to look at, whether the table has moved on or a server has gone back.
+#[test]
+fn hints_of_another_version_are_opened_as_they_are_by_who_can_follow() {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let to_follow = |key: &HintsKey, others| {
+        Hints::open(Arc::new(Directory::create(place.path()).unwrap()), key, true, others)
+    };
+    for epoch in [3, 5, 9] {
+        for others in [Others::Refuse, Others::Replace] {
+            let Opening::Have { mut hints, notice } = to_follow(&key_at(epoch), others).unwrap()
+            else {
+                panic!("busy")
+            };
+            assert_eq!(notice, None);
+            let saved = hints.load().unwrap();
+            assert_eq!(saved.changes.len(), 2);
+            assert_eq!(saved.prepared_for, Some(key().table));
+            assert_eq!(saved.stands_at, Some(key()), "not at {epoch}");
+        }
+    }
+    let mut elsewhere = key_at(5);
+    elsewhere.servers[0] ^= 1;
+    let refused = to_follow(&elsewhere, Others::Refuse).err().unwrap();
+    assert_eq!(refused.blame(), Blame::ApiMisuse, "{refused}");
+    let mut other = key_at(5);
+    other.table.id.0[0] ^= 1;
+    let refused = to_follow(&other, Others::Refuse).err().unwrap();
+    assert_eq!(refused.blame(), Blame::Integrity, "{refused}");
+
+    let (mut at_home, _) = hints(place.path());
+    let saved = at_home.load().unwrap();
+    assert_eq!((saved.prepared_for, saved.stands_at), (None, None), "they are what was asked for");
+}
+
+/// Who can follow has hints of the new version on disk before its pin says so, and the other way round.
+#[test]
+fn hints_that_have_followed_are_those_of_the_new_version_and_no_other() {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let (mut opened, _) = hints(place.path());
+    for id in 0..2 {
+        opened.settle(ReservationId(id), b"answered").unwrap();
+    }
+    opened.follow(b"edits", &key_at(5)).unwrap();
+    drop(opened);
+    let folder = || Arc::new(Directory::create(place.path()).unwrap());
+    let refused = Hints::open(folder(), &key(), false, Others::Refuse).err().unwrap();
+    assert_eq!(refused.blame(), Blame::Integrity, "{refused}");
+    let Opening::Have { mut hints, notice } =
+        Hints::open(folder(), &key_at(5), false, Others::Refuse).unwrap()
+    else {
+        panic!("busy")
+    };
+    assert_eq!(notice, None);
+    let saved = hints.load().unwrap();
+    assert_eq!(saved.changes.last().unwrap().as_slice(), b"edits");
+    assert_eq!((saved.prepared_for, saved.stands_at), (Some(key().table), None));
+    let Some(Private { condition: Condition::Whole { epoch, .. }, .. }) = ({
+        drop(hints);
+        inspect(&*folder(), true).unwrap()
+    }) else {
+        panic!("not whole")
+    };
+    assert_eq!(epoch, Epoch(5), "what is reported of them");
+}
+
 #[test]
 fn moved_hints_are_kept() {
     let place = tempfile::tempdir().unwrap();
@@ -264,6 +331,7 @@ fn wrong_order_is_refused_and_harms_nothing() {
     misuse(hints.reserve(ReservationId(0), &record).map(drop));
     misuse(hints.switch());
     misuse(hints.settle(ReservationId(0), b"change"));
+    misuse(hints.follow(b"change", &key_at(5)));
     hints.preparation().unwrap().save_generation(&generation(1)).unwrap();
     misuse(hints.preparation().unwrap().save_generation(&generation(1)));
     misuse(hints.preparation().unwrap().save_checkpoint(0, b"checkpoint"));
@@ -276,7 +344,20 @@ fn wrong_order_is_refused_and_harms_nothing() {
     misuse(hints.settle(ReservationId(0), b"change"));
     hints.flush().unwrap();
     misuse(hints.settle(ReservationId(0), b"change"));
-    assert_eq!(seen(&mut hints).unwrap().changes.len(), 2);
+    let (mut elsewhere, mut other) = (key_at(5), key_at(5));
+    elsewhere.servers[0] ^= 1;
+    other.table.id.0[0] ^= 1;
+    for to in [&elsewhere, &other, &key(), &key_at(3)] {
+        misuse(hints.follow(b"change", to));
+    }
+    misuse(hints.restart(&other));
+    let bench = hints.preparation().unwrap();
+    misuse(hints.follow(b"change", &key_at(5)));
+    misuse(hints.restart(&key_at(5)));
+    drop(bench);
+    hints.reserve(ReservationId(1), &record).unwrap();
+    misuse(hints.follow(b"change", &key_at(5)));
+    assert_eq!(seen(&mut hints).unwrap().changes.len(), 3);
 }
 
 #[test]
@@ -305,50 +386,6 @@ fn a_table_that_is_pinned_nowhere_any_more_loses_its_hints() {
     store.pin("http://b", "t", &pin(1)).unwrap();
     store.pin("http://b", "t", &pin(2)).unwrap();
     assert!(!private.exists());
-}
-
-/// The same steps for the state directory and for memory, through the trait.
-#[test]
-fn memory_and_directory_agree() {
-    let place = tempfile::tempdir().unwrap();
-    let mut stores: [Box<dyn State>; 2] =
-        [Box::new(MemoryState::default()), Box::new(Store::open(place.path()).unwrap())];
-    let logs = stores.each_mut().map(|store| {
-        let open = |store: &mut dyn State| match store.open_hints(&key()).unwrap() {
-            HintsOpened::Have { hints, .. } => hints,
-            HintsOpened::Busy => panic!("busy"),
-        };
-        let mut log = Vec::new();
-        let mut note = |hints: &mut dyn crate::state::HintStore| {
-            let saved = hints.load().unwrap();
-            let checkpoint = hints.preparation().unwrap().checkpoint().unwrap();
-            let parts = (saved.generation, saved.changes, saved.unfinished, saved.next);
-            log.push((parts, checkpoint));
-        };
-        let mut hints = open(&mut **store);
-        assert!(matches!(store.open_hints(&key()).unwrap(), HintsOpened::Busy));
-        note(&mut *hints);
-        hints.preparation().unwrap().save_checkpoint(3, b"three").unwrap();
-        note(&mut *hints);
-        hints.preparation().unwrap().save_generation(b"generation").unwrap();
-        note(&mut *hints);
-        hints.switch().unwrap();
-        hints.reserve(ReservationId(0), &record(b"one", b"query")).unwrap();
-        hints.reserve(ReservationId(1), &record(b"two", b"query")).unwrap();
-        hints.settle(ReservationId(0), b"three").unwrap();
-        note(&mut *hints);
-        hints.preparation().unwrap().save_checkpoint(3, b"three").unwrap();
-        hints.preparation().unwrap().discard().unwrap();
-        drop(hints);
-        let mut hints = open(&mut **store);
-        note(&mut *hints);
-        hints.preparation().unwrap().save_generation(b"another").unwrap();
-        hints.switch().unwrap();
-        note(&mut *hints);
-        log
-    });
-    assert_eq!(logs[0].len(), 6);
-    assert!(logs[0] == logs[1], "they differ");
 }
 
 #[cfg(unix)]
