@@ -117,7 +117,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      pinned                 epoch 4, updates signed by [ID][ID]
+      pinned                 epoch 4, updates signed by [DIGEST]
       private hints          dummy-subsets, 125.07 KiB
         epoch                4
         used                 by 3 lookups
@@ -127,7 +127,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     assert_snapshot!(place.run("state show kept --json"), @r#"
     [exit 0]
     [stdout]
-    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":906,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[ID][ID]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":128068,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
+    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":906,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":128068,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
     [exit 0]
@@ -158,7 +158,7 @@ fn hints_that_have_ended_say_why() {
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      pinned                 epoch 4, updates signed by [ID][ID]
+      pinned                 epoch 4, updates signed by [DIGEST]
       private hints          dummy-subsets, 149.07 KiB
         epoch                4
         used                 by 3 lookups
@@ -209,7 +209,7 @@ fn hints_in_use_are_left_alone() {
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      pinned                 epoch 4, updates signed by [ID][ID]
+      pinned                 epoch 4, updates signed by [DIGEST]
       private hints          dummy-subsets, 125.07 KiB
         condition            in use by another process, which alone can tell more
     "#);
@@ -261,7 +261,7 @@ fn damage_is_named_with_exit_code_4() {
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
-      pinned                 epoch 4, updates signed by [ID][ID]
+      pinned                 epoch 4, updates signed by [DIGEST]
       private hints          dummy-subsets, 125.07 KiB
         damaged              kept/tables/[ID]/private-dummy-subsets/anchor: it is damaged
     "#);
