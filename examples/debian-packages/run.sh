@@ -169,7 +169,9 @@ base=
 for list in "${lists[@]}"; do
     case "$list" in *-security_* | *-updates_* | *-backports*) ;; *) base=$list ;; esac
 done
-/usr/lib/apt/apt-helper cat-file "$base" | "$packages" convert >"$work/base.jsonl"
+# The archive lists some packages in two versions; the later one stands for both.
+/usr/lib/apt/apt-helper cat-file "$base" | "$packages" convert | tac |
+    awk '{ split($0, rest, "\"Package\":\""); split(rest[2], name, "\""); if (!seen[name[1]]++) print }' | tac >"$work/base.jsonl"
 sort "$work/base.jsonl" >"$work/base.sorted"
 sort "$work/packages.jsonl" | comm -13 "$work/base.sorted" - >"$work/changed.jsonl"
 names_of() { sed 's/.*"Package":"\([^"]*\)".*/\1/' "$1" | sort -u; }

@@ -102,6 +102,10 @@ fn build_explains_itself() {
               Store with each record the proof that it belongs to the table, 32 bytes for each doubling
               of the number of records, and print the root that clients verify against (`get --root`)
 
+          --publisher-key <FILE>
+              Say from the beginning who will sign the table's updates: whose key file this is, made by
+              `privet keygen`. Clients that have used the table before its first update then follow it
+
           --format <FORMAT>
               Format of the input; default: by its extension
 
@@ -321,6 +325,10 @@ fn get_explains_itself() {
                                   against the root that the server announced at first use, which is
                                   pinned with the table: that finds damage, not a server that lied from
                                   the beginning
+          --publisher <HEX>       Who publishes the table, as `privet keygen` printed it: a table with
+                                  updates by anybody else, or by nobody, is refused before anything is
+                                  asked. Without --publisher, it is whoever the server named at first
+                                  use
           --compare-streams       Have both servers stream the whole table and stop at the first byte in
                                   which they differ, for schemes of two servers that stream it; default:
                                   each streams a half, and the whole is checked at the end against the
