@@ -235,8 +235,8 @@ impl Client {
         ready.wait_blocking()
     }
 
-    /// The value of `key`, or `None` if the table does not have it. Either costs the same: one query to each server, or two if the table's keys may lie in either of two records; or
-    /// none, by a scheme whose client holds the table.
+    /// The value of `key`, or `None` if the table does not have it. Either costs the same: one query to each server for each record in which a key of the table may lie, however long its value is; or
+    /// none, by a scheme whose client holds the table. If keys have several values, [`Value::values`] has all of them.
     ///
     /// # Errors
     /// Of every [`Blame`](privet_core::Blame).

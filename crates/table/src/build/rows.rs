@@ -108,6 +108,7 @@ impl KeptRows {
             row.key = lists.keep(rows.at(row.key));
             row.value = lists.keep(&list);
         }
+        self.arena = lists;
     }
 
     fn add(&mut self, row: &Row<'_>) {
