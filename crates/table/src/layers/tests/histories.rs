@@ -172,6 +172,27 @@ fn a_lookup_under_way_outlives_what_it_asked() {
     }
 }
 
+/// A lookup is under way at each change, so also at each at which layers are replaced.
+#[test]
+fn no_lookup_is_lost_when_layers_take_over() {
+    for scheme in [SchemeId::Dpf, SchemeId::DummySubsets] {
+        let mut world = World::new(scheme, 4, 10, Builds::AtOnce);
+        let mut replaced = 0;
+        for number in 0..60 {
+            let wanted = key(number % 12);
+            let expected = world.oracle.get(&wanted).cloned();
+            let queries = world.send(&wanted);
+            world.update(vec![set(number % 12, &number.to_le_bytes())]);
+            let in_charge: Vec<_> = world.client.layers().map(|layer| layer.span).collect();
+            replaced += queries.iter().filter(|query| !in_charge.contains(&query.layer)).count();
+            let answers = world.answers(&queries);
+            world.settle(queries.lookup, &answers);
+            assert_eq!(world.take(queries.lookup), expected, "{scheme}, change {number}");
+        }
+        assert!(replaced > 10, "only {replaced} layers were replaced under a lookup");
+    }
+}
+
 /// More lookups than a generation of any layer's hints serves.
 #[test]
 fn hints_are_prepared_anew_before_they_run_out() {
