@@ -185,9 +185,10 @@ impl Kernels {
         self.subset_accumulate_all_dispatch(key, first_id, first_partition, group, parities);
     }
 
-    /// Which of the hints `0..64 * matches.len()` have the given offset in the given partition: bit `b` of
-    /// `matches[w]` becomes 1 if `r(64 * w + b, partition) == offset`, else 0. One block for eight hints,
-    /// and the same work whatever the key, the partition, the offset and the result.
+    /// Which hints from `64 * first_word` on, `64 * matches.len()` of them, have the given offset in the given
+    /// partition: bit `b` of `matches[w]` becomes 1 if `r(64 * (first_word + w) + b, partition) == offset`,
+    /// else 0. One block for eight hints, and the same work whatever the key, the partition, the offset and
+    /// the result.
     ///
     /// # Panics
     ///
@@ -199,12 +200,15 @@ impl Kernels {
         partition: u32,
         offset: u32,
         records_per_partition: u32,
+        first_word: u32,
         matches: &mut [u64],
     ) {
         let mask = offset_mask(records_per_partition);
         assert!(offset < records_per_partition, "an offset lies within its partition");
-        assert!(matches.len() <= 1 << 26, "hint ids are below 2^32");
-        self.subset_offset_matches_dispatch(key, partition, offset as u16, mask, matches);
+        let end = first_word as usize + matches.len();
+        assert!(end <= 1 << 26, "hint ids are below 2^32");
+        let offset = offset as u16;
+        self.subset_offset_matches_dispatch(key, partition, offset, mask, first_word, matches);
     }
 
     /// Which hints of some groups of eight have the given offset in the given partition: bit `b` of

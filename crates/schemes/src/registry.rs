@@ -263,14 +263,14 @@ pub fn setup_as(
             let parameters = FiniteDifferencesParameters::decode(&identity, &plan.parameters)?;
             let setup = FiniteDifferencesSetup::new(parameters, table, kernels, threads)?;
             Box::new(Ready::after(plan, |plan, progress| {
-                Ok(Box::new(ServerHost::new(plan, setup.finish(progress)?)))
+                Ok(Box::new(ServerHost::new(plan, setup.finish(progress)?).succeeding()))
             }))
         }
         SchemeId::FiniteDifferencesMany => {
             let parameters = ManyServersParameters::decode(&identity, &plan.parameters)?;
             let setup = ManyServersSetup::new(parameters, table, kernels, threads)?;
             Box::new(Ready::after(plan, |plan, progress| {
-                Ok(Box::new(ServerHost::new(plan, setup.finish(progress)?)))
+                Ok(Box::new(ServerHost::new(plan, setup.finish(progress)?).succeeding()))
             }))
         }
     })

@@ -2,7 +2,8 @@
 
 use crate::contract::{Answerer, Message, QueryMessage, Role, StatelessClient};
 use privet_core::{
-    Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape, TableView,
+    Epoch, RecordIndex, Replacement, SecretRng, TableChanges, TableDigest, TableId, TableIdentity,
+    TableShape, TableView,
 };
 use proptest::strategy::Strategy;
 
@@ -117,4 +118,43 @@ pub(crate) fn sequences() -> impl Strategy<Value = Sequence> {
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A table of shape `before` grown to `after`, of whose records `edits` and the new ones are random; and what has changed.
+pub(crate) fn changed(
+    table: &[u8],
+    before: TableShape,
+    after: TableShape,
+    edits: u64,
+    rng: &mut SecretRng,
+) -> (Vec<u8>, TableChanges) {
+    let len = after.record_len() as usize;
+    let mut next = table.to_vec();
+    next.resize(after.bytes() as usize, 0);
+    let edited: Vec<u64> = (0..edits).map(|_| rng.below(after.records())).collect();
+    for index in edited.into_iter().chain(before.records()..after.records()) {
+        rng.fill(&mut next[index as usize * len..][..len]);
+    }
+    let changes = changes_between(table, before, &next, after);
+    (next, changes)
+}
+
+/// What has changed between two tables.
+pub(crate) fn changes_between(
+    table: &[u8],
+    before: TableShape,
+    next: &[u8],
+    after: TableShape,
+) -> TableChanges {
+    let len = after.record_len() as usize;
+    let mut old = table.to_vec();
+    old.resize(next.len(), 0);
+    let pairs = (0..).zip(old.chunks_exact(len).zip(next.chunks_exact(len)));
+    let replaced =
+        pairs.filter(|(_, (before, after))| before != after).map(|(index, (before, after))| {
+            Replacement { index, before: before.to_vec(), after: after.to_vec() }
+        });
+    let mut changes = TableChanges::none(before);
+    changes.then(after, replaced).unwrap();
+    changes
 }

@@ -105,9 +105,13 @@ impl Kernels {
         partition: u32,
         offset: u16,
         mask: u16,
+        first_word: u32,
         matches: &mut [u64],
     ) {
-        on_arm!(self, subset_hints::offset_matches(key, partition, offset, mask, matches));
+        on_arm!(
+            self,
+            subset_hints::offset_matches(key, partition, offset, mask, first_word, matches)
+        );
     }
 
     pub(crate) fn subset_equal_words_dispatch(

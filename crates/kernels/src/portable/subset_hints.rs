@@ -184,12 +184,14 @@ pub(crate) fn offset_matches(
     partition: u32,
     offset: u16,
     mask: u16,
+    first_word: u32,
     matches: &mut [u64],
 ) {
     const BLOCKS: usize = u64::BITS as usize / OFFSETS_PER_BLOCK;
     let cipher = Aes128::new(&Array(*key));
     matches.fill(0);
-    let input = |i: usize| input(i as u32, partition, OFFSET_TAG);
+    let first = BLOCKS as u32 * first_word;
+    let input = |i: usize| input(first + i as u32, partition, OFFSET_TAG);
     for_each_block(&cipher, BLOCKS * matches.len(), input, |i, block| {
         for (b, candidate) in offsets(block, mask).into_iter().enumerate() {
             let place = OFFSETS_PER_BLOCK * (i % BLOCKS) + b;

@@ -331,14 +331,16 @@ fn matching_offsets_are_found() {
             let function = Function::new(&key, records);
             let partition = numbers.next() as u32;
             // An offset that some hint has.
-            let offset = function.offset(numbers.below(64 * words + 1) as u32, partition);
+            let first = [0, 1, 5, (1 << 26) - words as u32][numbers.below(4)];
+            let some = u64::from(first) * 64 + numbers.below(64 * words.max(1)) as u64;
+            let offset = function.offset(some.min(u32::MAX.into()) as u32, partition);
             let matches = |id: u32| u64::from(function.offset(id, partition) == offset);
             let word = |w| (0..64).map(|b| matches(64 * w + b) << b).sum::<u64>();
-            let expected: Vec<u64> = (0..words as u32).map(word).collect();
+            let expected: Vec<u64> = (first..first + words as u32).map(word).collect();
             for kernels in all_kernels() {
                 let mut found = vec![0x5555; words];
                 let records = records as u32;
-                kernels.subset_offset_matches(&key, partition, offset, records, &mut found);
+                kernels.subset_offset_matches(&key, partition, offset, records, first, &mut found);
                 assert_eq!(found, expected, "{}: {words} words, {records}", kernels.arm());
             }
         }
@@ -382,7 +384,7 @@ fn groups_in_order_match_like_all_hints() {
     let key = random_key(&mut Numbers(10));
     for kernels in all_kernels() {
         let mut words = [0; 5];
-        kernels.subset_offset_matches(&key, 77, 5, 16, &mut words);
+        kernels.subset_offset_matches(&key, 77, 5, 16, 0, &mut words);
         let groups: Vec<u32> = (0..40).collect();
         let mut bytes = [0; 40];
         kernels.subset_group_matches(&key, 77, 5, 16, &groups, &mut bytes);
@@ -547,7 +549,7 @@ fn pairs_of_the_wrong_length_panic() {
 #[test]
 #[should_panic(expected = "within its partition")]
 fn an_offset_outside_the_partition_panics() {
-    Kernels::detect().subset_offset_matches(&[0; 16], 0, 8, 8, &mut [0; 1]);
+    Kernels::detect().subset_offset_matches(&[0; 16], 0, 8, 8, 0, &mut [0; 1]);
 }
 
 #[test]

@@ -11,6 +11,7 @@
 //! | offline, client, once per table | N down | its digest |
 //! | query, answer | – | – |
 //! | recover, client | – | reading one record where it is kept |
+//! | edits, client | – | the table is read and written once |
 //! | state | N bytes on the client's disk, public; on the server the table file | – |
 //!
 //! It is the right choice for small tables (up to the 16 MiB that SimplePIR's hint would take anyway, it is what `auto` chooses), and the yardstick for all others: a scheme

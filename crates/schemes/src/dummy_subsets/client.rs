@@ -94,16 +94,19 @@ impl DummySubsetsClient {
         self.ledger.check_settled("the table cannot be edited")?;
         self.parameters = self.parameters.grown_by(delta)?;
         self.table.grow(delta.shape_after())?;
-        let ids = (self.parameters.singles() + self.parameters.pairs()) as usize;
-        let mut marks = vec![0; ids / 64];
+        // Only pairs in reserve: those before, and singles, are in use.
+        let first_word = (self.parameters.singles() + self.used_pairs) / 64;
+        let ids = self.parameters.singles() + self.parameters.pairs();
+        let mut marks = vec![0; (ids / 64 - first_word) as usize];
         for edit in delta.edits() {
             self.table.patch(edit.index, &edit.difference);
             let (partition, offset) = self.parameters.cut().place(edit.index);
             let records = self.parameters.partition_records();
             let key = self.table.key();
-            self.kernels.subset_offset_matches(key, partition, offset, records, &mut marks);
+            self.kernels
+                .subset_offset_matches(key, partition, offset, records, first_word, &mut marks);
             let pairs = marked(&marks)
-                .filter_map(|id| id.checked_sub(self.parameters.singles()))
+                .map(|id| 64 * first_word + id - self.parameters.singles())
                 .filter(|pair| *pair >= self.used_pairs);
             for pair in pairs.collect::<Vec<u32>>() {
                 let id = self.parameters.singles() + pair;

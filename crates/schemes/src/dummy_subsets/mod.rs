@@ -16,6 +16,7 @@
 //! | query, client | p/8 + p·log₂(s)/16 up | λ·s/8 to 1.5·λ·s/8 AES blocks to find a hint and some hundred to look closer, 2·p to rebuild it |
 //! | answer, server | 2 records down | p random reads |
 //! | recover, client | – | two XORs of records |
+//! | an edit, client | – | 1.5·λ·s/8 AES blocks, about λ XORs of records |
 //! | state | 2·λ·s records and 6·λ·s bytes, secret, on the client; the table on the server | – |
 //!
 //! **Correctness.** A hint contains a given record with probability above 1/(2s), so that among the `M` live hints none does with probability below e^(-λ/2):

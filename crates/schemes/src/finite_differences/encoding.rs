@@ -8,7 +8,7 @@ pub(super) mod tests;
 use super::points::PointsStore;
 use super::{FiniteDifferencesParameters, points};
 use beyond_memory::{LEAST_PART, Transform};
-use privet_core::{Error, Result, TableView};
+use privet_core::{Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
@@ -75,15 +75,7 @@ impl<'a> SubsetSums<'a> {
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        let zero = parameters.zero();
-        if parameters.one_bit() && records.iter().any(|byte| byte ^ zero > 1) {
-            return Err(Error::api_misuse(match zero {
-                0 => "this table's records are not single bits: a byte of it is neither 0 nor 1",
-                _ => {
-                    "this table's records are not single bits: a byte of it is neither of the characters 0 and 1"
-                }
-            }));
-        }
+        parameters.check_single_bits(records)?;
         // One byte where records are single bits, as they are in the table.
         let entry_len = parameters.shape().record_len() as usize;
         Ok(Self { parameters, records, kernels, threads, entry_len })

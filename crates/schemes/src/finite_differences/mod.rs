@@ -18,6 +18,7 @@
 //! | query, client | ⌈m/8⌉ up to each server | – |
 //! | answer, each server | B · record_len down | B random reads, of which those that differ in the lowest variables share cache lines |
 //! | recover, client | – | 2^D XORs of records |
+//! | edits, each server | – | all points are copied, and 2^(m−D) of them XORed for each record that changes; or all computed anew, if that takes less: from some hundred edits on |
 //! | state | – | – |
 //!
 //! More variables allow a smaller degree: more storage, fewer reads ([`costs`]). Records of a single bit are packed, eight points to a byte.
@@ -41,6 +42,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 pub mod tradeoff;
+mod update;
 
 pub use client::{FiniteDifferencesClient, FiniteDifferencesPending};
 pub use encoding::write_points;

@@ -107,6 +107,22 @@ impl FiniteDifferencesParameters {
         self.zero
     }
 
+    /// Checks that records are single bits, if they should be.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one is not.
+    pub(super) fn check_single_bits(&self, records: &[u8]) -> Result<()> {
+        if !self.one_bit || records.iter().all(|byte| byte ^ self.zero <= 1) {
+            return Ok(());
+        }
+        Err(Error::api_misuse(match self.zero {
+            0 => "this table's records are not single bits: a byte of it is neither 0 nor 1",
+            _ => {
+                "this table's records are not single bits: a byte of it is neither of the characters 0 and 1"
+            }
+        }))
+    }
+
     /// Variables, m.
     pub fn variables(&self) -> u32 {
         self.words.variables()

@@ -116,6 +116,15 @@ impl Points {
         drop((sample, ranges));
     }
 
+    /// All of them, if they are in memory.
+    pub(super) fn in_memory(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Place::Memory(buffer) => Some(buffer),
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(..) => None,
+        }
+    }
+
     /// How much of them the system backs with huge pages, if it says: nothing of a file.
     pub fn huge_page_bytes(&self) -> Option<u64> {
         match &self.0 {

@@ -27,9 +27,9 @@ pub struct FiniteDifferencesSetup {
 /// The points of a table.
 pub struct FiniteDifferencesServer {
     parameters: FiniteDifferencesParameters,
-    points: Points,
+    pub(super) points: Points,
     reads: Reads,
-    kernels: Kernels,
+    pub(super) kernels: Kernels,
 }
 
 /// How the points around another are read.

@@ -340,18 +340,18 @@ impl<F: AnswerForm> PianoClient<F> {
     fn patch_backups(&mut self, position: u64, difference: &[u8]) {
         let (chunk, offset) = self.parameters.cut().place(position);
         let (first, spares) = (self.parameters.primaries(), self.parameters.spares());
-        let end = first as usize + self.parameters.backups() as usize;
-        let mut marks = Zeroizing::new(vec![0; end.div_ceil(64)]);
+        let backups = self.parameters.backups() as usize;
+        let mut marks = Zeroizing::new(vec![0; backups.div_ceil(64)]);
         let (key, records) = (self.table.key(), self.parameters.chunk_records());
-        self.kernels.subset_offset_matches(key, chunk, offset, records, &mut marks);
-        for (word, mut mark) in marks.iter().copied().enumerate().skip(first as usize / 64) {
+        // Primaries fill whole words.
+        self.kernels.subset_offset_matches(key, chunk, offset, records, first / 64, &mut marks);
+        for (word, mut mark) in marks.iter().copied().enumerate() {
             while mark != 0 {
-                let id = word * 64 + mark.trailing_zeros() as usize;
+                let backup = word * 64 + mark.trailing_zeros() as usize;
                 mark &= mark - 1;
-                if id >= end {
+                if backup >= backups {
                     break;
                 }
-                let backup = id - first as usize;
                 let (of_chunk, spare) =
                     (backup / spares as usize, (backup % spares as usize) as u32);
                 if of_chunk != chunk as usize && spare >= self.spares_used[of_chunk] {

@@ -24,6 +24,7 @@
 //! | answer, server, single parity | 1 record down | p random reads |
 //! | answer, server, all parities | p records down | 2·p random reads |
 //! | recover, client | – | three XORs of records |
+//! | an edit, client | – | `(M₁ + Q)/8 + p·M₂/8` AES blocks, about `(M₁ + p·M₂)/s` XORs of records |
 //! | state | `M₁ + p·M₂ + Q` records, secret, on the client, and `p·M₂` more with a single parity; the shuffled table on the server | – |
 //!
 //! **From paper to function** (Zhou, Park, Zheng, Shi: *Piano: Extremely Simple, Single-Server PIR with Sublinear Server Computation*, S&P 2024):

@@ -77,12 +77,12 @@ pub fn server_of_points(
         SchemeId::FiniteDifferences => {
             let parameters = FiniteDifferencesParameters::decode(identity, &plan.parameters)?;
             let server = FiniteDifferencesServer::new(parameters, points, kernels)?;
-            Box::new(ServerHost::new(plan, server))
+            Box::new(ServerHost::new(plan, server).succeeding())
         }
         SchemeId::FiniteDifferencesMany => {
             let parameters = ManyServersParameters::decode(identity, &plan.parameters)?;
             let server = ManyServersServer::new(parameters, points, kernels)?;
-            Box::new(ServerHost::new(plan, server))
+            Box::new(ServerHost::new(plan, server).succeeding())
         }
         scheme => return Err(without_points(scheme)),
     })

@@ -1,12 +1,10 @@
 //! Servers of any scheme: in the making, and ready.
 
-use super::SchemePlan;
-use super::ServerOptions;
+use super::{SchemePlan, ServerOptions};
 use crate::contract::{
-    AnswerOf, Answerer, Asked, Message, PreparingServer, QueryMessage, QueryOf, Role, Scheme,
-    SchemeOf, Setup, StreamingServer, Succession,
+    AnswerOf, Answerer, Asked, Message, Parameters, ParametersOf, PreparingServer, QueryMessage,
+    QueryOf, Role, Scheme, SchemeOf, Setup, StreamingServer, Succession,
 };
-use crate::contract::{Parameters, ParametersOf};
 use crate::offline::Precomputed;
 use privet_core::{Error, Result, TableChanges, TableView};
 
@@ -55,11 +53,13 @@ pub trait ErasedServer: Send + Sync {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this server's table to `table`, or the plan is of another scheme or table, beside what the scheme says.
     fn successor(
         &self,
-        plan: &SchemePlan,
-        table: TableView<'_>,
-        changes: &TableChanges,
-        options: ServerOptions,
-    ) -> Result<Option<Successor>>;
+        _plan: &SchemePlan,
+        _table: TableView<'_>,
+        _changes: &TableChanges,
+        _options: ServerOptions,
+    ) -> Result<Option<Successor>> {
+        Ok(None)
+    }
 
     /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
     fn shares_passes(&self) -> bool;

@@ -92,3 +92,6 @@ fn patch<S: PatchedDownload>(
     let (before, after) = (parameters::<S>(before)?, parameters::<S>(after)?);
     S::patch(&before, &after, changes, part, kernels, sink)
 }
+
+#[cfg(test)]
+mod tests;

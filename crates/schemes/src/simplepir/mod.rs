@@ -13,6 +13,7 @@
 //! | query, client | 4 · columns up | 1024 · columns multiply-adds, 256 · columns AES blocks |
 //! | answer, server | 4 · rows down | rows · columns multiply-adds: one pass over the table, shared by a batch |
 //! | recover, client | – | 1024 · record_len multiply-adds |
+//! | edits, client, and server for the hint it announces | – | 1024 multiply-adds for each byte that changes; the hint is read and written once |
 //! | state | the hint (public) on the client; table and hint on the server | – |
 //!
 //! **Parameters.** Dimension 1024, q = 2^32, σ = 6.4, plaintext modulus 256, at most 2^20 columns: see [`privet_core::lwe`] for their source and for the proof

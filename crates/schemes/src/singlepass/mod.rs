@@ -26,6 +26,7 @@
 //! | query, client | 2·Q up to each server | M comparisons to find the hint, two numbers read and exchanged in each of Q permutations |
 //! | answer, each server | Q·w down | Q random reads |
 //! | recover, client | – | 4·Q XORs of records |
+//! | an edit, client | – | M comparisons to find the hint, an XOR of records |
 //! | state | 2·Q·M + M·w, secret, on the client; the table on both servers | – |
 //!
 //! **From paper to function** (Lazzaretti and Papamanthou: *Single Pass Client-Preprocessing Private Information Retrieval*, USENIX Security 2024, as told in §4.1 of Falzon, Hetz, O'Toole:

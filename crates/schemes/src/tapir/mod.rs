@@ -36,7 +36,7 @@
 //! | Query, Figure 5 | [`TapirClient`]'s [`reserve`](crate::contract::HintedClient::reserve) and the [`apply`](crate::contract::HintedClient::apply) that follows |
 //! | Answer, Figure 5 | [`TapirServer`]'s [`answer`](crate::contract::Answerer::answer) |
 //! | Recon, Figure 5 | [`settle`](crate::contract::HintedClient::settle): lines 9 to 15 in `Asked::verify`, the rest as in SinglePass |
-//! | UpdateDB, Figure 6 | [`TapirServer`]'s [`update`](crate::contract::UpdatingServer::update) |
+//! | UpdateDB, Figure 6 | [`TapirServer`]'s [`successor`](crate::contract::Succession::successor) |
 //! | UpdateHint, Figure 6 | servers' updates are compared in the registry's `apply_deltas`; `Ready::update` |
 //!
 //! Different from the paper: both servers announce the table's digest *before* it streams, so each byte needs to come from one of them only, and half as many come (the session can compare two streams
@@ -52,7 +52,7 @@ mod params;
 mod preparation;
 mod server;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use client::TapirClient;
 #[cfg(not(target_family = "wasm"))]

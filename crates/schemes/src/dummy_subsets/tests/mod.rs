@@ -138,8 +138,8 @@ impl World {
 
     /// Reads a change back.
     pub(super) fn decode(&self, change: &[u8]) -> Change {
-        let shape = self.parameters.shape();
-        Change::decode(change, shape, shape.record_len() as usize).unwrap()
+        let len = self.parameters.shape().record_len() as usize;
+        Change::decode(change, len, len).unwrap()
     }
 
     /// One whole lookup.

@@ -13,6 +13,7 @@
 //! | offline, once, offline server | – | λ·n/2 record XORs, 0.4·λ·n AES blocks |
 //! | query, to each server | 24 bytes / p/8 + p·log₂(s)/16 up | λ·s/8 AES blocks to find a hint, and one more for every 8 queries made, up to λ·s |
 //! | answer, each server | 2 records down | p random reads; the offline server also 2·p AES blocks |
+//! | an edit, client | – | λ·s/8 to λ·s AES blocks, about λ/2 XORs of records |
 //! | state | λ·s records and 12·λ·s bytes, secret, on the client; the table on the servers | – |
 //!
 //! **From paper to function** (Ren, Mughees, Sun, §3.3): Algorithm 1 is [`PreparingServer::prepare`](crate::contract::PreparingServer) with [`DummySubsetsTwoPreparation`]; Algorithm 2 is

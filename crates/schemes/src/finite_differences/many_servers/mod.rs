@@ -34,6 +34,7 @@
 //! | query, client | 8 up to each server | 2·m words of randomness |
 //! | answer, each server | Σ_{k ≤ K} C(m, k) · entry_len down | as many scattered reads |
 //! | recover, client | – | s · Σ_{k ≤ K} C(D, k) entries added up |
+//! | edits, each server | – | all points are copied, and for each record that changes a share of ((q−1)/q)^D of them added to; or all computed anew, if that takes less: from a few edits on |
 //!
 //! | q | p | t for 16 bytes | entry_len for 1, 16, 32 bytes |
 //! |---|---|---|---|
@@ -60,6 +61,7 @@ mod recovery;
 mod server;
 #[cfg(test)]
 mod tests;
+mod update;
 
 pub use client::{ManyServersClient, ManyServersPending};
 pub use encoding::{encode, write_points};

@@ -28,10 +28,10 @@ pub struct ManyServersSetup {
 /// The truth table of a polynomial, laid out for answering.
 pub struct ManyServersServer {
     parameters: ManyServersParameters,
-    points: Points,
+    pub(super) points: Points,
     /// How many points there are between neighbours in each variable: q^j.
     strides: Vec<u64>,
-    kernels: Kernels,
+    pub(super) kernels: Kernels,
 }
 
 impl ManyServersSetup {

@@ -5,6 +5,7 @@ mod known_answers;
 mod lookups;
 mod messages;
 mod statistics;
+mod updates;
 mod wrong_answers;
 
 use super::costs::{Choice, Setting};

@@ -224,7 +224,7 @@ fn spares_are_used_once_each_in_order_and_erased<F: AnswerForm>() {
     for (number, index) in (0..).zip(world.indices_in_chunk(chunk).into_iter().take(20)) {
         let reserved = world.reserve(&mut client, index).unwrap();
         let Ok(Change::Exchange(Exchange { successor, .. })) =
-            Change::decode(&reserved.change, world.parameters.shape(), 3)
+            Change::decode(&reserved.change, 3, 3)
         else {
             panic!("a reservation is an exchange")
         };
@@ -267,11 +267,10 @@ fn changes_that_do_not_fit_are_refused_and_change_nothing<F: AnswerForm>() {
     for len in 0..settled.len() {
         corrupted(&mut client, &settled[..len]);
     }
-    let Ok(Change::Exchange(exchange)) = Change::decode(&good, world.parameters.shape(), 3) else {
+    let Ok(Change::Exchange(exchange)) = Change::decode(&good, 3, 3) else {
         panic!("a reservation is an exchange")
     };
-    let Ok(Change::Exchange(used)) = Change::decode(&reserved.change, world.parameters.shape(), 3)
-    else {
+    let Ok(Change::Exchange(used)) = Change::decode(&reserved.change, 3, 3) else {
         panic!("a reservation is an exchange")
     };
     for wrong in [

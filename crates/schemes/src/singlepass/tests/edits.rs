@@ -92,7 +92,7 @@ fn edits_wait_for_open_lookups_and_fit_their_table() {
         assert_eq!(client.apply(&change[..len]).unwrap_err().blame(), Blame::Corrupted, "{len}");
     }
     // The number of edits, and an edit of a record beyond the table.
-    for (at, byte) in [(1, 4), (1, 2), (4, 0xff), (5, 100)] {
+    for (at, byte) in [(17, 4), (17, 2), (20, 0xff), (25, 100)] {
         let mut wrong = change.to_vec();
         wrong[at] = byte;
         assert_eq!(client.apply(&wrong).unwrap_err().blame(), Blame::Corrupted, "{at}");

@@ -14,7 +14,7 @@ pub(super) use planted::Planted;
 use super::*;
 use crate::contract::{
     Answerer as _, Endless as _, HintedClient as _, Message, Parameters as _, Preparation as _,
-    Record, Reserved, Role, Setup as _, StreamingServer as _, UpdatingServer as _, Verifying as _,
+    Record, Reserved, Role, Setup as _, StreamingServer as _, Succession as _, Verifying as _,
 };
 use crate::offline::StreamConsumer as _;
 use crate::singlepass::SinglePassParameters;
@@ -22,7 +22,10 @@ use crate::test_tables::{identity, public_bytes};
 use privet_core::commit::VectorCommitment as _;
 use privet_core::commit::merkle::Merkle;
 use privet_core::commit::pointproofs::{Openings, Pointproofs, ReferenceString};
-use privet_core::{RecordIndex, Result, SecretRng, TableDelta, TableShape, TableUpdate, TableView};
+use privet_core::{
+    RecordIndex, Replacement, Result, SecretRng, TableChanges, TableDelta, TableShape, TableUpdate,
+    TableView,
+};
 use privet_kernels::Kernels;
 use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
@@ -49,7 +52,7 @@ impl TestForm for PointproofsForm {
 }
 
 /// For partitions of up to 16 records.
-pub(super) fn reference_string() -> &'static Arc<ReferenceString> {
+pub(crate) fn reference_string() -> &'static Arc<ReferenceString> {
     static STRING: OnceLock<Arc<ReferenceString>> = OnceLock::new();
     STRING.get_or_init(|| {
         let mut rng = SecretRng::from_fixed_seed([5; 32]);
@@ -181,14 +184,31 @@ impl<F: TestForm> World<F> {
 
     /// Updates the table, and says what clients are told.
     pub(super) fn update(&mut self, update: &TableUpdate) -> TableDelta {
-        let delta = self.server.update(update).unwrap();
-        let record_len = update.shape().record_len() as usize;
-        self.records.resize(update.shape_after().bytes() as usize, 0);
-        for (index, record) in update.written() {
-            self.records[*index as usize * record_len..][..record_len].copy_from_slice(record);
-        }
+        let changes = self.write(update);
+        let shape = update.shape_after();
+        let identity = identity(shape.records(), shape.record_len());
+        let view = TableView::new(identity, &self.records).unwrap();
+        let announced = TapirParameters::decode(&identity, &self.parameters.encode()).unwrap();
+        let successor = self.server.successor(announced, view, &changes, 1).unwrap();
+        let (server, commitments) = successor.expect("it is cut as before");
+        self.server = server;
         self.parameters = self.server.parameters().clone();
-        delta
+        changes.delta().unwrap().with_commitments(commitments)
+    }
+
+    fn write(&mut self, update: &TableUpdate) -> TableChanges {
+        let (before, after) = (update.shape(), update.shape_after());
+        let record_len = before.record_len() as usize;
+        self.records.resize(after.bytes() as usize, 0);
+        let replaced = update.written().iter().map(|(index, record)| {
+            let place = &mut self.records[*index as usize * record_len..][..record_len];
+            let before = place.to_vec();
+            place.copy_from_slice(record);
+            Replacement { index: *index, before, after: record.clone() }
+        });
+        let mut changes = TableChanges::none(before);
+        changes.then(after, replaced.collect::<Vec<_>>()).unwrap();
+        changes
     }
 
     /// One whole lookup.

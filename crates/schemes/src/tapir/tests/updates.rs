@@ -1,9 +1,9 @@
 //! Updates: records added and edited, partitions that come, and servers that tell different ones.
 
 use super::*;
-use crate::contract::{Updatable as _, UpdatingServer as _};
+use crate::contract::Updatable as _;
 use crate::registry::{self, Tuning};
-use privet_core::{Blame, Edit, Operation};
+use privet_core::{Blame, Edit, Epoch, Operation, TableIdentity};
 use proptest::prelude::*;
 
 /// A batch: `edits` records somewhere, some of them twice, then `adds` new ones, one of which is edited at once.
@@ -140,6 +140,7 @@ fn servers_that_tell_different_updates_end_it() {
         registry::hinted_client(plan.clone(), &identity, generation.clone(), Kernels::detect())
             .unwrap()
     };
+    let after = TableIdentity { epoch: Epoch(1), shape: delta.shape_after(), ..identity };
     let (mut edits, mut commitments) = (delta.edits().to_vec(), delta.commitments().to_vec());
     edits[0].difference[0] ^= 1;
     if let Some(last) = commitments.last_mut() {
@@ -157,7 +158,8 @@ fn servers_that_tell_different_updates_end_it() {
             let mut client = load();
             let hints = client.hints().unwrap();
             assert!(hints.ended().is_none());
-            let change = hints.apply_deltas(&deltas).unwrap();
+            let change = hints.apply_deltas(&identity, &after, &deltas).unwrap();
+            assert_eq!(hints.table(), identity);
             let ended = hints.ended().unwrap();
             assert_eq!(ended.blame(), Blame::Integrity);
             assert!(ended.message().starts_with("the servers tell different updates"));
@@ -169,29 +171,7 @@ fn servers_that_tell_different_updates_end_it() {
     // Not as many as there are servers.
     let mut client = load();
     for deltas in [vec![], vec![delta.clone()], vec![delta.clone(); 3]] {
-        let refused = client.hints().unwrap().apply_deltas(&deltas);
+        let refused = client.hints().unwrap().apply_deltas(&identity, &after, &deltas);
         assert_eq!(refused.err().unwrap().blame(), Blame::ApiMisuse);
-    }
-}
-
-#[test]
-fn an_update_for_another_table_leaves_the_server_as_it_was() {
-    let mut world = World::<MerkleForm>::new(20, 3, 5);
-    let before = world.server.streamed().to_vec();
-    for records in [19, 21] {
-        let shape = TableShape::new(records, 3).unwrap();
-        let operation = Operation::Edit { index: 0, record: vec![1; 3] };
-        let update = TableUpdate::new(shape, vec![operation]).unwrap();
-        assert_eq!(world.server.update(&update).unwrap_err().blame(), Blame::ApiMisuse);
-    }
-    assert!(world.server.streamed() == before);
-    let shape = world.parameters.shape();
-    for operation in [
-        Operation::Edit { index: 20, record: vec![1; 3] },
-        Operation::Edit { index: 0, record: vec![1; 2] },
-        Operation::Add { record: vec![1; 4] },
-    ] {
-        let refused = TableUpdate::new(shape, vec![operation]);
-        assert_eq!(refused.unwrap_err().blame(), Blame::ApiMisuse);
     }
 }

@@ -18,17 +18,21 @@ pub(crate) fn offset_matches(
     partition: u32,
     offset: u16,
     mask: u16,
+    first_word: u32,
     matches: &mut [u64],
 ) {
     let cipher = SecretCipher::new(key);
     let rest_of_input = input(0, partition, OFFSET_TAG);
     let offset = _mm_set1_epi16(offset as i16);
     let mask = _mm_set1_epi16(mask as i16);
-    for (w, word) in matches.iter_mut().enumerate() {
+    for (w, word) in (first_word..).zip(matches) {
         // Eight blocks of eight hints: one word.
         let mut blocks = [_mm_setzero_si128(); BLOCKS];
         for (i, block) in blocks.iter_mut().enumerate() {
-            *block = _mm_or_si128(rest_of_input, _mm_cvtsi32_si128((BLOCKS * w + i) as i32));
+            *block = _mm_or_si128(
+                rest_of_input,
+                _mm_cvtsi32_si128((BLOCKS as u32 * w + i as u32) as i32),
+            );
         }
         cipher.encrypt(&mut blocks);
         *word = matching_lanes(blocks, offset, mask);

@@ -22,12 +22,14 @@ pub(crate) fn offset_matches(
     partition: u32,
     offset: u16,
     mask: u16,
+    first_word: u32,
     matches: &mut [u64],
 ) {
     /// Words of matches that a batch of vectors, of 32 hints each, gives.
     const WORDS: usize = VECTORS * BLOCKS * OFFSETS_PER_BLOCK / u64::BITS as usize;
     let cipher = SecretCipher::new(key);
-    let mut input = _mm512_add_epi32(each_block(0, partition, OFFSET_TAG), consecutive_hints());
+    let first = u64::BITS / OFFSETS_PER_BLOCK as u32 * first_word;
+    let mut input = _mm512_add_epi32(each_block(first, partition, OFFSET_TAG), consecutive_hints());
     let offset = _mm512_set1_epi16(offset as i16);
     let mask = _mm512_set1_epi16(mask as i16);
     let (batches, rest) = matches.as_chunks_mut::<WORDS>();

@@ -56,9 +56,8 @@ impl Behaviour {
 }
 
 fn exchanged(world: &World, reserved: &Reserved<TwoServersQuery>) -> (u64, u32) {
-    let shape = world.parameters.shape();
-    let len = 2 * shape.record_len() as usize;
-    match Change::decode(&reserved.change, shape, len).unwrap() {
+    let len = world.parameters.shape().record_len() as usize;
+    match Change::decode(&reserved.change, len, 2 * len).unwrap() {
         Change::Exchange(exchange) => (exchange.index, exchange.successor),
         _ => panic!("a reservation is an exchange"),
     }

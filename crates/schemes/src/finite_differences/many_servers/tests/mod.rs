@@ -6,6 +6,7 @@ mod lookups;
 mod messages;
 mod statistics;
 mod truth_tables;
+mod updates;
 mod wrong_answers;
 
 use super::encoding::Encoding;

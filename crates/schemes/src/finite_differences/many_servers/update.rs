@@ -1,0 +1,187 @@
+//! Points follow edits, as with two servers: [`update`](crate::finite_differences) there says why they are copied and when they are computed anew.
+//!
+//! What a monomial adds to a point is the difference of its coefficient times the product of its variables' values. It is not zero at ((q−1)/q)^D of all points: many more than with two servers, so that some edits
+//! together already touch as many as there are.
+
+use super::encoding::Encoding;
+use super::field::Field;
+use super::{ManyServersParameters, ManyServersServer, encode};
+use crate::contract::{Answerer as _, Parameters as _, Succession};
+use crate::finite_differences::encoding::sharing::share;
+use crate::finite_differences::points::room_for;
+use crate::finite_differences::update::{Way, check_ends};
+use privet_core::{Result, TableChanges, TableView};
+use privet_kernels::memory::HugeBuffer;
+
+/// Bytes that are copied and patched at a time, unless an entry is longer: a part of a second-level cache.
+const BLOCK: usize = 128 << 10;
+
+/// How many times a point can be patched in the time that computing it takes longer than copying it: between 0.5 and 0.8 measured over the field of three elements.
+const PATCHES_PER_POINT: f64 = 0.5;
+
+impl Succession for ManyServersServer {
+    /// Not of points in a file: those of the next version are computed into a file of their own, if that is where they should be.
+    fn successor(
+        &self,
+        parameters: ManyServersParameters,
+        table: TableView<'_>,
+        changes: &TableChanges,
+        threads: usize,
+    ) -> Result<Option<(Self, Vec<u8>)>> {
+        let server = self.successor_by(None, parameters, table, changes, threads)?;
+        Ok(server.map(|server| (server, Vec::new())))
+    }
+}
+
+impl ManyServersServer {
+    /// `way`: the cheaper one, unless it is said.
+    pub(super) fn successor_by(
+        &self,
+        way: Option<Way>,
+        parameters: ManyServersParameters,
+        table: TableView<'_>,
+        changes: &TableChanges,
+        threads: usize,
+    ) -> Result<Option<Self>> {
+        table.bytes_for(parameters.shape())?;
+        check_ends(changes, self.parameters().shape(), parameters.shape())?;
+        let Some(before) = self.points.in_memory() else { return Ok(None) };
+        if parameters.encode() != self.parameters().encode() {
+            // Another polynomial, because the table has outgrown this one.
+            return Ok(None);
+        }
+        let after = match way.unwrap_or_else(|| cheaper_way(&parameters, changes.len())) {
+            Way::Patched => Patch::new(&parameters, changes).copied(before, threads)?,
+            Way::Computed => {
+                let mut points = room_for(parameters.points_bytes())?;
+                encode(&parameters, table, &mut points, threads, &|_| {})?;
+                points
+            }
+        };
+        Self::new(parameters, after.into(), self.kernels).map(Some)
+    }
+}
+
+fn cheaper_way(parameters: &ManyServersParameters, changes: usize) -> Way {
+    let field = f64::from(parameters.field());
+    let touched = ((field - 1.0) / field).powi(parameters.degree() as i32);
+    match changes as f64 * touched < PATCHES_PER_POINT {
+        true => Way::Patched,
+        false => Way::Computed,
+    }
+}
+
+/// What changes make of points.
+struct Patch<'a> {
+    parameters: &'a ManyServersParameters,
+    order: usize,
+    monomials: Vec<Monomial>,
+    /// The sum of any two bytes, symbol by symbol.
+    sums: Vec<[u8; 256]>,
+}
+
+/// A monomial whose coefficient has changed.
+struct Monomial {
+    word: u64,
+    /// The difference, as an entry, times 1, times 2, and so on.
+    multiples: Vec<Vec<u8>>,
+}
+
+impl<'a> Patch<'a> {
+    fn new(parameters: &'a ManyServersParameters, changes: &TableChanges) -> Self {
+        let (field, encoding) = (parameters.packing(), Encoding::new(parameters));
+        let sums = Self::combinations(field, |one, other| (one + other) % field.order());
+        let differences = Self::combinations(field, |one, other| field.difference(one, other));
+        let entry = |record: &[u8]| {
+            let mut entry = vec![0; parameters.entry_len()];
+            encoding.write(record, &mut entry);
+            entry
+        };
+        let monomials = changes.records().map(|(index, before, after)| {
+            let mut multiples = vec![entry(after)];
+            combine(&differences, &mut multiples[0], &entry(before));
+            for times in 1..field.order() as usize - 1 {
+                let mut next = multiples[times - 1].clone();
+                combine(&sums, &mut next, &multiples[0]);
+                multiples.push(next);
+            }
+            Monomial { word: parameters.words().word(index), multiples }
+        });
+        let (monomials, order) = (monomials.collect(), field.order() as usize);
+        Self { parameters, order, monomials, sums }
+    }
+
+    /// Of any two bytes, what comes of their symbols in each place. (Those that are no packing come to something that means nothing.)
+    fn combinations(field: Field, of: impl Fn(u32, u32) -> u32) -> Vec<[u8; 256]> {
+        let (symbols, count) = (field.unpacked(), field.per_byte());
+        let combined = |one: usize, other: usize| {
+            let pairs = symbols[one][..count].iter().zip(&symbols[other][..count]);
+            let combined = pairs.map(|(one, other)| of((*one).into(), (*other).into()));
+            combined.rev().fold(0, |number, symbol| number * field.order() + symbol) as u8
+        };
+        (0..256).map(|other| std::array::from_fn(|one| combined(one, other))).collect()
+    }
+
+    /// A patched copy.
+    fn copied(&self, before: &[u8], threads: usize) -> Result<HugeBuffer<u8>> {
+        let mut after = room_for(before.len() as u64)?;
+        let entry_len = self.parameters.entry_len();
+        let variables =
+            (BLOCK / entry_len).max(1).ilog(self.order).min(self.parameters.variables());
+        let len = entry_len * self.order.pow(variables);
+        let blocks = before.chunks(len).zip(after.chunks_mut(len));
+        share(threads, (0usize..).zip(blocks), || {
+            |(number, (before, after)): (usize, (&[u8], &mut [u8]))| {
+                after.copy_from_slice(before);
+                for monomial in &self.monomials {
+                    let factor = self.product(monomial.word >> variables, number);
+                    let within = monomial.word & ((1 << variables) - 1);
+                    self.add(monomial, within, factor, after);
+                }
+                Ok(())
+            }
+        })?;
+        Ok(after)
+    }
+
+    /// The product of the variables of `word` where they have the values of the digits of `point`.
+    fn product(&self, mut word: u64, mut point: usize) -> usize {
+        let mut product = 1;
+        while word != 0 && product != 0 {
+            if word & 1 == 1 {
+                product = product * (point % self.order) % self.order;
+            }
+            point /= self.order;
+            word >>= 1;
+        }
+        product
+    }
+
+    /// Adds `factor` times the monomial to all points of `block`, in which its variables are those of `word`.
+    fn add(&self, monomial: &Monomial, word: u64, factor: usize, block: &mut [u8]) {
+        if factor == 0 {
+            return;
+        }
+        let entry_len = self.parameters.entry_len();
+        let Some(highest) = word.checked_ilog2() else {
+            // It does not depend on any variable that is left.
+            let multiple = &monomial.multiples[factor - 1];
+            block.chunks_exact_mut(entry_len).for_each(|it| combine(&self.sums, it, multiple));
+            return;
+        };
+        // The blocks in which the highest variable of the word has its values, repeated for those above.
+        let len = entry_len * self.order.pow(highest);
+        for values in block.chunks_exact_mut(len * self.order) {
+            for (value, block) in values.chunks_exact_mut(len).enumerate() {
+                self.add(monomial, word & !(1 << highest), factor * value % self.order, block);
+            }
+        }
+    }
+}
+
+/// Makes each byte what comes of it and another.
+fn combine(table: &[[u8; 256]], into: &mut [u8], with: &[u8]) {
+    for (byte, with) in into.iter_mut().zip(with) {
+        *byte = table[usize::from(*with)][usize::from(*byte)];
+    }
+}
