@@ -274,11 +274,11 @@ fn serve_explains_itself() {
           --cache <DIR>              Where precomputed hints are kept between starts; default: the
                                      user's cache directory
           --no-cache                 Keep precomputed hints in memory only
-          --watch <SECONDS>          Look so often, in seconds, whether a table file or its update log has
-                                     changed, and serve the table with the new updates; 0: only when
+          --watch <SECONDS>          Look so often, in seconds, whether a table file or its update log
+                                     has changed, and serve the table with the new updates; 0: only when
                                      told to by SIGHUP [default: 1]
-          --grace <SECONDS>          After an update, go on serving the version before for so many seconds
-                                     beside the new one, for clients that are in the middle of
+          --grace <SECONDS>          After an update, go on serving the version before for so many
+                                     seconds beside the new one, for clients that are in the middle of
                                      something. Each version takes memory of its own; at most 3 earlier
                                      ones are kept [default: 600]
           --log-json                 Log as JSON lines

@@ -162,7 +162,11 @@ impl FollowedTable {
             steps,
             ..files.current(log)?
         };
-        self.offered = Some((opened, Position::at(&chain)));
+        let whole = log.base() <= self.position.identity.epoch;
+        // Where all that is offered can be found again in the new files, the old ones are of no use.
+        let (now, later) = if whole { (opened, None) } else { (None, opened) };
+        self.offered = Some((later, Position::at(&chain)));
+        now.into_iter().for_each(|files| self.replace_files(files));
         Ok(Some(next))
     }
 
