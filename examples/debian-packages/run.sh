@@ -184,7 +184,7 @@ echo "$(wc -l <"$work/base.jsonl") packages; $(wc -l <"$work/changed.jsonl") are
 } | sort -u >"$work/living.names"
 
 "$privet" keygen -o "$work/publisher.key"
-"$privet" build "$work/base.jsonl" --key Package --key-map cuckoo --publisher-key "$work/publisher.key" -o "$work/living.privet"
+"$privet" build "$work/base.jsonl" --key Package --key-map cuckoo --parts 4 --publisher-key "$work/publisher.key" -o "$work/living.privet"
 declare -A addresses
 logs=()
 for scheme in simplepir dummy-subsets piano singlepass tapir-mt download; do

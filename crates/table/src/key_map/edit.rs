@@ -17,8 +17,7 @@
 //!
 //! The entries of one value are set together or not at all.
 //!
-//! A key in the stash goes back to a record when it is set again and there is room by then. A value that no record could hold is refused, as
-//! it would be a burden to every client; the builder, which knows all values, does put a few of those into the stash.
+//! A key in the stash goes back to a record when it is set again and there is room by then. What no record could hold goes to the stash at once, within the same limits.
 //!
 //! # Keys that share a tag
 //!
@@ -106,7 +105,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     ///
     /// # Errors
     /// The operation has then changed nothing.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value is too long for the table's records, or if what was read is no record.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value is too long for the table's records and there is no room in the stash, or if what was read is no record.
     /// - [`Blame::Exhausted`](privet_core::Blame::Exhausted), with figures, if the table is full.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is malformed.
     /// - Whatever `read` fails with.
@@ -136,7 +135,12 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     /// Sets what the table has for a key.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<Effect> {
         let key_map = self.key_map;
-        check_length(key_map, value.len())?;
+        if value.len() as u64 > MAX_RECORD_LEN {
+            return Err(Error::api_misuse(format!(
+                "a value of {} bytes is too long; the limit is {MAX_RECORD_LEN}",
+                value.len()
+            )));
+        }
         let hashes: Vec<KeyHash> = key_map.hashes_of(key).collect();
         let mut operation = Operation::new(self);
         let (mut homes, mut was_there) = (Vec::new(), false);
@@ -193,22 +197,10 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
 }
 
 /// Whether a record can hold each piece of a value of `len` bytes.
-fn check_length(key_map: &KeyMap, len: usize) -> Result<()> {
-    let pieces = key_map.parts.pieces(len);
-    let lens = (0..pieces).map(|piece| entry::entry_len(key_map.parts.payload_len(len, piece)));
-    let longest = lens.max().unwrap_or(0);
-    if longest <= key_map.record_len() && len as u64 <= MAX_RECORD_LEN {
-        return Ok(());
-    }
-    let each = match pieces {
-        1 => format!("takes {longest} bytes of a record"),
-        _ => format!("takes up to {longest} bytes of each of {pieces} records"),
-    };
-    Err(Error::api_misuse(format!(
-        "a value of {len} bytes {each}, and the records of this table have {}; shorten the value, or build the table anew \
-         with it",
-        key_map.record_len()
-    )))
+fn too_long(len: u64, record_len: u64) -> Error {
+    Error::api_misuse(format!(
+        "a value takes {len} bytes of a record, and the records of this table have {record_len}, and its stash has no room for it either; shorten the value, or build the table anew with it"
+    ))
 }
 
 /// How many entries an editor lets the stash have, and how many bytes: see the module.
@@ -274,15 +266,21 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
     /// Finds a place for an entry that was in `home`, or in none of its candidates.
     fn put_in(&mut self, hash: &KeyHash, home: Option<u64>, payload: &[u8]) -> Result<()> {
         let len = entry::entry_len(payload.len());
+        let record_len = self.editor.key_map.record_len();
         let candidates: Vec<u64> = self.editor.key_map.candidates_of(hash).collect();
         let moves = match home {
+            _ if len > record_len => None,
             Some(home) if self.has_room(home, len)? => Some(vec![Move { from: None, to: home }]),
             _ => make_room(self, &candidates, len)?,
         };
         match moves {
             Some(moves) => self.make(&moves, hash.tag, payload),
             None => {
-                self.check_stash_room(payload.len())?;
+                let room = self.check_stash_room(payload.len());
+                room.map_err(|error| match len > record_len {
+                    true => too_long(len, record_len).caused_by(error),
+                    false => error,
+                })?;
                 self.stash.insert(hash.tag, Some(payload.to_vec()));
                 Ok(())
             }

@@ -405,24 +405,35 @@ fn what_comes_to_nothing_changes_nothing() {
 }
 
 #[test]
-fn a_value_beyond_the_records_is_refused_though_the_stash_has_such() {
+fn a_value_beyond_the_records_goes_to_the_stash_while_that_has_room() {
     let pairs = pairs_of_lengths((0..320).map(|number| if number == 0 { 5000 } else { 20 }));
     for kind in KeyMapKind::ALL {
         let mut table = Table::new(kind, &pairs);
         assert_eq!(table.key_map.stash_entries(), 1);
-        let before = table.key_map.clone();
-        for key in [key(0), key(1), key(1000)] {
-            let error = table.set(&key, &[1; 5000]).expect_err("too long");
-            assert_eq!(error.blame(), Blame::ApiMisuse);
-            let width = format!(
-                "takes 5010 bytes of a record, and the records of this table have {}",
-                before.record_len()
-            );
-            assert!(error.message().contains(&width), "{error}");
+        // One that was there, one from a record, and a new one.
+        for (entries, (key, effect)) in
+            [(key(0), Effect::Replaced), (key(1), Effect::Replaced), (key(1000), Effect::Inserted)]
+                .into_iter()
+                .enumerate()
+        {
+            assert_eq!(table.set(&key, &[1; 5000]).expect("room in the stash"), effect);
+            assert_eq!(table.key_map.stash_entries(), entries as u64 + 1);
+            assert_eq!(look_up(&table.key_map, &table.records, &key), Some(vec![1; 5000]));
         }
+        let before = table.key_map.clone();
+        let error = table.set(&key(2), &[1; 70_000]).expect_err("too long");
+        assert_eq!(error.blame(), Blame::ApiMisuse);
+        let width = format!(
+            "takes 70010 bytes of a record, and the records of this table have {}",
+            before.record_len()
+        );
+        assert!(error.message().contains(&width), "{error}");
         assert!(table.key_map == before);
         assert_eq!(table.delete(&key(0)), Effect::Deleted);
-        assert_eq!((table.key_map.stash_entries(), table.key_map.keys()), (0, 320));
+        assert_eq!((table.key_map.stash_entries(), table.key_map.keys()), (2, 320));
+        // A value that fits goes back to a record.
+        assert_eq!(table.set(&key(1), &[2; 20]).expect("fits"), Effect::Replaced);
+        assert_eq!(table.key_map.stash_entries(), 1);
     }
 }
 
