@@ -48,8 +48,8 @@
 //! By some schemes hints never run out, and the next generation is made of the one in use and nothing else: the module `endless` says how. Some schemes verify answers: then queries go one after the
 //! other, and the first answer that does not pass is the end of the hints, for this session and all later ones. The module `verified` says how.
 //!
-//! Schemes can also bring hints up to date with an edited table ([`Updatable`](privet_schemes::contract::Updatable)). The session does not drive that: no server tells of edits
-//! yet, and hints for one version of a table are of no use for the next.
+//! Hints follow the table from version to version where they can ([`Updatable`](privet_schemes::contract::Updatable)); so does what was downloaded. The modules `following` and `versions` say how a session
+//! goes from one version to the next.
 //!
 //! # Keys
 //!
@@ -271,7 +271,8 @@ impl Session {
             if let Some(output) = self.outputs.pop_front() {
                 return Some(output);
             }
-            if !self.ask_next(now) && !self.read_next() {
+            // Nothing may have been done, and something said all the same.
+            if !self.ask_next(now) && !self.read_next() && self.outputs.is_empty() {
                 return None;
             }
         }
@@ -282,6 +283,10 @@ impl Session {
     pub fn is_at_rest(&self) -> bool {
         match &self.phase {
             Phase::Over(_) => true,
+            // The servers could not be had, and nobody waits for them.
+            Phase::Describing(_) if self.versions.opened_before => {
+                self.lookups.is_empty() && !self.calls.is_open(Purpose::Describe)
+            }
             Phase::Ready(_) => {
                 self.lookups.is_empty()
                     && self.hints.is_at_rest()
@@ -439,13 +444,8 @@ impl Session {
                 self.hints.fetched(true);
             }
             // A server that was given up is asked again when there is something to ask it.
-            Purpose::Describe
-                if matches!(self.phase, Phase::Describing(_)) && self.versions.opened_before =>
-            {
-                self.calls.abandon_all(&mut self.outputs);
-                for lookup in self.lookups.drop_all() {
-                    self.fetch_failed(lookup, repeat(&error));
-                }
+            Purpose::Describe | Purpose::Fetch | Purpose::Stream if self.is_opening_again() => {
+                self.put_off(&error);
             }
             Purpose::Describe
                 if matches!(self.phase, Phase::Ready(_) | Phase::Switching { first: false }) =>

@@ -399,7 +399,12 @@ impl State for Store {
     }
 
     fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        self.open_hints_of(key, true)
+        // A table's id is public. Who announces it with another publisher than it has elsewhere does not lead hints anywhere, nor have them erased.
+        let pins = self.pins_of(key.table.id)?.unwrap_or_default();
+        let mut publishers = pins.iter().map(|pin| pin.publisher);
+        let first = publishers.next().flatten();
+        let agree = first.is_some() && publishers.all(|publisher| publisher == first);
+        self.open_hints_of(key, agree)
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {
@@ -411,6 +416,10 @@ impl State for Store {
         let _lock = self.lock_pins()?;
         let mut pins = self.pins(server)?;
         let known = pins.iter().position(|(known, _)| known == name);
+        // Another process has followed the table further in the meantime.
+        if known.is_some_and(|at| pins[at].1.follows(pin)) && !self.replace_damaged_pins {
+            return Ok(());
+        }
         let replaced = known.map(|at| pins.remove(at).1);
         pins.push((name.to_owned(), *pin));
         files::replace(&self.pin_path(server), &pin_file::encode(server, &pins))?;

@@ -25,10 +25,15 @@ impl Session {
         if self.resend_next(now) {
             return true;
         }
-        if self.moves_on(now) {
+        // A lookup of several records that has begun comes to its end first.
+        let begins = !self.lookups.is_amid_one();
+        if begins && self.moves_on(now) {
             return !matches!(self.phase, Phase::Ready(_));
         }
-        if !self.lookups.may_ask(self.options.in_flight) || self.asks_for_versions(now) {
+        if !self.lookups.may_ask(self.options.in_flight) {
+            return false;
+        }
+        if begins && self.asks_for_versions(now) {
             return false;
         }
         let refused = match self.turn() {

@@ -5,6 +5,7 @@ use super::interface::{ChosenTable, KnownPin, SessionOptions};
 use crate::state::Pin;
 use privet_core::{Error, Result};
 use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::SchemePlan;
 use privet_table::TableRoot;
 use privet_table::digest::DigestParts;
 use privet_table::update_log::{EpochHash, PublisherId};
@@ -78,12 +79,28 @@ fn check_publishers(
         updates.map(|updates| PublisherId(updates.publisher))
     });
     let mut expected = options.publisher;
+    let id =
+        descriptions.first().and_then(|first| first.table(table)).map(|table| table.identity.id);
+    let pins =
+        options.pins.iter().filter(|known| known.name == table && Some(known.pin.table.id) == id);
+    for known in pins.filter(|_| !options.accept_new_table) {
+        match (expected, known.pin.publisher) {
+            (Some(expected), Some(pinned)) if expected != pinned => {
+                return Err(Error::integrity(format!(
+                    "table {table} was said to be published by {pinned} when {} was first used, and not by {expected}; nothing was asked. Ask the table's owner who publishes it",
+                    server_name(known.server, options.servers)
+                )));
+            }
+            (None, Some(pinned)) => expected = Some(pinned),
+            _ => {}
+        }
+    }
     for (server, publisher) in announced.enumerate() {
         let name = server_name(server, options.servers);
         match (expected, publisher) {
             (Some(expected), Some(publisher)) if expected != publisher => {
                 return Err(Error::integrity(format!(
-                    "{name} says that the updates of table {table} are signed by {publisher}, not by {expected}; nothing was asked. Ask the table's owner who publishes it"
+                    "{name} says that table {table} is published by {publisher}, and not by {expected}; nothing was asked. Ask the table's owner who publishes it, and accept what the server says if that is right (--accept-new-table)"
                 )));
             }
             (None, Some(_)) => expected = publisher,
@@ -346,6 +363,19 @@ pub(super) fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result
         let (then, now) = (pin.table.epoch.0, seen.table.epoch.0);
         if pin.table.id == seen.table.id && then < now {
             let updated = format!("was updated from version {then} to version {now}");
+            // As in one version: otherwise a server could have its clients use a scheme that promises less.
+            let plan = &chosen.scheme.plan;
+            let then_plan =
+                SchemePlan::from_announcement(plan.scheme, &pin.table, &plan.parameters);
+            let same = then_plan.is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest);
+            if !same && options.scheme != Some(plan.scheme) {
+                return refused(
+                    &format!(
+                        "{updated}, and is served with another scheme or other parameters than before"
+                    ),
+                    "",
+                );
+            }
             let trusted = options.publisher.or(pin.publisher);
             match (trusted, chosen.updates) {
                 (None, Some(updates)) => {

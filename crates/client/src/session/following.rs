@@ -15,7 +15,7 @@
 //! The pins move last, when everything else is at hand: whatever is interrupted is done again from where they stand.
 
 use super::calls::Purpose;
-use super::choose::{pin_of, publisher_of};
+use super::choose::{check_download, check_root, check_table_digest, pin_of, publisher_of};
 use super::hints::Loaded;
 use super::interface::{ChosenTable, Event, ExchangeId, KnownPin, Output, Patch, Persist, Request};
 use super::{Phase, Session, part_key};
@@ -25,8 +25,14 @@ use privet_schemes::registry::{self, SchemePlan};
 use privet_table::update_log::{Chain, EpochHash};
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::updates::EpochReader;
-use privet_wire::{FetchChunk, FetchRequest, PartKind};
+use privet_wire::{FetchChunk, FetchRequest, PartKind, SchemeDescription};
 use std::time::Duration;
+
+/// The epochs that are followed at once are held in memory: no more than so many bytes, whatever may be downloaded.
+const MEMORY_LIMIT: u64 = 1 << 30;
+
+/// Why hints are left behind if the first of the epochs that they would follow cannot be checked.
+const LAYOUT_UNKNOWN: &str = "how their version was laid out is not known any more";
 
 /// What led from one version to another, checked.
 pub(super) struct Followed {
@@ -58,6 +64,8 @@ pub(super) struct Following {
     told: usize,
     /// Versions that have to lie on the way.
     milestones: Vec<TableIdentity>,
+    /// The layout that it begins with is taken to be that of the target. If that is wrong, the first epoch does not follow.
+    layout_is_guessed: bool,
 }
 
 enum Whom {
@@ -85,7 +93,7 @@ impl Session {
         let pins = self.options.pins.iter().filter(|known| known.name == chosen.name);
         let milestones = pins.map(|known| known.pin.table).filter(|pinned| *pinned != table);
         let milestones = milestones.collect();
-        self.follow(Whom::Pins(pin), table, layout, last, milestones, 1, now)
+        self.follow(Whom::Pins(pin), table, layout, last, milestones, 1, false, now)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -97,6 +105,7 @@ impl Session {
         last_epoch: Option<EpochHash>,
         milestones: Vec<TableIdentity>,
         servers: usize,
+        layout_is_guessed: bool,
         now: Duration,
     ) -> Result<()> {
         let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
@@ -117,6 +126,7 @@ impl Session {
             steps: Vec::new(),
             told: 0,
             milestones,
+            layout_is_guessed,
         };
         let request = self.updates_request(from, 0);
         self.phase = Phase::Following(Box::new(following));
@@ -140,10 +150,20 @@ impl Session {
 
     /// The next bytes of the epochs.
     pub(super) fn epochs_came(&mut self, exchange: ExchangeId, chunk: &FetchChunk, now: Duration) {
-        let limit = self.options.max_download;
+        let limit = self.options.max_download.min(MEMORY_LIMIT);
         let Phase::Following(following) = &mut self.phase else { return };
+        if chunk.offset.saturating_add(chunk.data.len() as u64) <= following.received {
+            // Said already. Does not count as progress, so a server that only repeats itself is given up.
+            return;
+        }
         if let Err(error) = following.take(chunk, limit) {
-            return self.fail(error);
+            let in_vain = following.layout_is_guessed;
+            self.calls.abandon(Purpose::Fetch, &mut self.outputs);
+            let outcome = match in_vain {
+                true => self.leave_hints_behind(LAYOUT_UNKNOWN),
+                false => Err(error),
+            };
+            return outcome.unwrap_or_else(|error| self.fail(error));
         }
         let (from, received) = (following.start.identity(), following.received);
         let rest = self.updates_request(from, received);
@@ -161,7 +181,15 @@ impl Session {
             }
             return;
         }
-        if let Err(error) = following.check_milestones() {
+        let signed = following.chain.layout_digest();
+        let outcome = following.check_milestones().and_then(|()| match &self.chosen {
+            Some(chosen) if chosen.layout.digest != signed => Err(Error::integrity(format!(
+                "the record layout that the server describes for table {} is not the one that its publisher has signed; nothing was asked",
+                chosen.name
+            ))),
+            _ => Ok(()),
+        });
+        if let Err(error) = outcome {
             return self.fail(error);
         }
         let Phase::Following(following) = std::mem::replace(&mut self.phase, Phase::OpeningHints)
@@ -200,6 +228,10 @@ impl Session {
     /// Remembers the version that is used now, at every server where something else was remembered.
     pub(super) fn move_pins(&mut self) {
         let Some(newest) = self.served.first() else { return };
+        // As long as an earlier version is used, it is what has to be known of the table.
+        if self.chosen.as_deref().is_none_or(|chosen| chosen.identity != newest.identity) {
+            return;
+        }
         let publisher = publisher_of(newest, &self.options);
         let last_epoch = self.followed.as_ref().and_then(|followed| followed.last_epoch);
         let name = newest.name.clone();
@@ -229,9 +261,6 @@ impl Session {
 impl Following {
     fn take(&mut self, chunk: &FetchChunk, limit: u64) -> Result<()> {
         let end = chunk.offset.saturating_add(chunk.data.len() as u64);
-        if end <= self.received {
-            return Ok(());
-        }
         if chunk.offset != self.received {
             return Err(Error::peer_misbehaved(format!(
                 "the server sent byte {} of the updates when byte {} was due",
@@ -257,7 +286,8 @@ impl Following {
                 update.add_to(&mut self.changes)?;
                 let one_by_one = self.servers > 1;
                 let delta = one_by_one.then(|| update.delta()).transpose()?;
-                let commitments = vec![fetched.commitments];
+                // Unsigned, and of no use where nothing is verified.
+                let commitments = one_by_one.then_some(fetched.commitments).into_iter().collect();
                 self.steps.push(Step { hash, after: update.after(), delta, commitments });
             } else {
                 let same = self.steps.get_mut(self.told).filter(|step| step.hash == hash);
@@ -348,16 +378,8 @@ impl Session {
                 then.epoch.0, chosen.name, target.epoch.0
             )));
         }
-        let plan = &chosen.scheme.plan;
-        let before = SchemePlan::from_announcement(plan.scheme, &then, &plan.parameters);
-        let same_parameters =
-            before.is_ok_and(|before| before.digest(&then) == stand_at.parameter_digest);
-        if !same_parameters {
-            return self.leave_hints_behind("the scheme's parameters have changed");
-        }
         if !saved.unfinished.is_empty() {
-            let still_served = self.served.iter().find(|version| version.identity == then).cloned();
-            return match still_served {
+            return match self.still_served(&stand_at) {
                 Some(version) => {
                     self.stay_with(version);
                     Ok(())
@@ -367,13 +389,17 @@ impl Session {
                 ),
             };
         }
+        let plan = &chosen.scheme.plan;
+        let before = SchemePlan::from_announcement(plan.scheme, &then, &plan.parameters);
+        let same_parameters =
+            before.is_ok_and(|before| before.digest(&then) == stand_at.parameter_digest);
+        if !same_parameters {
+            return self.leave_hints_behind("the scheme's parameters have changed");
+        }
         if saved.generation.is_none() {
             return self.leave_hints_behind("");
         }
-        let first_epoch = chosen.updates.map(|updates| updates.first_epoch);
-        if first_epoch.is_none_or(|first_epoch| first_epoch > then.epoch) {
-            return self.leave_hints_behind("the epochs between are no longer to be had");
-        }
+        let updates = chosen.updates;
         let mut loaded = self.load_hints(saved, then)?;
         if loaded.is_used_up() {
             return self.leave_hints_behind("");
@@ -383,6 +409,14 @@ impl Session {
             return self.leave_hints_behind("the table outgrew them");
         }
         let verifies = hints.verifies();
+        // What is verified is told by every server.
+        let first_epoch = match verifies {
+            true => self.versions.first_epoch_everywhere(),
+            false => updates.map(|updates| updates.first_epoch),
+        };
+        if first_epoch.is_none_or(|first_epoch| first_epoch > then.epoch) {
+            return self.leave_hints_behind("the epochs between are no longer to be had");
+        }
         let followed = self
             .followed
             .take_if(|followed| !verifies && followed.pin.table == then && followed.to == target);
@@ -391,11 +425,28 @@ impl Session {
             self.followed = Some(followed);
             return outcome;
         }
-        let Some(layout) = self.layout_digest_at(then) else {
-            return self.leave_hints_behind("how their version was laid out is not known");
-        };
+        let known = self.layout_digest_at(then);
+        let layout = known.or(self.chosen.as_deref().map(|chosen| chosen.layout.digest));
         let servers = if verifies { self.options.servers } else { 1 };
-        self.follow(Whom::Hints(Box::new(loaded)), then, layout, None, Vec::new(), servers, now)
+        let whom = Whom::Hints(Box::new(loaded));
+        let layout_is_guessed = known.is_none();
+        let layout = layout.unwrap_or_default();
+        self.follow(whom, then, layout, None, Vec::new(), servers, layout_is_guessed, now)
+    }
+
+    /// The version at which hints stand, as the servers still serve it, if it is what this client has known it to be.
+    fn still_served(&self, stand_at: &HintsKey) -> Option<ChosenTable> {
+        let version = self.served.iter().find(|version| {
+            let SchemeDescription { plan, parameter_digest, .. } = &version.scheme;
+            version.identity == stand_at.table
+                && plan.scheme == stand_at.scheme
+                && *parameter_digest == stand_at.parameter_digest
+        })?;
+        let known = self.layout_digest_at(stand_at.table) == Some(version.layout.digest);
+        let checked = check_root(version, &self.options)
+            .and_then(|()| check_table_digest(version))
+            .and_then(|()| check_download(version, self.options.max_download));
+        (known && checked.is_ok()).then(|| version.clone())
     }
 
     /// The hints follow what the epochs changed: at once, or, with `steps` that have deltas of their own, one by one.
@@ -473,13 +524,10 @@ impl Session {
         Ok(())
     }
 
-    /// The digest of the layout in a version that this client has known, or that is served.
+    /// The digest of the layout in a version that this client has pinned. (What servers say of an earlier version was not signed for them.)
     fn layout_digest_at(&self, version: TableIdentity) -> Option<[u8; 32]> {
         let followed = self.followed.iter().map(|followed| &*followed.pin);
-        let pins = self.options.pins.iter().map(|known| &known.pin).chain(followed);
-        let pinned = pins.filter(|pin| pin.table == version).map(|pin| pin.layout.digest).next();
-        let mut served = self.served.iter();
-        let served = served.find(|served| served.identity == version);
-        pinned.or(served.map(|served| served.layout.digest))
+        let mut pins = self.options.pins.iter().map(|known| &known.pin).chain(followed);
+        pins.find(|pin| pin.table == version).map(|pin| pin.layout.digest)
     }
 }

@@ -155,7 +155,8 @@ impl Hints {
 impl Session {
     pub(super) fn open_hints(&mut self) {
         let Some(chosen) = self.chosen.as_deref() else { return };
-        let to_follow = publisher_of(chosen, &self.options).is_some();
+        // Who accepts whatever the servers show does not want what was kept of something else.
+        let to_follow = publisher_of(chosen, &self.options).is_some() && !self.versions.accepting;
         if chosen.scheme.plan.servers > 1 && self.options.addresses_digest.is_none() {
             return self.fail(Error::api_misuse(
                 "by this scheme hints are used with the same servers in the same order only; the session must be told the digest of the servers' addresses, and was not",

@@ -143,6 +143,11 @@ impl Lookups {
         }
     }
 
+    /// Whether some of a lookup's fetches have begun and others have not.
+    pub(super) fn is_amid_one(&self) -> bool {
+        !self.next_candidates.is_empty()
+    }
+
     /// Whether no lookup has begun: each waits for its turn.
     pub(super) fn none_under_way(&self) -> bool {
         self.open.len() == self.waiting.len() && self.answered.is_empty()

@@ -59,7 +59,7 @@ impl Session {
         let served = choose(&self.options, descriptions)?;
         let Some(chosen) = served.first().cloned() else { return Ok(()) };
         check_root(&chosen, &self.options)?;
-        let standing = match self.options.accept_new_table && !self.versions.opened_before {
+        let standing = match self.options.accept_new_table {
             true => Standing::AsPinned,
             false => standing(&chosen, &self.options)?,
         };
@@ -75,6 +75,8 @@ impl Session {
         match standing {
             Standing::AsPinned => {
                 self.move_pins();
+                // That was the one time.
+                self.versions.accepting = std::mem::take(&mut self.options.accept_new_table);
                 self.open_layout();
                 Ok(())
             }

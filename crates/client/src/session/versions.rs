@@ -13,8 +13,9 @@ use super::calls::Purpose;
 use super::choose::publisher_of;
 use super::hints::Hints;
 use super::interface::{ChosenTable, Request};
-use super::{Phase, Session};
-use privet_core::Epoch;
+use super::{Phase, Session, repeat};
+use privet_core::{Epoch, Error};
+use privet_schemes::offline::OfflinePhase;
 use privet_wire::{DescribeRequest, ServerDescription};
 use std::time::Duration;
 
@@ -24,19 +25,23 @@ pub(super) struct Versions {
     servers: Vec<Server>,
     /// Lookups have begun before: the session is not as it was when it was new.
     pub(super) opened_before: bool,
+    /// Whatever the servers show is accepted, in this opening.
+    pub(super) accepting: bool,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Server {
     /// When it last described itself.
     asked: Option<Duration>,
-    /// The latest version that it serves.
-    newest: Option<Epoch>,
+    /// The versions that it serves.
+    epochs: Vec<Epoch>,
+    /// The oldest version from which it tells what followed.
+    first_epoch: Option<Epoch>,
 }
 
 impl Versions {
     pub(super) fn of(servers: usize) -> Self {
-        Self { servers: vec![Server::default(); servers], opened_before: false }
+        Self { servers: vec![Server::default(); servers], ..Self::default() }
     }
 
     /// A server described itself.
@@ -51,8 +56,18 @@ impl Versions {
         self.asked(server, Duration::MAX);
     }
 
+    /// The latest version that all servers serve.
     fn newest_everywhere(&self) -> Option<Epoch> {
-        self.servers.iter().map(|server| server.newest).min().flatten()
+        let (first, others) = self.servers.split_first()?;
+        let everywhere = |epoch: &&Epoch| others.iter().all(|server| server.epochs.contains(epoch));
+        first.epochs.iter().filter(everywhere).max().copied()
+    }
+
+    /// The oldest version from which all servers tell what followed.
+    pub(super) fn first_epoch_everywhere(&self) -> Option<Epoch> {
+        let first_epochs: Option<Vec<Epoch>> =
+            self.servers.iter().map(|server| server.first_epoch).collect();
+        first_epochs?.into_iter().max()
     }
 }
 
@@ -68,7 +83,10 @@ impl Session {
         let Some(chosen) = self.chosen.as_deref() else { return };
         let table = description.table(&chosen.name);
         if let Some(server) = self.versions.servers.get_mut(server) {
-            server.newest = table.map(|table| table.identity.epoch);
+            let versions = table.into_iter().flat_map(|table| table.versions());
+            server.epochs = versions.map(|version| version.identity.epoch).collect();
+            let updates = table.and_then(|table| table.updates);
+            server.first_epoch = updates.map(|updates| updates.first_epoch);
         }
     }
 
@@ -93,10 +111,11 @@ impl Session {
         )
     }
 
-    /// Moves on if all servers have a later version and nothing is under way. Returns whether no lookup may begin: because that is so, or because it is waited for.
+    /// Moves on if all servers have a later version, somebody waits for a lookup, and nothing is under way. Returns whether no lookup may begin: because that is so, or because it is waited for.
     pub(super) fn moves_on(&mut self, now: Duration) -> bool {
         let newest = self.versions.newest_everywhere();
-        if !newest.is_some_and(|newest| self.can_move_to(newest)) || self.hints.broken.is_some() {
+        let newer = newest.is_some_and(|newest| self.can_move_to(newest));
+        if !newer || self.hints.broken.is_some() || self.lookups.is_empty() {
             return false;
         }
         // What was sent and never answered keeps hints where they are for as long as that version is served.
@@ -112,7 +131,11 @@ impl Session {
 
     /// Has servers describe themselves if they have not for long. Returns whether an answer is waited for.
     pub(super) fn asks_for_versions(&mut self, now: Duration) -> bool {
-        if !self.can_follow() {
+        // By a scheme whose client holds the table, a lookup sends nothing, and not this either: such a session goes on with the table as it was when it began.
+        let keeps_table = self.chosen.as_deref().is_some_and(|chosen| {
+            matches!(chosen.scheme.plan.offline, OfflinePhase::KeepTable { .. })
+        });
+        if keeps_table || !self.can_follow() {
             return false;
         }
         let lifetime = self.options.patience.description;
@@ -129,21 +152,51 @@ impl Session {
 
     /// Begins anew with what the servers serve now. Lookups that were under way wait for their turn again.
     pub(super) fn open_again(&mut self, now: Duration) {
-        self.calls.abandon_all(&mut self.outputs);
         let waiting = std::mem::take(&mut self.hints).into_waiting();
         self.lookups.begin_again(waiting, |fetch| self.groups.whole_of(fetch));
         self.groups.drop_all();
-        self.hints = Hints::default();
-        self.hints.unanswered.lookup_handed_in();
-        (self.chosen, self.records, self.followed) = (None, None, None);
-        self.served.clear();
-        let servers = self.options.servers;
-        self.versions = Versions { opened_before: true, ..Versions::of(servers) };
-        self.phase = Phase::Describing(vec![None; servers]);
-        for server in 0..servers {
+        self.forget_version();
+        for server in 0..self.options.servers {
             let request = Request::Describe(DescribeRequest::default());
             self.calls.start(server, Purpose::Describe, request, now, &mut self.outputs);
         }
+    }
+
+    /// Ends everything that is under way in the version that was chosen. It is still that table and that scheme that are meant, whatever else servers offer.
+    fn forget_version(&mut self) {
+        self.calls.abandon_all(&mut self.outputs);
+        if let Some(chosen) = self.chosen.take() {
+            self.options.table = Some(chosen.name);
+            self.options.scheme = Some(chosen.scheme.plan.scheme);
+        }
+        self.hints = Hints::default();
+        (self.records, self.followed) = (None, None);
+        self.served.clear();
+        let (servers, opened_before) = (self.options.servers, self.versions.opened_before);
+        self.versions = Versions { opened_before, ..Versions::of(servers) };
+        self.phase = Phase::Describing(vec![None; servers]);
+    }
+
+    /// Whether lookups have begun before, and the session is on its way to another version.
+    pub(super) fn is_opening_again(&self) -> bool {
+        let between = matches!(
+            self.phase,
+            Phase::Describing(_)
+                | Phase::Following(_)
+                | Phase::Opening { .. }
+                | Phase::Fetching { .. }
+                | Phase::Preparing
+        );
+        between && self.versions.opened_before
+    }
+
+    /// The servers cannot be had while the session is opening again: lookups that wait fail, and the next is the next try.
+    pub(super) fn put_off(&mut self, error: &Error) {
+        for lookup in self.lookups.drop_all() {
+            self.fetch_failed(lookup, repeat(error));
+        }
+        self.groups.drop_all();
+        self.forget_version();
     }
 
     /// In a session that is opening again, and was given up by a server: asks the servers once more if there is a lookup that waits for them.
