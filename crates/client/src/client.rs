@@ -306,7 +306,7 @@ impl Client {
         self.ask_to_finish().blocking_recv().unwrap_or_else(|_| Err(driver_gone()))
     }
 
-    /// The table, and the scheme it is queried by.
+    /// The table, and the scheme it is queried by, as they were when the client connected: a client of a table that changes moves on to later versions, which [`Progress::Updated`] tells.
     pub fn table(&self) -> &ChosenTable {
         &self.table
     }
