@@ -178,6 +178,7 @@ names_of() { sed 's/.*"Package":"\([^"]*\)".*/\1/' "$1" | sort -u; }
 names_of "$work/packages.jsonl" >"$work/now"
 names_of "$work/base.jsonl" | comm -23 - "$work/now" >"$work/gone"
 echo "$(wc -l <"$work/base.jsonl") packages; $(wc -l <"$work/changed.jsonl") are new or have changed since, $(wc -l <"$work/gone") are gone"
+if [ "$(wc -l <"$work/changed.jsonl")" -lt 60 ]; then echo "the archive has published too little since; nothing to show"; exit 0; fi
 {
     "$packages" choose 60 <"$work/changed.jsonl"
     "$packages" choose 60 <"$work/packages.jsonl"

@@ -77,17 +77,17 @@ impl Maker {
             None => (None, None),
         };
         match next {
-            None => self.from_table(table, feed, started),
+            None => self.of_table(table, feed, started),
             // Somebody has to know the versions before.
             Some(next) if needs_commitments(table.scheme) || table.points.is_some() => {
-                let base = self.from_table(table, feed, started)?;
+                let base = self.of_table(table, feed, started)?;
                 self.next(&base.version, base.feed.as_ref(), next)
             }
             Some(next) => self.followed(table, feed, next, started),
         }
     }
 
-    fn from_table(&self, table: ServedTable, feed: Option<Feed>, started: Instant) -> Result<Made> {
+    fn of_table(&self, table: ServedTable, feed: Option<Feed>, started: Instant) -> Result<Made> {
         let ServedTable { name, identity, layout, records, scheme, tuning, points, .. } = table;
         let view = TableView::new(identity, records.bytes())?;
         let start = match points {
@@ -193,7 +193,7 @@ impl Maker {
 
         let finished = match server {
             Some(server) => Finished::of_successor(server, base.origin)?,
-            None if base.from_points() => {
+            None if base.has_points_of_a_file() => {
                 return Err(Error::api_misuse(format!(
                     "the points that {} answers from do not follow the table: compute new ones with `privet setup points`, and start the server with these",
                     plan.scheme
@@ -314,7 +314,7 @@ struct Base<'a> {
 
 impl Base<'_> {
     /// Whether it answers from points that were computed elsewhere.
-    fn from_points(&self) -> bool {
+    fn has_points_of_a_file(&self) -> bool {
         matches!(self.origin, HintOrigin::File | HintOrigin::Mapped)
     }
 

@@ -108,7 +108,9 @@ impl FollowedTable {
         self.offered = None;
         self.stamps = Stamps::of(&self.path);
         let replaced = self.stamps.are_other_files(&self.files.stamps) || self.broken;
-        let mut chain = self.position.chain();
+        let publisher = self.files.log.as_ref().map(UpdateLog::publisher);
+        let publisher = self.position.publisher.or(publisher);
+        let mut chain = publisher.map(|publisher| self.position.chain_of(publisher));
         let mut steps = Vec::new();
         if let Some(log) = self.files.log.as_mut().filter(|_| !self.broken) {
             let mut ahead = chain.clone();
@@ -311,11 +313,7 @@ impl Position {
         }
     }
 
-    /// Where the table's history goes on, if it is known who signs it.
-    fn chain(&self) -> Option<Chain> {
-        self.publisher.map(|publisher| self.chain_of(publisher))
-    }
-
+    /// Where the table's history goes on.
     fn chain_of(&self, publisher: PublisherId) -> Chain {
         Chain::knowing_digest(self.identity, self.layout_digest, publisher, self.previous)
     }
