@@ -400,10 +400,10 @@ impl State for Store {
 
     fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
         // A table's id is public. Who announces it with another publisher than it has elsewhere does not lead hints anywhere, nor have them erased.
-        let pins = self.pins_of(key.table.id)?.unwrap_or_default();
-        let mut publishers = pins.iter().map(|pin| pin.publisher);
-        let first = publishers.next().flatten();
-        let agree = first.is_some() && publishers.all(|publisher| publisher == first);
+        let agree = self.pins_of(key.table.id)?.is_some_and(|pins| {
+            let first = pins.first().and_then(|pin| pin.publisher);
+            pins.iter().all(|pin| first.is_some() && pin.publisher == first)
+        });
         self.open_hints_of(key, agree)
     }
 
