@@ -208,7 +208,7 @@ fn gaps_forks_rollbacks_and_what_somebody_else_signed_end_the_session_before_any
         let mut other = Living::new(scheme, KeyMapKind::Buckets, KEYS);
         other.update(&edits(&mut dice, 3));
         let truth = living.peer(3, &[], 0);
-        let with_epochs = |change: &dyn Fn(&mut Vec<(u64, Vec<u8>, Vec<u8>)>)| {
+        let with_epochs = |change: &dyn Fn(&mut Vec<SignedEpoch>)| {
             let mut peer = living.peer(3, &[], 0);
             change(&mut peer.epochs);
             peer

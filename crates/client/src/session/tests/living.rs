@@ -25,7 +25,7 @@ pub(super) struct Living {
     pub(super) model: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Every version so far, each with no other.
     versions: Vec<Peer>,
-    epochs: Vec<(u64, Vec<u8>, Vec<u8>)>,
+    epochs: Vec<SignedEpoch>,
 }
 
 impl Living {

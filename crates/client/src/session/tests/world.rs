@@ -29,6 +29,9 @@ type Answers = dyn Fn(Role, &[u8]) -> Result<Vec<u8>> + Send + Sync;
 /// From a request for hints to one in some role to its reply.
 type Replies = Answers;
 
+/// An epoch: the version that it leads to, as it was signed, and what belongs to it of the commitments.
+pub(super) type SignedEpoch = (u64, Vec<u8>, Vec<u8>);
+
 /// A server of one table.
 #[derive(Clone)]
 pub(super) struct Peer {
@@ -39,7 +42,7 @@ pub(super) struct Peer {
     /// Versions before this one that are served as well, the latest first.
     pub(super) earlier: Vec<Peer>,
     /// The epochs that are to be had, each with the version that it leads to and what belongs to it of the commitments.
-    pub(super) epochs: Vec<(u64, Vec<u8>, Vec<u8>)>,
+    pub(super) epochs: Vec<SignedEpoch>,
     /// The server, if the registry knows it.
     pub(super) server: Option<Arc<dyn ErasedServer>>,
     answers: Arc<Answers>,
