@@ -214,6 +214,10 @@ pub(crate) struct Serve {
     /// middle of something. Each version takes memory of its own; at most 3 earlier ones are kept
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(0..=86400))]
     pub(crate) grace: u32,
+    /// Who has to sign the updates of these tables, as `privet keygen` printed it: an update log of anybody else is
+    /// refused. Without it, it is whoever a table's log names when it is opened first
+    #[arg(long, value_name = "HEX", value_parser = parse_publisher)]
+    pub(crate) publisher: Option<PublisherId>,
     /// Log as JSON lines
     #[arg(long)]
     pub(crate) log_json: bool,

@@ -205,6 +205,9 @@ pub fn setup_as(
 ) -> Result<Box<dyn ErasedSetup>> {
     let ServerOptions { kernels, threads } = options;
     let identity = table.identity();
+    // A reference string is all that is needed of it here, and browsers have none.
+    #[cfg(target_family = "wasm")]
+    let _ = tuning;
     Ok(match plan.scheme {
         SchemeId::SimplePir => {
             let parameters = SimplePirParameters::decode(&identity, &plan.parameters)?;

@@ -27,7 +27,8 @@ pub(crate) struct Update {
     pub(crate) publisher_key: PathBuf,
     /// Give a key this value: a JSON object of the value's columns, or the value itself for a table built with
     /// --raw-value. In a table by row number, KEY is the number of a row. In a table of several values (--multi) this
-    /// is the key's only value then, and --set again with the same key adds another
+    /// is the key's only value then, and --set again with the same key adds another. KEY ends at the first =; keys
+    /// that have one in them go through --from
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_assignment)]
     pub(crate) set: Vec<(String, String)>,
     /// Remove a key and its value, or all of its values
@@ -46,7 +47,8 @@ pub(crate) struct Update {
     pub(crate) delete_from: Option<PathBuf>,
     /// Afterwards replace the table file by one with all changes, if those that it does not have yet have grown to so
     /// many percent of it; 0: in any case. The log then keeps the last epochs, up to a quarter of the table file, for
-    /// clients that are behind
+    /// clients that are behind. If the table has grown, servers choose parameters anew when they start next, and if
+    /// these differ, clients then start over
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]
     pub(crate) compact: Option<u32>,
     /// Print the report as JSON
@@ -57,6 +59,7 @@ pub(crate) struct Update {
 fn parse_assignment(typed: &str) -> Result<(String, String), String> {
     typed
         .split_once('=')
+        .filter(|(key, _)| !key.is_empty())
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .ok_or_else(|| "write KEY=VALUE".to_owned())
+        .ok_or_else(|| "write KEY=VALUE, with a key before the first =".to_owned())
 }

@@ -4,7 +4,7 @@ use crate::arguments::{Build, InputFormat, KeyMap, OnDuplicate};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use indicatif::ProgressBar;
-use privet_core::Result;
+use privet_core::{Error, Result};
 use privet_table::build::{self, BuildOptions, BuildReport, Progress, Stage, build_table};
 use privet_table::import::{Format, Source};
 use privet_table::key_map::KeyMapKind;
@@ -35,6 +35,7 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
         authenticate: arguments.authenticate,
     };
     // Before the long work.
+    refuse_over_a_history(&arguments.output)?;
     let publisher = arguments.publisher_key.as_deref().map(PublisherKey::from_file).transpose()?;
     let publisher = publisher.map(|key| key.id());
     let mut source = Source::path(&arguments.input);
@@ -53,6 +54,20 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     let report = Report { publisher, ..Report::of(&built, &arguments.output, seconds) };
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
+}
+
+/// A new table would not be the one that the log at its side is of, and with the old table file its history would be lost.
+fn refuse_over_a_history(output: &Path) -> Result<()> {
+    let log = log_path(output);
+    // Also of a link that leads nowhere: the log may be on a disk that is not there.
+    match std::fs::symlink_metadata(&log) {
+        Err(_) => Ok(()),
+        Ok(_) => Err(Error::api_misuse(format!(
+            "{} has an update log, {}: clients follow that table's history, and a table that is built anew does not continue it. Move both files away, or choose another name",
+            output.display(),
+            log.display()
+        ))),
+    }
 }
 
 /// Makes an update log without epochs beside the table, which says who will sign them. Returns who, for people.

@@ -19,6 +19,7 @@ use privet_server::{
     TlsFiles,
 };
 use privet_table::snapshot::Snapshot;
+use privet_table::update_log::PublisherId;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -32,15 +33,19 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
             Error::unavailable("the system gives no threads to serve with").caused_by(error)
         })?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
+        // First: a start can take hours, and a signal that nobody hears ends the process.
+        let hangups = watch::hear_hangups()?;
         let server = Server::start(config, tables).await?;
         server.shutdown_on_signals()?;
         let interval = Duration::from_secs(arguments.watch.into());
-        let _watching = watch::start(followed, server.table_updates(), interval)?;
+        let _watching = watch::start(hangups, followed, server.table_updates(), interval);
         announce(arguments, &server)?;
         server.wait().await
-    })?;
-    Ok(Outcome::Done)
+    });
+    // A version in the making is given up: nothing waits for it any more.
+    runtime.shutdown_background();
+    ended.map(|()| Outcome::Done)
 }
 
 /// Opens what was named: what is served first, and what is followed afterwards.
@@ -52,12 +57,14 @@ fn tables(arguments: &Serve) -> Result<Vec<(ServedTable, FollowedTable)>> {
                 file.display()
             )));
         };
-        let (table, followed) = open(named, SchemeChoice::Auto, Tuning::default())?;
+        let (table, followed) =
+            open(named, SchemeChoice::Auto, Tuning::default(), arguments.publisher)?;
         let table = points::with_points(table, file, arguments.mapped, arguments.scheme)?;
         return Ok(vec![(table, followed)]);
     }
     let tuning = tuning(arguments)?;
-    arguments.tables.iter().map(|named| open(named, arguments.scheme, tuning.clone())).collect()
+    let tables = arguments.tables.iter();
+    tables.map(|named| open(named, arguments.scheme, tuning.clone(), arguments.publisher)).collect()
 }
 
 /// What is chosen of the scheme.
@@ -158,7 +165,12 @@ impl RecordSource for SnapshotRecords {
 }
 
 /// Opens `FILE` or `NAME=FILE`.
-fn open(named: &str, scheme: SchemeChoice, tuning: Tuning) -> Result<(ServedTable, FollowedTable)> {
+fn open(
+    named: &str,
+    scheme: SchemeChoice,
+    tuning: Tuning,
+    publisher: Option<PublisherId>,
+) -> Result<(ServedTable, FollowedTable)> {
     let (name, path) = match named.split_once('=') {
         Some((name, path)) if !name.is_empty() && !name.contains('/') => {
             (Some(name.to_owned()), Path::new(path))
@@ -177,7 +189,7 @@ fn open(named: &str, scheme: SchemeChoice, tuning: Tuning) -> Result<(ServedTabl
             })?
         }
     };
-    FollowedTable::open(name, path, scheme, tuning)
+    FollowedTable::open(name, path, scheme, tuning, publisher)
 }
 
 /// A table file as it is, whatever its update log says, to be served under `name`.

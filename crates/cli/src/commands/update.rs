@@ -6,17 +6,22 @@ use crate::arguments::Update;
 use crate::commands::get::keys_from;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Blame, Error, Result, TableIdentity};
 use privet_table::edit::{TableEditor, TableEdits};
 use privet_table::key_map::Effect;
 use privet_table::layout::{RecordLayout, TableLayout};
 use privet_table::snapshot::Snapshot;
-use privet_table::update_log::{LogWriter, PublisherKey, log_path};
+use privet_table::update_log::{CurrentTable, LogWriter, PublisherKey, UpdateLog, log_path};
+use privet_wire::limits::{MAX_EPOCH_LEN, MAX_LAYOUT_LEN};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::path::Path;
 
 /// A compaction leaves so small a part of the table file's size, one of this many, to the last epochs: clients that stand at one of them still catch up.
 const KEPT_SHARE: u64 = 4;
+
+/// More than an epoch has beside the layout and the records.
+const EPOCH_FIELDS_LEN: u64 = 1024;
 
 /// Reads what is to change, appends the epoch, compacts if that is due, and prints what came of it.
 pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
@@ -35,32 +40,55 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
     let key = PublisherKey::from_file(&arguments.publisher_key)?;
     let log = log_path(&arguments.table);
     let mut writer = match log.exists() {
-        true => LogWriter::open(&log, &snapshot)?,
-        false => LogWriter::create(&log, &snapshot, key.id())?,
+        true => Some(LogWriter::open(&log, &snapshot)?),
+        false => None,
     };
-    let layout = writer.log().layout().clone();
+    let epoch = snapshot.identity().epoch;
+    if writer.is_none() && epoch.0 > 0 {
+        return Err(Error::api_misuse(format!(
+            "the table is at epoch {}, and its update log {} is not there: bring it back. Servers and clients would refuse a new one, because it cannot continue the old",
+            epoch.0,
+            log.display()
+        )));
+    }
+    if let Some(writer) = &writer {
+        writer.check_key(&key)?;
+    }
+    let layout = writer.as_ref().map_or(snapshot.layout(), |writer| writer.log().layout()).clone();
     let mut counts = Counts::default();
-    let edits = edits(arguments, &snapshot, &writer, &layout, &mut counts)?;
+    let edits = edits(arguments, &snapshot, writer.as_ref(), &layout, &mut counts)?;
     let records_changed = edits.as_ref().map_or(0, |edits| edits.update.written().len() as u64);
     let layout_changed = edits.as_ref().is_some_and(|edits| edits.layout.is_some());
-    if let Some(TableEdits { update, layout }) = &edits {
+    if let Some(edits) = &edits {
+        check_can_be_sent(edits)?;
         let spinner = display::working("reading the table and signing");
-        let appended = writer.append(&key, update, layout.as_ref());
+        let appended = append(&mut writer, &log, &snapshot, &key, edits);
         spinner.finish_and_clear();
         appended?;
     }
-    let identity = writer.log().current();
-    let log_bytes = writer.log().unfolded_bytes();
+    let written = writer.as_ref().map(LogWriter::log);
+    let identity = written.map_or(snapshot.identity(), UpdateLog::current);
+    let log_bytes = written.map_or(0, UpdateLog::unfolded_bytes);
+    let publisher = written.map(|log| log.publisher().to_string());
     let due = |percent: u32| {
         u128::from(log_bytes) * 100 >= u128::from(snapshot.file_bytes()) * u128::from(percent)
     };
-    let compacted = log_bytes > 0 && arguments.compact.is_some_and(due);
-    if compacted {
-        let spinner = display::working("writing the table anew");
-        let written = writer.compact(&arguments.table, snapshot.file_bytes() / KEPT_SHARE);
-        spinner.finish_and_clear();
-        written?;
-    }
+    let due = log_bytes > 0 && arguments.compact.is_some_and(due);
+    let compacted = match writer.filter(|_| due) {
+        None => false,
+        Some(writer) => {
+            let spinner = display::working("writing the table anew");
+            let written = writer.compact(&arguments.table, snapshot.file_bytes() / KEPT_SHARE);
+            spinner.finish_and_clear();
+            written.map_err(|error| {
+                error.within(format!(
+                    "epoch {} is made and in the log, and only the compaction has failed; do not repeat the changes, but `privet update --compact` alone",
+                    identity.epoch.0
+                ))
+            })?;
+            true
+        }
+    };
     let report = Report {
         file: arguments.table.display().to_string(),
         epoch: identity.epoch.0,
@@ -69,12 +97,67 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
         layout_changed,
         records: identity.shape.records(),
         digest: identity.digest.to_string(),
-        publisher: key.id().to_string(),
+        publisher,
         log_bytes: if compacted { 0 } else { log_bytes },
         compacted,
+        grown: compacted && identity.shape != snapshot.identity().shape,
     };
     display::report(arguments.json, &report, || report.page(identity))?;
     Ok(Outcome::Done)
+}
+
+/// Refuses what servers would not send and clients not take: an epoch that is signed cannot be taken back.
+fn check_can_be_sent(edits: &TableEdits) -> Result<()> {
+    let TableEdits { update, layout } = edits;
+    let layout_len = layout.as_ref().map_or(0, |layout| layout.encode().len() as u64);
+    if layout_len > MAX_LAYOUT_LEN {
+        return Err(Error::api_misuse(format!(
+            "the key map, with what lies in its stash, would have {}, and clients accept at most {}: build the table anew with more room",
+            display::bytes(layout_len),
+            display::bytes(MAX_LAYOUT_LEN)
+        )));
+    }
+    let shape = update.shape();
+    // An epoch has a record's number and both its versions, or the one version of a new record.
+    let record_len = |index: u64| match index < shape.records() {
+        true => 2 * shape.record_len() + 8,
+        false => shape.record_len(),
+    };
+    let records_len: u64 = update.written().iter().map(|(index, _)| record_len(*index)).sum();
+    let len = layout_len + records_len + EPOCH_FIELDS_LEN;
+    if len > MAX_EPOCH_LEN as u64 {
+        return Err(Error::api_misuse(format!(
+            "these changes take {}, and clients accept at most {} at once: make several updates of them, one after the other",
+            display::bytes(len),
+            display::bytes(MAX_EPOCH_LEN as u64)
+        )));
+    }
+    Ok(())
+}
+
+/// Appends the epoch, to a new log if there is none yet. The log is made only now: one without epochs would tie the table to this key all the same, though nothing was signed.
+fn append<'s>(
+    writer: &mut Option<LogWriter<'s>>,
+    log: &Path,
+    snapshot: &'s Snapshot,
+    key: &PublisherKey,
+    edits: &TableEdits,
+) -> Result<()> {
+    let writer = match writer {
+        Some(writer) => writer,
+        None => {
+            // What would be refused after the log is made.
+            snapshot.verify(|_, _| ())?;
+            writer.insert(LogWriter::create(log, snapshot, key.id())?)
+        }
+    };
+    let appended = writer.append(key, &edits.update, edits.layout.as_ref());
+    appended.map(|_| ()).map_err(|error| match error.blame() {
+        Blame::Unavailable => error.within(
+            "whether the epoch is in the log, `privet inspect` says: look before you repeat this",
+        ),
+        _ => error,
+    })
 }
 
 /// What was done to keys or rows.
@@ -100,17 +183,22 @@ impl Counts {
 fn edits(
     arguments: &Update,
     snapshot: &Snapshot,
-    writer: &LogWriter<'_>,
+    writer: Option<&LogWriter<'_>>,
     layout: &TableLayout,
     counts: &mut Counts,
 ) -> Result<Option<TableEdits>> {
-    let table = writer.table();
+    let updated = writer.map(LogWriter::table);
+    let shape = updated.as_ref().map_or(snapshot.identity().shape, CurrentTable::shape);
     let read = |number: u64| {
-        table.record(number).map(<[u8]>::to_vec).ok_or_else(|| {
+        let record = match &updated {
+            Some(table) => table.record(number),
+            None => snapshot.view().record(number),
+        };
+        record.map(<[u8]>::to_vec).ok_or_else(|| {
             Error::corrupted(format!("the table has no record {number}, and its key map names it"))
         })
     };
-    let mut editor = TableEditor::new(layout, table.shape(), read)?;
+    let mut editor = TableEditor::new(layout, shape, read)?;
     let by_key = matches!(layout.records(), RecordLayout::Keyed(_));
     let has_lists = layout.records().key_map().is_some_and(|map| map.has_lists());
 
@@ -196,9 +284,12 @@ struct Report {
     layout_changed: bool,
     records: u64,
     digest: String,
-    publisher: String,
+    /// Whoever has signed the table's updates; nobody yet if there is no log.
+    publisher: Option<String>,
     log_bytes: u64,
     compacted: bool,
+    /// The table file was replaced by one of more records.
+    grown: bool,
 }
 
 impl Report {
@@ -229,7 +320,9 @@ impl Report {
             ),
         );
         page.entry("digest", &self.digest);
-        page.entry("publisher", &self.publisher);
+        if let Some(publisher) = &self.publisher {
+            page.entry("publisher", publisher);
+        }
         page.entry(
             "log",
             match self.compacted {
@@ -237,6 +330,9 @@ impl Report {
                 false => display::bytes(self.log_bytes),
             },
         );
+        if self.grown {
+            page.line("the table file has more records than before: servers choose parameters anew for it when they start next, and if these differ, clients then start over");
+        }
         page
     }
 }

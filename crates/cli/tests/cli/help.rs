@@ -281,6 +281,9 @@ fn serve_explains_itself() {
                                      seconds beside the new one, for clients that are in the middle of
                                      something. Each version takes memory of its own; at most 3 earlier
                                      ones are kept [default: 600]
+          --publisher <HEX>          Who has to sign the updates of these tables, as `privet keygen`
+                                     printed it: an update log of anybody else is refused. Without it,
+                                     it is whoever a table's log names when it is opened first
           --log-json                 Log as JSON lines
           --kernel <KERNEL>          Instruction set to compute with: portable, avx2 or avx512; default:
                                      the best there is

@@ -106,8 +106,11 @@ fn updates_that_are_not_the_publishers_are_refused() {
     place.run(&format!("{UPDATE} --delete bob"));
     place.run("keygen -o other.key");
     let other = UPDATE.replace("publisher.key", "other.key");
-    let refused = place.run(&format!("{other} --delete ada"));
-    assert_eq!(refused.code(), 2, "{refused}");
+    for what in ["--delete ada", "--delete nobody", "--compact"] {
+        let refused = place.run(&format!("{other} {what}"));
+        assert_eq!(refused.code(), 2, "{refused}");
+        assert!(refused.stderr().contains("the table's publisher is"), "{refused}");
+    }
     // A log in which a byte is another is not served.
     let mut log = std::fs::read(place.path("phones.privet.log")).unwrap();
     *log.last_mut().unwrap() ^= 1;
@@ -124,7 +127,12 @@ fn what_cannot_be_updated_is_refused_and_changes_nothing() {
     [exit 2]
     privet: the key "ada": the values of this table are JSON objects: write KEY='{"column":"value"}'
     "#);
-    assert_eq!(place.run(UPDATE).code(), 2);
+    for wrong in ["", "--set =plain", "--set ada", "--delete nobody", "--compact"] {
+        let run = place.run(&format!("{UPDATE} {wrong}"));
+        assert_eq!(run.code(), if wrong.starts_with("--set") || wrong.is_empty() { 2 } else { 0 });
+    }
+    // Nothing was signed, so nobody is the publisher yet.
+    assert!(!place.path("phones.privet.log").exists());
     let unknown = place.run(&format!(r#"{UPDATE} --set ada={{"fax":"1"}}"#));
     assert_eq!(unknown.code(), 0, "{unknown}");
     place.build("phones.csv --key name --authenticate -o authenticated.privet");
@@ -132,6 +140,53 @@ fn what_cannot_be_updated_is_refused_and_changes_nothing() {
     let refused = place.run(&format!("{authenticated} --delete ada"));
     assert_eq!(refused.code(), 2, "{refused}");
     assert!(refused.stderr().contains("build it anew"), "{refused}");
+    assert!(!place.path("authenticated.privet.log").exists());
+}
+
+#[test]
+fn fields_that_the_table_has_no_column_for_are_refused() {
+    let place = with_key("buckets");
+    place.build("phones.csv --key name --value phone -o phones.privet");
+    for wrong in [r#"{"fone":"1"}"#, r#"{"phone":"1","floor":"2"}"#, "{}"] {
+        let refused = place.run(&format!("{UPDATE} --set ada={wrong}"));
+        assert_eq!(refused.code(), 2, "{refused}");
+        assert!(refused.stderr().contains("\"phone\""), "{refused}");
+    }
+    let set = place.run(&format!(r#"{UPDATE} --set ada={{"phone":"1"}}"#));
+    assert_eq!(set.code(), 0, "{set}");
+}
+
+#[test]
+fn a_history_is_neither_built_over_nor_begun_again() {
+    let place = with_key("buckets");
+    let made = place.run(&format!("{UPDATE} --delete bob --compact"));
+    assert_eq!(made.code(), 0, "{made}");
+    let table = std::fs::read(place.path("phones.privet")).unwrap();
+    for key in ["", "--publisher-key publisher.key"] {
+        let refused = place.run(&format!("build phones.csv --key name {key} -o phones.privet"));
+        assert_eq!(refused.code(), 2, "{refused}");
+        assert!(refused.stderr().contains("phones.privet.log"), "{refused}");
+    }
+    std::fs::rename(place.path("phones.privet.log"), place.path("elsewhere")).unwrap();
+    let refused = place.run(&format!("{UPDATE} --delete ada"));
+    assert_eq!(refused.code(), 2, "{refused}");
+    assert!(refused.stderr().contains("bring it back"), "{refused}");
+    assert!(!place.path("phones.privet.log").exists());
+    assert_eq!(std::fs::read(place.path("phones.privet")).unwrap(), table);
+}
+
+#[test]
+fn a_server_may_be_told_whose_updates_it_serves() {
+    let place = with_key("buckets");
+    let made = place.run(&format!("{UPDATE} --delete bob --json")).json();
+    let publisher = made["publisher"].as_str().unwrap();
+    let other = place.run("keygen -o other.key --json").json();
+    let serve = |publisher: &str| format!("phones.privet --no-cache --publisher {publisher}");
+    drop(Served::start(&place, &serve(publisher)));
+    let other = serve(other["publisher"].as_str().unwrap());
+    let refused = place.run(&format!("serve {other} --listen 127.0.0.1:0"));
+    assert_eq!(refused.code(), 4, "{refused}");
+    assert!(refused.stderr().contains(publisher), "{refused}");
 }
 
 #[test]
@@ -166,7 +221,8 @@ fn keygen_and_update_explain_themselves() {
               Give a key this value: a JSON object of the value's columns, or the value itself for a
               table built with --raw-value. In a table by row number, KEY is the number of a row. In a
               table of several values (--multi) this is the key's only value then, and --set again with
-              the same key adds another
+              the same key adds another. KEY ends at the first =; keys that have one in them go through
+              --from
 
           --delete <KEY>
               Remove a key and its value, or all of its values
@@ -189,8 +245,10 @@ fn keygen_and_update_explain_themselves() {
 
           --compact [<PERCENT>]
               Afterwards replace the table file by one with all changes, if those that it does not have
-              yet have grown to so many percent of it; 0: in any case. The log then keeps the last epochs,
-              up to a quarter of the table file, for clients that are behind
+              yet have grown to so many percent of it; 0: in any case. The log then keeps the last
+              epochs, up to a quarter of the table file, for clients that are behind. If the table has
+              grown, servers choose parameters anew when they start next, and if these differ, clients
+              then start over
 
           --json
               Print the report as JSON

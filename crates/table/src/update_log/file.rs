@@ -105,6 +105,8 @@ pub(super) enum Access {
 impl UpdateLog {
     /// Makes an empty log at `path` for the table in `snapshot`, published by `publisher` from now on.
     ///
+    /// Not for a table that has had a log: its first epoch would name no epoch before, and whoever has followed one would refuse it as another history.
+    ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is such a file already.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written.

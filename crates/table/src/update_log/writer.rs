@@ -73,6 +73,21 @@ impl<'s> LogWriter<'s> {
         CurrentTable::new(&self.log.chain, self.snapshot.view().bytes(), &self.log.written)
     }
 
+    /// Makes sure that `key` is the publisher's.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not.
+    pub fn check_key(&self, key: &PublisherKey) -> Result<()> {
+        if key.id() != self.log.publisher() {
+            return Err(Error::api_misuse(format!(
+                "this is the key of {}, and the table's publisher is {}: clients would refuse what it signs",
+                key.id(),
+                self.log.publisher()
+            )));
+        }
+        Ok(())
+    }
+
     fn check_not_stopped(&self) -> Result<()> {
         if self.stopped {
             return Err(Error::unavailable(
@@ -180,13 +195,7 @@ impl<'s> LogWriter<'s> {
         update: &TableUpdate,
         layout: Option<&TableLayout>,
     ) -> Result<()> {
-        if key.id() != self.log.publisher() {
-            return Err(Error::api_misuse(format!(
-                "this is the key of {}, and the table's publisher is {}: clients would refuse what it signs",
-                key.id(),
-                self.log.publisher()
-            )));
-        }
+        self.check_key(key)?;
         if update.shape() != self.log.current().shape {
             return Err(Error::api_misuse("these changes were made for a table of another shape"));
         }

@@ -1,7 +1,7 @@
 //! A table as its file and its update log have it, at the start and from then on.
 //!
 //! A table file and its log change in two ways. An update appends an epoch to the log. A compaction puts new files in the place of both: first a table file that has all epochs in it, then
-//! an empty log. What was open stays readable, so nothing is lost between two looks: epochs are read to the end of the old log first, and only then from the new files. If several compactions
+//! a log that begins later: it has the last epochs, or none. What was open stays readable, so nothing is lost between two looks: epochs are read to the end of the old log first, and only then from the new files. If several compactions
 //! came between, with epochs in a log that nobody here has seen, the records of the two table files are compared instead.
 //!
 //! What is found is offered to the server, and counts when the server has taken it. Until then every look finds it again.
@@ -32,6 +32,8 @@ pub(super) struct FollowedTable {
     broken: bool,
     /// What the server serves.
     position: Position,
+    /// Who has to publish the table, if that was said: whatever the log's own header says.
+    publisher: Option<PublisherId>,
     /// What was offered to the server.
     offered: Option<(Option<Files>, Position)>,
     /// Where the log began before the last compaction: older epochs are not kept.
@@ -60,14 +62,15 @@ struct Position {
 type Followed = (EpochUpdate, StoredEpoch);
 
 impl FollowedTable {
-    /// Opens the table file at `path` and its log. What is served first is the table as the log's last epoch has it.
+    /// Opens the table file at `path` and its log, which has to be `publisher`'s if there is one named. What is served first is the table as the log's last epoch has it.
     pub(super) fn open(
         name: String,
         path: &Path,
         scheme: SchemeChoice,
         tuning: Tuning,
+        publisher: Option<PublisherId>,
     ) -> Result<(ServedTable, Self)> {
-        let files = Files::open(path)?;
+        let files = Files::open(path, publisher)?;
         let snapshot = &files.snapshot;
         let mut position = Position {
             identity: snapshot.identity(),
@@ -90,6 +93,7 @@ impl FollowedTable {
             files,
             broken: false,
             position,
+            publisher,
             offered: None,
         };
         Ok((table, followed))
@@ -108,8 +112,9 @@ impl FollowedTable {
         self.offered = None;
         self.stamps = Stamps::of(&self.path);
         let replaced = self.stamps.are_other_files(&self.files.stamps) || self.broken;
-        let publisher = self.files.log.as_ref().map(UpdateLog::publisher);
-        let publisher = self.position.publisher.or(publisher);
+        // A log that appeared may have been offered and not taken: then it is followed all the same.
+        let offered = self.files.log.as_ref().map(UpdateLog::publisher);
+        let publisher = self.position.publisher.or(offered);
         let mut chain = publisher.map(|publisher| self.position.chain_of(publisher));
         let mut steps = Vec::new();
         if let Some(log) = self.files.log.as_mut().filter(|_| !self.broken) {
@@ -126,7 +131,7 @@ impl FollowedTable {
             }
         }
         let opened = match replaced || self.files.log.is_none() {
-            true => Some(Files::open(&self.path)?),
+            true => Some(Files::open(&self.path, self.publisher)?),
             false => None,
         };
         let files = opened.as_ref().unwrap_or(&self.files);
@@ -140,8 +145,11 @@ impl FollowedTable {
             )));
         }
         let chain = match chain {
-            Some(chain) => chain,
-            None => self.position.chain_of(log.publisher()),
+            Some(chain) if chain.publisher() == log.publisher() => chain,
+            _ => {
+                steps.clear();
+                self.position.chain_of(log.publisher())
+            }
         };
         self.check_continues(log, &chain)?;
 
@@ -187,19 +195,23 @@ impl FollowedTable {
         identity: TableIdentity,
         opened: Option<Files>,
     ) -> Result<Option<NextVersion>> {
-        if identity != self.position.identity {
+        let served = self.position.identity;
+        let log_lost = opened.as_ref().is_some_and(|files| files.log.is_none())
+            && self.position.publisher.is_some();
+        // The table file alone may well be at an earlier epoch: that is no other table.
+        if log_lost && identity.id == served.id {
+            return Err(Error::unavailable(format!(
+                "the update log of {} is gone: bring it back",
+                self.path.display()
+            )));
+        }
+        if identity != served {
             return Err(Error::integrity(format!(
                 "{} is another table, or another version of it, than the one that is served, and no update log leads there: start the server again if that is wanted",
                 self.path.display()
             )));
         }
         if let Some(files) = opened {
-            if self.position.publisher.is_some() && files.log.is_none() {
-                return Err(Error::unavailable(format!(
-                    "the update log of {} is gone: bring it back",
-                    self.path.display()
-                )));
-            }
             self.position.publisher = files.log.as_ref().map(UpdateLog::publisher);
             self.replace_files(files);
         }
@@ -263,7 +275,7 @@ impl FollowedTable {
 }
 
 impl Files {
-    fn open(path: &Path) -> Result<Self> {
+    fn open(path: &Path, publisher: Option<PublisherId>) -> Result<Self> {
         let stamps = Stamps::of(path);
         let snapshot = Arc::new(Snapshot::open(path)?);
         let log_path = log_path(path);
@@ -271,6 +283,15 @@ impl Files {
             true => Some(UpdateLog::open(&log_path, &snapshot)?),
             false => None,
         };
+        if let (Some(log), Some(publisher)) = (&log, publisher)
+            && log.publisher() != publisher
+        {
+            return Err(Error::integrity(format!(
+                "{} is signed by {}, and --publisher says {publisher}: bring back the log that the table had, or say who publishes it now",
+                log_path.display(),
+                log.publisher()
+            )));
+        }
         Ok(Self { snapshot, log, stamps })
     }
 
@@ -313,7 +334,7 @@ impl Position {
         }
     }
 
-    /// Where the table's history goes on.
+    /// Where the table's history goes on, if this is who signs it.
     fn chain_of(&self, publisher: PublisherId) -> Chain {
         Chain::knowing_digest(self.identity, self.layout_digest, publisher, self.previous)
     }

@@ -5,6 +5,8 @@ use crate::commands::build::format_of;
 use privet_core::{Error, Result};
 use privet_table::import::{Format, Rows, Selection, Source};
 use privet_table::snapshot::{SnapshotHeader, ValueForm};
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Hands key and value of each row of a file to `take`. The key is empty in a table by row number.
@@ -48,9 +50,31 @@ pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<V
     let line = line.replace('\n', " ");
     let source = Source::reader("the value", std::io::Cursor::new(line)).format(Format::JsonLines);
     let mut rows = Rows::open(source, selection(header))?;
-    match rows.next_row()? {
-        Some(row) => Ok(row.value.to_vec()),
-        None => Err(Error::api_misuse("the value is empty")),
+    let value = match rows.next_row()? {
+        Some(row) => row.value.to_vec(),
+        None => return Err(Error::api_misuse("the value is empty")),
+    };
+    check_columns(header, typed)?;
+    Ok(value)
+}
+
+/// Refuses fields that a table of named columns has no place for: a file may have more columns than the table took, and what is typed has a slip in it then.
+fn check_columns(header: &SnapshotHeader, typed: &str) -> Result<()> {
+    let ValueForm::JsonColumns(columns) = &header.value_form else { return Ok(()) };
+    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(typed)
+        .map_err(|_| Error::api_misuse("the value is no JSON object"))?;
+    let listed = || columns.iter().map(|column| json(column)).collect::<Vec<_>>().join(", ");
+    match fields.keys().find(|field| !columns.contains(field)) {
+        Some(field) => Err(Error::api_misuse(format!(
+            "the values of this table have no column {}: they have {}",
+            json(field),
+            listed()
+        ))),
+        None if fields.is_empty() => Err(Error::api_misuse(format!(
+            "the value has no column: give it at least one of {}",
+            listed()
+        ))),
+        None => Ok(()),
     }
 }
 

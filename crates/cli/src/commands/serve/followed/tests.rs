@@ -19,14 +19,21 @@ struct Owner {
     records: Vec<u8>,
     /// So many epochs have been made.
     made: u8,
+    /// A compaction leaves so many bytes of epochs in the log.
+    keep: u64,
 }
 
 impl Owner {
     fn new() -> Self {
+        Self::keeping(0)
+    }
+
+    fn keeping(keep: u64) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut records = vec![0; 40 * LEN as usize];
         SecretRng::from_os().unwrap().fill(&mut records);
-        let owner = Self { directory, key: PublisherKey::generate().unwrap(), records, made: 0 };
+        let key = PublisherKey::generate().unwrap();
+        let owner = Self { directory, key, records, made: 0, keep };
         owner.write_snapshot();
         owner
     }
@@ -77,13 +84,13 @@ impl Owner {
         };
         writer.append(&self.key, &update, None).unwrap();
         if compact {
-            writer.compact(&self.path()).unwrap();
+            writer.compact(&self.path(), self.keep).unwrap();
         }
     }
 
     fn serve(&self) -> Result<(ServedTable, FollowedTable)> {
         let scheme = SchemeChoice::Auto;
-        FollowedTable::open("t".into(), &self.path(), scheme, Tuning::default())
+        FollowedTable::open("t".into(), &self.path(), scheme, Tuning::default(), None)
     }
 
     fn follow(&self) -> FollowedTable {
@@ -96,7 +103,7 @@ impl Owner {
         assert_eq!(next.records_digest, *blake3::hash(&self.records).as_bytes());
         assert_eq!(next.publisher, self.key.id().0);
         assert_eq!(next.identity().unwrap().epoch.0, u64::from(self.made));
-        let mut chain = before.chain_of(self.key.id()).unwrap();
+        let mut chain = before.chain_of(self.key.id());
         let mut changes = TableChanges::none(before.identity.shape);
         for step in &next.steps {
             changes.then(step.identity.shape, step.changes.iter().cloned()).unwrap();
@@ -106,8 +113,8 @@ impl Owner {
                     assert_eq!(chain.follow(&bytes).unwrap().after(), step.identity);
                 }
                 None => {
-                    let layout = before.layout.clone();
-                    chain = Chain::new(step.identity, layout, self.key.id(), None).unwrap();
+                    let (layout, publisher) = (before.layout_digest, self.key.id());
+                    chain = Chain::knowing_digest(step.identity, layout, publisher, None);
                 }
             }
         }
@@ -151,88 +158,102 @@ fn epochs_are_found_as_they_come_and_a_log_when_it_appears() {
     assert_eq!(epochs(&owner.check_found(&mut table)), [(2, true), (3, true), (4, true)]);
 }
 
+/// What compactions leave in the log: nothing, or all epochs.
+const KEEPS: [u64; 2] = [0, u64::MAX];
+
 #[test]
 fn what_the_server_did_not_take_is_found_again_with_what_came_since() {
-    let mut owner = Owner::new();
-    let mut table = owner.follow();
-    owner.update(&[1], false);
-    assert!(table.look().unwrap().is_some());
-    let before = table.position.clone();
-    let again = table.look().unwrap().unwrap();
-    owner.check(&before, &again);
-    owner.update(&[2], true);
-    let both = table.look().unwrap().unwrap();
-    assert_eq!(epochs(&both), [(1, true), (2, true)]);
-    owner.check(&before, &both);
-    owner.update(&[3], true);
-    let three = table.look().unwrap().unwrap();
-    owner.check(&before, &three);
-    assert_eq!(three.identity().unwrap().epoch, Epoch(3));
+    for keep in KEEPS {
+        let mut owner = Owner::keeping(keep);
+        let mut table = owner.follow();
+        owner.update(&[1], false);
+        assert!(table.look().unwrap().is_some());
+        let before = table.position.clone();
+        let again = table.look().unwrap().unwrap();
+        owner.check(&before, &again);
+        owner.update(&[2], true);
+        let both = table.look().unwrap().unwrap();
+        assert_eq!(epochs(&both), [(1, true), (2, true)]);
+        owner.check(&before, &both);
+        owner.update(&[3], true);
+        let three = table.look().unwrap().unwrap();
+        owner.check(&before, &three);
+        assert_eq!(three.identity().unwrap().epoch, Epoch(3));
+    }
 }
 
 #[test]
 fn a_start_follows_the_log_from_the_snapshot() {
-    let mut owner = Owner::new();
-    owner.update(&[1], true);
-    owner.update(&[2, 3], false);
-    owner.update(&[4], false);
-    let (served, mut table) = owner.serve().unwrap();
-    assert_eq!(served.identity.epoch, Epoch(1));
-    let updates = served.updates.unwrap();
-    assert_eq!((updates.publisher, updates.first_epoch), (owner.key.id().0, Epoch(1)));
-    assert!(updates.epochs.is_empty());
-    let next = updates.next.unwrap();
-    assert_eq!(epochs(&next), [(2, true), (3, true)]);
-    assert_eq!(next.records.bytes(), owner.records);
-    assert!(table.look().unwrap().is_none());
-    owner.update(&[5], false);
-    assert_eq!(epochs(&owner.check_found(&mut table)), [(4, true)]);
+    for (keep, first, kept) in [(0, 1, 0), (u64::MAX, 0, 1)] {
+        let mut owner = Owner::keeping(keep);
+        owner.update(&[1], true);
+        owner.update(&[2, 3], false);
+        owner.update(&[4], false);
+        let (served, mut table) = owner.serve().unwrap();
+        assert_eq!(served.identity.epoch, Epoch(1));
+        let updates = served.updates.unwrap();
+        assert_eq!((updates.publisher, updates.first_epoch), (owner.key.id().0, Epoch(first)));
+        assert_eq!(updates.epochs.len(), kept);
+        let next = updates.next.unwrap();
+        assert_eq!(epochs(&next), [(2, true), (3, true)]);
+        assert_eq!(next.records.bytes(), owner.records);
+        assert!(table.look().unwrap().is_none());
+        owner.update(&[5], false);
+        assert_eq!(epochs(&owner.check_found(&mut table)), [(4, true)]);
+    }
 }
 
 #[test]
 fn a_compaction_loses_nothing_that_was_in_the_old_log() {
-    let mut owner = Owner::new();
-    owner.update(&[1], false);
-    let mut table = owner.follow();
-    // The epoch is appended to a log that is replaced at once.
-    owner.update(&[2], true);
-    let next = owner.check_found(&mut table);
-    assert_eq!((epochs(&next), next.keep_from), (vec![(2, true)], Epoch(0)));
-    owner.update(&[3], false);
-    assert_eq!(epochs(&owner.check_found(&mut table)), [(3, true)]);
-    owner.update(&[4], true);
-    owner.check_found(&mut table);
-    owner.update(&[5], false);
-    // Epochs of the log before the last are kept, and none of those before.
-    let next = owner.check_found(&mut table);
-    assert_eq!((epochs(&next), next.keep_from), (vec![(5, true)], Epoch(2)));
-    // A compaction that adds nothing is nothing new.
-    let snapshot = Snapshot::open(&owner.path()).unwrap();
-    let writer = LogWriter::open(&owner.log_path(), &snapshot).unwrap();
-    writer.compact(&owner.path()).unwrap();
-    assert!(table.look().unwrap().is_none());
-    owner.update(&[6], false);
-    owner.check_found(&mut table);
+    for (keep, keep_from) in [(0, 2), (u64::MAX, 0)] {
+        let mut owner = Owner::keeping(keep);
+        owner.update(&[1], false);
+        let mut table = owner.follow();
+        // The epoch is appended to a log that is replaced at once.
+        owner.update(&[2], true);
+        let next = owner.check_found(&mut table);
+        assert_eq!((epochs(&next), next.keep_from), (vec![(2, true)], Epoch(0)));
+        owner.update(&[3], false);
+        assert_eq!(epochs(&owner.check_found(&mut table)), [(3, true)]);
+        owner.update(&[4], true);
+        owner.check_found(&mut table);
+        owner.update(&[5], false);
+        // Epochs of the log before the last are kept, and none of those before.
+        let next = owner.check_found(&mut table);
+        assert_eq!((epochs(&next), next.keep_from), (vec![(5, true)], Epoch(keep_from)));
+        // A compaction that adds nothing is nothing new.
+        let snapshot = Snapshot::open(&owner.path()).unwrap();
+        let writer = LogWriter::open(&owner.log_path(), &snapshot).unwrap();
+        writer.compact(&owner.path(), owner.keep).unwrap();
+        assert!(table.look().unwrap().is_none());
+        owner.update(&[6], false);
+        owner.check_found(&mut table);
+    }
 }
 
 #[test]
 fn epochs_that_nobody_saw_are_made_up_for_by_the_records() {
-    let mut owner = Owner::new();
-    owner.update(&[1], false);
-    let mut table = owner.follow();
-    owner.update(&[2], true);
-    owner.update(&[3, 4], false);
-    owner.update(&[5], true);
-    owner.update(&[6], false);
-    // Epoch 2 is in the old log, 3 and 4 are in one that came and went, 5 is in the new one.
-    let next = owner.check_found(&mut table);
-    assert_eq!(epochs(&next), [(2, true), (4, false), (5, true)]);
+    for keep in KEEPS {
+        let mut owner = Owner::keeping(keep);
+        owner.update(&[1], false);
+        let mut table = owner.follow();
+        owner.update(&[2], true);
+        owner.update(&[3, 4], false);
+        owner.update(&[5], true);
+        owner.update(&[6], false);
+        // Epoch 2 is in the old log, 3 and 4 are in one that came and went, 5 is in the new one; which has them all if they were kept.
+        let next = owner.check_found(&mut table);
+        match keep {
+            0 => assert_eq!(epochs(&next), [(2, true), (4, false), (5, true)]),
+            _ => assert_eq!(epochs(&next), [(2, true), (3, true), (4, true), (5, true)]),
+        }
 
-    // The same where there was no log at all.
-    let mut owner = Owner::new();
-    let mut table = owner.follow();
-    owner.update(&[1], true);
-    assert_eq!(epochs(&owner.check_found(&mut table)), [(1, false)]);
+        // The same where there was no log at all.
+        let mut owner = Owner::keeping(keep);
+        let mut table = owner.follow();
+        owner.update(&[1], true);
+        assert_eq!(epochs(&owner.check_found(&mut table)), [(1, keep > 0)]);
+    }
 }
 
 #[test]
@@ -311,6 +332,7 @@ fn another_history_or_an_older_one_is_refused() {
         records: owner.records[..41 * LEN as usize].to_vec(),
         made: 1,
         key: owner.key,
+        keep: owner.keep,
     };
     fs::write(fork.path(), &snapshot).unwrap();
     fs::write(fork.log_path(), &older.1).unwrap();
@@ -334,7 +356,8 @@ fn another_table_or_publisher_and_a_lost_log_are_refused() {
     let kept = fs::read(owner.log_path()).unwrap();
     fs::remove_file(owner.log_path()).unwrap();
     let error = refused(&mut table);
-    assert!(matches!(error.blame(), Blame::Integrity | Blame::Unavailable), "{error}");
+    assert_eq!(error.blame(), Blame::Unavailable, "{error}");
+    assert!(error.message().contains("bring it back"), "{error}");
     // Its records once more, under another publisher.
     let mut other = Owner { key: PublisherKey::generate().unwrap(), made: 0, ..owner };
     other.records.truncate(40 * LEN as usize);
@@ -348,4 +371,23 @@ fn another_table_or_publisher_and_a_lost_log_are_refused() {
     fs::remove_file(other.log_path()).unwrap();
     other.write_snapshot();
     assert_eq!(refused(&mut table).blame(), Blame::Integrity);
+}
+
+#[test]
+fn a_publisher_who_was_named_has_to_be_the_logs() {
+    let mut owner = Owner::new();
+    let serve = |owner: &Owner, publisher| {
+        let (scheme, tuning) = (SchemeChoice::Auto, Tuning::default());
+        FollowedTable::open("t".into(), &owner.path(), scheme, tuning, Some(publisher))
+    };
+    let (own, other) = (owner.key.id(), PublisherKey::generate().unwrap().id());
+    // Nobody has signed anything yet.
+    let mut refusing = serve(&owner, other).unwrap().1;
+    let mut table = serve(&owner, own).unwrap().1;
+    owner.update(&[1], false);
+    assert_eq!(refused(&mut refusing).blame(), Blame::Integrity);
+    assert_eq!(epochs(&owner.check_found(&mut table)), [(1, true)]);
+    assert!(serve(&owner, own).is_ok());
+    let error = serve(&owner, other).err().expect("the log is another's");
+    assert_eq!(error.blame(), Blame::Integrity, "{error}");
 }
