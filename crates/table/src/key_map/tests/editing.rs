@@ -424,7 +424,7 @@ fn a_value_beyond_the_records_goes_to_the_stash_while_that_has_room() {
         let error = table.set(&key(2), &[1; 70_000]).expect_err("too long");
         assert_eq!(error.blame(), Blame::ApiMisuse);
         let width = format!(
-            "takes 70010 bytes of a record, and the records of this table have {}",
+            "takes 70011 bytes of a record, and the records of this table have {}",
             before.record_len()
         );
         assert!(error.message().contains(&width), "{error}");
