@@ -35,7 +35,7 @@ pub(super) struct Hangups {
 /// Has no SIGHUP end the process from now on. Whoever begins to watch later hears of one that came before.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not tell of signals.
+/// [`Blame::Unavailable`] if the system does not tell of signals.
 pub(super) fn hear_hangups() -> Result<Hangups> {
     let mut hearing = JoinSet::new();
     let told = hangups(&mut hearing)?;
