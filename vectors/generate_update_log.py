@@ -49,8 +49,8 @@ def history(name, record_len, count, base, batches):
     layout = bytes([1, 0, 0, 0])
     records = take(count * record_len)
     begin = {"layout": layout.hex(), "records": records.hex(), "digest": table_digest(layout, records, record_len).hex()}
-    header = b"\x89PRVL\r\n\x1a" + struct.pack("<I", 1) + table_id + struct.pack("<Q", base)
-    header += table_digest(layout, records, record_len) + publisher + bytes(32)
+    header = b"\x89PRVL\r\n\x1a" + struct.pack("<I", 2) + table_id + struct.pack("<Q", base)
+    header += table_digest(layout, records, record_len) + publisher + bytes(32) + struct.pack("<Q", count)
     header_checksum = blake3(header).digest()
     header += header_checksum
     previous, epoch, epochs, log = bytes(32), base, [], b""

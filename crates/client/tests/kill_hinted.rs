@@ -101,6 +101,7 @@ fn table() -> ServedTable {
         records: Box::new(records),
         scheme,
         tuning: Tuning::default(),
+        planned_for: None,
         points: None,
         updates: None,
     }

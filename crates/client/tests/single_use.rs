@@ -51,6 +51,7 @@ fn table_by(scheme: SchemeId) -> ServedTable {
         records: Box::new(records),
         scheme,
         tuning: Tuning::default(),
+        planned_for: None,
         points: None,
         updates: None,
     }

@@ -1,10 +1,10 @@
 //! What is to be served.
 
 use crate::UpdateFeed;
-use privet_core::{Result, TableIdentity};
+use privet_core::{Result, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::finite_differences::points::Points;
-use privet_schemes::registry::Tuning;
+use privet_schemes::registry::{self, SchemePlan, Tuning};
 use std::sync::Arc;
 
 /// One table to be served, by one scheme: the version that is served first, or from which that follows.
@@ -22,11 +22,28 @@ pub struct ServedTable {
     /// What of the scheme's parameters is chosen rather than computed from the table's shape; [`Tuning::default`] chooses nothing. Clients hear of the outcome and need no
     /// choice of their own, but of two servers of one scheme both must make the same.
     pub tuning: Tuning,
+    /// The shape that the scheme's parameters are chosen for, if it is not the table's: of a table that has grown, the one with which its history began. Parameters then stay what they were, as far as they suit the table.
+    pub planned_for: Option<TableShape>,
     /// What the scheme's server answers from, if that was computed before. Its parameters are then those it was computed with, and `tuning` chooses nothing. Only for schemes that make points of a table:
     /// finite differences.
     pub points: Option<Box<dyn PointsSource>>,
     /// Its update log, if it has one.
     pub updates: Option<UpdateFeed>,
+}
+
+impl ServedTable {
+    /// What the scheme comes to on the table as it is first served.
+    pub(crate) fn plan(&self) -> Result<SchemePlan> {
+        let first = TableIdentity {
+            shape: self.planned_for.unwrap_or(self.identity.shape),
+            ..self.identity
+        };
+        let plan = registry::plan(self.scheme, &first, &self.tuning)?;
+        match first == self.identity {
+            true => Ok(plan),
+            false => registry::plan_next(&plan, &self.identity, &self.tuning),
+        }
+    }
 }
 
 /// Where a table's records lie: in memory, in a mapped file.

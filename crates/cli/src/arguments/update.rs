@@ -47,8 +47,7 @@ pub(crate) struct Update {
     pub(crate) delete_from: Option<PathBuf>,
     /// Afterwards replace the table file by one with all changes, if those that it does not have yet have grown to so
     /// many percent of it; 0: in any case. The log then keeps the last epochs, up to a quarter of the table file, for
-    /// clients that are behind. If the table has grown, servers choose parameters anew when they start next, and if
-    /// these differ, clients then start over
+    /// clients that are behind.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]
     pub(crate) compact: Option<u32>,
     /// Print the report as JSON

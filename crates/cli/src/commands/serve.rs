@@ -207,6 +207,7 @@ pub(crate) fn served(
         scheme: chosen(scheme, &identity),
         tuning,
         records: Box::new(SnapshotRecords(snapshot)),
+        planned_for: None,
         points: None,
         updates: None,
     }

@@ -100,7 +100,6 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
         publisher,
         log_bytes: if compacted { 0 } else { log_bytes },
         compacted,
-        grown: compacted && identity.shape != snapshot.identity().shape,
     };
     display::report(arguments.json, &report, || report.page(identity))?;
     Ok(Outcome::Done)
@@ -288,8 +287,6 @@ struct Report {
     publisher: Option<String>,
     log_bytes: u64,
     compacted: bool,
-    /// The table file was replaced by one of more records.
-    grown: bool,
 }
 
 impl Report {
@@ -330,9 +327,6 @@ impl Report {
                 false => display::bytes(self.log_bytes),
             },
         );
-        if self.grown {
-            page.line("the table file has more records than before: servers choose parameters anew for it when they start next, and if these differ, clients then start over");
-        }
         page
     }
 }

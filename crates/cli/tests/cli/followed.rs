@@ -136,3 +136,39 @@ fn points_in_memory_follow_and_points_in_a_file_do_not() {
     let log = std::fs::read_to_string(place.path("server.log")).unwrap();
     assert!(log.contains("privet setup points"), "{log}");
 }
+
+/// Parameters that depend on the number of records stay what they were when rows were added, also after a compaction and at a server that is started on what came of it.
+#[test]
+fn a_table_that_has_grown_is_served_as_before_after_a_restart() {
+    for scheme in ["simplepir", "dummy-subsets"] {
+        let place = Place::new();
+        assert_eq!(place.run("keygen -o publisher.key").code(), 0);
+        let rows = |range: std::ops::Range<u32>| {
+            range.fold("value\n".to_owned(), |rows, row| rows + &format!("{row:05}\n"))
+        };
+        place.write("rows.csv", rows(0..1000));
+        place.build("rows.csv --raw-value value --publisher-key publisher.key -o phones.privet");
+        place.write("more.csv", rows(1000..1400));
+        let get = |served: &Served, row: u32| {
+            let run = place.run(&format!("get {} --state state -i {row}", served.url));
+            assert_eq!((run.code(), run.stdout()), (0, &*format!("{row:05}\n")), "{scheme}: {run}");
+        };
+        let arguments = format!("--watch 0 --scheme {scheme}");
+        let served = serve(&place, &arguments);
+        get(&served, 77);
+        update(&place, "--from more.csv --compact");
+        served.hang_up();
+        served.until_metric(EPOCH, 1);
+        get(&served, 1234);
+        let address = served.address().to_owned();
+        drop(served);
+        let arguments =
+            format!("phones.privet --no-cache --metrics-listen 127.0.0.1:0 {arguments}");
+        let again = Served::start_at(&place, &address, &arguments);
+        get(&again, 1399);
+        update(&place, "--set 7=other");
+        again.hang_up();
+        again.until_metric(EPOCH, 2);
+        get(&again, 78);
+    }
+}

@@ -246,9 +246,7 @@ fn keygen_and_update_explain_themselves() {
           --compact [<PERCENT>]
               Afterwards replace the table file by one with all changes, if those that it does not have
               yet have grown to so many percent of it; 0: in any case. The log then keeps the last
-              epochs, up to a quarter of the table file, for clients that are behind. If the table has
-              grown, servers choose parameters anew when they start next, and if these differ, clients
-              then start over
+              epochs, up to a quarter of the table file, for clients that are behind
 
           --json
               Print the report as JSON

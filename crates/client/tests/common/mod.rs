@@ -132,6 +132,7 @@ fn served(
         records: Box::new(records),
         scheme,
         tuning: Tuning::default(),
+        planned_for: None,
         points: None,
         updates: None,
     }

@@ -88,10 +88,11 @@ impl Maker {
     }
 
     fn of_table(&self, table: ServedTable, feed: Option<Feed>, started: Instant) -> Result<Made> {
+        let planned = table.plan();
         let ServedTable { name, identity, layout, records, scheme, tuning, points, .. } = table;
         let view = TableView::new(identity, records.bytes())?;
         let start = match points {
-            None => Start::Setup(registry::setup(scheme, view, &tuning, self.options())?),
+            None => Start::Setup(registry::setup_as(planned?, view, &tuning, self.options())?),
             Some(points) => {
                 points.check_table(&identity)?;
                 let plan = plan_of_points(scheme, &identity, &*points)?;
@@ -130,8 +131,8 @@ impl Maker {
         next: NextVersion,
         started: Instant,
     ) -> Result<Made> {
-        let ServedTable { name, identity, scheme, tuning, .. } = table;
-        let plan = registry::plan(scheme, &identity, &tuning)?;
+        let plan = table.plan()?;
+        let ServedTable { name, identity, tuning, .. } = table;
         let cached = self.cache.as_ref().and_then(|cache| load_cached(cache, &plan, &identity));
         let hint = cached.map(Part::Cached);
         let base = Base {

@@ -65,6 +65,7 @@ pub(crate) fn table(name: &str, count: u64, record_len: u64, id: u8) -> ServedTa
         records: Box::new(records(identity.shape.bytes() as usize, id)),
         scheme: SchemeId::SimplePir,
         tuning: Tuning::default(),
+        planned_for: None,
         points: None,
         updates: None,
     }

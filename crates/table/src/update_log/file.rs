@@ -7,13 +7,14 @@
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic: `89 50 52 56 4c 0d 0a 1a`, which is `PRVL` between bytes that a transfer in text mode damages |
-//! | 8 | 4 | format version, 1 |
+//! | 8 | 4 | format version, 2 |
 //! | 12 | 16 | table id |
 //! | 28 | 8 | base: the epoch after which the log begins |
 //! | 36 | 32 | the table's digest at the base |
 //! | 68 | 32 | the publisher's public key |
 //! | 100 | 32 | hash of the epoch that made the base, zeros if there is none |
-//! | 132 | 32 | BLAKE3 checksum of everything before it |
+//! | 132 | 8 | the number of records when the table's first log was begun: later logs of it carry it on |
+//! | 140 | 32 | BLAKE3 checksum of everything before it |
 //! | 4096 | 80 | commit record of even epochs |
 //! | 8192 | 80 | commit record of odd epochs |
 //! | 12288 | | epochs, base + 1 and following: the length of each (8 bytes), and its [encoding](super) |
@@ -194,6 +195,12 @@ impl UpdateLog {
         self.header.publisher
     }
 
+    /// How many records the table had when its first log was begun, through all compactions since. Whoever chooses parameters by the number of records and wants to choose the same after a
+    /// compaction as before starts from this one.
+    pub fn first_records(&self) -> u64 {
+        self.header.first_records
+    }
+
     /// The bytes of its epochs.
     pub fn epoch_bytes(&self) -> u64 {
         self.end - FIRST_EPOCH
@@ -209,7 +216,9 @@ impl UpdateLog {
     /// The last epochs, encoded, as many as take no more than `limit` bytes; and the header of a log that begins with them.
     pub(super) fn latest(&self, limit: u64) -> Result<(Header, Vec<Vec<u8>>)> {
         let last = self.chain.previous().unwrap_or(EpochHash::NONE);
-        let mut header = Header::new(self.current(), self.publisher(), last);
+        let first_records = self.header.first_records;
+        let mut header =
+            Header { first_records, ..Header::new(self.current(), self.publisher(), last) };
         let mut epochs = Vec::new();
         for place in self.epochs.iter().rev() {
             if self.end - (place.start - LENGTH_LEN) > limit {

@@ -6,11 +6,11 @@
 //!
 //! What is found is offered to the server, and counts when the server has taken it. Until then every look finds it again.
 
-use super::{SnapshotRecords, served};
+use super::{SnapshotRecords, chosen, served};
 use crate::arguments::SchemeChoice;
 use crate::display;
 use privet_core::table::Replacement;
-use privet_core::{Epoch, Error, Result, TableIdentity};
+use privet_core::{Epoch, Error, Result, TableIdentity, TableShape};
 use privet_schemes::registry::Tuning;
 use privet_server::{EpochSource, NextVersion, RecordSource, ServedTable, UpdateFeed, VersionStep};
 use privet_table::digest::{DigestParts, layout_digest};
@@ -80,6 +80,11 @@ impl FollowedTable {
         };
         let mut table = served(name.clone(), Arc::clone(snapshot), scheme, tuning);
         if let Some(log) = &files.log {
+            // Chosen as it was in the beginning, whatever was folded into the table file since: clients go on with what they have.
+            let shape = snapshot.identity().shape;
+            let first = TableShape::new(log.first_records(), shape.record_len())?;
+            table.planned_for = Some(first);
+            table.scheme = chosen(scheme, &TableIdentity { shape: first, ..snapshot.identity() });
             let spinner = display::working(&format!("applying the updates of {name}"));
             let opened = first_feed(log, &files, &mut position);
             spinner.finish_and_clear();

@@ -6,10 +6,10 @@ use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity};
 
 const MAGIC: [u8; 8] = *b"\x89PRVL\r\n\x1a";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CHECKSUM_LEN: usize = 32;
 
-pub(crate) const HEADER_LEN: usize = 164;
+pub(crate) const HEADER_LEN: usize = 172;
 
 /// Far enough apart that no single interrupted write reaches two of header, commit records and epochs.
 pub(crate) const COMMIT_OFFSETS: [u64; 2] = [4096, 8192];
@@ -26,13 +26,15 @@ pub(crate) struct Header {
     pub(crate) publisher: PublisherId,
     /// Of the epoch that made the base.
     pub(crate) previous: EpochHash,
+    /// How many records the table had when its first log was begun.
+    pub(crate) first_records: u64,
 }
 
 impl Header {
     /// Of a log that begins with this table.
     pub(crate) fn new(base: TableIdentity, publisher: PublisherId, previous: EpochHash) -> Self {
-        let TableIdentity { id, epoch, digest, .. } = base;
-        Self { id, base: epoch, digest, publisher, previous }
+        let TableIdentity { id, epoch, digest, shape } = base;
+        Self { id, base: epoch, digest, publisher, previous, first_records: shape.records() }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -44,6 +46,7 @@ impl Header {
         for field in [self.digest.0, self.publisher.0, self.previous.0] {
             out.extend_from_slice(&field);
         }
+        out.extend_from_slice(&self.first_records.to_le_bytes());
         let checksum = blake3::hash(&out);
         out.extend_from_slice(checksum.as_bytes());
         out
@@ -72,6 +75,7 @@ impl Header {
             digest: TableDigest(reader.array().map_err(cut)?),
             publisher: PublisherId(reader.array().map_err(cut)?),
             previous: EpochHash(reader.array().map_err(cut)?),
+            first_records: reader.u64().map_err(cut)?,
         };
         if header.encode() != bytes {
             return Err(damaged("the checksum of its header does not match"));
@@ -91,6 +95,9 @@ impl Header {
                 "the update log begins after epoch {}, and the snapshot is of epoch {}: if it was compacted just now, open both again; if not, bring back the newer snapshot",
                 self.base.0, snapshot.epoch.0
             )));
+        }
+        if self.first_records == 0 || self.first_records > snapshot.shape.records() {
+            return Err(damaged("it began with more records than the table has"));
         }
         if self.base == snapshot.epoch && self.digest != snapshot.digest {
             return Err(damaged("it begins with other contents than the snapshot has"));
