@@ -36,8 +36,9 @@ fn a_download_is_kept_and_nobody_is_asked_again() {
     [exit 0]
     [stdout]
     [DIRECTORY]/.local/state/privet
-      pins                   1 table from 1 server, 204 B
+      pins                   1 table from 1 server, 335 B
     table [ID]
+      pinned                 epoch 0
       layout                 200 B, complete
       table                  234 B, complete
     "#);
