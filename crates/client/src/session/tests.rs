@@ -14,6 +14,7 @@ mod kept_table;
 mod lies;
 mod living;
 mod parts;
+mod peer;
 mod reserved;
 mod simulator;
 mod single_use;
