@@ -96,6 +96,7 @@ mod interface;
 mod lookups;
 mod opening;
 mod preparation;
+mod query;
 mod records;
 mod resends;
 mod streaming;
@@ -109,6 +110,7 @@ pub use interface::{
     ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patch, Patience, Persist,
     PreparationEvent, Prepare, Request, Response, SessionOptions, Target,
 };
+pub use query::Query;
 pub use value::Value;
 
 use crate::state::{PartKey, PartState, SavedHints};

@@ -13,7 +13,7 @@ use privet_core::{Error, Result, TableId, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::{Download, HintSource, StreamConsumer};
-use privet_schemes::reservation::Receipt;
+use privet_schemes::reservation::{JournalRecord, Receipt, StoredRecord};
 use privet_table::update_log::{EpochHash, PublisherId};
 use privet_wire::{PartDescription, PartKind};
 use std::collections::HashMap;
@@ -151,8 +151,9 @@ pub struct SavedHints {
     pub generation: Option<Zeroizing<Vec<u8>>>,
     /// All changes to it since, in the order in which they were made.
     pub changes: Vec<Zeroizing<Vec<u8>>>,
-    /// The journal records of reservations that were not settled, oldest first: their queries were sent, or were about to be.
-    pub unfinished: Vec<(ReservationId, Zeroizing<Vec<u8>>)>,
+    /// The records of reservations that were not settled, oldest first: their queries were sent,
+    /// or were about to be.
+    pub unfinished: Vec<(ReservationId, StoredRecord)>,
     /// How far the next generation is.
     pub next: NextGeneration,
     /// The version of the table that the generation in use was prepared for. Its changes lead on from there. `None`: there is no generation, or it was prepared for the version that was asked for and has followed
@@ -180,6 +181,11 @@ pub enum NextGeneration {
 
 /// Keeps the single-use hints of one table. One process at a time has it.
 ///
+/// Its journal is **trusted**: an implementation makes receipts and reads records back through its
+/// own [`Journal`](privet_schemes::reservation::Journal) and
+/// [`JournalReader`](privet_schemes::reservation::JournalReader), and these must be true to what
+/// they promise.
+///
 /// After any failure of a method that writes, nothing is known of what reached the disk: the store is then *poisoned*, and every further call fails until it is opened
 /// again.
 pub trait HintStore: Send {
@@ -194,9 +200,9 @@ pub trait HintStore: Send {
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it may not be durable,
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no generation, `id` is not the number of reservations made in it before, or `record` is no
-    /// journal record.
-    fn reserve(&mut self, id: ReservationId, record: &[u8]) -> Result<Receipt>;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no generation, or `id` is
+    /// not the number of reservations made in it before.
+    fn reserve(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt>;
 
     /// Notes the change that settles a reservation. Durable at the latest with the next [`reserve`](Self::reserve) or [`flush`](Self::flush); until then a crash
     /// leaves the reservation unfinished.

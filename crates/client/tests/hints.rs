@@ -8,7 +8,8 @@ use privet_client::state::{HintStore, HintsKey, HintsOpened, State as _};
 use privet_client::store::Store;
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::contract::ReservationId;
+use privet_schemes::contract::{ReservationId, Reserved};
+use privet_schemes::reservation::{JournalRecord, Reservation};
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -28,10 +29,9 @@ fn key() -> HintsKey {
 }
 
 /// A change and a query, in a journal record.
-fn record(id: u64) -> Vec<u8> {
-    let (change, query) = (id.to_le_bytes(), [id as u8; 700]);
-    let len = |bytes: &[u8]| (bytes.len() as u32).to_le_bytes();
-    [&len(&change)[..], &change, &1u32.to_le_bytes(), &len(&query), &query].concat()
+fn record(id: u64) -> JournalRecord {
+    let (change, query) = (id.to_le_bytes().to_vec(), vec![id as u8; 700]);
+    Reservation::new(Reserved::new(ReservationId(id), change.into(), vec![query])).record().clone()
 }
 
 fn open(state: &Path) -> Option<Box<dyn HintStore>> {
@@ -92,11 +92,12 @@ fn kill_again_and_again() {
             (acknowledged..=acknowledged + 1).contains(&found),
             "{acknowledged} were acknowledged, {found} are there"
         );
-        for (id, (change, (unfinished, bytes))) in
+        for (id, (change, (unfinished, stored))) in
             (0..).zip(saved.changes.iter().zip(&saved.unfinished))
         {
             assert_eq!(change.to_vec(), u64::to_le_bytes(id));
-            assert_eq!((unfinished.0, bytes.to_vec()), (id, record(id)));
+            assert_eq!((unfinished.0, stored.change()), (id, &change[..]));
+            assert_eq!(stored.sendable().queries(), [vec![id as u8; 700]]);
         }
         acknowledged = found;
     }

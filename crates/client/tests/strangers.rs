@@ -7,11 +7,12 @@ mod common;
 use common::{any_port, config, options, pair, serve, table};
 use privet_client::transport::Transport;
 use privet_client::{Client, ClientOptions, Patience, session};
-use privet_core::{Blame, Epoch, Error, TableId};
+use privet_core::{Blame, Epoch, Error, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::contract::Role;
+use privet_schemes::contract::{ReservationId, Reserved, Role};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
+use privet_schemes::reservation::{Journal, JournalEntry, Reservation};
 use privet_server::Server;
 use privet_wire::PartKind;
 use privet_wire::proto::privet_server::{Privet, PrivetServer};
@@ -177,6 +178,21 @@ impl Privet for Nonsense {
     }
 }
 
+/// A query that means nothing, through a journal that keeps nothing.
+fn query_to(id: TableId, epoch: Epoch, parameter_digest: [u8; 32]) -> session::Query {
+    struct Nowhere;
+    impl Journal for Nowhere {
+        fn append_and_sync(&mut self, _: JournalEntry<'_>) -> privet_core::Result<()> {
+            Ok(())
+        }
+    }
+    let reserved = Reserved::new(ReservationId(0), Vec::new().into(), vec![vec![3; 10]]);
+    let lookup = Reservation::new(reserved).commit(&mut Nowhere).unwrap();
+    let shape = TableShape::new(3, 5).unwrap();
+    let table = TableIdentity { id, epoch, digest: TableDigest([9; 32]), shape };
+    session::Query::all(&lookup.sendable, &table, parameter_digest).remove(0)
+}
+
 #[tokio::test]
 async fn what_cannot_be_valid_is_told_with_the_address_that_it_came_from() {
     let url = speaking(Nonsense).await;
@@ -191,7 +207,7 @@ async fn what_cannot_be_valid_is_told_with_the_address_that_it_came_from() {
         offline: OfflinePhase::Ask { role: Role(0), requests: 1, request_len: 10, reply_len: len },
     });
     let (table, epoch, parameter_digest) = (TableId([1; 16]), Epoch(0), [2; 32]);
-    let (query, role) = (vec![3; 10].into(), Role(0));
+    let (query, role) = (query_to(table, epoch, parameter_digest), Role(0));
     for request in [
         session::Request::Describe(privet_wire::DescribeRequest::default()),
         session::Request::Fetch(privet_wire::FetchRequest {
@@ -209,13 +225,7 @@ async fn what_cannot_be_valid_is_told_with_the_address_that_it_came_from() {
             role,
             request: vec![3; 10].into(),
         }),
-        session::Request::Answer(privet_wire::AnswerRequest {
-            table,
-            epoch,
-            parameter_digest,
-            role,
-            query,
-        }),
+        session::Request::Answer(query),
     ] {
         let mut refused = None;
         transport

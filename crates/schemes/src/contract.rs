@@ -441,14 +441,29 @@ impl Supply {
     }
 }
 
-/// What [`HintedClient::reserve`] fixes: the state change and one query for each server.
+/// What [`HintedClient::reserve`] fixes: the state change and one query for each server. Whoever
+/// gets one cannot read the queries: they are for a
+/// [`Reservation`](crate::reservation::Reservation).
 pub struct Reserved<Query> {
     /// Its number: the number of reservations made before in this generation.
     pub id: ReservationId,
     /// The state change that takes the chosen hint out of use and puts its successor in its place.
     pub change: Zeroizing<Vec<u8>>,
     /// One query for each server.
-    pub queries: Vec<Query>,
+    pub(crate) queries: Vec<Query>,
+}
+
+impl<Query> Reserved<Query> {
+    /// What a client fixed, with one query for each server.
+    pub fn new(id: ReservationId, change: Zeroizing<Vec<u8>>, queries: Vec<Query>) -> Self {
+        Self { id, change, queries }
+    }
+
+    /// The same with its queries encoded.
+    pub(crate) fn encoded(self, encode: impl Fn(&Query) -> Vec<u8>) -> Reserved<Vec<u8>> {
+        let queries = self.queries.iter().map(encode).collect();
+        Reserved { id: self.id, change: self.change, queries }
+    }
 }
 
 /// What a scheme's client receives before the first query.

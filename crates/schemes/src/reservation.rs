@@ -1,17 +1,52 @@
 //! Reserve → commit → send, by types.
 //!
-//! A scheme with single-use hints must never use one for two different queries, not even after a crash. So a query is first *reserved*: the
-//! hint is chosen and every byte that will be sent is fixed. A [`Reservation`] has no way to those bytes except into a journal. Only when the
-//! journal has written and synced the record does it turn into a [`Sendable`], the one thing that a transport accepts:
+//! A scheme with single-use hints must never use one for two different queries, not even after a
+//! crash. So a query is first *reserved*: the hint is chosen and every byte that will be sent is
+//! fixed. Only when a journal has written and synced that does it become a [`Sendable`]:
 //!
 //! ```text
-//! reserve ──► Reservation ──commit(journal)──► Sendable ──► transport
-//!                  │                ▲
-//!                  └─ record() ─► written, synced ─► Receipt      (the same two steps for a session that does no I/O itself)
+//! reserve ──► Reservation ── commit(journal) ──────────────────────► Sendable ──► transport
+//!                  │                                                  ▲   ▲
+//!                  └─ record() ─► JournalRecord ─► journal ─► Receipt ┘   │
+//!                                                     │                   │
+//!                                       after a crash └─► StoredRecord ───┘
 //! ```
 //!
-//! After a crash the journal holds either nothing of the reservation, and then nothing of it was sent, or the whole record with the
-//! very bytes, which are sent again: a repeat of the same message teaches nothing.
+//! The lower way takes the same two steps for a session that does no I/O itself. After a crash the
+//! journal holds nothing of the reservation, and then nothing of it was sent. Or it holds the whole
+//! record with the very bytes, which are sent again: a repeat of the same message teaches nothing.
+//!
+//! # What the types prove
+//!
+//! No safe program outside this crate reads a query of a scheme with single-use hints before a
+//! [`Journal`] was handed it and said that it is durable:
+//!
+//! - [`Reserved::queries`](crate::contract::Reserved) is private, so a scheme's client gives its
+//!   queries to a [`Reservation`] only.
+//! - A [`Reservation`] and its [`JournalRecord`] show no query.
+//! - A [`Receipt`] is made by [`Receipt::append`] only: a journal took the record's bytes and
+//!   returned `Ok`. It serves that record and no other.
+//! - A [`StoredRecord`] is made by [`StoredRecord::read_all`] only, from what a [`JournalReader`]
+//!   returns.
+//! - A [`Sendable`] comes of a committed reservation, of a stored record, or of a client whose
+//!   queries need no journal, and of nothing else. No bytes can be turned into one.
+//!
+//! The file `reservation/impossible.md` has a program for each that does not compile, beside its
+//! twin that does.
+//!
+//! # What is trusted
+//!
+//! **Whoever implements [`Journal`] or [`JournalReader`] is trusted.** The compiler cannot see a
+//! disk. A journal that returns `Ok` without keeping the bytes breaks the promise, and so does a
+//! reader that returns bytes which no journal kept. So to judge whether a program can use a hint
+//! twice, read its implementations of these two traits. (Privet has one for a state directory and
+//! one for memory in the crate `privet-client`, and one in the crate `privet-table` that passes on
+//! to a store of the caller's.)
+//!
+//! Other things are not matters of type. Hints must be loaded with *all* changes that their journal
+//! holds, and never in two places at once; both are the store's business. Whoever holds the bytes
+//! of a generation of hints can compute queries by hand. And whoever has a [`Sendable`] may read
+//! its bytes and send them by any means.
 //!
 //! Queries of stateless schemes become [`Sendable`] without a reservation; see [`Prepared`].
 
@@ -19,7 +54,12 @@ use crate::contract::{Record, ReservationId, Reserved};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use std::any::Any;
+use std::sync::Arc;
 use zeroize::Zeroizing;
+
+#[cfg(doctest)]
+#[doc = include_str!("reservation/impossible.md")]
+mod impossible {}
 
 /// What a client prepared for one lookup.
 pub enum Prepared {
@@ -55,8 +95,9 @@ impl Pending {
     }
 }
 
-/// Queries that may go over the wire, one for each server, already encoded. Sending one again must send the same bytes, so there is no way to
-/// change them. Erased when dropped: of a scheme with several servers, all of them together say what is wanted.
+/// Queries that may go over the wire, one for each server, already encoded. Sending one again must
+/// send the same bytes, so there is no way to change them. Erased when dropped: of a scheme with
+/// several servers, all of them together say what is wanted.
 pub struct Sendable(Zeroizing<Vec<Vec<u8>>>);
 
 impl Sendable {
@@ -69,25 +110,56 @@ impl Sendable {
     pub fn queries(&self) -> &[Vec<u8>] {
         &self.0
     }
-
-    /// Reads a journal record back after a crash: the very queries that were, or were about to be, sent, and the state change that belongs to them.
-    ///
-    /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `record` is not a whole record.
-    pub fn from_journal(record: &[u8]) -> Result<(Zeroizing<Vec<u8>>, Sendable)> {
-        decode_record(record).map_err(|error| {
-            Error::corrupted("the journal holds a record that does not parse").caused_by(error)
-        })
-    }
 }
 
-/// A journal: somewhere durable that records are appended to.
+/// Somewhere durable that records are appended to.
+///
+/// **Implementations are trusted**: see the [module](self). To implement this trait is to promise
+/// that what was taken survives a crash, and is read back as it was or not at all.
 pub trait Journal {
-    /// Appends `record` and returns once it would survive a crash.
+    /// Appends `entry` and returns once it would survive a crash.
     ///
     /// # Errors
-    /// If it may not have reached the disk. The record must then not be assumed to be there, nor to be absent.
-    fn append_and_sync(&mut self, record: &[u8]) -> Result<()>;
+    /// If it may not have reached the disk. The entry must then not be assumed to be there, nor to
+    /// be absent.
+    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()>;
+}
+
+/// What a [`Journal`] is handed: the bytes that it keeps. Both are secret.
+#[derive(Clone, Copy)]
+pub struct JournalEntry<'a> {
+    /// The state change alone, for a journal that keeps a log of changes.
+    pub change: &'a [u8],
+    /// The whole record: the state change and the queries.
+    pub record: &'a [u8],
+}
+
+/// Where records are read back after a crash.
+///
+/// **Implementations are trusted**: see the [module](self). To implement this trait is to promise
+/// that what it returns was appended to a [`Journal`], and is as it was.
+pub trait JournalReader {
+    /// The [records](JournalEntry::record) that were appended and are still needed, oldest first.
+    ///
+    /// # Errors
+    /// If they cannot be read, or are not as they were.
+    fn records(&mut self) -> Result<Vec<Zeroizing<Vec<u8>>>>;
+}
+
+/// What a [`Reservation`] has written down before it may be sent: the state change and the
+/// queries. Shows neither; only a [`Journal`] gets to see the bytes. Clones share them, and they
+/// are erased when the last is dropped.
+#[derive(Clone)]
+pub struct JournalRecord {
+    change: Arc<Zeroizing<Vec<u8>>>,
+    /// Change and queries.
+    encoded: Arc<Zeroizing<Vec<u8>>>,
+}
+
+impl std::fmt::Debug for JournalRecord {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("JournalRecord(..)")
+    }
 }
 
 /// Proof that one particular record is durable. Made by [`Receipt::append`] only.
@@ -97,26 +169,69 @@ pub struct Receipt {
 
 impl Receipt {
     /// Appends `record` to `journal`, syncs, and certifies it.
-    pub fn append(journal: &mut impl Journal, record: &[u8]) -> Result<Self> {
-        journal.append_and_sync(record)?;
+    ///
+    /// # Errors
+    /// The journal's.
+    pub fn append(journal: &mut impl Journal, record: &JournalRecord) -> Result<Self> {
+        let (change, record) = (record.change.as_slice(), record.encoded.as_slice());
+        journal.append_and_sync(JournalEntry { change, record })?;
         Ok(Self { record: blake3::hash(record) })
+    }
+}
+
+/// A record that comes out of a journal: its queries were sent, or were about to be. Made by
+/// [`StoredRecord::read_all`] only.
+pub struct StoredRecord {
+    change: Zeroizing<Vec<u8>>,
+    sendable: Sendable,
+}
+
+impl StoredRecord {
+    /// Everything that `journal` holds, in its order.
+    ///
+    /// # Errors
+    /// The journal's; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what it returns is no
+    /// whole record.
+    pub fn read_all(journal: &mut impl JournalReader) -> Result<Vec<Self>> {
+        let records = journal.records()?;
+        let stored = records.iter().map(|record| {
+            decode_record(record).map_err(|error| {
+                Error::corrupted("the journal holds a record that does not parse").caused_by(error)
+            })
+        });
+        stored.collect()
+    }
+
+    /// The state change that belongs to the queries.
+    pub fn change(&self) -> &[u8] {
+        &self.change
+    }
+
+    /// The very queries that were, or were about to be, sent.
+    pub fn sendable(&self) -> &Sendable {
+        &self.sendable
+    }
+
+    /// The same, to keep.
+    pub fn into_sendable(self) -> Sendable {
+        self.sendable
     }
 }
 
 /// A chosen hint and the bytes that will be sent for it, not yet durable, hence not yet sendable.
 pub struct Reservation {
     id: ReservationId,
-    record: Zeroizing<Vec<u8>>,
+    record: JournalRecord,
     queries: Zeroizing<Vec<Vec<u8>>>,
 }
 
 impl Reservation {
-    /// Erases what a hinted client reserved; `encode` turns a query into bytes.
-    pub fn new<Query>(reserved: Reserved<Query>, encode: impl Fn(&Query) -> Vec<u8>) -> Self {
-        let queries: Zeroizing<Vec<Vec<u8>>> =
-            Zeroizing::new(reserved.queries.iter().map(encode).collect());
-        let record = encode_record(&reserved.change, &queries);
-        Self { id: reserved.id, record, queries }
+    /// A reservation of queries that are encoded already.
+    pub fn new(reserved: Reserved<Vec<u8>>) -> Self {
+        let Reserved { id, change, queries } = reserved;
+        let queries = Zeroizing::new(queries);
+        let encoded = Arc::new(encode_record(&change, &queries));
+        Self { id, record: JournalRecord { change: Arc::new(change), encoded }, queries }
     }
 
     /// Which of its generation's reservations this is.
@@ -124,15 +239,16 @@ impl Reservation {
         self.id
     }
 
-    /// The journal record: the state change and the queries. For a journal, and for nothing else.
-    pub fn record(&self) -> &[u8] {
+    /// What has to be durable before the queries are sent, for [`Receipt::append`].
+    pub fn record(&self) -> &JournalRecord {
         &self.record
     }
 
-    /// Writes and syncs the journal record; only then are the queries sendable.
+    /// Has the record written and synced; only then are the queries sendable.
     ///
     /// # Errors
-    /// The journal's. The reservation is spent all the same: whether its record reached the disk is not known.
+    /// The journal's. The reservation is spent all the same: whether its record reached the disk
+    /// is not known.
     pub fn commit(self, journal: &mut impl Journal) -> Result<Lookup> {
         let receipt = Receipt::append(journal, &self.record)?;
         self.commit_with(receipt)
@@ -143,7 +259,7 @@ impl Reservation {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the receipt is for another record.
     pub fn commit_with(self, receipt: Receipt) -> Result<Lookup> {
-        if receipt.record != blake3::hash(&self.record) {
+        if receipt.record != blake3::hash(&self.record.encoded) {
             return Err(Error::api_misuse(
                 "a reservation can only be committed with the receipt for its own record",
             ));
@@ -168,18 +284,18 @@ fn put(record: &mut Vec<u8>, bytes: &[u8]) {
     record.extend(bytes);
 }
 
-fn decode_record(record: &[u8]) -> Result<(Zeroizing<Vec<u8>>, Sendable)> {
+fn decode_record(record: &[u8]) -> Result<StoredRecord> {
     let mut reader = Reader::new("a journal record", record);
     let len = reader.u32()? as usize;
     let change = Zeroizing::new(reader.bytes(len)?.to_vec());
     let count = reader.u32()?;
-    let mut queries = Vec::new();
+    let mut queries = Zeroizing::new(Vec::new());
     for _ in 0..count {
         let len = reader.u32()? as usize;
         queries.push(reader.bytes(len)?.to_vec());
     }
     reader.finish()?;
-    Ok((change, Sendable(Zeroizing::new(queries))))
+    Ok(StoredRecord { change, sendable: Sendable(queries) })
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use privet_core::{Result, SecretRng, TableId};
+use privet_core::{Error, Result, SecretRng, TableId};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::ServerOptions;
 use privet_table::layers::{
-    Announcement, Change, Due, HintStore, LayeredClient, LayeredParameters, LayeredServer, Span,
+    Announcement, Change, Due, HintStore, LayeredClient, LayeredParameters, LayeredServer, Logged,
+    Span,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -39,6 +40,10 @@ impl HintStore for Forgetful {
 
     fn settled(&mut self, _: Span, _: u64, _: &[u8]) -> Result<()> {
         Ok(())
+    }
+
+    fn log(&mut self, _: Span, _: u64) -> Result<Vec<Logged>> {
+        Err(Error::api_misuse("nothing was kept"))
     }
 
     fn forget(&mut self, _: Span, _: u64) {}

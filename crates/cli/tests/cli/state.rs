@@ -8,8 +8,9 @@ use privet_client::state::{
 use privet_client::store::Store;
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::contract::ReservationId;
+use privet_schemes::contract::{ReservationId, Reserved};
 use privet_schemes::offline::StreamConsumer as _;
+use privet_schemes::reservation::{JournalRecord, Reservation};
 use privet_table::update_log::PublisherId;
 use privet_wire::{PartDescription, PartKind};
 
@@ -20,10 +21,9 @@ fn identity(id: u8) -> TableIdentity {
 }
 
 /// A change and a query, in a journal record. What they mean is nobody's business here.
-fn record(id: u64) -> Vec<u8> {
-    let (change, query) = ([id as u8; 40], [id as u8; 700]);
-    let len = |bytes: &[u8]| (bytes.len() as u32).to_le_bytes();
-    [&len(&change)[..], &change, &1u32.to_le_bytes(), &len(&query), &query].concat()
+fn record(id: u64) -> JournalRecord {
+    let (change, query) = (vec![id as u8; 40], vec![id as u8; 700]);
+    Reservation::new(Reserved::new(ReservationId(id), change.into(), vec![query])).record().clone()
 }
 
 fn hints(store: &mut Store) -> Box<dyn HintStore> {

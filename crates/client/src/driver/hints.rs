@@ -8,6 +8,7 @@ use crate::state::{HintStore, HintsKey, HintsOpened};
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::OfflinePhase;
+use privet_schemes::reservation::JournalRecord;
 use privet_wire::PartKind;
 use std::mem;
 use std::time::Instant;
@@ -72,7 +73,7 @@ impl Driver {
         &mut self,
         lookup: LookupId,
         id: ReservationId,
-        record: &[u8],
+        record: &JournalRecord,
         running: &mut Running,
     ) {
         let before = Instant::now();

@@ -3,15 +3,16 @@
 use super::agreement::server_name;
 use super::calls::Purpose;
 use super::hints::{Turn, Waiting, ended_before};
-use super::interface::{ExchangeId, LookupId, Output, Persist, Request, Target};
+use super::interface::{ChosenTable, ExchangeId, LookupId, Output, Persist, Request, Target};
 use super::lookups::{Answer, Next};
+use super::query::Query;
 use super::verified::for_this_session;
-use super::{Phase, Session, erased_at_last, repeat};
+use super::{Phase, Session, repeat};
 use privet_core::{Blame, Error, Result};
-use privet_schemes::contract::{Record, ReservationId, Role};
+use privet_schemes::contract::{Record, ReservationId};
 use privet_schemes::registry::Recovered;
-use privet_schemes::reservation::{Lookup, Prepared};
-use privet_wire::{AnswerRequest, AnswerResponse};
+use privet_schemes::reservation::{Lookup, Prepared, Sendable};
+use privet_wire::AnswerResponse;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
@@ -75,8 +76,7 @@ impl Session {
                 self.tell(lookup, &target, Ok(record));
             }
             Ok(Prepared::Reserved(reservation)) => {
-                let (id, record) =
-                    (reservation.id(), Zeroizing::new(reservation.record().to_vec()));
+                let (id, record) = (reservation.id(), reservation.record().clone());
                 self.hints.reserved(lookup, id);
                 self.lookups.commits(lookup, reservation);
                 self.outputs.push_back(Output::Persist(Persist::Journal { lookup, id, record }));
@@ -93,14 +93,13 @@ impl Session {
         Lookup { sendable, pending }: Lookup,
         now: Duration,
     ) {
-        let queries = sendable.queries();
-        if queries.len() != self.options.servers {
+        if sendable.queries().len() != self.options.servers {
             let error = Error::api_misuse("the scheme made queries for another number of servers");
             self.hints.given_up(lookup);
             return self.lookup_failed(lookup, error);
         }
-        self.lookups.asks(lookup, pending, queries.len());
-        self.send(queries, Purpose::Answer(lookup), now);
+        self.lookups.asks(lookup, pending, self.options.servers);
+        self.send(&sendable, Purpose::Answer(lookup), now);
         self.keep_sent_for(lookup, sendable);
         self.lookup_sent(now);
     }
@@ -108,21 +107,17 @@ impl Session {
     /// Sends the next query of an earlier process again, if its turn has come.
     fn resend_next(&mut self, now: Duration) -> bool {
         let Some((id, sendable)) = self.hints.resends.next_waiting() else { return false };
-        self.send(sendable.queries(), Purpose::Resend(id), now);
+        self.send(&sendable, Purpose::Resend(id), now);
         self.keep_sent(id, sendable);
         true
     }
 
-    fn send(&mut self, queries: &[Vec<u8>], purpose: Purpose, now: Duration) {
+    fn send(&mut self, sendable: &Sendable, purpose: Purpose, now: Duration) {
         let Some(chosen) = self.chosen.as_deref() else { return };
-        for (server, query) in queries.iter().enumerate() {
-            let request = Request::Answer(AnswerRequest {
-                table: chosen.identity.id,
-                epoch: chosen.identity.epoch,
-                parameter_digest: chosen.scheme.parameter_digest,
-                role: Role(server as u8),
-                query: erased_at_last(Zeroizing::new(query.clone())),
-            });
+        let ChosenTable { identity, scheme, .. } = chosen;
+        let queries = Query::all(sendable, identity, scheme.parameter_digest);
+        for (server, query) in queries.into_iter().enumerate() {
+            let request = Request::Answer(query);
             self.calls.start(server, purpose, request, now, &mut self.outputs);
         }
     }

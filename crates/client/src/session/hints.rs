@@ -13,10 +13,9 @@ use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::contract::{Record, ReservationId, Supply};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedClient, ErasedHints, SchemePlan};
-use privet_schemes::reservation::Sendable;
+use privet_schemes::reservation::StoredRecord;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use zeroize::Zeroizing;
 
 /// With so many reservations that were never answered, no more are made: something is wrong with the server, and each takes memory.
 const UNFINISHED_LIMIT: usize = 256;
@@ -248,10 +247,8 @@ impl Session {
         let mut unwanted: BTreeSet<_> = (0..supply.used).map(ReservationId).collect();
         drop_records(hints, &mut unwanted);
         let Loaded { client, unfinished, next, state_len } = loaded;
-        let resends = unfinished.into_iter().map(|(id, record)| {
-            Sendable::from_journal(&record).map(|(_, sendable)| (id, sendable))
-        });
-        self.hints.resends = Resends::new(resends.collect::<Result<Vec<_>>>()?);
+        let resends = unfinished.into_iter().map(|(id, record)| (id, record.into_sendable()));
+        self.hints.resends = Resends::new(resends);
         let pace = self.parts.pace;
         let schedule = Schedule::new(table_len, state_len, &pace);
         let preparing = match next {
@@ -331,7 +328,7 @@ impl Session {
 /// Hints that are kept, with all that happened to them.
 pub(super) struct Loaded {
     client: Box<dyn ErasedClient>,
-    unfinished: Vec<(ReservationId, Zeroizing<Vec<u8>>)>,
+    unfinished: Vec<(ReservationId, StoredRecord)>,
     next: NextGeneration,
     state_len: u64,
 }

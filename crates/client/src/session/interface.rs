@@ -1,5 +1,6 @@
 //! What goes into a session and what comes out of it.
 
+use super::query::Query;
 use super::value::Value;
 use crate::state::{HintsKey, PartKey, Pin};
 use privet_core::{Epoch, Error, TableChanges, TableIdentity};
@@ -7,13 +8,13 @@ use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
 use privet_schemes::registry::SchemePlan;
+use privet_schemes::reservation::JournalRecord;
 use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::{
-    AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription,
-    PartKind, PrepareRequest, PrepareResponse, SchemeDescription, ServerDescription,
-    UpdatesDescription,
+    AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription, PartKind,
+    PrepareRequest, PrepareResponse, SchemeDescription, ServerDescription, UpdatesDescription,
 };
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -174,8 +175,8 @@ pub enum Request {
     Fetch(FetchRequest),
     /// Hints for this client alone, from a secret that no other server may learn.
     Prepare(PrepareRequest),
-    /// The answer to a query.
-    Answer(AnswerRequest),
+    /// The answer to a query: one that may be sent, and nothing else.
+    Answer(Query),
 }
 
 /// A response, or a piece of one. Already validated on its own; whether it belongs to the request is for the session to say.
@@ -277,7 +278,7 @@ pub enum Persist {
         /// Which reservation it is.
         id: ReservationId,
         /// The record, for [`HintStore::reserve`](crate::state::HintStore::reserve).
-        record: Zeroizing<Vec<u8>>,
+        record: JournalRecord,
     },
     /// The state change that settles a reservation whose journal record was written before, in this session or an earlier one. Nothing waits for it; until
     /// it is durable, a restart finds the reservation unfinished.

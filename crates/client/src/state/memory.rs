@@ -6,7 +6,9 @@ use super::{
 };
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::contract::ReservationId;
-use privet_schemes::reservation::{Journal, Receipt, Sendable};
+use privet_schemes::reservation::{
+    Journal, JournalEntry, JournalReader, JournalRecord, Receipt, StoredRecord,
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zeroize::Zeroizing;
 
@@ -88,7 +90,10 @@ impl Drop for MemoryHints {
 
 impl HintStore for MemoryHints {
     fn load(&mut self) -> Result<SavedHints> {
-        let contents = lock(&self.kept);
+        let mut contents = lock(&self.kept);
+        let stored = StoredRecord::read_all(&mut *contents)?;
+        let ids = contents.unfinished.iter().map(|(id, _)| *id);
+        let unfinished = ids.zip(stored).collect();
         let next = match (&contents.prepared, &contents.checkpoint) {
             (Some(_), _) => NextGeneration::Ready,
             (None, Some((offset, _))) => NextGeneration::Partial { offset: *offset },
@@ -100,14 +105,14 @@ impl HintStore for MemoryHints {
         Ok(SavedHints {
             generation: contents.generation.clone(),
             changes: contents.changes.clone(),
-            unfinished: contents.unfinished.clone(),
+            unfinished,
             next,
             prepared_for,
             stands_at,
         })
     }
 
-    fn reserve(&mut self, id: ReservationId, record: &[u8]) -> Result<Receipt> {
+    fn reserve(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt> {
         let mut contents = lock(&self.kept);
         let (due, given) = (contents.reserved, id.0);
         if contents.generation.is_none() {
@@ -119,11 +124,6 @@ impl HintStore for MemoryHints {
         if given != due {
             return Err(Error::api_misuse(format!("reservation {given} came when {due} was due")));
         }
-        let (change, _) = Sendable::from_journal(record).map_err(|error| {
-            Error::api_misuse("what was reserved does not parse").caused_by(error)
-        })?;
-        contents.changes.push(change);
-        contents.reserved += 1;
         Receipt::append(&mut Entry { contents: &mut contents, id }, record)
     }
 
@@ -217,9 +217,17 @@ struct Entry<'a> {
 }
 
 impl Journal for Entry<'_> {
-    fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
-        self.contents.unfinished.push((self.id, secret(record)));
+    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
+        self.contents.changes.push(secret(entry.change));
+        self.contents.reserved += 1;
+        self.contents.unfinished.push((self.id, secret(entry.record)));
         Ok(())
+    }
+}
+
+impl JournalReader for Contents {
+    fn records(&mut self) -> Result<Vec<Secret>> {
+        Ok(self.unfinished.iter().map(|(_, record)| record.clone()).collect())
     }
 }
 

@@ -52,11 +52,13 @@ use crate::state::{
 use crate::store::files;
 use anchor::{Anchor, AnchorFile, Lineage};
 use folder::Medium;
-use journal::{Journal, News};
+use journal::{Contents, Journal, News};
 use preparation::{Bench, CHECKPOINTS, UNDER_WAY, Workshop};
 use privet_core::{Blame, Error, Result, SecretRng};
 use privet_schemes::contract::ReservationId;
-use privet_schemes::reservation::{self, Receipt, Sendable};
+use privet_schemes::reservation::{
+    self, JournalEntry, JournalReader, JournalRecord, Receipt, StoredRecord,
+};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use version::Version;
@@ -408,18 +410,20 @@ impl HintStore for Hints {
         if (header.len, header.digest) != expected {
             return Err(damaged("it is not the file that the journal belongs to"));
         }
-        let contents = journal.load().map_err(advised)?;
+        let mut contents = journal.load().map_err(advised)?;
+        let ids: Vec<_> = contents.unfinished.iter().map(|(id, _)| *id).collect();
+        let stored = StoredRecord::read_all(&mut contents).map_err(advised)?;
         Ok(SavedHints {
             generation: Some(generation),
             changes: contents.changes,
-            unfinished: contents.unfinished,
+            unfinished: ids.into_iter().zip(stored).collect(),
             next,
             prepared_for: (prepared_for != asked || version != asked).then_some(prepared_for.table),
             stands_at,
         })
     }
 
-    fn reserve(&mut self, id: ReservationId, record: &[u8]) -> Result<Receipt> {
+    fn reserve(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt> {
         self.check_poison()?;
         let Some(journal) = &self.journal else {
             return Err(Error::api_misuse("there are no hints to reserve from"));
@@ -430,10 +434,7 @@ impl HintStore for Hints {
             let given = id.0;
             return Err(Error::api_misuse(format!("reservation {given} came when {due} was due")));
         }
-        let (change, _) = Sendable::from_journal(record).map_err(|error| {
-            Error::api_misuse("what was reserved does not parse").caused_by(error)
-        })?;
-        self.writing(|hints| Receipt::append(&mut Entry { hints, id, change: &change }, record))
+        self.writing(|hints| Receipt::append(&mut Entry { hints, id }, record))
     }
 
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {
@@ -522,12 +523,18 @@ impl HintStore for Hints {
 struct Entry<'a> {
     hints: &'a mut Hints,
     id: ReservationId,
-    change: &'a [u8],
 }
 
 impl reservation::Journal for Entry<'_> {
-    fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
-        let Self { id, change, .. } = *self;
+    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
+        let (id, JournalEntry { change, record }) = (self.id, entry);
         self.hints.commit(&News::Reserved { id, change, record })
+    }
+}
+
+impl JournalReader for Contents {
+    fn records(&mut self) -> Result<Vec<Zeroizing<Vec<u8>>>> {
+        let unfinished = std::mem::take(&mut self.unfinished);
+        Ok(unfinished.into_iter().map(|(_, record)| record).collect())
     }
 }

@@ -5,8 +5,9 @@ mod following;
 use super::*;
 use privet_core::{Epoch, TableDigest, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::contract::ReservationId;
+use privet_schemes::contract::{ReservationId, Reserved};
 use privet_schemes::offline::{Download, StreamConsumer};
+use privet_schemes::reservation::Reservation;
 use privet_wire::PartDescription;
 
 /// Small chunks, so that a part of a few hundred bytes has every boundary there is.
@@ -437,9 +438,8 @@ fn used_hints_in(state: &mut dyn State, pin: &Pin, scheme: SchemeId) {
     };
     hints.preparation().unwrap().save_generation(b"secret").unwrap();
     hints.switch().unwrap();
-    // A change of one byte and one query of two.
-    let record = [1, 0, 0, 0, 7, 1, 0, 0, 0, 2, 0, 0, 0, 8, 9];
-    hints.reserve(ReservationId(0), &record).unwrap();
+    let reserved = Reserved::new(ReservationId(0), vec![7].into(), vec![vec![8, 9]]);
+    hints.reserve(ReservationId(0), Reservation::new(reserved).record()).unwrap();
 }
 
 /// The same, and where they are.

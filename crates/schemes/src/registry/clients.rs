@@ -277,7 +277,7 @@ where
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
         let reserved = self.client.reserve(index, rng)?;
         self.client.apply(&reserved.change)?;
-        Ok(Prepared::Reserved(Reservation::new(reserved, QueryMessage::encode_query)))
+        Ok(Prepared::Reserved(Reservation::new(reserved.encoded(QueryMessage::encode_query))))
     }
 
     fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {

@@ -124,17 +124,24 @@ impl HintedClient for Masks {
 /// A journal in memory that fails its sync when told to.
 #[derive(Default)]
 struct Memory {
-    durable: Vec<Vec<u8>>,
+    durable: Vec<Zeroizing<Vec<u8>>>,
     broken: bool,
 }
 
 impl Journal for Memory {
-    fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
+    fn append_and_sync(&mut self, JournalEntry { change, record }: JournalEntry<'_>) -> Result<()> {
         if self.broken {
             return Err(Error::unavailable("the disk is full"));
         }
-        self.durable.push(record.to_vec());
+        assert_eq!(decode_record(record)?.change(), change);
+        self.durable.push(Zeroizing::new(record.to_vec()));
         Ok(())
+    }
+}
+
+impl JournalReader for Memory {
+    fn records(&mut self) -> Result<Vec<Zeroizing<Vec<u8>>>> {
+        Ok(self.durable.clone())
     }
 }
 
@@ -144,7 +151,7 @@ fn index(of: u64) -> RecordIndex {
 
 fn reserve(client: &Masks, of: u64) -> Result<Reservation> {
     let mut rng = SecretRng::from_os()?;
-    Ok(Reservation::new(client.reserve(&index(of), &mut rng)?, MaskedIndex::encode))
+    Ok(Reservation::new(client.reserve(&index(of), &mut rng)?.encoded(MaskedIndex::encode)))
 }
 
 fn answer(query: &[u8]) -> MaskedIndex {
@@ -160,10 +167,11 @@ fn a_hinted_client_goes_through_reserve_commit_send_settle() {
         let reservation = reserve(&client, wanted).unwrap();
         let id = reservation.id();
         let lookup = reservation.commit(&mut journal).unwrap();
-        let (change, again) = Sendable::from_journal(journal.durable.last().unwrap()).unwrap();
+        let stored = StoredRecord::read_all(&mut journal).unwrap().pop().unwrap();
+        let change = Zeroizing::new(stored.change().to_vec());
         client.apply(&change).unwrap();
         assert_eq!(
-            again.queries(),
+            stored.sendable().queries(),
             lookup.sendable.queries(),
             "what a crash would re-send is what was sent"
         );
@@ -205,13 +213,71 @@ fn a_receipt_serves_its_own_record_only() {
 #[test]
 fn a_damaged_journal_record_is_refused_at_every_length() {
     let record = encode_record(b"change", &[b"query".to_vec(), Vec::new()]);
-    assert!(Sendable::from_journal(&record).is_ok());
+    let read = |bytes: &[u8]| {
+        let durable = vec![Zeroizing::new(bytes.to_vec())];
+        StoredRecord::read_all(&mut Memory { durable, broken: false })
+    };
+    assert_eq!(read(&record).unwrap()[0].change(), b"change");
     for len in 0..record.len() {
-        let error = Sendable::from_journal(&record[..len]).err().unwrap();
+        let error = read(&record[..len]).err().unwrap();
         assert_eq!(error.blame(), Blame::Corrupted, "cut to {len} bytes");
     }
-    let longer = [&record[..], &[0]].concat();
-    assert!(Sendable::from_journal(&longer).is_err());
+    assert!(read(&[&record[..], &[0]].concat()).is_err());
+}
+
+#[test]
+fn a_record_on_its_way_to_a_journal_prints_nothing_of_itself() {
+    let queries = vec![b"query".to_vec()];
+    let reserved = Reserved::new(ReservationId(0), b"change".to_vec().into(), queries);
+    assert_eq!(format!("{:?}", Reservation::new(reserved).record()), "JournalRecord(..)");
+}
+
+/// One of the programs in `impossible.md`.
+struct Program {
+    must_fail: bool,
+    lines: Vec<String>,
+}
+
+fn programs(page: &str) -> Vec<Program> {
+    let mut programs = Vec::new();
+    let mut open: Option<Program> = None;
+    for line in page.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(kind), None) => {
+                let must_fail = kind.starts_with("compile_fail,E");
+                assert!(must_fail || kind == "rust", "a block of kind {kind}");
+                open = Some(Program { must_fail, lines: Vec::new() });
+            }
+            (Some(_), Some(_)) => programs.extend(open.take()),
+            (None, Some(program)) => program.lines.push(line.to_owned()),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none());
+    programs
+}
+
+/// A program may fail to compile because a name in it is wrong. So each has a twin that compiles,
+/// and the two differ in their last line alone.
+#[test]
+fn every_program_that_must_not_compile_has_a_twin_that_does() {
+    let pages = [
+        (include_str!("impossible.md"), 7),
+        (include_str!("../../../client/src/session/query/impossible.md"), 2),
+    ];
+    for (page, pairs) in pages {
+        let programs = programs(page);
+        assert_eq!(programs.len(), 2 * pairs);
+        for pair in programs.chunks(2) {
+            let [twin, impossible] = pair else { panic!() };
+            assert_eq!((twin.must_fail, impossible.must_fail), (false, true));
+            let (last, before) = twin.lines.split_last().unwrap();
+            let (impossible_last, impossible_before) = impossible.lines.split_last().unwrap();
+            assert_eq!(before, impossible_before);
+            assert_ne!(last, impossible_last);
+            assert!(before.len() > 1, "what is tried stands in a context that compiles");
+        }
+    }
 }
 
 #[test]

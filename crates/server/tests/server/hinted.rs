@@ -5,7 +5,7 @@ use privet_core::{RecordIndex, SecretRng};
 use privet_kernels::Kernels;
 use privet_schemes::contract::Role;
 use privet_schemes::registry::{self, ErasedClient, ErasedPreparation, Recovered};
-use privet_schemes::reservation::{Journal, Lookup, Prepared};
+use privet_schemes::reservation::{Journal, JournalEntry, Lookup, Prepared};
 use privet_wire::{AnswerRequest, TableDescription};
 
 /// The hints of a new client, before anything was received for them.
@@ -26,7 +26,7 @@ pub(crate) struct HintedClient {
 struct NoCrashes;
 
 impl Journal for NoCrashes {
-    fn append_and_sync(&mut self, _record: &[u8]) -> privet_core::Result<()> {
+    fn append_and_sync(&mut self, _: JournalEntry<'_>) -> privet_core::Result<()> {
         Ok(())
     }
 }

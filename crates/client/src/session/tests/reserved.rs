@@ -4,7 +4,6 @@ use super::toy::{self, Kind};
 use super::world::*;
 use crate::session::*;
 use crate::state::{HintsOpened, SavedHints, State};
-use privet_schemes::reservation::Sendable;
 use std::collections::HashSet;
 
 pub(super) const RECORD_LEN: u64 = 4;
@@ -59,10 +58,9 @@ fn no_query_is_sent_before_its_record_is_durable() {
             world.completions.iter().map(|(after, _)| *after).collect::<Vec<_>>(),
             [1, 2, 3]
         );
-        for (sent_before, record) in &world.journal {
-            let (_, sendable) = Sendable::from_journal(record).unwrap();
+        for (sent_before, queries) in &world.journal {
             let after: Vec<_> = world.sent[*sent_before..].iter().take(servers).collect();
-            for (server, query) in sendable.queries().iter().enumerate() {
+            for (server, query) in queries.iter().enumerate() {
                 let Request::Answer(request) = &after[server].1 else { panic!("not a query") };
                 assert_eq!(
                     (after[server].0, request.role, &request.query[..]),
@@ -296,11 +294,8 @@ fn retries_to_either_server_repeat_the_committed_bytes() {
             let value = world.outcomes[lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
             assert_eq!(value, expected(index as u64));
         }
-        let committed = world.journal.iter().flat_map(|(_, record)| {
-            let (_, sendable) = Sendable::from_journal(record).unwrap();
-            sendable.queries().to_vec()
-        });
-        let committed: HashSet<_> = committed.collect();
+        let committed: HashSet<_> =
+            world.journal.iter().flat_map(|(_, queries)| queries.clone()).collect();
         let sent = world.sent.iter().filter_map(|(_, request)| match request {
             Request::Answer(request) => Some(request.query.to_vec()),
             _ => None,

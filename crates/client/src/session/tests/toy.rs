@@ -28,7 +28,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::{Record, ReservationId, Reserved, Role, Supply};
 use privet_schemes::offline::{OfflinePhase, StreamConsumer};
 use privet_schemes::registry::{ErasedHints, ErasedPreparation, Recovered};
-use privet_schemes::reservation::{Journal, Pending, Prepared, Reservation};
+use privet_schemes::reservation::{Journal, JournalEntry, Pending, Prepared, Reservation};
 use zeroize::Zeroizing;
 
 const NONCE_LEN: usize = 16;
@@ -424,7 +424,7 @@ struct ToyReservation {
 struct Nowhere;
 
 impl Journal for Nowhere {
-    fn append_and_sync(&mut self, _: &[u8]) -> Result<()> {
+    fn append_and_sync(&mut self, _: JournalEntry<'_>) -> Result<()> {
         Ok(())
     }
 }
@@ -467,8 +467,8 @@ impl ErasedClient for Toy {
             .collect();
         let change = [&[0][..], &[id, hint, index].map(u64::to_le_bytes).concat()].concat();
         self.apply(&change)?;
-        let reserved = Reserved { id: ReservationId(id), change: change.into(), queries };
-        let reservation = Reservation::new(reserved, Vec::clone);
+        let reserved = Reserved::new(ReservationId(id), change.into(), queries);
+        let reservation = Reservation::new(reserved);
         if self.flaw == Flaw::SendsAtOnce {
             return reservation.commit(&mut Nowhere).map(Prepared::Ready);
         }

@@ -10,6 +10,9 @@ use crate::session::*;
 use crate::state::{
     HintStore, HintsKey, HintsOpened, MemoryState, Opened, PartState, State, patch_part,
 };
+use privet_schemes::reservation::{
+    Journal, JournalEntry, JournalReader, JournalRecord, StoredRecord,
+};
 use privet_wire::prost::Message;
 use privet_wire::proto;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -49,7 +52,7 @@ pub(super) struct World {
     /// Everything that was sent, in order.
     pub(super) sent: Vec<(usize, Request)>,
     /// Journal records, in order, with how much had been sent before each.
-    pub(super) journal: Vec<(usize, Vec<u8>)>,
+    pub(super) journal: Vec<(usize, Vec<Vec<u8>>)>,
     pub(super) journal_breaks: bool,
     /// Whether the end of hints cannot be kept.
     pub(super) end_breaks: bool,
@@ -219,7 +222,7 @@ impl World {
                     return self.session.handle_not_persisted(lookup, error);
                 }
                 let receipt = self.hints.as_mut().unwrap().reserve(id, &record).unwrap();
-                self.journal.push((self.sent.len(), record.to_vec()));
+                self.journal.push((self.sent.len(), queries_in(&record)));
                 self.session.handle_persisted(lookup, receipt, self.now);
             }
             Output::Persist(Persist::Completion { id, change }) => {
@@ -367,6 +370,25 @@ impl World {
     pub(super) fn failed_with(&self) -> privet_core::Blame {
         self.failure.as_ref().expect("the session failed").blame()
     }
+}
+
+/// What a journal is handed, as it shows when it is read back.
+pub(super) fn queries_in(record: &JournalRecord) -> Vec<Vec<u8>> {
+    struct Tape(Vec<Zeroizing<Vec<u8>>>);
+    impl Journal for Tape {
+        fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
+            self.0.push(Zeroizing::new(entry.record.to_vec()));
+            Ok(())
+        }
+    }
+    impl JournalReader for Tape {
+        fn records(&mut self) -> Result<Vec<Zeroizing<Vec<u8>>>> {
+            Ok(self.0.clone())
+        }
+    }
+    let mut tape = Tape(Vec::new());
+    Receipt::append(&mut tape, record).unwrap();
+    StoredRecord::read_all(&mut tape).unwrap()[0].sendable().queries().to_vec()
 }
 
 /// A cheap generator for tests' own choices.

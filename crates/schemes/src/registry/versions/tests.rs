@@ -7,7 +7,7 @@ use crate::registry::{
     ErasedClient, ErasedServer, Recovered, ServerOptions, client, hinted_client, plan, preparation,
     setup, setup_as,
 };
-use crate::reservation::{Journal, Lookup, Prepared, Sendable};
+use crate::reservation::{Journal, JournalEntry, Lookup, Prepared};
 use crate::tapir::tests::reference_string;
 use crate::test_tables::{changed, identity, public_bytes};
 use privet_core::{
@@ -114,10 +114,10 @@ impl Version {
     }
 }
 
-struct Nowhere;
-
-impl Journal for Nowhere {
-    fn append_and_sync(&mut self, _: &[u8]) -> Result<()> {
+/// The changes alone: no query is sent again here.
+impl Journal for Vec<Zeroizing<Vec<u8>>> {
+    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
+        self.push(Zeroizing::new(entry.change.to_vec()));
         Ok(())
     }
 }
@@ -178,11 +178,7 @@ impl Client {
         {
             Prepared::Known(record) => return (record, Vec::new(), Vec::new()),
             Prepared::Ready(lookup) => lookup,
-            Prepared::Reserved(reservation) => {
-                let (change, _) = Sendable::from_journal(reservation.record()).unwrap();
-                self.journal.push(change);
-                reservation.commit(&mut Nowhere).unwrap()
-            }
+            Prepared::Reserved(reservation) => reservation.commit(&mut self.journal).unwrap(),
         };
         let queries = sendable.queries().to_vec();
         let answers = version.answers(servers[0], &queries);

@@ -16,7 +16,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Where a client keeps hints so that they outlive it, for each layer and each generation of its hints. For schemes without hints, [`NoHints`].
+/// Where a client keeps hints so that they outlive it, for each layer and each generation of its
+/// hints. For schemes without hints, [`NoHints`].
+///
+/// **Implementations are trusted**, as those of a
+/// [`Journal`](privet_schemes::reservation::Journal) are: what [`reserved`](Self::reserved) took
+/// is sent, and what [`log`](Self::log) returns is sent again.
 pub trait HintStore {
     /// Keeps a generation of hints that was prepared: secret. Durable when it returns; nothing of it is used before.
     ///
@@ -35,6 +40,12 @@ pub trait HintStore {
     /// # Errors
     /// If it may not have been written.
     fn settled(&mut self, layer: Span, generation: u64, change: &[u8]) -> Result<()>;
+
+    /// Everything that was appended of a generation, in order.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not as it was.
+    fn log(&mut self, layer: Span, generation: u64) -> Result<Vec<Logged>>;
 
     /// The generation is not needed any more.
     fn forget(&mut self, layer: Span, generation: u64);
@@ -57,6 +68,10 @@ impl HintStore for NoHints {
         Err(needs_store())
     }
 
+    fn log(&mut self, _layer: Span, _generation: u64) -> Result<Vec<Logged>> {
+        Err(needs_store())
+    }
+
     fn forget(&mut self, _layer: Span, _generation: u64) {}
 }
 
@@ -64,13 +79,12 @@ fn needs_store() -> Error {
     Error::api_misuse("a scheme with single-use hints needs a store that keeps them")
 }
 
-/// What was appended of one generation of hints, in order.
-#[derive(Clone, Copy)]
-pub enum Logged<'a> {
+/// What was appended of one generation of hints. Secret.
+pub enum Logged {
     /// By [`HintStore::reserved`].
-    Reserved(&'a [u8]),
+    Reserved(Zeroizing<Vec<u8>>),
     /// By [`HintStore::settled`].
-    Settled(&'a [u8]),
+    Settled(Zeroizing<Vec<u8>>),
 }
 
 /// What a client has to fetch now. What is due, and when, depends on the numbers of changes and of lookups and on public sizes.
@@ -421,19 +435,23 @@ impl LayeredClient {
         version(self.table, self.view.layers.values().map(|layer| &**layer), list)
     }
 
-    /// Goes on with hints that were kept: a generation of a layer, and what was logged of it, in order. To be called for each that was not forgotten, in their order, before anything that is due is fetched. Returns the queries that
-    /// have no answer: they are sent again, the same bytes, and their answers go to [`settle_again`](Self::settle_again).
+    /// Goes on with hints that were kept: a generation of a layer, and what `store` logged of it.
+    /// To be called for each that was not forgotten, in their order, before anything that is due
+    /// is fetched. Returns the queries that have no answer: they are sent again, the same bytes,
+    /// and their answers go to [`settle_again`](Self::settle_again).
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the layer is unknown or has this generation or a later one already; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what was kept does not fit it.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the layer is unknown or has this
+    /// generation or a later one already; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if
+    /// what was kept does not fit it; the store's.
     pub fn restore(
         &mut self,
         layer: Span,
         generation: u64,
         bytes: Zeroizing<Vec<u8>>,
-        log: &[Logged<'_>],
+        store: &mut impl HintStore,
     ) -> Result<Vec<(ReservationId, Sendable)>> {
-        self.layer(layer)?.restore(generation, bytes, log)
+        self.layer(layer)?.restore(generation, bytes, store)
     }
 
     /// Takes the answers to queries that were sent before a restart. Whoever looked the key up is gone, so the value is dropped.

@@ -9,7 +9,9 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::{ReservationId, Supply};
 use privet_schemes::offline::{Download, OfflinePhase, StreamConsumer};
 use privet_schemes::registry::{self, ErasedClient, ErasedHints, ErasedPreparation, SchemePlan};
-use privet_schemes::reservation::{Journal, Lookup, Prepared, Receipt, Sendable};
+use privet_schemes::reservation::{
+    Journal, JournalEntry, JournalReader, Lookup, Prepared, Sendable, StoredRecord,
+};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -227,34 +229,37 @@ impl PreparedLayer {
         Ok(())
     }
 
-    /// Goes on with a generation that was kept, and what was logged of it. Returns the queries that have no answer.
+    /// Goes on with a generation that was kept, and what was logged of it. Returns the queries
+    /// that have no answer.
     pub(super) fn restore(
         &mut self,
         number: u64,
         generation: Zeroizing<Vec<u8>>,
-        log: &[Logged<'_>],
+        store: &mut impl HintStore,
     ) -> Result<Vec<(ReservationId, Sendable)>> {
         if number < self.next_generation {
             return Err(Error::api_misuse(
                 "generations of hints are loaded in their order, and before others are prepared",
             ));
         }
+        let log = store.log(self.description.span, number)?;
+        let mut stored = StoredRecord::read_all(&mut ReservedOf(&log))?.into_iter();
         let mut client = self.client_with(generation)?;
         let hints = client.hints().ok_or_else(no_hints)?;
         let mut sent = Vec::new();
-        for logged in log {
+        for logged in &log {
             match logged {
-                Logged::Reserved(record) => {
-                    let (change, sendable) = Sendable::from_journal(record)?;
+                Logged::Reserved(_) => {
+                    let Some(record) = stored.next() else { break };
                     let before = hints.open();
-                    hints.apply(&change)?;
+                    hints.apply(record.change())?;
                     // A record opens one reservation.
                     sent.extend(
                         hints
                             .open()
                             .into_iter()
                             .find(|id| !before.contains(id))
-                            .map(|id| (id, sendable)),
+                            .map(|id| (id, record.into_sendable())),
                     );
                 }
                 Logged::Settled(change) => hints.apply(change)?,
@@ -326,8 +331,7 @@ impl PreparedLayer {
                 Prepared::Ready(lookup) => Asked::Sent(generation, lookup),
                 Prepared::Reserved(reservation) => {
                     let mut journal = LayerJournal { store: &mut *store, layer, generation };
-                    let receipt = Receipt::append(&mut journal, reservation.record())?;
-                    Asked::Sent(generation, reservation.commit_with(receipt)?)
+                    Asked::Sent(generation, reservation.commit(&mut journal)?)
                 }
                 Prepared::Known(record) => Asked::Known(record),
             });
@@ -379,8 +383,21 @@ struct LayerJournal<'a, S> {
 }
 
 impl<S: HintStore> Journal for LayerJournal<'_, S> {
-    fn append_and_sync(&mut self, record: &[u8]) -> Result<()> {
-        self.store.reserved(self.layer, self.generation, record)
+    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
+        self.store.reserved(self.layer, self.generation, entry.record)
+    }
+}
+
+/// The reservations in a store's log.
+struct ReservedOf<'a>(&'a [Logged]);
+
+impl JournalReader for ReservedOf<'_> {
+    fn records(&mut self) -> Result<Vec<Zeroizing<Vec<u8>>>> {
+        let reserved = self.0.iter().filter_map(|logged| match logged {
+            Logged::Reserved(record) => Some(record.clone()),
+            Logged::Settled(_) => None,
+        });
+        Ok(reserved.collect())
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::world::{Builds, World, key, set};
 use crate::layers::{LayeredClient, NoHints, Span};
-use privet_core::Blame;
+use privet_core::{Blame, Result};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
+use privet_schemes::reservation::{JournalReader, StoredRecord};
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
@@ -27,9 +28,8 @@ fn restart(world: &mut World, sent: &BTreeMap<Span, Vec<Vec<u8>>>) {
     let kept: Vec<_> = world.store.kept.keys().copied().collect();
     let mut again = Vec::new();
     for (layer, number) in kept {
-        let kept = &world.store.kept[&(layer, number)];
-        let generation = Zeroizing::new(kept.generation.clone());
-        let open = world.client.restore(layer, number, generation, &kept.log()).unwrap();
+        let generation = Zeroizing::new(world.store.kept[&(layer, number)].generation.clone());
+        let open = world.client.restore(layer, number, generation, &mut world.store).unwrap();
         again.extend(open.into_iter().map(|(id, sendable)| (layer, number, id, sendable)));
     }
     for (layer, number, id, sendable) in again {
@@ -45,6 +45,17 @@ fn restart(world: &mut World, sent: &BTreeMap<Span, Vec<Vec<u8>>>) {
         world.client.settle_again(layer, number, id, &answers, &mut world.store).unwrap();
     }
     world.fetch_due();
+}
+
+fn queries_in(record: &[u8]) -> Vec<Vec<u8>> {
+    struct Record(Zeroizing<Vec<u8>>);
+    impl JournalReader for Record {
+        fn records(&mut self) -> Result<Vec<Zeroizing<Vec<u8>>>> {
+            Ok(vec![self.0.clone()])
+        }
+    }
+    let stored = StoredRecord::read_all(&mut Record(Zeroizing::new(record.to_vec()))).unwrap();
+    stored[0].sendable().queries().to_vec()
 }
 
 fn by_layer(queries: &crate::layers::Queries) -> BTreeMap<Span, Vec<Vec<u8>>> {
@@ -114,10 +125,7 @@ fn a_store_that_fails_at_any_layer_ends_lookups_until_a_restart() {
             assert_eq!(fails(&mut world).blame(), Blame::Unavailable, "not before a restart");
             let sent = world.store.kept.iter().filter_map(|((layer, _), kept)| {
                 let (reserved, record) = kept.log.last()?;
-                let (_, sendable) = reserved.then(|| {
-                    privet_schemes::reservation::Sendable::from_journal(record).unwrap()
-                })?;
-                Some((*layer, sendable.queries().to_vec()))
+                reserved.then(|| (*layer, queries_in(record)))
             });
             let sent: BTreeMap<_, _> = sent.collect();
             assert_eq!(sent.len() as u64, records);

@@ -11,6 +11,7 @@ use privet_schemes::contract::Role;
 use privet_schemes::registry::ServerOptions;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 pub(super) const TABLE: TableId = TableId([3; 16]);
 
@@ -27,18 +28,6 @@ pub(super) struct Kept {
     pub(super) generation: Vec<u8>,
     /// Whether it is a reservation, and the bytes.
     pub(super) log: Vec<(bool, Vec<u8>)>,
-}
-
-impl Kept {
-    pub(super) fn log(&self) -> Vec<Logged<'_>> {
-        self.log
-            .iter()
-            .map(|(reserved, bytes)| match reserved {
-                true => Logged::Reserved(bytes),
-                false => Logged::Settled(bytes),
-            })
-            .collect()
-    }
 }
 
 impl HintStore for Store {
@@ -61,6 +50,17 @@ impl HintStore for Store {
         let kept = self.kept.get_mut(&(layer, generation)).unwrap();
         kept.log.push((false, change.to_vec()));
         Ok(())
+    }
+
+    fn log(&mut self, layer: Span, generation: u64) -> Result<Vec<Logged>> {
+        let log = self.kept[&(layer, generation)].log.iter().map(|(reserved, bytes)| {
+            let bytes = Zeroizing::new(bytes.clone());
+            match reserved {
+                true => Logged::Reserved(bytes),
+                false => Logged::Settled(bytes),
+            }
+        });
+        Ok(log.collect())
     }
 
     fn forget(&mut self, layer: Span, generation: u64) {

@@ -6,7 +6,9 @@ use super::super::world::Dice;
 use crate::state::{HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints};
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
-use privet_schemes::reservation::{Journal, Receipt, Sendable};
+use privet_schemes::reservation::{
+    Journal, JournalEntry, JournalReader, JournalRecord, Receipt, StoredRecord,
+};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use zeroize::Zeroizing;
@@ -126,14 +128,11 @@ impl Kept {
                 Entry::Settled(id, _) => open.retain(|(other, _)| other != id),
             }
         }
-        let queries =
-            |record: &Vec<u8>| Sendable::from_journal(record).unwrap().1.queries().to_vec();
-        open.into_iter().map(|(_, record)| queries(record)).collect()
+        open.into_iter().map(|(_, record)| queries_in(record)).collect()
     }
 
-    fn certify(&mut self, record: &[u8]) {
-        let (_, sendable) = Sendable::from_journal(record).unwrap();
-        self.certified.extend(sendable.queries().iter().cloned());
+    fn certify(&mut self, queries: &[Vec<u8>]) {
+        self.certified.extend(queries.iter().cloned());
     }
 
     fn saved(&mut self) -> SavedHints {
@@ -149,15 +148,15 @@ impl Kept {
         for entry in &self.synced {
             match entry {
                 Entry::Reserved(id, record) => {
-                    let (change, _) = Sendable::from_journal(record).unwrap();
-                    saved.changes.push(change);
+                    let change = stored(record.clone()).change().to_vec();
+                    saved.changes.push(Zeroizing::new(change));
                     let mut record = record.clone();
                     if self.flaw == DiskFlaw::ChangesWhatIsUnfinished {
                         // In the masked index of the last query.
                         let at = record.len() - 2;
                         record[at] ^= 1;
                     }
-                    saved.unfinished.push((*id, Zeroizing::new(record)));
+                    saved.unfinished.push((*id, stored(record)));
                 }
                 Entry::Settled(id, change) => {
                     let mut change = change.clone();
@@ -174,11 +173,44 @@ impl Kept {
     }
 }
 
-/// Takes what was synced already for a journal that was appended to.
-struct Done;
+/// One record, as a journal keeps it.
+struct OneRecord(Vec<u8>);
 
-impl Journal for Done {
-    fn append_and_sync(&mut self, _: &[u8]) -> Result<()> {
+impl JournalReader for OneRecord {
+    fn records(&mut self) -> Result<Vec<Zeroizing<Vec<u8>>>> {
+        Ok(vec![Zeroizing::new(std::mem::take(&mut self.0))])
+    }
+}
+
+fn stored(record: Vec<u8>) -> StoredRecord {
+    StoredRecord::read_all(&mut OneRecord(record)).unwrap().remove(0)
+}
+
+fn queries_in(record: &[u8]) -> Vec<Vec<u8>> {
+    stored(record.to_vec()).sendable().queries().to_vec()
+}
+
+/// A reservation on its way to the disk.
+struct Appended<'a> {
+    disk: &'a Disk,
+    id: ReservationId,
+}
+
+impl Journal for Appended<'_> {
+    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
+        let (id, record) = (self.id, entry.record);
+        self.disk.operate(|kept| {
+            if kept.flaw == DiskFlaw::None {
+                let all = kept.synced.iter().chain(&kept.unsynced);
+                let before = all.filter(|entry| matches!(entry, Entry::Reserved(..))).count();
+                assert_eq!(id.0, before as u64, "reservations are numbered in their order");
+            }
+            kept.unsynced.push(Entry::Reserved(id, record.to_vec()));
+            if kept.flaw != DiskFlaw::CertifiesBeforeSyncing {
+                kept.sync();
+            }
+        })?;
+        self.disk.kept().certify(&queries_in(record));
         Ok(())
     }
 }
@@ -197,27 +229,15 @@ impl HintStore for Disk {
         let saved = kept.saved();
         kept.found_unfinished.clear();
         for (_, record) in &saved.unfinished {
-            let (_, sendable) = Sendable::from_journal(record).unwrap();
-            kept.found_unfinished.extend(sendable.queries().iter().cloned());
-            kept.certify(record);
+            let queries = record.sendable().queries();
+            kept.found_unfinished.extend(queries.iter().cloned());
+            kept.certify(queries);
         }
         Ok(saved)
     }
 
-    fn reserve(&mut self, id: ReservationId, record: &[u8]) -> Result<Receipt> {
-        self.operate(|kept| {
-            if kept.flaw == DiskFlaw::None {
-                let all = kept.synced.iter().chain(&kept.unsynced);
-                let before = all.filter(|entry| matches!(entry, Entry::Reserved(..))).count();
-                assert_eq!(id.0, before as u64, "reservations are numbered in their order");
-            }
-            kept.unsynced.push(Entry::Reserved(id, record.to_vec()));
-            if kept.flaw != DiskFlaw::CertifiesBeforeSyncing {
-                kept.sync();
-            }
-        })?;
-        self.kept().certify(record);
-        Receipt::append(&mut Done, record)
+    fn reserve(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt> {
+        Receipt::append(&mut Appended { disk: self, id }, record)
     }
 
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {

@@ -7,7 +7,7 @@ use super::scenario::Check;
 use privet_core::RecordIndex;
 use privet_schemes::contract::{ReservationId, Reserved};
 use privet_schemes::registry::Recovered;
-use privet_schemes::reservation::{Journal, Lookup, Pending, Prepared, Reservation};
+use privet_schemes::reservation::{Journal, JournalEntry, Lookup, Pending, Prepared, Reservation};
 use std::collections::HashMap;
 
 /// What is wrong with a client on purpose.
@@ -52,7 +52,7 @@ struct Flawed {
 struct Nowhere;
 
 impl Journal for Nowhere {
-    fn append_and_sync(&mut self, _: &[u8]) -> Result<()> {
+    fn append_and_sync(&mut self, _: JournalEntry<'_>) -> Result<()> {
         Ok(())
     }
 }
@@ -84,9 +84,8 @@ impl ErasedClient for Flawed {
             _ => {}
         }
         // Through a reservation that means nothing: there is no other way to something sendable.
-        let reserved = Reserved { id: ReservationId(0), change: Vec::new().into(), queries };
-        let Lookup { sendable, .. } =
-            Reservation::new(reserved, Vec::clone).commit(&mut Nowhere)?;
+        let reserved = Reserved::new(ReservationId(0), Vec::new().into(), queries);
+        let Lookup { sendable, .. } = Reservation::new(reserved).commit(&mut Nowhere)?;
         Ok(Prepared::Ready(Lookup { sendable, pending }))
     }
 

@@ -1,7 +1,7 @@
 //! Random histories for the state directory and for memory: whatever is done, in whatever order, both say and keep the same.
 
 use super::disk::Dice;
-use super::history::{key_at, record};
+use super::history::{key_at, record, unfinished};
 use crate::state::{HintStore, HintsKey, HintsOpened, MemoryState, NextGeneration, State};
 use crate::store::Store;
 use privet_core::{Blame, Result, TableIdentity};
@@ -39,10 +39,11 @@ struct Kept {
 fn kept(hints: &mut dyn HintStore) -> Kept {
     let saved = hints.load().unwrap();
     let checkpoint = hints.preparation().unwrap().checkpoint().unwrap();
+    let unfinished = unfinished(&saved);
     Kept {
         generation: saved.generation.map(|bytes| bytes.to_vec()),
         changes: saved.changes.iter().map(|bytes| bytes.to_vec()).collect(),
-        unfinished: saved.unfinished.iter().map(|(id, bytes)| (id.0, bytes.to_vec())).collect(),
+        unfinished,
         next: saved.next,
         checkpoint: checkpoint.map(|(offset, bytes)| (offset, bytes.to_vec())),
         prepared_for: saved.prepared_for,

@@ -3,9 +3,11 @@
 use super::super::folder::Folder;
 use super::super::*;
 use super::disk::Disk;
-use crate::state::{HintStore, HintsKey, NextGeneration};
+use crate::state::{HintStore, HintsKey, NextGeneration, SavedHints};
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
+use privet_schemes::contract::Reserved;
+use privet_schemes::reservation::{JournalRecord, Reservation, StoredRecord};
 
 pub(super) fn key() -> HintsKey {
     let shape = TableShape::new(3, 5).unwrap();
@@ -23,10 +25,16 @@ pub(super) fn key_at(epoch: u64) -> HintsKey {
     key
 }
 
-/// A journal record as `Reservation` makes it: a change, and one query.
-pub(super) fn record(change: &[u8], query: &[u8]) -> Vec<u8> {
-    let len = |bytes: &[u8]| (bytes.len() as u32).to_le_bytes();
-    [&len(change)[..], change, &1u32.to_le_bytes(), &len(query), query].concat()
+/// The record of a reservation: a change, and one query.
+pub(super) fn record(change: &[u8], query: &[u8]) -> JournalRecord {
+    let (id, queries) = (ReservationId(0), vec![query.to_vec()]);
+    Reservation::new(Reserved::new(id, change.to_vec().into(), queries)).record().clone()
+}
+
+/// The reservations that are not settled, each with its query.
+pub(super) fn unfinished(saved: &SavedHints) -> Vec<(u64, Vec<u8>)> {
+    let query = |stored: &StoredRecord| stored.sendable().queries()[0].clone();
+    saved.unfinished.iter().map(|(id, stored)| (id.0, query(stored))).collect()
 }
 
 pub(super) fn hints(disk: &Disk) -> Result<Box<Hints>> {
@@ -56,6 +64,7 @@ pub(super) fn seen(hints: &mut Hints) -> Result<Seen> {
     let checkpoint = hints.preparation()?.checkpoint()?;
     let ready = saved.next == NextGeneration::Ready;
     let epoch = |table: Option<TableIdentity>| table.unwrap_or(key().table).epoch.0;
+    let unfinished = unfinished(&saved);
     let (stands_at, prepared_for) = (saved.stands_at.map(|key| key.table), saved.prepared_for);
     let are_there = saved.generation.is_some() || checkpoint.is_some() || ready;
     Ok(Seen {
@@ -63,7 +72,7 @@ pub(super) fn seen(hints: &mut Hints) -> Result<Seen> {
         stands_at: are_there.then(|| epoch(stands_at)),
         generation: saved.generation.map(|bytes| bytes.to_vec()),
         changes: saved.changes.iter().map(|bytes| bytes.to_vec()).collect(),
-        unfinished: saved.unfinished.iter().map(|(id, bytes)| (id.0, bytes.to_vec())).collect(),
+        unfinished,
         checkpoint: checkpoint.map(|(offset, bytes)| (offset, bytes.to_vec())),
         ready,
     })
@@ -137,10 +146,11 @@ impl Run<'_> {
     fn reserve(&mut self, len: usize) -> Result<()> {
         let id = self.reserved;
         let change = vec![id as u8 + 1; len];
-        let record = record(&change, &[0xc0 + id as u8; 700]);
+        let query = vec![0xc0 + id as u8; 700];
+        let record = record(&change, &query);
         let mut state = self.with_settled();
         state.changes.push(change);
-        state.unfinished.push((id, record.clone()));
+        state.unfinished.push((id, query));
         let hints = &mut self.hints;
         self.expected.attempt(state, || hints.reserve(ReservationId(id), &record).map(drop))?;
         self.settled.clear();
@@ -359,7 +369,7 @@ pub(super) fn goes_on(disk: &Disk, found: &Seen) -> Result<()> {
     opened.reserve(ReservationId(id), &record)?;
     drop(opened);
     state.changes.push(b"one more".to_vec());
-    state.unfinished.push((id, record));
+    state.unfinished.push((id, b"query".to_vec()));
     assert_eq!(seen(&mut *hints(disk)?)?, state);
     Ok(())
 }

@@ -1,0 +1,56 @@
+//! A query on its way to one server.
+
+use super::erased_at_last;
+use privet_core::TableIdentity;
+use privet_schemes::contract::Role;
+use privet_schemes::reservation::Sendable;
+use privet_wire::{AnswerRequest, proto};
+use std::ops::Deref;
+use zeroize::Zeroizing;
+
+#[cfg(doctest)]
+#[doc = include_str!("query/impossible.md")]
+mod impossible {}
+
+/// A query that may be sent to one server, with what every message says of the table.
+///
+/// It is made of a [`Sendable`] and of nothing else, so that a
+/// [`Transport`](crate::transport::Transport) takes no query of a scheme with single-use hints
+/// before a journal has kept it: see [`reservation`](privet_schemes::reservation). The message can
+/// be read, and not changed. The file `query/impossible.md` has programs that try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query(AnswerRequest);
+
+impl Query {
+    /// The query to each server, in the order of their roles.
+    pub fn all(
+        sendable: &Sendable,
+        table: &TableIdentity,
+        parameter_digest: [u8; 32],
+    ) -> Vec<Self> {
+        let query = |(role, query): (u8, &Vec<u8>)| {
+            Self(AnswerRequest {
+                table: table.id,
+                epoch: table.epoch,
+                parameter_digest,
+                role: Role(role),
+                query: erased_at_last(Zeroizing::new(query.clone())),
+            })
+        };
+        (0..=u8::MAX).zip(sendable.queries()).map(query).collect()
+    }
+}
+
+impl Deref for Query {
+    type Target = AnswerRequest;
+
+    fn deref(&self) -> &AnswerRequest {
+        &self.0
+    }
+}
+
+impl From<Query> for proto::AnswerRequest {
+    fn from(query: Query) -> Self {
+        Self::from(query.0)
+    }
+}
