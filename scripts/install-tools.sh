@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Installs what a fresh machine lacks to build Privet, or says in one sentence what is missing.
 #   --cross      also the targets and the C compiler that checks for arm64 and WebAssembly need
+#   --valgrind   also valgrind, which checks that secrets decide no branch and no address
 #   --apt-index  also Debian's package index, which the example reads
 set -euo pipefail
 
-cross=no apt_index=no
+cross=no valgrind=no apt_index=no
 for argument in "$@"; do
     case "$argument" in
         --cross) cross=yes ;;
+        --valgrind) valgrind=yes ;;
         --apt-index) apt_index=yes ;;
         *) echo "install-tools.sh: unknown argument $argument" >&2; exit 2 ;;
     esac
@@ -49,6 +51,10 @@ if [ "$cross" = yes ]; then
     dpkg -s libc6-dev-arm64-cross >/dev/null 2>&1 || { update_index; as_root apt-get install -y -qq libc6-dev-arm64-cross >/dev/null; }
     rustup target add wasm32-unknown-unknown aarch64-unknown-linux-gnu
     rustup component add rustfmt clippy
+fi
+
+if [ "$valgrind" = yes ]; then
+    need valgrind valgrind
 fi
 
 if [ "$apt_index" = yes ]; then

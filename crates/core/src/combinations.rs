@@ -5,6 +5,8 @@
 //! what a server sends back by the latter.
 
 use crate::{Error, RecordIndex, Result};
+use privet_kernels::taint::declassify;
+use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 
 /// Words have at most so many variables: no table has more points than 2^48 bytes hold.
 pub const MOST_VARIABLES: u32 = 48;
@@ -54,6 +56,14 @@ fn check(variables: u32, weight: u32) -> Result<()> {
     )))
 }
 
+/// The entry at `place`, a secret: all are read.
+fn selected(entries: &[u64], place: u64) -> u64 {
+    (0u64..).zip(entries).fold(0, |found, (at, entry)| {
+        // A mask would do, but the compiler knows masks of comparisons and makes branches of them.
+        u64::conditional_select(&found, entry, at.ct_eq(&place))
+    })
+}
+
 /// All words of one weight, numbered in ascending order: the combinatorial number system.
 #[derive(Clone, Debug)]
 pub struct FixedWeight {
@@ -87,7 +97,7 @@ impl FixedWeight {
         self.binomials[self.variables as usize][self.weight as usize]
     }
 
-    /// The word of a secret number. Every word takes the same number of steps.
+    /// The word of a secret number. No branch and no address depends on the number.
     ///
     /// # Panics
     /// If there are no more words than that.
@@ -100,16 +110,18 @@ impl FixedWeight {
     /// # Panics
     /// If there are no more words than that.
     pub fn word(&self, index: u64) -> u64 {
-        assert!(index < self.count(), "there are no more words than their number");
-        let (mut rest, mut left, mut word) = (index, self.weight as usize, 0u64);
+        // It goes the same way for every number that there is.
+        let is_there = declassify(index < self.count());
+        assert!(is_there, "there are no more words than their number");
+        let (mut rest, mut left, mut word) = (index, u64::from(self.weight), 0u64);
         for variable in (0..self.variables).rev() {
             // Words without this variable come first; how many, is known. No branch, because the index may be secret.
-            let without = self.binomials[variable as usize][left];
+            let without = selected(&self.binomials[variable as usize], left);
             let (remaining, borrowed) = rest.overflowing_sub(without);
             let set = u64::from(!borrowed) & u64::from(left > 0);
             rest = (remaining & set.wrapping_neg()) | (rest & set.wrapping_sub(1));
             word |= set << variable;
-            left -= set as usize;
+            left -= set;
         }
         word
     }

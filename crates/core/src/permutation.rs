@@ -19,6 +19,7 @@
 use crate::{PublicSeed, RecordIndex};
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use privet_kernels::taint::declassify;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeLess};
 
 /// The largest `n`: as many records as a table of a byte each may have.
@@ -62,7 +63,8 @@ impl Permutation {
     /// If `index` was made for a table of more records than [`domain`](Self::domain) and lies beyond.
     pub fn position(&self, index: &RecordIndex) -> u64 {
         let (mut x, mut y) = index.divide(self.columns);
-        assert!(x < self.rows && x * self.columns + y < self.domain, "an index of another table");
+        let is_inside = (x < self.rows) & (x * self.columns + y < self.domain);
+        assert!(declassify(is_inside), "an index of another table");
         let mut position = 0;
         let mut found = Choice::from(0);
         for _ in 0..self.walks {
@@ -72,7 +74,8 @@ impl Permutation {
             position.conditional_assign(&number, first_below);
             found |= first_below;
         }
-        while !bool::from(found) {
+        // Never, but for a probability below 2^-64.
+        while !declassify(bool::from(found)) {
             (x, y) = self.permute(x, y);
             position = x * self.columns + y;
             found = position.ct_lt(&self.domain);

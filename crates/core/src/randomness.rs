@@ -7,6 +7,7 @@
 
 use crate::{Error, Result};
 use chacha20::ChaCha20Rng;
+use privet_kernels::taint::declassify;
 use rand_core::{SeedableRng, TryRng};
 use zeroize::Zeroizing;
 
@@ -65,7 +66,8 @@ impl SecretRng {
     /// # Panics
     /// If `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "no number lies below zero");
+        // The bound may be secret; that there is one is not.
+        assert!(declassify(bound > 0), "no number lies below zero");
         // u·bound / 2^128 for a uniform 128-bit u, from the partial products of its two 64-bit halves.
         let low = u128::from(self.next_u64()) * u128::from(bound);
         let high = u128::from(self.next_u64()) * u128::from(bound) + (low >> 64);

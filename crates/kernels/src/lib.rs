@@ -21,6 +21,7 @@
 //! | [`yardstick`] | loops that measure what the machine can do at most, for benchmarks |
 //! | `bls12_381` | the curve of that name: scalars, points, products of powers, pairings (not on WebAssembly) |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
+//! | [`taint`] | marks on secrets, for a tool that reports branches and addresses that depend on them |
 //!
 //! # One algorithm, several arms
 //!
@@ -31,7 +32,8 @@
 //!
 //! # Unsafe code
 //!
-//! This is the only crate of the workspace that may contain `unsafe`. It does so for four reasons: to
+//! This is the only crate of the workspace that may contain `unsafe`. It does so for four reasons
+//! (and a fifth with the feature `taint`, to tell valgrind what is secret): to
 //! call a function compiled for instructions that the build's baseline lacks (sound because a
 //! [`Kernels`] exists only for an arm the processor has), to load and store vectors (the pointers come
 //! from slices and arrays of checked length), to ask the operating system for memory, and to call
@@ -58,6 +60,7 @@ pub mod permutations;
 pub mod selected_xor;
 pub mod subset_hints;
 pub mod subset_sums;
+pub mod taint;
 pub mod yardstick;
 
 mod portable;

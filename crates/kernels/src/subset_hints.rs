@@ -50,6 +50,7 @@ pub(crate) use order_statistic::{Bracket, Window, look_in_windows, narrow};
 pub use partition_group::PartitionGroup;
 
 use crate::dispatch::Kernels;
+use crate::taint::declassify;
 
 /// The most records of a partition: offsets are 16 bits.
 pub const MAX_RECORDS_PER_PARTITION: usize = 1 << 16;
@@ -204,7 +205,8 @@ impl Kernels {
         matches: &mut [u64],
     ) {
         let mask = offset_mask(records_per_partition);
-        assert!(offset < records_per_partition, "an offset lies within its partition");
+        let is_inside = declassify(offset < records_per_partition);
+        assert!(is_inside, "an offset lies within its partition");
         let end = first_word as usize + matches.len();
         assert!(end <= 1 << 26, "hint ids are below 2^32");
         let offset = offset as u16;
@@ -230,7 +232,8 @@ impl Kernels {
         matches: &mut [u8],
     ) {
         let mask = offset_mask(records_per_partition);
-        assert!(offset < records_per_partition, "an offset lies within its partition");
+        let is_inside = declassify(offset < records_per_partition);
+        assert!(is_inside, "an offset lies within its partition");
         assert_eq!(groups.len(), matches.len(), "eight bits for each group of hints");
         self.subset_group_matches_dispatch(key, partition, offset as u16, mask, groups, matches);
     }

@@ -5,6 +5,7 @@
 
 use super::{CONTROL, Domain, LEAF_BITS};
 use crate::{RecordIndex, SecretRng};
+use privet_kernels::taint::declassify;
 use privet_kernels::{Kernels, TreeKeys};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
@@ -36,7 +37,8 @@ impl TreePair {
         rng: &mut SecretRng,
     ) -> Self {
         // A branch that goes the same way for every leaf of the domain.
-        assert!(leaf < domain.leaves(), "no such leaf among {} of the domain", domain.leaves());
+        let leaves = domain.leaves();
+        assert!(declassify(leaf < leaves), "no such leaf among {leaves} of the domain");
         let roots = Zeroizing::new(draw_roots(rng));
         let mut nodes = roots.clone();
         let mut children = Zeroizing::new([0; 4]);

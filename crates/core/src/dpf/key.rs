@@ -5,6 +5,7 @@ use super::{CONTROL, Domain, LEAF_BITS, Nonce};
 use crate::codec::Reader;
 use crate::{Error, RecordIndex, Result, SecretRng, TableId};
 use privet_kernels::Kernels;
+use privet_kernels::taint::declassify;
 use zeroize::ZeroizeOnDrop;
 
 /// One party's share of a point function, with one bit for each record or with a payload.
@@ -80,7 +81,7 @@ impl Key {
     ) -> [Key; 2] {
         // A branch that goes the same way for every index of the table. Without it, the index of another table would be taken for some record of this one.
         assert!(
-            index.expose() < domain.records(),
+            declassify(index.expose() < domain.records()),
             "the index belongs to another table: the point function is defined on {} records",
             domain.records()
         );

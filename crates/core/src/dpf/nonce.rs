@@ -2,6 +2,7 @@
 
 use crate::{PublicSeed, SecretRng, TableId};
 use privet_kernels::TreeKeys;
+use privet_kernels::taint::declassify;
 
 /// Drawn anew for each lookup, and the same in both keys. Public: it hides nothing, it only takes care that no work done against one lookup counts against another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +13,8 @@ impl Nonce {
     pub fn draw(rng: &mut SecretRng) -> Self {
         let mut bytes = [0; 16];
         rng.fill(&mut bytes);
-        Self(bytes)
+        // Drawn like what is secret, and sent as it is.
+        Self(declassify(bytes))
     }
 
     /// The one that a key brought.

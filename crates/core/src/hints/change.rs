@@ -2,6 +2,7 @@
 
 use crate::codec::Reader;
 use crate::{Error, Result, TableDelta};
+use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
 
 /// One state change.
@@ -90,15 +91,20 @@ impl Change {
         let change = match reader.u8()? {
             EXCHANGE => Change::Exchange(Exchange {
                 id: reader.u64()?,
-                hint: Some(reader.u32()?).filter(|hint| *hint != u32::MAX),
+                hint: {
+                    let hint = reader.u32()?;
+                    // That there is none is an event so rare that it does not count: see the
+                    // schemes.
+                    declassify(hint != u32::MAX).then_some(hint)
+                },
                 successor: reader.u32()?,
                 index: reader.u64()?,
-                real_half: match reader.u8()? {
-                    0 => false,
-                    1 => true,
-                    other => {
-                        return Err(Error::invalid_message(format!("there is no half {other}")));
+                real_half: {
+                    let half = reader.u8()?;
+                    if declassify(half > 1) {
+                        return Err(Error::invalid_message("there are two halves, 0 and 1"));
                     }
+                    half == 1
                 },
                 note: reader.u64()?,
             }),

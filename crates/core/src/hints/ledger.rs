@@ -6,7 +6,7 @@
 
 use super::{HintTable, xor};
 use crate::{Error, Result};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
 /// Records that nobody took are kept for this many reservations.
@@ -19,8 +19,6 @@ type Bytes = Zeroizing<Vec<u8>>;
 pub struct Ledger {
     reservations: u64,
     open: BTreeMap<u64, Open>,
-    /// Rows whose parity waits for the record of a reservation.
-    waiting: HashMap<u32, u64>,
     records: BTreeMap<u64, Result<Bytes>>,
 }
 
@@ -59,13 +57,24 @@ impl Ledger {
         let mut used = None;
         if let Some(row) = row {
             let parity = table.take_parity(row);
-            match self.waiting.insert(row, id).and_then(|before| self.open.get_mut(&before)) {
+            match self.waiting_for(row) {
                 Some(before) => before.next = Some(id),
                 None => used = Some(parity),
             }
         }
         self.open.insert(id, Open { row, used, rest, sum: None, next: None, note });
         self.reservations += 1;
+    }
+
+    /// The reservation whose record the parity of `row` waits for. All open ones are looked at, in a
+    /// list whose length does not tell how lookups repeat.
+    fn waiting_for(&mut self, row: u32) -> Option<&mut Open> {
+        let mut found = None;
+        for (id, open) in &self.open {
+            let is_last = open.row == Some(row) && open.next.is_none();
+            found = if is_last { Some(*id) } else { found };
+        }
+        found.and_then(|id| self.open.get_mut(&id))
     }
 
     /// The note of a reservation that waits for an answer.
@@ -110,7 +119,7 @@ impl Ledger {
                     (Some(used), Some(sum)) => {
                         let mut record = sum.clone();
                         xor(&mut record, used);
-                        next = self.complete_successor(id, row, &open, &record, table);
+                        next = self.complete_successor(row, &open, &record, table);
                         self.keep_record(id, Ok(record));
                         resolved.push(id);
                     }
@@ -127,7 +136,6 @@ impl Ledger {
     /// Gives the successor its parity, where it is or where it was used already. Returns the reservation that used it.
     fn complete_successor(
         &mut self,
-        id: u64,
         row: u32,
         open: &Open,
         record: &[u8],
@@ -139,12 +147,7 @@ impl Ledger {
         }
         match open.next.and_then(|next| self.open.get_mut(&next)) {
             Some(next) => next.used = Some(parity),
-            None => {
-                table.parity_mut(row).copy_from_slice(&parity);
-                if self.waiting.get(&row) == Some(&id) {
-                    self.waiting.remove(&row);
-                }
-            }
+            None => table.parity_mut(row).copy_from_slice(&parity),
         }
         open.next
     }

@@ -1,12 +1,16 @@
 //! Finding the hints that contain a record.
 //!
-//! **The work is the same for every record.** How long a search takes delays the query, so the server sees it. All hints are looked at, always: no early exit. What
-//! comes after (a closer look at the few hints whose offset fits, about λ_hint of them) is done a fixed number of times, with empty places where there are
-//! fewer. It depends on nothing but public parameters and the number of queries made before.
+//! **The steps are the same for every record.** All hints are looked at, always: no early exit. What
+//! comes after (a closer look at the few hints whose offset fits, about λ_hint of them) is done a
+//! fixed number of times, with surplus places where there are fewer. The number of steps depends on
+//! nothing but public parameters and the number of queries made before, and no branch depends on the
+//! record. The addresses of the closer look do: [`table`](super::table) says what that means.
 //!
 //! The choice among the hints that contain the record is uniform, not the first as in the papers. Either keeps the hints' distribution
 //! (see [`table`](super::table)); this one lets a hint's successor stand anywhere, so that hints can be searched block by block of the pseudorandom function.
 
+use privet_kernels::taint::{admit, declassify};
+use subtle::{Choice, ConditionallySelectable as _};
 use zeroize::Zeroizing;
 
 /// Hint ids that deserve a closer look, in as many places as there can be but for a probability below 2^-64; surplus places hold ids from all over and are not
@@ -28,24 +32,31 @@ impl Candidates {
     /// The positions of the ones in `marks`, in a number of steps that depends on `marks.len()` and `places` alone (unless there are more ones than places).
     pub(crate) fn of(marks: &[u64], places: usize, mut elsewhere: u32) -> Self {
         let MarkedWords { numbers: words, count, mut steps } = MarkedWords::of(marks, places);
-        let word = |at: usize| marks.get(words[at] as usize).copied().unwrap_or(0);
+        // A secret address: that of one of the few words with a mark.
+        let word = |at: usize| marks.get(admit(words[at]) as usize).copied().unwrap_or(0);
         let mut ids = Zeroizing::new(vec![0; places]);
         let mut taken = Zeroizing::new(vec![false; places]);
         let (mut at, mut rest) = (0, word(0));
-        // A surplus place is looked up like any other, so it must not lie where the processor has just been: the caller begins elsewhere each time.
+        // A surplus place is looked up like any other, so it must not lie where the processor has
+        // just been: the caller begins elsewhere each time. It is not in the caches, as most
+        // candidates are not; those of a record that was asked for lately may be.
         for (id, taken) in ids.iter_mut().zip(taken.iter_mut()) {
             steps += 1;
             elsewhere = elsewhere.wrapping_add(0x9e37_79b9);
             let spread = (u64::from(elsewhere) * (marks.len() as u64 * 64)) >> 32;
             *taken = rest != 0;
-            *id = if *taken { words[at] * 64 + rest.trailing_zeros() } else { spread as u32 };
+            // In a list of a few cache lines.
+            let marked = words[admit(at)].wrapping_mul(64).wrapping_add(rest.trailing_zeros());
+            *id = if *taken { marked } else { spread as u32 };
             rest &= rest.wrapping_sub(1);
             // Words are listed once each, and unused places name the first word beyond the end.
             let next = (at + 1).min(places);
             at = if rest == 0 { next } else { at };
-            rest = if rest == 0 { word(at) } else { rest };
+            let there = word(admit(at));
+            rest = if rest == 0 { there } else { rest };
         }
-        if count > places || rest != 0 {
+        // With a probability below 2^-64, if hints are what they should be.
+        if declassify((count > places) | (rest != 0)) {
             return Self::of(marks, 2 * places, elsewhere);
         }
         Self { ids, taken, steps }
@@ -74,8 +85,9 @@ impl MarkedWords {
         let looked_at = &strides[..places.min(marks.len().div_ceil(STRIDE))];
         let words = looked_at.iter().flat_map(|stride| {
             (0..STRIDE).map(|k| {
-                let number = *stride as usize * STRIDE + k;
-                (number as u32, marks.get(number).is_some_and(|word| *word != 0))
+                // A secret address, as that of every word with a mark.
+                let number = admit(*stride) as usize * STRIDE + k;
+                (number as u32, marks.get(number).copied().unwrap_or(0) != 0)
             })
         });
         let end = marks.len() as u32;
@@ -83,11 +95,9 @@ impl MarkedWords {
         let mut count = 0;
         for (number, marked) in words {
             steps += 1;
-            // The last place takes what is not to be kept.
-            numbers[count.min(places)] = number;
-            count += usize::from(marked);
+            list(&mut numbers, &mut count, number, marked);
         }
-        numbers[count.min(places)..].fill(end);
+        end_list(&mut numbers, count, end);
         Self { numbers, count: count.max(found), steps }
     }
 }
@@ -103,16 +113,32 @@ fn positions(
     for number in 0..end {
         let marked = marked.next().unwrap_or(false);
         steps += STRIDE;
-        // The last place takes what is not to be kept.
-        numbers[count.min(places)] = number;
-        count += usize::from(marked);
+        list(&mut numbers, &mut count, number, marked);
         #[cfg(any(test, feature = "planted-leaks"))]
         if EARLY_EXIT.get() && count > 0 {
             break;
         }
     }
-    numbers[count.min(places)..].fill(end);
+    end_list(&mut numbers, count, end);
     (numbers, count, steps)
+}
+
+/// Writes a number after the `count` that are listed, and counts it if it is marked; otherwise the
+/// next one overwrites it. The last place of the list takes what there is no room for.
+fn list(numbers: &mut [u32], count: &mut usize, number: u32, marked: bool) {
+    let place = (*count).min(numbers.len() - 1);
+    // A secret address, in a list of a few cache lines that are all at work.
+    numbers[admit(place)] = number;
+    *count += usize::from(marked);
+}
+
+/// Writes `end` into all places but the first `count`, and into the last.
+fn end_list(numbers: &mut [u32], count: usize, end: u32) {
+    let last = numbers.len() - 1;
+    for (place, number) in numbers.iter_mut().enumerate() {
+        let kept = (place < count) & (place < last);
+        number.conditional_assign(&end, Choice::from(u8::from(!kept)));
+    }
 }
 
 #[cfg(any(test, feature = "planted-leaks"))]

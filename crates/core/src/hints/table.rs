@@ -15,16 +15,31 @@
 //!
 //! # Time
 //!
-//! How long a search takes delays the query, so a server sees it. A search looks at every group and every row, always, and then has a closer look at a fixed number of candidates.
-//! The length of the list of groups would tell how queries repeat (the hints of a record that is asked for again and again are all young, and leave the old groups alone), so it is padded to a length
+//! A search and an exchange lie before the query, so how long they take must not tell the record. Two
+//! things see to that:
+//!
+//! - **The steps are the same** for every record and every history of the same length. A search goes
+//!   over every group and every row in their order, and then has a closer look at a fixed number of
+//!   candidates. An exchange goes over every group, too, to find the place of an id. There is no map
+//!   whose size or shape would tell how lookups repeat. No branch depends on the record, on the hint
+//!   or on the key: that is checked on the compiled program (`scripts/check-constant-time.sh`).
+//! - **Addresses are not.** Where the candidates lie follows from the record, and so does the one
+//!   place of each list that an exchange writes; the source says [`admit`] where that begins. The
+//!   candidates of a record that was asked for lately may still be in the processor's caches, while
+//!   surplus places, which fill up their number, lie anywhere. So the closer look may take less time
+//!   for such a record. That is why a session sends nothing at the moment at which this is done.
+//!
+//! The length of the list of groups would tell how queries repeat (the hints of a record that is asked
+//! for again and again are all young, and leave the old groups alone), so it is padded to a length
 //! that depends on the number of queries alone: `search_len` of [`HintTable::exchange`].
 
 use super::Partitions;
 use super::search::{Candidates, places};
 use crate::{Error, Result, Secret, SecretRng, TableShape};
 use privet_kernels::Kernels;
-use std::collections::HashMap;
+use privet_kernels::taint::{admit, declassify};
 use std::sync::atomic::{AtomicU32, Ordering};
+use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use zeroize::{DefaultIsZeroes, Zeroize as _, Zeroizing};
 
 /// Ids of a group share a block of the pseudorandom function.
@@ -96,8 +111,6 @@ pub struct HintTable {
     live: Zeroizing<Vec<u8>>,
     /// … and their rows.
     rows_of: Zeroizing<Vec<[u32; GROUP as usize]>>,
-    place_of_group: HashMap<u32, u32>,
-    free: Zeroizing<Vec<u32>>,
     /// Holds the parities of the rows from `parities` on, and other things around them.
     bytes: Zeroizing<Vec<u8>>,
     parities: usize,
@@ -149,20 +162,26 @@ impl HintTable {
             groups: Zeroizing::new(Vec::with_capacity(rows)),
             live: Zeroizing::new(Vec::with_capacity(rows)),
             rows_of: Zeroizing::new(Vec::with_capacity(rows)),
-            place_of_group: HashMap::new(),
-            free: Zeroizing::new(Vec::with_capacity(rows)),
             bytes,
             parities,
         };
+        let mut by_id = Zeroizing::new(Vec::with_capacity(rows));
         for (row, hint) in hints.enumerate() {
             table.rows.push(Row { extra: u64::MAX, cutoff: 0, lane: NO_LANE });
             if let Some(hint) = hint {
-                let beyond = hint.extra.is_some_and(|extra| extra >= partitions.shape().records());
-                if beyond || hint.id / GROUP == NO_GROUP || table.row_of(hint.id).is_some() {
+                if hint.extra.is_some_and(|extra| extra >= partitions.shape().records()) {
                     return Err(Error::corrupted("stored hints contradict each other"));
                 }
-                table.put(row as u32, hint);
+                by_id.push((hint.id, row as u32));
+                table.set_row(row as u32, hint, NO_LANE);
             }
+        }
+        // Neighbours now are of one group, so that none has to be looked for.
+        by_id.sort_unstable();
+        if by_id.is_sorted_by(|(one, _), (next, _)| one < next) {
+            by_id.iter().for_each(|(id, row)| table.append(*id, *row));
+        } else {
+            return Err(Error::corrupted("stored hints contradict each other"));
         }
         Ok(table)
     }
@@ -198,10 +217,14 @@ impl HintTable {
 
     /// The hint in a row, if there is one.
     pub fn hint(&self, row: u32) -> Option<LiveHint> {
-        let row = self.rows.get(row as usize)?;
-        let lane = Some(row.lane()).filter(|lane| *lane != NO_LANE)?;
+        let row = self.rows.get(admit(row) as usize)?;
+        let lane = row.lane();
+        // Rows without a hint are so for good, and searches do not find them.
+        if declassify(lane == NO_LANE) {
+            return None;
+        }
         Some(LiveHint {
-            id: self.groups[(lane / GROUP) as usize] * GROUP + lane % GROUP,
+            id: self.groups[admit(lane / GROUP) as usize] * GROUP + lane % GROUP,
             cutoff: row.cutoff,
             above: row.above(),
             extra: Some(row.extra).filter(|extra| *extra != u64::MAX),
@@ -221,14 +244,14 @@ impl HintTable {
     /// The parity of the hint in a row.
     pub fn parity(&self, row: u32) -> &[u8] {
         let len = self.partitions.record_len();
-        let start = self.parities + row as usize * len;
+        let start = self.parities + admit(row) as usize * len;
         &self.bytes[start..start + len]
     }
 
     /// As [`parity`](Self::parity), to change it.
     pub fn parity_mut(&mut self, row: u32) -> &mut [u8] {
         let len = self.partitions.record_len();
-        let start = self.parities + row as usize * len;
+        let start = self.parities + admit(row) as usize * len;
         &mut self.bytes[start..start + len]
     }
 
@@ -240,76 +263,119 @@ impl HintTable {
         taken
     }
 
-    /// Takes the hint in `row` out of use for good and puts `successor` in its place. The parity is the caller's to see to. `search_len` is how many groups
-    /// searches shall look at from now on, if the live ones are not more: it must depend on nothing but public parameters and the number of queries.
+    /// Takes the hint in `row` out of use for good and puts `successor` in its place. The parity is
+    /// the caller's to see to. `search_len` is how many groups searches shall look at from now on, if
+    /// the live ones are not more: it must depend on nothing but public parameters and the number of
+    /// queries, and be so large that every live hint, the successor among them, has its place.
+    ///
+    /// No branch depends on which hint is used, and neither does the memory that the table takes.
+    /// Addresses do: one of each list is written.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if there is no hint in that row, or one of the successor's id in another. Nothing is changed then.
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if there is no hint in that row, or one of the
+    /// successor's id in another. Nothing is changed then.
     pub fn exchange(&mut self, row: u32, successor: LiveHint, search_len: usize) -> Result<()> {
         let impossible = || Error::corrupted("the journal of used hints does not fit the hints");
-        let used = self.hint(row).ok_or_else(impossible)?;
-        if self.row_of(successor.id).is_some() || successor.id / GROUP == NO_GROUP {
+        let row = admit(row);
+        let lane = self.rows.get(row as usize).map_or(NO_LANE, |row| row.lane());
+        // Neither happens with a journal of this client's own.
+        if declassify(lane == NO_LANE) || self.row_of(successor.id).is_some() {
             return Err(impossible());
         }
-        let lane = self.rows[row as usize].lane();
-        let (place, bit) = ((lane / GROUP) as usize, lane % GROUP);
+        let (place, bit) = (admit(lane / GROUP) as usize, admit(lane % GROUP));
         self.live[place] &= !(1 << bit);
         self.rows_of[place][bit as usize] = NONE;
-        if self.live[place] == 0 {
-            self.place_of_group.remove(&(used.id / GROUP));
-            self.groups[place] = NO_GROUP;
-            self.free.push(place as u32);
-        }
-        self.put(row, successor);
+        let is_empty = self.live[place].ct_eq(&0);
+        self.groups[place].conditional_assign(&NO_GROUP, is_empty);
         self.search_at_least(search_len);
+        self.put(row, successor);
         Ok(())
     }
 
     /// Lets searches look at `search_len` groups from now on, if the live ones are not more.
     pub fn search_at_least(&mut self, search_len: usize) {
         while self.groups.len() < search_len {
-            let place = self.add_place();
-            self.free.push(place);
+            self.add_place(NO_GROUP);
         }
     }
 
-    fn add_place(&mut self) -> u32 {
-        let place = self.groups.len() as u32;
-        self.groups.push(NO_GROUP);
+    fn add_place(&mut self, group: u32) {
+        self.groups.push(group);
         self.live.push(0);
         self.rows_of.push([NONE; GROUP as usize]);
-        place
     }
 
+    /// Gives the hint `id` in `row` a place, after all hints with smaller ids.
+    fn append(&mut self, id: u32, row: u32) {
+        if self.groups.last() != Some(&(id / GROUP)) {
+            self.add_place(id / GROUP);
+        }
+        self.set_place(self.groups.len() as u32 - 1, id, row);
+    }
+
+    /// Puts a hint into `row`: where others of its group are, or else where no group is.
     fn put(&mut self, row: u32, hint: LiveHint) {
         let group = hint.id / GROUP;
-        let place = match self.place_of_group.get(&group) {
-            Some(place) => *place,
-            None => {
-                let free = self.free.pop();
-                let place = free.unwrap_or_else(|| self.add_place());
-                self.groups[place as usize] = group;
-                self.place_of_group.insert(group, place);
-                place
-            }
-        };
-        let bit = hint.id % GROUP;
-        self.live[place as usize] |= 1 << bit;
-        self.rows_of[place as usize][bit as usize] = row;
-        self.fingerprints[row as usize] =
-            hint.extra.map_or(NO_FINGERPRINT, |extra| self.fingerprint(extra));
-        self.rows[row as usize] = Row {
-            extra: hint.extra.unwrap_or(u64::MAX),
-            cutoff: hint.cutoff,
-            lane: (place * GROUP + bit) | if hint.above { ABOVE } else { 0 },
-        };
+        let (with_others, empty) = (self.place_of(group), self.place_of(NO_GROUP));
+        let is_alone = with_others.ct_eq(&NONE);
+        let mut place = u32::conditional_select(&with_others, &empty, is_alone);
+        // Only if searches are shorter than `exchange` asks for.
+        if declassify(place == NONE) {
+            place = self.groups.len() as u32;
+            self.add_place(group);
+        }
+        let place = admit(place);
+        self.groups[place as usize] = group;
+        self.set_place(place, hint.id, row);
+        self.set_row(row, hint, place * GROUP + hint.id % GROUP);
     }
 
-    /// The row of a live hint.
+    /// The row of hint `id` is `row`, and its group has the place `place`.
+    fn set_place(&mut self, place: u32, id: u32, row: u32) {
+        let bit = admit(id % GROUP);
+        self.live[place as usize] |= 1 << bit;
+        self.rows_of[place as usize][bit as usize] = row;
+        let lane = &mut self.rows[row as usize].lane;
+        *lane = (place * GROUP + bit) | (*lane & ABOVE);
+    }
+
+    /// What `row` holds is `hint`.
+    fn set_row(&mut self, row: u32, hint: LiveHint, lane: u32) {
+        // The fingerprint of what stands for no record is not looked at.
+        let extra = hint.extra.unwrap_or(u64::MAX);
+        let fingerprint = self.fingerprint(extra);
+        self.fingerprints[row as usize] =
+            u16::conditional_select(&fingerprint, &NO_FINGERPRINT, extra.ct_eq(&u64::MAX));
+        let lane = lane | u32::from(hint.above) << ABOVE.trailing_zeros();
+        self.rows[row as usize] = Row { extra, cutoff: hint.cutoff, lane };
+    }
+
+    /// The row of a live hint. All groups are looked at, whichever it is.
     pub fn row_of(&self, id: u32) -> Option<u32> {
-        let place = *self.place_of_group.get(&(id / GROUP))? as usize;
+        let place = self.place_of(id / GROUP);
+        let there = !place.ct_eq(&NONE);
+        let any_place = admit(u32::conditional_select(&0, &place, there)) as usize;
         let bit = id % GROUP;
-        (self.live[place] >> bit & 1 == 1).then(|| self.rows_of[place][bit as usize])
+        let live = self.live.get(any_place)? >> bit & 1;
+        let row = self.rows_of[any_place][admit(bit) as usize];
+        // Callers know: a hint that they look for is there, and a successor's id is a new one.
+        declassify(live & there.unwrap_u8() == 1).then_some(row)
+    }
+
+    /// The place of a group of which any id is live, or of no group; [`NONE`] if there is none.
+    /// Looks at all places, without a branch or an address that depends on the group.
+    fn place_of(&self, group: u32) -> u32 {
+        let mut marks = Zeroizing::new([0u64; GROUPS_AT_ONCE / 64]);
+        let mut place = NONE;
+        for (number, groups) in (0u32..).zip(self.groups.chunks(GROUPS_AT_ONCE)) {
+            let marks = &mut marks[..groups.len().div_ceil(64)];
+            self.kernels.subset_equal_words(groups, group, marks);
+            for (word, marks) in (number * (GROUPS_AT_ONCE / 64) as u32..).zip(marks.iter()) {
+                let found = word * 64 + marks.trailing_zeros() % 64;
+                place.conditional_assign(&found, !marks.ct_eq(&0));
+            }
+        }
+        place
     }
 
     /// Where a search's surplus places begin.
@@ -360,7 +426,9 @@ impl HintTable {
         let candidates =
             Candidates::of(&marks, places(expected, 0, marks.len() * 64), self.elsewhere());
 
+        // From here on addresses are secret: those of the few places that are looked at closely.
         let rows = candidates.ids.iter().map(|lane| {
+            let lane = admit(*lane);
             let place = self.rows_of.get((lane / GROUP) as usize);
             place.map_or(NONE, |rows| rows[(lane % GROUP) as usize])
         });
@@ -368,6 +436,7 @@ impl HintTable {
         let mut selects = Zeroizing::new(vec![0; rows.len()]);
         if self.selects {
             let ids = candidates.ids.iter().map(|lane| {
+                let lane = admit(*lane);
                 let group = self.groups.get((lane / GROUP) as usize).copied().unwrap_or(0);
                 group.wrapping_mul(GROUP) | (lane % GROUP)
             });
@@ -376,7 +445,7 @@ impl HintTable {
         }
         let looked_at = rows.iter().zip(candidates.taken.iter()).zip(selects.iter());
         let contains = looked_at.map(|((row, taken), select)| {
-            let row = self.rows.get(*row as usize).copied().unwrap_or_default();
+            let row = self.rows.get(admit(*row) as usize).copied().unwrap_or_default();
             let selected = !self.selects | ((*select < row.cutoff) != row.above());
             // A hint has one record in a partition, and an extra one is it. (No extra record at all lies in none.)
             let replaced = (row.extra >> self.partitions.offset_bits()) == u64::from(partition);
@@ -400,7 +469,7 @@ impl HintTable {
         );
         let looked_at = candidates.ids.iter().zip(candidates.taken.iter());
         let contains = looked_at.map(|(row, taken)| {
-            let row = self.rows.get(*row as usize).copied().unwrap_or_default();
+            let row = self.rows.get(admit(*row) as usize).copied().unwrap_or_default();
             taken & (row.extra == index)
         });
         let contains = Zeroizing::new(contains.collect());
@@ -451,14 +520,16 @@ impl Found {
     /// One of the hints that contain the record, each with the same probability: its row.
     pub fn choose(&self, rng: &mut SecretRng) -> Option<u32> {
         let count = self.contains.iter().map(|contains| u64::from(*contains)).sum::<u64>();
-        let chosen = rng.below(count.max(1));
-        let (mut passed, mut row) = (0, 0);
+        let none = count.ct_eq(&0);
+        let chosen = rng.below(u64::conditional_select(&count, &1, none));
+        let (mut passed, mut row) = (0u64, 0u32);
         for (candidate, contains) in self.rows.iter().zip(self.contains.iter()) {
-            let take = *contains & (passed == chosen);
-            row = if take { *candidate } else { row };
+            let take = Choice::from(u8::from(*contains)) & passed.ct_eq(&chosen);
+            row.conditional_assign(candidate, take);
             passed += u64::from(*contains);
         }
-        (count > 0).then_some(row)
+        // That no hint contains a record hardly ever happens: with a probability below e^-40.
+        (!declassify(bool::from(none))).then_some(row)
     }
 }
 
@@ -472,3 +543,6 @@ impl HintTable {
         self.fingerprints[row as usize] = NO_FINGERPRINT;
     }
 }
+
+#[cfg(test)]
+mod tests;

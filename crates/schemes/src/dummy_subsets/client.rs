@@ -13,6 +13,8 @@ use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, S
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
+use privet_kernels::taint::declassify;
+use subtle::{Choice, ConditionallySelectable as _};
 use zeroize::Zeroizing;
 
 /// A client with one generation of hints.
@@ -64,7 +66,7 @@ impl DummySubsetsClient {
         if self.next_pair() != Some(pair) {
             return Err(impossible("a pair is not the next in reserve"));
         }
-        if index >= self.parameters.shape().records() {
+        if declassify(index >= self.parameters.shape().records()) {
             return Err(impossible("a record lies beyond the table"));
         }
         let row = match hint {
@@ -78,7 +80,13 @@ impl DummySubsetsClient {
         let cutoff = self.pairs[pair as usize];
         let successor = self.parameters.singles() + pair;
         let above = successor_is_above(&self.table, successor, cutoff, index, self.kernels);
-        let rest = Zeroizing::new(self.table.bytes()[self.half_range(pair, above)].to_vec());
+        // Both halves are read, so that no address says which of them is used.
+        let [below, beyond] = [false, true].map(|above| self.half_range(pair, above));
+        let mut rest = Zeroizing::new(self.table.bytes()[below].to_vec());
+        let is_beyond = Choice::from(u8::from(above));
+        for (byte, other) in rest.iter_mut().zip(&self.table.bytes()[beyond]) {
+            byte.conditional_assign(other, is_beyond);
+        }
         self.ledger.reserve(row, Some(rest), u64::from(real_half), &mut self.table);
         // A cover takes no hint out of use, so its pair does not come into use either: it is merely used up.
         if let Some(row) = row {

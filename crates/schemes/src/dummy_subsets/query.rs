@@ -4,6 +4,8 @@ use super::{DummySubsetsParameters, DummySubsetsQuery};
 use privet_core::hints::{HintForm, HintTable, Partitions};
 use privet_core::{Secret, SecretRng};
 use privet_kernels::Kernels;
+use privet_kernels::taint::admit;
+use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 use zeroize::Zeroizing;
 
 /// The form of this scheme's hints.
@@ -31,19 +33,23 @@ pub(super) fn query_through(
     let mut offsets = Zeroizing::new(vec![0; partitions]);
     kernels.subset_rebuild(table.key(), hint.id, cut.records(), &mut selects, &mut offsets);
     let mut real = Zeroizing::new(vec![false; partitions]);
-    real.iter_mut().zip(selects.iter()).for_each(|(real, select)| {
-        *real = (*select < hint.cutoff) != hint.above;
-    });
     let (extra_partition, extra_offset) = cut.place(hint.extra.unwrap_or(index));
-    real[extra_partition as usize] = true;
-    offsets[extra_partition as usize] = extra_offset as u16;
-    real[cut.place(index).0 as usize] = false;
+    let (wanted, _) = cut.place(index);
+    let contents = real.iter_mut().zip(selects.iter()).zip(offsets.iter_mut());
+    for (partition, ((real, select), offset)) in (0u32..).zip(contents) {
+        // Compared with every partition, so that no address says which these two are.
+        let is_extra = partition.ct_eq(&extra_partition);
+        let selected = (*select < hint.cutoff) != hint.above;
+        *real = (selected | bool::from(is_extra)) & !bool::from(partition.ct_eq(&wanted));
+        offset.conditional_assign(&(extra_offset as u16), is_extra);
+    }
 
     let mut kept = vec![0; partitions / 2 + 1];
     let mut filled = 0;
     for (real, offset) in real.iter().zip(offsets.iter()) {
-        // Written always and kept if it is real, so that no branch depends on it.
-        kept[filled.min(partitions / 2)] = *offset;
+        // Written always and kept if it is real, so that no branch depends on it. An address does:
+        // at what pace the list fills up, which says which half of the query is the real one.
+        kept[admit(filled.min(partitions / 2))] = *offset;
         filled += usize::from(*real);
     }
     kept.truncate(partitions / 2);

@@ -20,7 +20,9 @@ use privet_core::hints::table::HintForm;
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
+use privet_kernels::taint::{admit, declassify};
 use std::marker::PhantomData;
+use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 use zeroize::{Zeroize as _, Zeroizing};
 
 /// A client with the hints of one window.
@@ -109,6 +111,8 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         let none = LiveHint { id: 0, cutoff: 0, above: false, extra: None };
         let any_spare = chunk * self.parameters.spares();
         let query = self.query_through(hint.unwrap_or(none), asked, spare.unwrap_or(any_spare));
+        // A branch: which of these it is tells something only with a probability of 2^-40, or if
+        // records are chosen by where they lie.
         let (hint, successor, query) = match (hint, spare) {
             (Some(hint), Some(spare)) => (Some(hint.id), spare, query),
             (None, _) => (None, NO_HINT, cover),
@@ -177,7 +181,8 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
 impl<F: AnswerForm> PianoClient<F> {
     /// The number, over all chunks, of the spare that a query about `chunk` uses.
     pub(super) fn next_spare(&self, chunk: u32) -> Option<u32> {
-        let used = *self.spares_used.get(chunk as usize)?;
+        // An address that depends on the record, in a list of a number for each chunk.
+        let used = *self.spares_used.get(admit(chunk) as usize)?;
         (used < self.parameters.spares()).then_some(chunk * self.parameters.spares() + used)
     }
 
@@ -186,7 +191,10 @@ impl<F: AnswerForm> PianoClient<F> {
         let mut offsets = self.contents(hint, position);
         let (chunk, _) = self.parameters.cut().place(position);
         if F::REPLACES_THE_WANTED {
-            offsets[chunk as usize] = self.pair_offset(chunk, spare);
+            let of_pair = self.pair_offset(chunk, spare);
+            for (place, offset) in (0u32..).zip(offsets.iter_mut()) {
+                offset.conditional_assign(&of_pair, place.ct_eq(&chunk));
+            }
         } else {
             // The last place takes what is not to be kept, and no branch tells from where on offsets move up.
             for place in 0..offsets.len() - 1 {
@@ -207,16 +215,21 @@ impl<F: AnswerForm> PianoClient<F> {
         self.kernels.subset_rebuild(key, hint.id, records, &mut selects, &mut offsets);
         // A hint without an extra record has the wanted one in its place anyway.
         let (chunk, offset) = self.parameters.cut().place(hint.extra.unwrap_or(position));
-        offsets[chunk as usize] = offset as u16;
+        for (place, at) in (0u32..).zip(offsets.iter_mut()) {
+            at.conditional_assign(&(offset as u16), place.ct_eq(&chunk));
+        }
         offsets
     }
 
     /// The offset of a pair of `chunk`.
     pub(super) fn pair_offset(&self, chunk: u32, spare: u32) -> u16 {
+        // Secret addresses, in the list of a chunk's numbers: those of offsets of unused pairs.
+        let (chunk, spare) = (admit(chunk), admit(spare));
+        let key = Zeroizing::new(admit(*self.table.key()));
         let within = spare - chunk * self.parameters.spares();
         let group = within / 8 * 8;
         let first = self.parameters.first_pair(chunk) + group;
-        let offsets = self.offsets.of(self.table.key(), first, chunk, 8);
+        let offsets = self.offsets.of(&key, first, chunk, 8);
         offsets[(within - group) as usize]
     }
 
@@ -242,7 +255,8 @@ impl<F: AnswerForm> PianoClient<F> {
         if id != self.ledger.reservations() || id >= self.parameters.window() {
             return Err(impossible("a change is missing or comes twice"));
         }
-        if position >= self.parameters.shape().records() || wanted > id {
+        let is_there = (position < self.parameters.shape().records()) & (wanted <= id);
+        if declassify(!is_there) {
             return Err(impossible("a record is not there"));
         }
         let (chunk, _) = self.parameters.cut().place(position);
@@ -258,9 +272,11 @@ impl<F: AnswerForm> PianoClient<F> {
             self.lookups.reserve(Err(failure), wanted);
             return Ok(());
         };
-        if self.next_spare(chunk) != Some(successor) {
+        if declassify(self.next_spare(chunk) != Some(successor)) {
             return Err(impossible("a backup is not the next of its chunk"));
         }
+        // From here on the backup is one place of several lists, and so is its chunk.
+        let (chunk, successor) = (admit(chunk), admit(successor));
         let row = self.table.row_of(hint).ok_or_else(|| impossible("a hint was used twice"))?;
         let parity = &mut self.table.bytes_mut()[self.layout.backup(successor as usize)];
         let rest = Zeroizing::new(parity.to_vec());

@@ -9,6 +9,7 @@
 use privet_core::hints::xor;
 use privet_core::{Error, Result, SecretRng};
 use privet_kernels::Kernels;
+use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
 
 /// Everything that was asked for in a window, by position in the shuffled table, in order. What was asked for in reservation `k` is *entry* `k`.
@@ -109,7 +110,9 @@ impl Lookups {
         loop {
             let position = rng.below(self.records);
             // Fewer than three quarters of the records are asked for in a window, but in tables of less than a dozen.
-            if self.records < self.window || self.find(position).is_none() {
+            // How many draws it takes depends on how many records were asked for, not on which.
+            let is_new = || declassify(self.find(position).is_none());
+            if self.records < self.window || is_new() {
                 return position;
             }
         }

@@ -120,6 +120,7 @@ use hash::KeyHash;
 use pairing::Pairing;
 use pieces::Parts;
 use privet_core::{Error, PublicSeed, Result, TableShape};
+use privet_kernels::taint::admit;
 
 /// How keys get to records: see the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -212,6 +213,10 @@ impl KeyMap {
     /// The records in which `key` may lie, each in `[0, buckets())`, [`candidates_per_key`](KeyMap::candidates_per_key) of
     /// them: those of the first part, which differ from each other, then those of the next, and so on. Defined for every key, in the table or not; all of them must be fetched for every
     /// key alike, also where two parts name the same one, and only then be looked at: [`piece_in`](KeyMap::piece_in) each of them is what [`value`](KeyMap::value) puts together.
+    ///
+    /// No branch depends on the key, but hashing takes longer the longer it is. Of a cuckoo map no
+    /// address depends on the key either. Of a bucket map one does, for each part: where the
+    /// displacement of its group is read.
     pub fn candidates<'m>(&'m self, key: &[u8]) -> impl Iterator<Item = u64> + use<'m> {
         self.hashes_of(key).flat_map(|hash| self.candidates_of(&hash))
     }
@@ -225,7 +230,9 @@ impl KeyMap {
         let candidates = match &self.rule {
             Rule::Displaced(displacements) => {
                 let group = hash.group(displacements.len() as u64);
-                [hash.bucket(displacements[group as usize], self.buckets()), 0]
+                // An address that follows from the key, in a list of half a byte for each key.
+                let displacement = displacements[admit(group) as usize];
+                [hash.bucket(displacement, self.buckets()), 0]
             }
             Rule::TwoCandidates => hash.candidates(self.buckets()),
         };

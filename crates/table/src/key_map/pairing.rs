@@ -36,6 +36,7 @@
 //! Two keys with the same tag have the same pair, or two pairs without a record in common.
 
 use super::hash::scale;
+use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 
 /// How one tag pairs off the records of a table.
 #[derive(Clone, Copy, Debug)]
@@ -63,18 +64,25 @@ impl Pairing {
         }
         // Read over the gap that the centre leaves. With one record there are no others, and no gap.
         let among_others = scale(word, self.records - 1);
-        among_others + u64::from(among_others >= self.centre && self.records > 1)
+        among_others + (u64::from(among_others >= self.centre) & u64::from(self.records > 1))
     }
 
-    /// The record that belongs to `record`, which must be below the number of records. `record` itself if it is left over.
+    /// The record that belongs to `record`, which must be below the number of records. `record`
+    /// itself if it is left over. No branch depends on either, because both follow from a key that
+    /// may be secret; and no division, which takes longer for some numbers than for others.
     pub(super) fn other(self, record: u64) -> u64 {
-        if record == self.centre {
-            // The record beside the circle, if there is one.
-            return if self.circle < self.records { self.circle } else { record };
-        }
-        if record == self.circle {
-            return self.centre;
-        }
-        (2 * self.centre + self.circle - record) % self.circle
+        // Below 3m: two subtractions are enough. (For a record beside the circle it means nothing.)
+        let reflected = 2 * self.centre + self.circle - record;
+        let reflected = less_if_not_below(less_if_not_below(reflected, self.circle), self.circle);
+        // The centre goes with the record beside the circle, if there is one.
+        let of_centre = if self.circle < self.records { self.circle } else { self.centre };
+        let other = u64::conditional_select(&reflected, &of_centre, record.ct_eq(&self.centre));
+        u64::conditional_select(&other, &self.centre, record.ct_eq(&self.circle))
     }
+}
+
+/// `number` modulo `modulus`, if it is below twice that.
+fn less_if_not_below(number: u64, modulus: u64) -> u64 {
+    let (less, borrowed) = number.overflowing_sub(modulus);
+    less.wrapping_add(modulus & u64::from(borrowed).wrapping_neg())
 }

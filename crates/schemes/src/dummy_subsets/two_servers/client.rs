@@ -13,6 +13,7 @@ use crate::dummy_subsets::query::{cover, hint_form, query_through, successor_is_
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
+use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
 
 /// A generation serves at least so many queries, and at most so many.
@@ -87,10 +88,11 @@ impl DummySubsetsTwoClient {
         if id != self.ledger.reservations() {
             return Err(impossible("a change is missing or comes twice"));
         }
-        if self.next_pair().map(|(id, cutoff)| (id, u64::from(cutoff))) != Some((successor, note)) {
+        let next = self.next_pair().map(|(id, cutoff)| (id, u64::from(cutoff)));
+        if declassify(next != Some((successor, note))) {
             return Err(impossible("a pair is not the next one"));
         }
-        if index >= self.parameters.shape().records() {
+        if declassify(index >= self.parameters.shape().records()) {
             return Err(impossible("a record lies beyond the table"));
         }
         let row = match hint {

@@ -1,0 +1,131 @@
+//! What the client computes from secrets before a query is sent.
+
+use super::{Case, secret, secret_coins, send};
+use privet_core::combinations::FixedWeight;
+use privet_core::permutation::Permutation;
+use privet_core::{
+    Epoch, PublicSeed, RecordIndex, TableDigest, TableId, TableIdentity, TableShape,
+};
+use privet_kernels::{Arm, Kernels};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::{self, Tuning};
+use privet_schemes::reservation::Prepared;
+use privet_table::key_map::{KeyMapKind, PackOptions, pack_with};
+use std::sync::Arc;
+
+pub(crate) const CASES: &[Case] = &[
+    Case::clean("query of simplepir: LWE", || queries(SchemeId::SimplePir)),
+    Case::clean("query of doublepir: LWE, twice", || queries(SchemeId::DoublePir)),
+    Case::clean("query of dpf: DPF keys", || queries(SchemeId::Dpf)),
+    Case::clean("query of apir-dpf: DPF keys with a payload", || queries(SchemeId::ApirDpf)),
+    Case::clean("query of apir-matrix: a hidden row", || queries(SchemeId::ApirMatrix)),
+    Case::clean("query of finite-differences", || queries(SchemeId::FiniteDifferences)),
+    Case::clean("query of finite-differences-many", || queries(SchemeId::FiniteDifferencesMany)),
+    Case::clean("reservations of dummy-subsets: search, exchange", || {
+        reservations(SchemeId::DummySubsets);
+    }),
+    Case::clean("reservations of piano: shuffle, search, exchange", || {
+        reservations(SchemeId::Piano);
+    }),
+    Case::clean("from an index to its place in a shuffled table", permutation),
+    Case::clean("from an index to its word of fixed weight", word_of_fixed_weight),
+    Case::clean("from a key to its records: buckets", || keys(KeyMapKind::Buckets, 1)),
+    Case::clean("from a key to its records: cuckoo", || keys(KeyMapKind::Cuckoo, 1)),
+    Case::clean("from a key to its records: cuckoo, 4 parts", || keys(KeyMapKind::Cuckoo, 4)),
+];
+
+/// Not a power of two, and no multiple of one: nothing is easy.
+const RECORDS: u64 = 3001;
+
+fn kernels() -> Kernels {
+    Kernels::with_arm(Arm::Avx2).expect("valgrind shows a processor with AVX2")
+}
+
+fn shape(record_len: u64) -> TableShape {
+    TableShape::new(RECORDS, record_len).unwrap()
+}
+
+fn identity(shape: TableShape) -> TableIdentity {
+    TableIdentity { id: TableId([7; 16]), epoch: Epoch(1), digest: TableDigest([8; 32]), shape }
+}
+
+fn secret_index(shape: TableShape, index: u64) -> RecordIndex {
+    RecordIndex::new(secret(index), shape).unwrap()
+}
+
+/// Queries of a scheme without state, up to their bytes.
+fn queries(scheme: SchemeId) {
+    let identity = identity(shape(16));
+    let plan = registry::plan(scheme, &identity, &Tuning::default()).unwrap();
+    let hint = Arc::new(vec![5u8; plan.offline.len() as usize]);
+    let mut client = registry::client(plan, &identity, hint, kernels()).unwrap();
+    let mut coins = secret_coins();
+    for index in [0, 1234, RECORDS - 1] {
+        let index = secret_index(identity.shape, index);
+        let Prepared::Ready(lookup) = client.prepare(&index, &mut coins).unwrap() else {
+            unreachable!("a scheme without state");
+        };
+        lookup.sendable.queries().iter().for_each(|query| send(query));
+    }
+}
+
+/// Reservations of a scheme with single-use hints, up to their journal records: the search for a hint,
+/// the query through it, and the exchange for another. Some ask for the same record again.
+fn reservations(scheme: SchemeId) {
+    let identity = identity(shape(16));
+    let plan = registry::plan(scheme, &identity, &Tuning::default()).unwrap();
+    let stream = vec![5u8; plan.offline.len() as usize];
+    let digest = *blake3::hash(&stream).as_bytes();
+    let mut preparation = registry::preparation(&plan, &identity, digest, None, kernels()).unwrap();
+    preparation.absorb(0, &stream).unwrap();
+    preparation.finish().unwrap();
+    let mut generation = preparation.generation().unwrap();
+    // The key of the pseudorandom function, behind the version.
+    privet_kernels::taint::mark_secret(&mut generation[4..20]);
+    let mut client = registry::hinted_client(plan, &identity, generation, kernels()).unwrap();
+    let mut coins = secret_coins();
+    for index in [1234, 77, 1234, 1234, 0, RECORDS - 1, 77, 1234] {
+        let index = secret_index(identity.shape, index);
+        let Prepared::Reserved(reservation) = client.prepare(&index, &mut coins).unwrap() else {
+            unreachable!("a scheme with single-use hints");
+        };
+        send(reservation.record());
+    }
+}
+
+fn permutation() {
+    for domain in [RECORDS, 1 << 20] {
+        let permutation = Permutation::new(domain, &PublicSeed::from_bytes([3; 32]));
+        let index = secret_index(TableShape::new(domain, 1).unwrap(), 1234);
+        send(&permutation.position(&index).to_le_bytes());
+    }
+}
+
+fn word_of_fixed_weight() {
+    let words = FixedWeight::new(20, 7).unwrap();
+    let shape = TableShape::new(words.count(), 1).unwrap();
+    for index in [0, 1234, words.count() - 1] {
+        send(&words.secret_word(&secret_index(shape, index)).to_le_bytes());
+    }
+}
+
+/// The candidates of keys that are there and of one that is not, in tables with an odd and with an
+/// even number of records.
+fn keys(kind: KeyMapKind, parts: u8) {
+    for pairs in [900, 1000, 1100, 1200] {
+        let pairs: Vec<(String, Vec<u8>)> =
+            (0..pairs).map(|number| (format!("key {number}"), vec![1; 40])).collect();
+        let options = PackOptions { kind, parts: Some(parts), lists: false };
+        let packed =
+            pack_with(&options, pairs.as_slice(), PublicSeed::from_bytes([3; 32])).unwrap();
+        let key_map = packed.key_map();
+        for key in ["key 0", "key 77", "another key, which is longer and is not in the table"] {
+            let mut key = key.as_bytes().to_vec();
+            privet_kernels::taint::mark_secret(key.as_mut_slice());
+            for candidate in key_map.candidates(&key) {
+                let index = RecordIndex::new(candidate, key_map.shape()).unwrap();
+                send(&index.expose().to_le_bytes());
+            }
+        }
+    }
+}
