@@ -1,0 +1,130 @@
+//! The documents keep their word: each test that they name exists, and each link leads somewhere.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The pages that make claims about security.
+fn security_pages() -> Vec<PathBuf> {
+    let folder = fs::read_dir(root().join("docs/security")).unwrap();
+    let mut pages: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
+    pages.push(root().join("SECURITY.md"));
+    pages.sort();
+    pages
+}
+
+/// What stands between `[test: ` and `]` on a page: `file::function`.
+fn named_tests(page: &str) -> Vec<String> {
+    let named = page.split("[test:").skip(1);
+    named.map(|rest| rest.split(']').next().unwrap().trim().to_owned()).collect()
+}
+
+/// Whether `source` has a test function called `name`: not in a comment, and not an ordinary
+/// function. Tests that `proptest!` makes carry the same attribute.
+fn has_test(source: &str, name: &str) -> bool {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    lines.iter().enumerate().any(|(at, line)| {
+        let declares = line
+            .split_once("fn ")
+            .filter(|(before, _)| before.is_empty() || *before == "async ")
+            .is_some_and(|(_, rest)| {
+                rest.strip_prefix(name).is_some_and(|rest| rest.starts_with('('))
+            });
+        let attributes = lines[..at].iter().rev().take_while(|line| {
+            line.starts_with("#[") || line.starts_with("//") || line.ends_with(")]")
+        });
+        let is_test =
+            |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        declares && attributes.take(8).any(|line| is_test(line))
+    })
+}
+
+fn exists(named: &str) -> Result<(), String> {
+    let (file, name) =
+        named.rsplit_once("::").ok_or_else(|| format!("{named:?} is not file::function"))?;
+    let source =
+        fs::read_to_string(root().join(file)).map_err(|error| format!("{file}: {error}"))?;
+    has_test(&source, name).then_some(()).ok_or_else(|| format!("{file} has no test {name}"))
+}
+
+#[test]
+fn every_test_that_a_security_page_names_exists() {
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for path in security_pages() {
+        let page = fs::read_to_string(&path).unwrap();
+        for named in named_tests(&page) {
+            count += 1;
+            if let Err(error) = exists(&named) {
+                missing.push(format!("{}: {error}", path.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+    assert!(count > 80, "only {count} tests are named: are they read at all?");
+}
+
+#[test]
+fn a_test_that_does_not_exist_is_noticed() {
+    let page = "A claim. [test: crates/cli/tests/documents.rs::no_such_test] Another.
+        [test: crates/cli/tests/no_such_file.rs::a_test] [test: crates/cli/tests/documents.rs::root]
+        [test: crates/cli/tests/documents.rs::a_test_that_does_not_exist_is_noticed]";
+    let found: Vec<bool> = named_tests(page).iter().map(|named| exists(named).is_ok()).collect();
+    assert_eq!(found, [false, false, false, true], "`root` is a function and no test");
+    assert!(!has_test("// #[test]\n// fn a() {}", "a"));
+    assert!(!has_test("#[test]\nfn ab() {}", "a"));
+    assert!(has_test("#[tokio::test(start_paused = true)]\nasync fn a() {}", "a"));
+}
+
+/// Every page has room for its reader: SECURITY.md is two printed pages.
+#[test]
+fn the_threat_model_is_two_pages() {
+    let words = fs::read_to_string(root().join("SECURITY.md")).unwrap().split_whitespace().count();
+    assert!(words <= 1_100, "SECURITY.md has {words} words");
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut pages = security_pages();
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        pages.push(root().join(name));
+    }
+    for name in ["schemes.md", "bench.md", "tradeoff.md"] {
+        pages.push(root().join("docs").join(name));
+    }
+    let mut broken = Vec::new();
+    for path in pages {
+        let page = fs::read_to_string(&path).unwrap();
+        for link in page.split("](").skip(1) {
+            let target = link.split(')').next().unwrap();
+            if target.starts_with("http") {
+                continue;
+            }
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let to = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            match fs::read_to_string(&to) {
+                Ok(text) if heading.is_empty() || has_heading(&text, heading) => {}
+                Ok(_) => broken.push(format!("{}: {target}: no such heading", path.display())),
+                Err(_) if to.is_dir() => {}
+                Err(error) => broken.push(format!("{}: {target}: {error}", path.display())),
+            }
+        }
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+/// Whether a page has a heading with this anchor, as code hosts make anchors of headings.
+fn has_heading(page: &str, anchor: &str) -> bool {
+    let headings = page.lines().filter_map(|line| line.strip_prefix('#'));
+    headings.map(|heading| heading.trim_start_matches('#').trim()).any(|heading| {
+        let kept = heading.to_lowercase();
+        let kept: String =
+            kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect();
+        kept.replace(' ', "-") == anchor
+    })
+}
