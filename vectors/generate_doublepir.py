@@ -33,10 +33,12 @@ def case(records, record_len, per_column, index, rng_seed):
     hint = product(second, second_public)
 
     column, slot = divmod(index, per_column)
-    first_len = DIMENSION + 4 * columns
-    words = chacha20_words(bytes([rng_seed] * 32), first_len + DIMENSION + 4 * per_column)
+    first_len = DIMENSION + 8 * columns
+    words = chacha20_words(bytes([rng_seed] * 32), first_len + DIMENSION + 8 * per_column)
     first_query, first_secret, first_errors = encrypt(first_public, column, words[:first_len])
-    second_query, second_secret, second_errors = encrypt(second_public, slot, words[first_len:])
+    second_coins, second_bytes = words[first_len:], 4 * (DIMENSION + 1)
+    encrypted = encrypt(second_public, slot, second_coins, second_bytes)
+    second_query, second_secret, second_errors = encrypted
 
     first = product(matrix, first_query)
     hint_rows = product(second, second_query)

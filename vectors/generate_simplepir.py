@@ -8,6 +8,11 @@ Table, query and answer are given as BLAKE3 digests of their bytes; everything c
   matrix    AES-128 in counter mode (block = little-endian u64 counter, eight zero bytes), key = first half of
             BLAKE3 derive_key("privet 2026-11 simplepir public matrix", table id)
   coins     ChaCha20 (64-bit counter from 0, nonce 0) under a key of 32 bytes `rng_seed`
+  error     eight words of coins, four for each of two samples of the discrete Gaussian of
+            deviation 8.45: as a number of 128 bits, bit 0 is the sign, bits 1 to 63 and 65 to 127
+            are a place below 2^126, and as many floor(2^126 P(|X| >= k)) as lie above it are the
+            magnitude. The error is w1 X1 + w2 X2, the weights being the first of WEIGHTS at which
+            columns and deviation give a probability of failure of 2^-65 at most
 """
 import json, math, pathlib, struct
 import numpy as np
@@ -16,6 +21,7 @@ from Crypto.Cipher import AES
 from mpmath import mp, mpf, exp, floor
 
 DIMENSION = 1024
+WEIGHTS = [(1, 4), (1, 3), (1, 2), (1, 1)]
 
 def chacha20_words(key, count):
     def quarter(s, a, b, c, d):
@@ -38,21 +44,31 @@ def chacha20_words(key, count):
 
 def thresholds():
     mp.dps = 80
-    sigma = mpf(64) / 10
-    weight = lambda k: exp(-(mpf(k) ** 2) / (2 * sigma * sigma))
-    total = sum(weight(k) for k in range(-300, 301))
+    variance = mpf("8.45") ** 2
+    weight = lambda k: exp(-(mpf(k) ** 2) / (2 * variance))
+    total = sum(weight(k) for k in range(-400, 401))
     result = []
-    for k in range(1, 300):
-        t = int(floor(2 * sum(weight(j) for j in range(k, 301)) / total * mpf(2) ** 127 + mpf(1) / 2))
+    for k in range(1, 400):
+        t = int(floor(2 * sum(weight(j) for j in range(k, 401)) / total * mpf(2) ** 126))
         if t == 0:
             return result
         result.append(t)
 
 THRESHOLDS = thresholds()
 
-def error(coins):
-    magnitude = sum((coins >> 1) < t for t in THRESHOLDS)
+def sample(words):
+    """A sample of the base from four words of coins."""
+    coins = sum(word << (32 * i) for i, word in enumerate(words))
+    place = (coins >> 65 << 63) | (coins >> 1 & (2**63 - 1))
+    magnitude = sum(place < t for t in THRESHOLDS)
     return -magnitude if coins & 1 else magnitude
+
+def weights(columns, decryptions):
+    """The widest error at which that many bytes fail with probability 2^-65 at most."""
+    def failure(variance):
+        exponent = 2.0**46 / (2 * 128**2 * variance * columns)
+        return 1 - exponent / math.log(2) + math.log2(decryptions)
+    return next(w for w in WEIGHTS if failure(8.45**2 * (w[0] ** 2 + w[1] ** 2)) <= -65)
 
 def product(left, right):
     """Modulo 2^32, by half-words: their products, summed up to 2^20 times, are exact in double precision."""
@@ -69,12 +85,15 @@ def public_matrix(purpose, rows):
     counters = b"".join(struct.pack("<QQ", i, 0) for i in range(rows * DIMENSION // 4))
     return np.frombuffer(AES.new(key, AES.MODE_ECB).encrypt(counters), dtype="<u4").reshape(rows, DIMENSION)
 
-def encrypt(public, wanted, words):
-    """The unit vector with its 1 at `wanted`; `words` are the coins, those of the secret first. Returns query, secret, sum of errors."""
+def encrypt(public, wanted, words, decryptions=1):
+    """The unit vector with its 1 at `wanted`; `words` are the coins, those of the secret first, for
+    an error at which `decryptions` bytes shall come out right. Returns query, secret, sum of
+    errors."""
     columns = len(public)
+    one, other = weights(columns, decryptions)
     secret = np.array(words[:DIMENSION], dtype=np.uint64)
-    coins = [sum(words[DIMENSION + 4 * j + i] << (32 * i) for i in range(4)) for j in range(columns)]
-    errors = [error(c) for c in coins]
+    coins = [words[DIMENSION + 8 * j:DIMENSION + 8 * j + 8] for j in range(columns)]
+    errors = [one * sample(c[:4]) + other * sample(c[4:]) for c in coins]
     query = (product(public, secret).astype(np.int64) + np.array(errors)) % 2**32
     query[wanted] = (query[wanted] + 2**24) % 2**32
     return query.astype(np.uint64), secret, sum(errors)
@@ -95,7 +114,7 @@ def case(records, record_len, index, rng_seed):
     hint = product(matrix, public)
 
     column, slot = divmod(index, per_column)
-    words = chacha20_words(bytes([rng_seed] * 32), DIMENSION + 4 * columns)
+    words = chacha20_words(bytes([rng_seed] * 32), DIMENSION + 8 * columns)
     query, secret, error_sum = encrypt(public, column, words)
     answer = product(matrix, query)
 

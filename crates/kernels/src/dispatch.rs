@@ -16,6 +16,7 @@ use crate::keystream::GROUP_ROWS;
 use crate::line_reads::{LineBits, LineBytes, LineQuery, LineReads};
 use crate::portable;
 use crate::selected_xor::{Ahead, Bits, EIGHT, LINE};
+use crate::thresholds::Halves;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{self, avx2, avx512};
 
@@ -462,6 +463,16 @@ impl Kernels {
         sums: &mut [u8],
     ) {
         on_arm!(self, permutations::xor_accumulate(partition, record_len, permutation, sums));
+    }
+
+    pub(crate) fn count_thresholds_above_dispatch(
+        self,
+        table: &[Halves],
+        high: &[u64],
+        low: &[u64],
+        counts: &mut [u64],
+    ) {
+        on_arm!(self, thresholds::count_above(table, high, low, counts));
     }
 
     pub(crate) fn read_sum_dispatch(self, bytes: &[u8]) -> u64 {

@@ -18,6 +18,7 @@
 //! | [`gather`] | records from scattered places of a table, side by side |
 //! | [`line_reads`] | a few bytes or bits of each of many scattered cache lines, in one pattern for all queries |
 //! | [`permutations`] | many permutations of equal size: one swap in each, and a pass of records through one |
+//! | [`thresholds`] | how many thresholds lie above secret numbers: sampling by inversion |
 //! | [`yardstick`] | loops that measure what the machine can do at most, for benchmarks |
 //! | `bls12_381` | the curve of that name: scalars, points, products of powers, pairings (not on WebAssembly) |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
@@ -61,6 +62,7 @@ pub mod selected_xor;
 pub mod subset_hints;
 pub mod subset_sums;
 pub mod taint;
+pub mod thresholds;
 pub mod yardstick;
 
 mod portable;

@@ -1,185 +1,226 @@
-//! The LWE error: a discrete Gaussian of standard deviation 6.4 around zero, in constant time.
+//! The LWE error: a discrete Gaussian around zero, of the deviation that an [`ErrorWidth`] says, in
+//! constant time.
 //!
-//! Inversion of the cumulative distribution: a uniform 127-bit number `u` gives the magnitude, the count of thresholds
-//! above it, and one more bit gives the sign. All thresholds are compared, always, without a branch, so the time does not
-//! depend on the sample. With 127 bits the sampled distribution lies within 2^-119 of the exact one (statistical
-//! distance: half an ulp for each of 84 thresholds), and the mass beyond the last threshold is below 2^-127.
+//! An error is `w₁·X₁ + w₂·X₂`, where `w₁` and `w₂` are the width's weights and `X₁`, `X₂` two
+//! samples of one *base*, the discrete Gaussian of deviation [`BASE_DEVIATION`]. Such a sum is the
+//! discrete Gaussian of deviation 8.45·√(w₁² + w₂²), up to a share of 2^-117 for the widest that
+//! there is: with weights that have no common divisor the share is 2·exp(−2π²·8.45²/(w₁² + w₂²)),
+//! since that is how far a Gaussian of deviation 8.45/√(w₁² + w₂²) is from smooth on the integers
+//! (Micciancio and Walter, *Gaussian Sampling over the Integers*, CRYPTO 2017).
+//!
+//! The base is sampled by inversion of its cumulative distribution: a uniform 126-bit number gives
+//! the magnitude, the count of thresholds above it, and one more bit gives the sign. All thresholds
+//! are compared, always, without a branch, so the time does not depend on the sample. Thresholds
+//! are rounded down, so no magnitude is reached more often than by the Gaussian itself: what is
+//! proved of the Gaussian's tails holds for the samples. The largest magnitude is 110, and the mass
+//! beyond is below 2^-126. All in all the errors lie within 2^-116 of the discrete Gaussian
+//! (statistical distance).
 
+use super::ErrorWidth;
 use crate::SecretRng;
+use privet_kernels::Kernels;
+use privet_kernels::thresholds::Halves;
 use zeroize::{Zeroize, Zeroizing};
 
-/// `THRESHOLDS[k-1] = round(2^127 · P(|X| ≥ k))` for the discrete Gaussian X of σ = 6.4, k = 1..=84. Computed with
-/// 80-digit arithmetic from P(X = x) ∝ exp(−x²/2σ²); the tests below recompute it in double precision.
-const THRESHOLDS: [u128; 84] = [
-    0x78056a5fcdaf06d3eb107d26fc5a6391,
-    0x6841cfac6014173bec8ba48906eaf6cd,
-    0x590f5262912d10b11b0c29f9d2a0a287,
-    0x4ac330099d75b0887f4791f831d03992,
-    0x3da2d1bf878ed361e49df49643771671,
-    0x31e01338ca81285067264474cc192196,
-    0x2797a365ee235caaf7a9733333a156ec,
-    0x1ed17c78bd52c544e5a9ebcd6fc388f1,
-    0x178328da6db786e093496e87565f0e81,
-    0x1193564aba04319e11d6f9c4ac1d54dc,
-    0x0cde1ea388334d985f20cb83c39ac5ad,
-    0x09396f43a6a5a1e4d3b6a87d0a7b72be,
-    0x0679102b5b136f6c0a31eddb59360f37,
-    0x0471f21cab93027a1c86d552e18fcb99,
-    0x02fc9639b8820aa7b76de4d3bc43c5bc,
-    0x01f6895b9826186da3b0ab3b11ab010d,
-    0x01430bf8412ce11035dd89c24d15f6e0,
-    0x00cb12477ced3cffe83781acad98259c,
-    0x007ccfa58b046e4cdb6496d876f0a47c,
-    0x004afe30f36dc00ceacdfbcc8fcc0e6d,
-    0x002c0b85ea9421897fbbf07c356ba62d,
-    0x001948871cdd1df3f04ad0052ddf7095,
-    0x000e2f033d660353aea31e516e75c042,
-    0x0007c67adf12d115c7fea510d2ea80d4,
-    0x00042a2bea1826e72c127fb23f0a78c2,
-    0x00022df54e06266452a27bb2650f428c,
-    0x00011d442be816cd4dfe547d16eab97d,
-    0x00008e7a1d2b87ab60cf78d75e450002,
-    0x000045830280366522ca29c8b1eadc50,
-    0x0000212035511b0428ed55b23e5ae893,
-    0x00000f6b2e7ec641f1a649f7ba0d546e,
-    0x00000702664fbfd9091cc75b782b1336,
-    0x0000031cadd80071773f1c046fe7e346,
-    0x000001596e745750605bdbebe910ee8a,
-    0x0000009243a0c3c90e208f39c449396b,
-    0x0000003c7a5222fdf32b630620f766ad,
-    0x000000186b2d6ceb87843899fff10c60,
-    0x00000009a092bd7124ef6bb65c67844b,
-    0x00000003b4c659b2cb0c5253fa86ebd7,
-    0x0000000164a0874aeba91804b5c90d95,
-    0x0000000082e21e0bcf3c460b9ffe8b47,
-    0x000000002ee61bdb19bc4366b23af0c1,
-    0x00000000106849ad1183f655fa6210b8,
-    0x00000000059aa5d43078eab8bf0bb5f1,
-    0x0000000001de66beaf64d2e7369f6031,
-    0x00000000009bbe8d0e46cc5d9765fd8b,
-    0x0000000000317fc4ed50aa6f4873e920,
-    0x00000000000f5bb2d4adcbbd6ca9f7dd,
-    0x000000000004a6e5b536d879264b3c51,
-    0x00000000000160235fcd2fb6eaea0178,
-    0x00000000000065a5643a4fa29e7d4aa0,
-    0x0000000000001ca44f62645a00147130,
-    0x00000000000007e0df7a8ad68c6579f9,
-    0x000000000000021d8cc82cb383320aa5,
-    0x000000000000008df18f36bcb9806bfe,
-    0x0000000000000024510fbcbc4b9f588f,
-    0x000000000000000911e6e666fabb4dd0,
-    0x00000000000000023609e2acd2748247,
-    0x000000000000000086b1a9b1899062f7,
-    0x00000000000000001f4926f6f16df906,
-    0x00000000000000000717d6de0960774c,
-    0x00000000000000000191d8072c8e1707,
-    0x00000000000000000056ccf78641df6a,
-    0x000000000000000000124d0457aad966,
-    0x00000000000000000003c4232b79d3be,
-    0x00000000000000000000c1a958fc375f,
-    0x0000000000000000000025f7e5190834,
-    0x000000000000000000000743fdf5faf1,
-    0x00000000000000000000015b664b5b7f,
-    0x00000000000000000000003f54a3eeba,
-    0x00000000000000000000000b44b5cb13,
-    0x000000000000000000000001f4f87fae,
-    0x00000000000000000000000054ea1f15,
-    0x0000000000000000000000000e0c3eae,
-    0x0000000000000000000000000244ac6e,
-    0x000000000000000000000000005b828e,
-    0x000000000000000000000000000e1345,
-    0x00000000000000000000000000021cec,
-    0x00000000000000000000000000004f41,
-    0x00000000000000000000000000000b55,
-    0x00000000000000000000000000000195,
-    0x00000000000000000000000000000037,
+/// Standard deviation of the base.
+pub(super) const BASE_DEVIATION: f64 = 8.45;
+
+/// `THRESHOLDS[k-1] = ⌊2^126 · P(|X| ≥ k)⌋` for the discrete Gaussian X of deviation 8.45. Computed
+/// with 100-digit arithmetic from P(X = x) ∝ exp(−x²/2σ²); the tests below recompute it in double
+/// precision.
+const THRESHOLDS: [u128; 110] = [
+    0x3cfa7a1521f68aeac30dd17a506af0b0,
+    0x36fa39e1147c8b8bfdef6b6dec3573cc,
+    0x3119e9660d733902593e15c5acaa054d,
+    0x2b6d5b2db72739c433e067dfee202a98,
+    0x260648f12bb3f835ce8663494225a7dc,
+    0x20f3b0684ba777d0927d90c220686605,
+    0x1c415dbe475cda29f8a168bd028f69e7,
+    0x17f7a919db7d7577be06c31307ac07b2,
+    0x141b683a49e74235b07eafe04ef1fac9,
+    0x10ae10f0c28034d65826a0c6304a694c,
+    0x0dae05a744bad1bc4e308e3dd2599b89,
+    0x0b1702847b8d865966ea288ff48b0d01,
+    0x08e2a03dbcf537b0e3a521df2141d2c3,
+    0x0708e15465a58c1af089c4c43ae65e76,
+    0x0580bf360adc586e2d745961bdb7fbd3,
+    0x0440ae47c3b217683595fbddf4eb7da7,
+    0x033f1203c3a5e2c3fabc466a0477f31b,
+    0x02729cb042a479ef948235d83397a522,
+    0x01d2988f47ecfb08dd4c3da3ece2eb35,
+    0x01571a7de778bb97e6041277fd543e8d,
+    0x00f91fa6ae9a25beb47dfe5608762b11,
+    0x00b29919df0af1241f9a9299ae56a66b,
+    0x007e68cc5ee24a3748e6f64896c91b2a,
+    0x005853b82ac7454a91f6861e2fc9669c,
+    0x003cecb4a1d4b47b5d76407590a19259,
+    0x00297b3508d0d3f26aefc5173237680b,
+    0x001be08b6ef0a61cc0b173efe18abe3f,
+    0x00127dae161b1f66c7ca70681b34947e,
+    0x000c1ae10badd50b33f0bc01e6903b5c,
+    0x0007d21a4786eadc69572e8b9bb182f0,
+    0x0004fc84384863ad80b52e4bc46062f1,
+    0x0003232bf870a07c20315f06ad742470,
+    0x0001f2ac9bc28435a5c2af6848413848,
+    0x00013184bdadc176c3fa2b92e5ba9340,
+    0x0000b8b2169dbad22a146850467d77ba,
+    0x00006e2b694b5f698a00f380514f9b7c,
+    0x000040d6f28054ff2325f66651b2fb61,
+    0x000025a6c819878c2aef6032fad3161c,
+    0x000015923f5d585e78f09f39ec6a6179,
+    0x00000c316ab9b94a941be2c93c3b7c2f,
+    0x000006ccafaaa0b1b8416efc782d9dfb,
+    0x000003bda9f91648f5056bd46ad97d23,
+    0x00000207c83cfc9cf5c3b3a0dc46c132,
+    0x0000011650c151a3b5d05387e9dc9441,
+    0x000000930321387518ed9ce13a30b30b,
+    0x0000004c9b220be5ed64ec0d497b3468,
+    0x0000002760e0dda0b07046631c556179,
+    0x00000013f7cda1d5d5659645f54eba12,
+    0x00000009fcf5baac3fc32ba1d25997be,
+    0x00000004eda8b5705f960c9170f1f1fd,
+    0x000000026613bf9d4f3df7a6e77fea1d,
+    0x0000000126d2b82ec437052b5184f9d6,
+    0x000000008b9f273c3dc9300553010480,
+    0x000000004138c339a3b0c04bd8a0ec91,
+    0x000000001e0d5890796e0f1e3ab5c97c,
+    0x000000000da8885202af877dffd4bb8b,
+    0x00000000061f74855df3539f3449c49b,
+    0x0000000002b514c217911bf25ffef89f,
+    0x00000000012e461d2f67485502adaa43,
+    0x0000000000820781e7d7ba32d01388a0,
+    0x0000000000372b82e3600db583156d6b,
+    0x0000000000171676b9030ac9852c1d4a,
+    0x00000000000987941a89a56a7f5014c0,
+    0x000000000003e12916315a238942d551,
+    0x0000000000018ec7803c0ac4bda4dde7,
+    0x0000000000009decdd59f93e8f10b4d3,
+    0x0000000000003daf25d03b5f6d5038ec,
+    0x00000000000017c343032dbe718cf3e9,
+    0x00000000000009074e7b23ec20d81fb1,
+    0x00000000000003621ce837f57308c363,
+    0x00000000000001401980c4d794f96239,
+    0x0000000000000074ad7486b03d36d0be,
+    0x0000000000000029f1e3c84a16fbec9d,
+    0x000000000000000edf2210f4b6b4ee45,
+    0x0000000000000005334270e7f9e68094,
+    0x0000000000000001cb1aa2b247121536,
+    0x00000000000000009c265982e94e2dbd,
+    0x00000000000000003460dce44a7c24b6,
+    0x00000000000000001153e4985336acf9,
+    0x000000000000000005a7430d15d0c482,
+    0x000000000000000001d1ae5eb2446a6b,
+    0x00000000000000000093c6ac142bc1db,
+    0x0000000000000000002e3f7698a503bc,
+    0x0000000000000000000e4630901e9eb4,
+    0x00000000000000000004584b7d9e4fc7,
+    0x000000000000000000014de691544ce5,
+    0x0000000000000000000062d9e677aa37,
+    0x000000000000000000001cdc6eeeb501,
+    0x00000000000000000000084f64a729d1,
+    0x00000000000000000000025c18e5d321,
+    0x0000000000000000000000a92c0a3714,
+    0x00000000000000000000002eb891147b,
+    0x00000000000000000000000cb9953cb4,
+    0x0000000000000000000000036afb2db1,
+    0x000000000000000000000000e7c58f99,
+    0x0000000000000000000000003c8b92b8,
+    0x0000000000000000000000000f98f791,
+    0x00000000000000000000000003f67151,
+    0x00000000000000000000000000fe2a01,
+    0x000000000000000000000000003ecca0,
+    0x000000000000000000000000000f4d51,
+    0x0000000000000000000000000003ad50,
+    0x0000000000000000000000000000df10,
+    0x00000000000000000000000000003421,
+    0x00000000000000000000000000000c03,
+    0x000000000000000000000000000002ba,
+    0x0000000000000000000000000000009c,
+    0x00000000000000000000000000000022,
     0x00000000000000000000000000000007,
     0x00000000000000000000000000000001,
 ];
 
-/// Samples are drawn in chunks of this many, so that the randomness behind them is one small buffer, erased at once.
+/// The thresholds as the kernel wants them.
+const HALVES: [Halves; THRESHOLDS.len()] = {
+    let mut halves = [[0; 2]; THRESHOLDS.len()];
+    let mut place = 0;
+    while place < THRESHOLDS.len() {
+        let threshold = THRESHOLDS[place];
+        halves[place] = [(threshold >> 63) as u64, threshold as u64 & (u64::MAX >> 1)];
+        place += 1;
+    }
+    halves
+};
+
+/// Errors are drawn in chunks of this many, so that what is behind them is a few small buffers.
 const CHUNK: usize = 256;
 
-/// Fills `out` with independent errors, as words modulo 2^32.
-pub fn sample_errors(rng: &mut SecretRng, out: &mut [u32]) {
-    let mut coins = Zeroizing::new([0u8; CHUNK * 16]);
-    for chunk in out.chunks_mut(CHUNK) {
-        let coins = &mut coins[..chunk.len() * 16];
-        rng.fill(coins);
-        for (word, coins) in chunk.iter_mut().zip(coins.as_chunks::<16>().0) {
-            *word = error_from_coins(u128::from_le_bytes(*coins));
-        }
+/// Uniform bytes behind an error: 16 for each sample of the base.
+const COINS: usize = 32;
+
+/// Everything between coins and errors. All of it is secret, and erased when dropped.
+struct Buffers {
+    coins: [u8; CHUNK * COINS],
+    high: [u64; 2 * CHUNK],
+    low: [u64; 2 * CHUNK],
+    magnitudes: [u64; 2 * CHUNK],
+}
+
+impl Zeroize for Buffers {
+    fn zeroize(&mut self) {
+        self.coins.zeroize();
+        self.high.zeroize();
+        self.low.zeroize();
+        self.magnitudes.zeroize();
     }
 }
 
-/// The error that 128 uniform bits stand for: the lowest bit is the sign, the other 127 the place in the distribution.
-fn error_from_coins(mut coins: u128) -> u32 {
-    let mut place = coins >> 1;
-    let mut negative = (coins & 1) as u32;
-    let mut magnitude = 0u32;
-    for threshold in THRESHOLDS {
-        // The borrow of a subtraction, without a branch: 1 if place < threshold.
-        magnitude += (place.wrapping_sub(threshold) >> 127) as u32;
+/// Fills `out` with independent errors of the given width, as words modulo 2^32.
+pub fn sample_errors(kernels: Kernels, width: ErrorWidth, rng: &mut SecretRng, out: &mut [u32]) {
+    let mut buffers = Zeroizing::new(Buffers {
+        coins: [0; CHUNK * COINS],
+        high: [0; 2 * CHUNK],
+        low: [0; 2 * CHUNK],
+        magnitudes: [0; 2 * CHUNK],
+    });
+    for errors in out.chunks_mut(CHUNK) {
+        let Buffers { coins, high, low, magnitudes } = &mut *buffers;
+        let coins = &mut coins[..errors.len() * COINS];
+        rng.fill(coins);
+        errors_from_coins(kernels, width, coins, (high, low, magnitudes), errors);
     }
-    let error = (magnitude ^ negative.wrapping_neg()).wrapping_add(negative);
-    coins.zeroize();
-    place.zeroize();
-    negative.zeroize();
-    error
+}
+
+/// The errors that uniform bytes stand for, [`COINS`] of them each. Of every 16 bytes the lowest
+/// bit is a sign, the other bits of the lower word and the highest 63 of the upper one are a place
+/// in the distribution, and one bit is left over.
+fn errors_from_coins(
+    kernels: Kernels,
+    width: ErrorWidth,
+    coins: &[u8],
+    (high, low, magnitudes): (&mut [u64], &mut [u64], &mut [u64]),
+    errors: &mut [u32],
+) {
+    let words = coins.as_chunks::<8>().0;
+    let samples = words.as_chunks::<2>().0;
+    let [high, low, magnitudes] =
+        [high, low, magnitudes].map(|buffer| &mut buffer[..samples.len()]);
+    for (([lower, upper], high), low) in samples.iter().zip(&mut *high).zip(&mut *low) {
+        *high = u64::from_le_bytes(*upper) >> 1;
+        *low = u64::from_le_bytes(*lower) >> 1;
+    }
+    kernels.count_thresholds_above(&HALVES, high, low, magnitudes);
+    let pairs = samples.as_chunks::<2>().0.iter().zip(magnitudes.as_chunks::<2>().0);
+    for (error, (coins, magnitudes)) in errors.iter_mut().zip(pairs) {
+        *error = 0;
+        for ((coins, magnitude), weight) in coins.iter().zip(magnitudes).zip(width.weights()) {
+            let negative = u32::from(coins[0][0] & 1);
+            let sample = (*magnitude as u32 ^ negative.wrapping_neg()).wrapping_add(negative);
+            *error = error.wrapping_add(sample.wrapping_mul(weight));
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// P(|X| ≥ k) in double precision.
-    fn tail(k: usize) -> f64 {
-        let weight = |x: usize| (-((x * x) as f64) / (2.0 * 6.4 * 6.4)).exp();
-        let total = weight(0) + 2.0 * (1..200).map(weight).sum::<f64>();
-        2.0 * (k..200).map(weight).sum::<f64>() / total
-    }
-
-    #[test]
-    fn thresholds_are_the_tails_of_the_gaussian() {
-        let scale = 2f64.powi(127);
-        for (place, threshold) in THRESHOLDS.iter().enumerate() {
-            let expected = tail(place + 1) * scale;
-            assert!(
-                (*threshold as f64 - expected).abs() <= expected * 1e-9 + 1.0,
-                "threshold {place}"
-            );
-        }
-    }
-
-    #[test]
-    fn coins_at_the_edges_of_each_step_give_the_neighbouring_magnitudes() {
-        for (place, threshold) in THRESHOLDS.iter().enumerate() {
-            let below = error_from_coins((threshold - 1) << 1);
-            let at = error_from_coins(threshold << 1);
-            assert!(below as usize > place, "u just below threshold {place} counts it");
-            assert_eq!(at as usize, place, "u at threshold {place} does not");
-            assert_eq!(error_from_coins((threshold - 1) << 1 | 1), below.wrapping_neg());
-        }
-    }
-
-    #[test]
-    fn moments_and_tails_of_many_samples_match_theory() {
-        const SAMPLES: usize = 1 << 20;
-        let mut rng = SecretRng::from_os().unwrap();
-        let mut errors = vec![0u32; SAMPLES];
-        sample_errors(&mut rng, &mut errors);
-        let errors: Vec<f64> = errors.iter().map(|e| f64::from(*e as i32)).collect();
-        let mean = errors.iter().sum::<f64>() / SAMPLES as f64;
-        let variance = errors.iter().map(|e| e * e).sum::<f64>() / SAMPLES as f64;
-        // Six standard deviations of each estimator: a false alarm about once in 5·10^8 runs.
-        assert!(mean.abs() < 6.0 * 6.4 / (SAMPLES as f64).sqrt(), "mean {mean}");
-        let spread = 6.4f64.powi(2) * (2.0 / SAMPLES as f64).sqrt();
-        assert!((variance - 6.4f64.powi(2)).abs() < 6.0 * spread, "variance {variance}");
-        for k in [1, 3, 7, 13, 20] {
-            let share =
-                errors.iter().filter(|e| e.abs() >= k as f64).count() as f64 / SAMPLES as f64;
-            let deviation = (tail(k) * (1.0 - tail(k)) / SAMPLES as f64).sqrt();
-            assert!((share - tail(k)).abs() < 6.0 * deviation, "P(|X| >= {k}) = {share}");
-        }
-    }
-}
+mod tests;

@@ -5,19 +5,49 @@
 //! by `D`; since `D·A` is known beforehand (the *hint*), the client can take the mask off and is left with `Δ·D_c` plus noise.
 //!
 //! # Parameters
-//! Secret dimension 1024, q = 2^32, error a discrete Gaussian of σ = 6.4, secret uniform modulo q: 128-bit security for up to 2^20
-//! samples per secret as published with SimplePIR (Henzinger et al., USENIX Security 2023, §4.2 and appendix). The plaintext modulus is 256: one
-//! symbol is one byte of the table, so Δ = q/256 = 2^24.
+//! Secret dimension 1024, q = 2^32, secret uniform modulo q. The plaintext modulus is 256: one
+//! symbol is one byte of the table, so Δ = q/256 = 2^24. The error is a discrete Gaussian whose
+//! deviation σ follows from the number of columns ([`EncryptionParameters`]): as wide as decryption
+//! allows, because a wider error is harder to see through. By the estimate in
+//! `vectors/estimate_lwe.py` (primal attacks uSVP and BDD, cost model MATZOV) an attacker has to
+//! compute
+//!
+//! | columns | σ | gates |
+//! |---|---|---|
+//! | up to 38,672 | 34.84 | 2^145 |
+//! | up to 65,742 | 26.72 | 2^141 |
+//! | up to 131,485 | 18.89 | 2^136 |
+//! | up to 262,144 ([`MAX_COLUMNS`]) | 11.95 | 2^129 |
+//!
+//! More columns, and errors below 128 bits, are refused. DoublePIR's second level, where 4100 bytes
+//! must come out right for each byte of a record, goes down this table a little earlier.
+//!
+//! # One matrix for all
+//! A is the same for every lookup of every client in every version of a table, since the hint is
+//! made from it. So the reduction of its lattice, the larger part of BDD's cost, serves an attacker
+//! for all of them: the figures above are what the *first* lookup costs. What each further one
+//! costs after a larger reduction is in `vectors/lwe_security.json`: with σ = 34.84, 2^146 each
+//! after one of 2^144 gates, and 2^91 each after one of 2^160. A matrix of their own for each
+//! client would cost each of them a hint of their own, computed by the server. It is accepted here
+//! because the first lookup already costs more than 2^128.
 //!
 //! # Correctness
-//! The server multiplies raw bytes `D_ij` in [0, 255]. The client knows its own errors, so it subtracts `128·Σ_j e_j`, which leaves the noise
-//! `Σ_j (D_ij − 128)·e_j` with |D_ij − 128| ≤ 128. That sum is sub-Gaussian with parameter at most 128·σ·√columns, whatever the
-//! table holds, and decryption fails only if it reaches Δ/2 = 2^23:
-//! `P(failure of one byte) ≤ 2·exp(−(2^23)² / (2·128²·σ²·columns))` ([`failure_bound_log2`]). At 2^20 columns that is 2^-71.
+//! The server multiplies raw bytes `D_ij` in [0, 255]. The client knows its own errors, so it
+//! subtracts `128·Σ_j e_j`, which leaves the noise `Σ_j (D_ij − 128)·e_j` of *centred* bytes,
+//! |D_ij − 128| ≤ 128. (Of bytes as they are the noise would be twice as large.) That sum is sub-Gaussian
+//! with parameter at most 128·σ·√columns, whatever the table holds, and decryption fails only if it
+//! reaches Δ/2 = 2^23 ([`failure_bound_log2`]): for each level of encryption with probability 2^-65
+//! at most for a byte of a record, so with 2^-64 at most for both. On a table of uniform bytes the
+//! noise is smaller by √3.
 
 mod error_sampler;
+mod parameters;
 
 pub use error_sampler::sample_errors;
+pub use parameters::{
+    ERROR_WIDTHS, EncryptionParameters, ErrorWidth, LEAST_SECURITY_BITS, LEVEL_FAILURE_LOG2,
+    MAX_COLUMNS, failure_bound_log2,
+};
 
 use crate::{Error, PublicSeed, Result, SecretRng};
 use privet_kernels::Kernels;
@@ -29,41 +59,8 @@ use zeroize::Zeroizing;
 /// Words in an LWE secret.
 pub const SECRET_DIMENSION: usize = 1024;
 
-/// Standard deviation of the error.
-pub const ERROR_DEVIATION: f64 = 6.4;
-
 /// log2 of Δ = q / 256.
 const DELTA_BITS: u32 = 24;
-
-/// LWE samples that may share one public matrix and one secret: the published estimate of 128-bit security reaches this far.
-pub const MAX_COLUMNS: u64 = 1 << 20;
-
-/// log2 of an upper bound for the probability that one byte decrypts wrongly, for any table of `columns` columns.
-pub fn failure_bound_log2(columns: u64) -> f64 {
-    failure_bound_log2_at(columns, ERROR_DEVIATION, 128.0)
-}
-
-/// The same bound for another deviation and another largest centred entry. The tests shrink Δ/2 relative to the noise by raising
-/// `deviation`, to see failures happen at the predicted rate.
-fn failure_bound_log2_at(columns: u64, deviation: f64, largest_entry: f64) -> f64 {
-    let margin = f64::from(1u32 << (DELTA_BITS - 1));
-    let variance = (largest_entry * deviation).powi(2) * columns as f64;
-    1.0 - margin * margin / (2.0 * variance) * std::f64::consts::LOG2_E
-}
-
-/// Checks that `columns` LWE samples stay within the published estimate of security.
-///
-/// # Errors
-/// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), with the numbers.
-pub fn check_columns(columns: u64) -> Result<()> {
-    if (1..=MAX_COLUMNS).contains(&columns) {
-        return Ok(());
-    }
-    Err(Error::api_misuse(format!(
-        "{columns} columns need as many LWE samples under one secret; the parameters (dimension {SECRET_DIMENSION}, q = 2^32, \
-         deviation {ERROR_DEVIATION}) are estimated at 128 bits of security for 1 to {MAX_COLUMNS}"
-    )))
-}
 
 /// The public matrix A: one row of [`SECRET_DIMENSION`] words per column of the table, expanded from a seed by AES-128 in counter mode, never
 /// stored.
@@ -153,26 +150,20 @@ impl DecryptionKey {
     }
 }
 
-/// Encrypts the unit vector of `columns` entries whose 1 stands at `column`, a secret: `A·s + e + Δ·u_column`, under a fresh secret. Takes
-/// the same time, and touches the same memory, for every `column`.
-///
-/// # Panics
-/// If `columns` is not within [`MAX_COLUMNS`]: callers hold parameters that were checked.
+/// Encrypts the unit vector of `parameters.columns()` entries whose 1 stands at `column`, a secret:
+/// `A·s + e + Δ·u_column`, under a fresh secret. Takes the same time, and touches the same memory,
+/// for every `column`.
 pub fn encrypt_unit_vector(
     kernels: Kernels,
     matrix: &PublicMatrix,
-    columns: usize,
+    parameters: EncryptionParameters,
     column: u64,
     rng: &mut SecretRng,
 ) -> (Vec<u32>, DecryptionKey) {
-    assert!(
-        (1..=MAX_COLUMNS).contains(&(columns as u64)),
-        "columns were checked when the parameters were made"
-    );
     let mut secret = Zeroizing::new(vec![0u32; SECRET_DIMENSION]);
     rng.fill_words(&mut secret);
-    let mut errors = Zeroizing::new(vec![0u32; columns]);
-    sample_errors(rng, &mut errors);
+    let mut errors = Zeroizing::new(vec![0u32; parameters.columns() as usize]);
+    sample_errors(kernels, parameters.error(), rng, &mut errors);
     encrypt_with(kernels, matrix, column, secret, &errors)
 }
 

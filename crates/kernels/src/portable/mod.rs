@@ -13,4 +13,5 @@ pub(crate) mod selected_xor;
 pub(crate) mod strassen;
 pub(crate) mod subset_hints;
 pub(crate) mod subset_sums;
+pub(crate) mod thresholds;
 pub(crate) mod yardstick;

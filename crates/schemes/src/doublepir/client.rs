@@ -60,12 +60,10 @@ impl StatelessClient for DoublePirClient {
         rng: &mut SecretRng,
     ) -> Result<(Vec<DoublePirQuery>, DoublePirPending)> {
         let (column, place) = self.parameters.place(index);
-        let (columns, records) = (self.parameters.columns(), self.parameters.records_per_column());
+        let [of_column, of_record] = self.parameters.encryption();
         let (first, second) = (self.parameters.first_matrix(), self.parameters.second_matrix());
-        let (column, column_key) =
-            encrypt_unit_vector(self.kernels, first, columns as usize, column, rng);
-        let (record, record_key) =
-            encrypt_unit_vector(self.kernels, second, records as usize, place, rng);
+        let (column, column_key) = encrypt_unit_vector(self.kernels, first, of_column, column, rng);
+        let (record, record_key) = encrypt_unit_vector(self.kernels, second, of_record, place, rng);
         let pending =
             DoublePirPending { column: column_key, record: record_key, place: Secret::new(place) };
         Ok((vec![DoublePirQuery { column, record }], pending))

@@ -4,9 +4,11 @@
 //! rows up *privately*, by a second lookup of the same kind in a matrix made of the hint's bytes. That second lookup has a hint of its own, 16 MiB for each byte of a
 //! record, which is what the client downloads.
 //!
-//! **Who learns what.** As with SimplePIR, the server learns that a query was made, and when: nothing of the index, however many queries it sees and whatever it sends back, as
-//! long as LWE is hard (128 bits). The two halves of a query are encrypted under independent secrets and public matrices. A server that answers wrongly makes the client recover
-//! wrong bytes; DoublePIR does not notice.
+//! **Who learns what.** As with SimplePIR, the server learns that a query was made, and when:
+//! nothing of the index, however many queries it sees and whatever it sends back, as long as LWE is
+//! hard: 2^141 gates by the estimate for tables around a GiB, and never less than 2^128. The two
+//! halves of a query are encrypted under independent secrets and public matrices. A server that
+//! answers wrongly makes the client recover wrong bytes; DoublePIR does not notice.
 //!
 //! **What it costs**, for a table of records of `record_len` bytes laid out as `rows` × `columns` bytes, with R records in a column:
 //!
@@ -24,8 +26,12 @@
 //!
 //! **Layout.** [`DoublePirParameters::new`] takes the layout with the shortest messages among those whose second matrix has at most a sixteenth of the table's bytes (or 16 MiB).
 //!
-//! **Parameters.** Those of SimplePIR at both levels: dimension 1024, q = 2^32, σ = 6.4, plaintext modulus 256, at most 2^20 columns. A record then comes back wrong with probability below 2^-40,
-//! whatever the table holds ([`DoublePirParameters::failure_bound_log2`]).
+//! **Parameters.** Those of SimplePIR at both levels, each with the error that its own number of
+//! columns allows ([`privet_core::lwe`]): dimension 1024, q = 2^32, plaintext modulus 256, at most
+//! 2^18 columns. A byte of a record hangs on one byte of the first level and 4100 of the second;
+//! each level spoils it with probability 2^-65 at most, whatever the table holds
+//! ([`DoublePirParameters::failure_bound_log2`]). Both matrices are shared by all lookups of all
+//! clients in all versions, as SimplePIR's is.
 //!
 //! **From paper to function** (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan: *One Server for the Price of Two*, USENIX Security 2023, §5):
 //!

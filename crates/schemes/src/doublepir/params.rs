@@ -3,11 +3,15 @@
 use crate::contract::{Parameters, table_seed};
 use crate::simplepir::SimplePirParameters;
 use privet_core::codec::Reader;
-use privet_core::lwe::{self, PublicMatrix, SECRET_DIMENSION};
+use privet_core::lwe::{EncryptionParameters, MAX_COLUMNS, PublicMatrix, SECRET_DIMENSION};
 use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape};
 
 /// Rows of the second matrix for each byte of a record: the bytes of one row of the first hint.
 pub(super) const HINT_ROW_BYTES: u64 = SECRET_DIMENSION as u64 * 4;
+
+/// Bytes that must come out of the second level right for each byte of a record: a row of the first
+/// hint, and a word of the first product.
+const SECOND_LEVEL_BYTES: u64 = HINT_ROW_BYTES + 4;
 
 /// Hints of at most 1 GiB, that is records of at most 64 bytes.
 pub const MAX_HINT_BYTES: u64 = 1 << 30;
@@ -20,8 +24,8 @@ const SMALL_SECOND_MATRIX: u64 = 1 << 24;
 #[derive(Clone, Debug)]
 pub struct DoublePirParameters {
     shape: TableShape,
-    records_per_column: u64,
-    columns: u64,
+    first_level: EncryptionParameters,
+    second_level: EncryptionParameters,
     first_matrix: PublicMatrix,
     second_matrix: PublicMatrix,
 }
@@ -40,8 +44,9 @@ impl DoublePirParameters {
     /// matrix. The hint is the same for every layout.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the hint would be larger than [`MAX_HINT_BYTES`], or either matrix has more columns than the
-    /// LWE parameters allow.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the hint would be
+    /// larger than [`MAX_HINT_BYTES`], or if for the columns of either matrix no error of the
+    /// encryption is both safe and small enough.
     pub fn with_records_per_column(
         identity: &TableIdentity,
         records_per_column: u64,
@@ -55,20 +60,22 @@ impl DoublePirParameters {
         }
         check_hint(identity)?;
         let columns = shape.records().div_ceil(records_per_column);
-        for columns in [columns, records_per_column] {
-            lwe::check_columns(columns).map_err(|error| {
+        let encryption = |columns, decryptions| {
+            EncryptionParameters::new(columns, decryptions).map_err(|error| {
                 error.within(format!(
                     "DoublePIR on {} records of {} bytes",
                     shape.records(),
                     shape.record_len()
                 ))
-            })?;
-        }
+            })
+        };
+        let first_level = encryption(columns, 1)?;
+        let second_level = encryption(records_per_column, SECOND_LEVEL_BYTES)?;
         let matrix = |purpose| PublicMatrix::new(&table_seed(purpose, identity));
         Ok(Self {
             shape,
-            records_per_column,
-            columns,
+            first_level,
+            second_level,
             first_matrix: matrix("privet 2026-11 doublepir first public matrix"),
             second_matrix: matrix("privet 2026-11 doublepir second public matrix"),
         })
@@ -81,17 +88,23 @@ impl DoublePirParameters {
 
     /// Width of the first matrix; the number of words of a query that choose the column.
     pub fn columns(&self) -> u64 {
-        self.columns
+        self.first_level.columns()
     }
 
     /// Height of the first matrix.
     pub fn rows(&self) -> u64 {
-        self.records_per_column * self.shape.record_len()
+        self.records_per_column() * self.shape.record_len()
     }
 
     /// Width of the second matrix; the number of words of a query that choose the record within its column.
     pub fn records_per_column(&self) -> u64 {
-        self.records_per_column
+        self.second_level.columns()
+    }
+
+    /// The errors with which the two halves of a query are encrypted: the column, and the record
+    /// within it.
+    pub fn encryption(&self) -> [EncryptionParameters; 2] {
+        [self.first_level, self.second_level]
     }
 
     /// Height of the second matrix; the number of words of an answer that carry masked bytes of the first hint.
@@ -111,22 +124,19 @@ impl DoublePirParameters {
 
     /// Whether the first product goes through the second level too. Otherwise it is sent as it is, which is shorter if a column has few records.
     pub fn folds_first_product(&self) -> bool {
-        folds(self.records_per_column)
+        folds(self.records_per_column())
     }
 
     /// Words of an answer that carry the first product.
     pub fn first_words(&self) -> u64 {
-        first_words(self.shape, self.records_per_column)
+        first_words(self.shape, self.records_per_column())
     }
 
     /// log2 of a bound for the probability that a record comes back with a wrong byte, for any contents of the table: of all bytes that are decrypted, at either level.
     pub fn failure_bound_log2(&self) -> f64 {
-        let record_len = self.shape.record_len() as f64;
-        let second = record_len * (HINT_ROW_BYTES + 4) as f64;
+        let record_len = (self.shape.record_len() as f64).log2();
         // As logarithms: the probabilities themselves are too small for a double.
-        let bound = |columns, bytes: f64| bytes.log2() + lwe::failure_bound_log2(columns);
-        let (first, second) =
-            (bound(self.columns, record_len), bound(self.records_per_column, second));
+        let [first, second] = self.encryption().map(|level| level.failure_log2() + record_len);
         first.max(second) + (1.0 + (-(first - second).abs()).exp2()).log2()
     }
 
@@ -142,7 +152,7 @@ impl DoublePirParameters {
 
     /// Where a record lies: its column, and its number within the column. Both secret.
     pub(super) fn place(&self, index: &RecordIndex) -> (u64, u64) {
-        index.divide(self.records_per_column)
+        index.divide(self.records_per_column())
     }
 }
 
@@ -175,21 +185,21 @@ fn check_hint(identity: &TableIdentity) -> Result<()> {
 
 /// Folded, the first product takes a row of 1024 words and one word more for each of its bytes, four for each byte of a record; as it is, one word for each byte of a column.
 fn folds(records_per_column: u64) -> bool {
-    records_per_column > HINT_ROW_BYTES + 4
+    records_per_column > SECOND_LEVEL_BYTES
 }
 
 fn first_words(shape: TableShape, records_per_column: u64) -> u64 {
-    shape.record_len() * records_per_column.min(HINT_ROW_BYTES + 4)
+    shape.record_len() * records_per_column.min(SECOND_LEVEL_BYTES)
 }
 
 /// See [`DoublePirParameters::new`].
 fn default_records_per_column(shape: TableShape) -> u64 {
     let records = shape.records();
     let second_matrix = (shape.bytes() / 16).max(SMALL_SECOND_MATRIX);
-    // Both matrices have at most as many columns as the LWE parameters allow.
-    let least = records.div_ceil(lwe::MAX_COLUMNS);
+    // Both matrices have at most as many columns as the encryption allows.
+    let least = records.div_ceil(MAX_COLUMNS);
     let most = (second_matrix / HINT_ROW_BYTES / shape.record_len())
-        .min(lwe::MAX_COLUMNS)
+        .min(MAX_COLUMNS)
         .clamp(least, records);
     let words = |per_column: &u64| {
         records.div_ceil(*per_column) + per_column + first_words(shape, *per_column)
@@ -199,7 +209,7 @@ fn default_records_per_column(shape: TableShape) -> u64 {
     let candidates = [
         square_root(records as f64 / (1 + shape.record_len()) as f64),
         square_root(records as f64),
-        HINT_ROW_BYTES + 4,
+        SECOND_LEVEL_BYTES,
     ];
     let clamped = candidates.map(|per_column| per_column.clamp(least.max(1), most.max(1)));
     clamped.into_iter().min_by_key(words).unwrap_or(1)
@@ -208,7 +218,7 @@ fn default_records_per_column(shape: TableShape) -> u64 {
 impl Parameters for DoublePirParameters {
     /// Eight bytes: the number of records in a column, little-endian. Everything else follows from the table's identity.
     fn encode(&self) -> Vec<u8> {
-        self.records_per_column.to_le_bytes().to_vec()
+        self.records_per_column().to_le_bytes().to_vec()
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {

@@ -3,7 +3,10 @@
 use super::*;
 use crate::contract::{Answerer, Message, Parameters, Role, Setup, StatelessClient};
 use crate::test_tables::{identity, look_up, public_bytes};
-use privet_core::lwe::{DecryptionKey, ERROR_DEVIATION, PublicMatrix, SECRET_DIMENSION};
+use privet_core::lwe::{
+    DecryptionKey, LEAST_SECURITY_BITS, LEVEL_FAILURE_LOG2, MAX_COLUMNS, PublicMatrix,
+    SECRET_DIMENSION,
+};
 use privet_core::{Blame, RecordIndex, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::dispatch::Arm;
@@ -87,18 +90,22 @@ proptest! {
     fn the_default_layout_keeps_its_rule(bits in 0u32..46, fraction in any::<u64>(), record_len in 1u64..=64) {
         let records = (1u64 << bits).saturating_add(fraction % (1 << bits)) / record_len + 1;
         let identity = identity(records, record_len);
-        // The widest matrices that the proof allows hold 2^40 records.
+        // The widest matrices that the encryption allows hold 2^36 records.
         let Ok(parameters) = DoublePirParameters::new(&identity) else {
-            prop_assert!(records > 1 << 40);
+            prop_assert!(records > 1 << 36);
             return Ok(());
         };
         let (columns, per_column) = (parameters.columns(), parameters.records_per_column());
         prop_assert!(columns * per_column >= records && (columns - 1) * per_column < records);
-        // Unless the proof's limit for columns asks for more records in each.
-        let least = records.div_ceil(1 << 20);
+        // Unless the limit for columns asks for more records in each.
+        let least = records.div_ceil(MAX_COLUMNS);
         prop_assert!(parameters.kept_bytes() <= (records * record_len / 16).max(1 << 24) || per_column == least);
         let failure = parameters.failure_bound_log2();
-        prop_assert!(failure.is_finite() && failure < -40.0, "2^{}", failure);
+        let of_byte = failure - (record_len as f64).log2();
+        prop_assert!(failure.is_finite() && of_byte <= LEVEL_FAILURE_LOG2 + 1.0, "2^{}", failure);
+        for level in parameters.encryption() {
+            prop_assert!(level.error().security_bits() >= LEAST_SECURITY_BITS);
+        }
         // No layout within the rule has shorter messages: neither neighbours nor halves and doubles.
         let len = |parameters: &DoublePirParameters| DoublePirQuery::encoded_len(parameters) + DoublePirAnswer::encoded_len(parameters);
         for other in [per_column / 2, per_column - per_column / 16, per_column + per_column / 16 + 1, per_column * 2, 4_100] {
@@ -247,16 +254,46 @@ fn records_whose_hint_is_too_large_are_refused_with_numbers() {
     // What a server announces is held to the same.
     let refusal = DoublePirParameters::decode(&identity(1 << 20, 65), &5u64.to_le_bytes());
     assert_eq!(refusal.err().unwrap().blame(), Blame::PeerMisbehaved);
-    // So are layouts beyond the proof of the encryption, at either level.
     let identity = identity(1 << 22, 1);
-    for (per_column, columns) in [(3, "1398102"), ((1 << 20) + 1, "1048577")] {
-        let error = DoublePirParameters::with_records_per_column(&identity, per_column);
-        let error = error.unwrap_err().to_string();
-        assert!(error.contains(columns) && error.contains("1048576"), "{error}");
-    }
     for per_column in [0, (1 << 22) + 1] {
         assert!(DoublePirParameters::with_records_per_column(&identity, per_column).is_err());
     }
+}
+
+#[test]
+fn layouts_below_128_bits_are_refused() {
+    let identity = identity(1 << 22, 1);
+    for (per_column, columns) in [(15, "279621"), ((1 << 18) + 1, "262145")] {
+        let error = DoublePirParameters::with_records_per_column(&identity, per_column);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(columns) && error.contains("262144"), "{error}");
+        assert!(error.contains("128 bits"), "{error}");
+        let announced = DoublePirParameters::decode(&identity, &per_column.to_le_bytes());
+        assert_eq!(announced.err().unwrap().blame(), Blame::PeerMisbehaved);
+    }
+    for per_column in [16, 1 << 18] {
+        let allowed = DoublePirParameters::with_records_per_column(&identity, per_column).unwrap();
+        for level in allowed.encryption() {
+            assert!(level.error().security_bits() >= LEAST_SECURITY_BITS);
+        }
+        assert!(allowed.failure_bound_log2() <= -64.0);
+    }
+}
+
+#[test]
+fn the_error_of_each_level_follows_from_its_own_columns() {
+    // A GiB of single bytes: 65,536 columns, 16,384 records in each.
+    let parameters = DoublePirParameters::new(&identity(1 << 30, 1)).unwrap();
+    let [first, second] = parameters.encryption();
+    assert_eq!((first.columns(), second.columns()), (1 << 16, 1 << 14));
+    assert!((first.error().deviation() - 26.72).abs() < 0.01);
+    assert!((second.error().deviation() - 34.84).abs() < 0.01);
+    // The second level has 4100 bytes to decrypt for each byte of a record, and counts them.
+    let many =
+        DoublePirParameters::with_records_per_column(&identity(1 << 30, 1), 1 << 15).unwrap();
+    let [first, second] = many.encryption();
+    assert_eq!(first.columns(), second.columns());
+    assert!(first.error().deviation() > second.error().deviation());
 }
 
 #[test]
@@ -272,9 +309,9 @@ fn the_shapes_that_are_published_get_the_layout_that_is_documented() {
         )
     };
     assert_eq!(layout(1 << 30, 1), (1 << 16, 1 << 14, true, 16));
-    // The first level's 65,536 columns: 1 − (2^23)² / (2 · 128² · 6.4² · 65,536) · log2(e).
+    // The first level's 65,536 columns: 1 − (2^23)² / (2 · 128² · 10 · 8.45² · 65,536) · log2(e).
     let failure = DoublePirParameters::new(&identity(1 << 30, 1)).unwrap().failure_bound_log2();
-    assert!((failure + 1153.0).abs() < 1.0, "2^{failure}");
+    assert!((failure + 65.2).abs() < 0.1, "2^{failure}");
     assert_eq!(layout(1 << 25, 32), (1 << 16, 1 << 9, false, 512));
 }
 
@@ -293,10 +330,11 @@ fn noise(key: &DecryptionKey, word: u32, mask: u32) -> i32 {
 }
 
 #[test]
-fn the_noise_of_the_second_level_has_the_predicted_size_and_fails_at_the_predicted_rate() {
+fn noise_of_the_second_level_is_as_predicted() {
     const RECORDS: u64 = 900;
     let identity = identity(RECORDS, 1);
     let parameters = DoublePirParameters::with_records_per_column(&identity, RECORDS).unwrap();
+    let deviation = parameters.encryption()[1].error().deviation();
     let pair = pair(identity, parameters);
     let words = |bytes: &[u8]| -> Vec<u32> {
         bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
@@ -317,7 +355,7 @@ fn the_noise_of_the_second_level_has_the_predicted_size_and_fails_at_the_predict
         }
     }
     // The first hint's bytes are uniform: centred on 128 their mean square is (256² − 1)/12 + 1/4.
-    let predicted = ERROR_DEVIATION.powi(2) * (65_535.0 / 12.0 + 0.25) * RECORDS as f64;
+    let predicted = deviation.powi(2) * (65_535.0 / 12.0 + 0.25) * RECORDS as f64;
     let square = noises.iter().map(|x| x * x).sum::<f64>() / noises.len() as f64;
     assert!((square / predicted - 1.0).abs() < 0.06, "mean square {square}, predicted {predicted}");
     // With a margin of two deviations instead of the hundreds that there are, one in 22 would fail; the proof's bound allows more, 2·exp(−2).

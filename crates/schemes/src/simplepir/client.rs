@@ -47,9 +47,8 @@ impl StatelessClient for SimplePirClient {
         rng: &mut SecretRng,
     ) -> Result<(Vec<SimplePirQuery>, SimplePirPending)> {
         let (column, first_row) = self.parameters.place(index);
-        let columns = self.parameters.columns() as usize;
-        let (words, key) =
-            encrypt_unit_vector(self.kernels, self.parameters.matrix(), columns, column, rng);
+        let (matrix, encryption) = (self.parameters.matrix(), self.parameters.encryption());
+        let (words, key) = encrypt_unit_vector(self.kernels, matrix, encryption, column, rng);
         Ok((
             vec![SimplePirQuery { words }],
             SimplePirPending { key, first_row: Secret::new(first_row) },

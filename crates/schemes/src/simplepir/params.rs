@@ -2,7 +2,7 @@
 
 use crate::contract::{Parameters, table_seed};
 use privet_core::codec::Reader;
-use privet_core::lwe::{self, PublicMatrix, SECRET_DIMENSION};
+use privet_core::lwe::{EncryptionParameters, MAX_COLUMNS, PublicMatrix, SECRET_DIMENSION};
 use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape};
 
 /// A hint of at most 64 GiB: 2^24 rows.
@@ -14,7 +14,7 @@ const MAX_ROWS: u64 = 1 << 24;
 pub struct SimplePirParameters {
     shape: TableShape,
     rows: u64,
-    columns: u64,
+    encryption: EncryptionParameters,
     matrix: PublicMatrix,
 }
 
@@ -27,15 +27,16 @@ impl SimplePirParameters {
         let shape = identity.shape;
         let square = (shape.bytes() as f64).sqrt();
         let wanted = (square / shape.record_len() as f64).round().max(1.0) as u64;
-        // Very large tables must be taller than wide: the LWE parameters limit the columns.
-        let needed = shape.records().div_ceil(lwe::MAX_COLUMNS);
+        // Very large tables must be taller than wide: the encryption limits the columns.
+        let needed = shape.records().div_ceil(MAX_COLUMNS);
         Self::with_records_per_column(identity, wanted.max(needed).min(shape.records()))
     }
 
     /// A layout with the given number of records in a column. More of them: a longer hint and answer, a shorter query.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the layout has more columns than the LWE parameters allow, or a hint beyond 64 GiB.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if no error of the
+    /// encryption is both safe and small enough for as many columns, or the hint is beyond 64 GiB.
     pub fn with_records_per_column(
         identity: &TableIdentity,
         records_per_column: u64,
@@ -48,7 +49,7 @@ impl SimplePirParameters {
             )));
         }
         let columns = shape.records().div_ceil(records_per_column);
-        lwe::check_columns(columns).map_err(|error| {
+        let encryption = EncryptionParameters::new(columns, 1).map_err(|error| {
             error.within(format!(
                 "SimplePIR on {} records of {} bytes",
                 shape.records(),
@@ -58,14 +59,16 @@ impl SimplePirParameters {
         let rows = records_per_column * shape.record_len();
         if rows > MAX_ROWS {
             return Err(Error::api_misuse(format!(
-                "SimplePIR on {} records of {} bytes needs {rows} rows, a hint of {} bytes; the limit is {MAX_ROWS} rows",
+                "SimplePIR on {} records of {} bytes needs {rows} rows, a hint of {} bytes; \
+                 the limit is {MAX_ROWS} rows: cut the table into several, or take a scheme \
+                 without a hint",
                 shape.records(),
                 shape.record_len(),
                 rows * hint_bytes_per_row()
             )));
         }
         let seed = table_seed("privet 2026-11 simplepir public matrix", identity);
-        Ok(Self { shape, rows, columns, matrix: PublicMatrix::new(&seed) })
+        Ok(Self { shape, rows, encryption, matrix: PublicMatrix::new(&seed) })
     }
 
     /// Height of the byte matrix; the number of words in an answer.
@@ -75,7 +78,12 @@ impl SimplePirParameters {
 
     /// Width of the byte matrix; the number of words in a query.
     pub fn columns(&self) -> u64 {
-        self.columns
+        self.encryption.columns()
+    }
+
+    /// The error with which queries are encrypted.
+    pub fn encryption(&self) -> EncryptionParameters {
+        self.encryption
     }
 
     /// The table's shape.
@@ -90,7 +98,7 @@ impl SimplePirParameters {
 
     /// log2 of a bound for the probability that a record comes back with a wrong byte, for any contents of the table.
     pub fn failure_bound_log2(&self) -> f64 {
-        lwe::failure_bound_log2(self.columns) + (self.shape.record_len() as f64).log2()
+        self.encryption.failure_log2() + (self.shape.record_len() as f64).log2()
     }
 
     /// The public matrix A, one row for each column of the table.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::contract::{Answerer, Message, Parameters, Role, StatelessClient};
 use crate::test_tables::{identity, look_up, public_bytes};
+use privet_core::lwe::LEAST_SECURITY_BITS;
 use privet_core::{
     Blame, Epoch, PublicSeed, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity,
     TableView,
@@ -210,19 +211,54 @@ fn two_clients_never_send_equal_bytes_and_lengths_never_depend_on_the_index() {
 
 #[test]
 fn shapes_beyond_the_proof_are_refused_with_numbers() {
-    // 2^48 bytes in square form would be 2^24 columns; with columns at their limit of 2^20 the hint passes its own.
+    // 2^48 bytes in square form would be 2^24 columns; with columns at their limit of 2^18 the hint
+    // passes its own.
     let error = SimplePirParameters::new(&identity(1 << 40, 256)).unwrap_err().to_string();
-    assert!(error.contains("268435456 rows") && error.contains("16777216 rows"), "{error}");
-    let wide = SimplePirParameters::with_records_per_column(&identity(1 << 21, 8), 1)
-        .unwrap_err()
-        .to_string();
-    assert!(wide.contains("2097152 columns") && wide.contains("1048576"), "{wide}");
-    // The widest that the proof allows is accepted, and a record still fails with probability below 2^-40.
-    let widest = SimplePirParameters::with_records_per_column(&identity(1 << 20, 4096), 1).unwrap();
-    assert_eq!(widest.columns(), 1 << 20);
-    assert!(widest.failure_bound_log2() < -40.0);
+    assert!(error.contains("1073741824 rows") && error.contains("16777216 rows"), "{error}");
+    assert!(error.contains("cut the table"), "{error}");
     assert!(SimplePirParameters::with_records_per_column(&identity(10, 1), 11).is_err());
     assert!(SimplePirParameters::with_records_per_column(&identity(10, 1), 0).is_err());
+}
+
+#[test]
+fn layouts_below_128_bits_are_refused() {
+    let identity = identity((1 << 18) + 1, 4096);
+    let refusal = SimplePirParameters::with_records_per_column(&identity, 1).unwrap_err();
+    assert_eq!(refusal.blame(), Blame::ApiMisuse);
+    let said = refusal.to_string();
+    for part in ["262145 columns", "1 to 262144", "128 bits", "more records into each column"] {
+        assert!(said.contains(part), "{part} is not in: {said}");
+    }
+    let announced = SimplePirParameters::decode(&identity, &1u64.to_le_bytes());
+    assert_eq!(announced.err().unwrap().blame(), Blame::PeerMisbehaved);
+
+    let widest = SimplePirParameters::with_records_per_column(&identity, 2).unwrap();
+    assert!(widest.encryption().error().security_bits() >= LEAST_SECURITY_BITS);
+    assert!(widest.failure_bound_log2() - 12.0 <= -64.0, "a byte of 4096");
+}
+
+#[test]
+fn large_tables_get_a_safe_layout() {
+    // (records, bytes of a record, columns, deviation): from 1 GiB to 4 TiB.
+    for (records, record_len, columns, deviation) in [
+        (1 << 25, 32, 1 << 15, 34.84),
+        (1 << 30, 1, 1 << 15, 34.84),
+        (1 << 29, 32, 1 << 17, 18.89),
+        (1 << 31, 32, 1 << 18, 11.95),
+        (1 << 35, 64, 1 << 18, 11.95),
+        (1 << 37, 32, 1 << 18, 11.95),
+        (1 << 20, 1 << 20, 1 << 18, 11.95),
+        (300_000, 1 << 20, 150_000, 11.95),
+        (1_000, 1 << 20, 1_000, 34.84),
+    ] {
+        let parameters = SimplePirParameters::new(&identity(records, record_len)).unwrap();
+        assert_eq!(parameters.columns(), columns, "{records} x {record_len}");
+        let error = parameters.encryption().error();
+        assert!((error.deviation() - deviation).abs() < 0.01, "{records} x {record_len}");
+        assert!(error.security_bits() >= LEAST_SECURITY_BITS);
+        let of_byte = parameters.failure_bound_log2() - (record_len as f64).log2();
+        assert!(of_byte <= -64.0, "{records} x {record_len}: 2^{of_byte}");
+    }
 }
 
 #[test]
