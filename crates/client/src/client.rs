@@ -41,7 +41,8 @@ pub struct ClientOptions {
     /// The servers' addresses, one for each of the scheme's roles in order: `http://host:port` or `https://host:port`. A scheme of two servers hides what is looked up as
     /// long as the parties that run them do not put together what they see, so no server can be named twice.
     pub urls: Vec<String>,
-    /// The table's name; `None` if the server has only one.
+    /// The table's name. `None`: the only one that the server has, if that is the one that was used
+    /// there last; a server that has another now is refused until it is named.
     pub table: Option<String>,
     /// The scheme; `None` for the first that the server offers for as many servers as are named.
     pub scheme: Option<SchemeId>,
@@ -447,6 +448,8 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
         session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
         transports.push(Transport::new(address.url(), options.ca_file.as_deref())?);
     }
+    let urls: Vec<&str> = addresses.iter().map(Address::url).collect();
+    session.pins_elsewhere = state.pins_elsewhere(&urls)?;
     let mut digest = blake3::Hasher::new();
     for address in &addresses {
         digest.update(address.url().as_bytes()).update(&[0]);

@@ -95,6 +95,7 @@ mod hints;
 mod interface;
 mod lookups;
 mod opening;
+mod pins;
 mod preparation;
 mod query;
 mod records;

@@ -118,6 +118,17 @@ impl Pin {
     }
 }
 
+/// A pin at a server that is not asked now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinElsewhere {
+    /// The server's address.
+    pub server: String,
+    /// The table's name there.
+    pub name: String,
+    /// What was seen.
+    pub pin: Pin,
+}
+
 /// Names the single-use hints for one table in one version under one scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HintsKey {
@@ -342,12 +353,20 @@ pub trait State: Send {
     /// As [`open_hints`](Self::open_hints).
     fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened>;
 
-    /// What was pinned under `server`, with the tables' names.
+    /// What was pinned under `server`, with the tables' names. The one that was pinned last is the
+    /// last.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if the pins are damaged: they protect against a server that
     /// changes its story, so they are not quietly forgotten.
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>>;
+
+    /// What was pinned under all other servers than these. What is damaged of that is left out:
+    /// whoever asks such a server is told.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
+    fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>>;
 
     /// Remembers `pin` for the table called `name` on `server`. If that replaces a pin of another table or version, what was kept for the old
     /// one and is pinned nowhere else is dropped; but not single-use hints for an earlier version of the same table by the same publisher, which can follow.
@@ -366,7 +385,8 @@ pub struct MemoryState {
     parts: HashMap<PartName, Vec<u8>>,
     complete: HashMap<PartName, Arc<dyn HintSource>>,
     hints: HashMap<(TableId, SchemeId), Kept>,
-    pins: HashMap<(String, String), Pin>,
+    /// In the order in which they were pinned.
+    pins: Vec<PinElsewhere>,
 }
 
 impl State for MemoryState {
@@ -425,16 +445,24 @@ impl State for MemoryState {
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {
-        let of_server = self.pins.iter().filter(|((url, _), _)| url == server);
-        Ok(of_server.map(|((_, name), pin)| (name.clone(), *pin)).collect())
+        let of_server = self.pins.iter().filter(|known| known.server == server);
+        Ok(of_server.map(|known| (known.name.clone(), known.pin)).collect())
+    }
+
+    fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>> {
+        let elsewhere = |known: &&PinElsewhere| !servers.contains(&known.server.as_str());
+        Ok(self.pins.iter().filter(elsewhere).cloned().collect())
     }
 
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
-        let replaced = self.pins.insert((server.to_owned(), name.to_owned()), *pin);
+        let known = self.pins.iter().position(|known| known.server == server && known.name == name);
+        let replaced = known.map(|at| self.pins.remove(at).pin);
+        let (server, name) = (server.to_owned(), name.to_owned());
+        self.pins.push(PinElsewhere { server, name, pin: *pin });
         let Some(old) = replaced.filter(|old| !old.agrees_with(pin)) else { return Ok(()) };
         let table = old.table.id;
         let pins: Vec<_> =
-            self.pins.values().filter(|pin| pin.table.id == table).copied().collect();
+            self.pins.iter().map(|known| known.pin).filter(|pin| pin.table.id == table).collect();
         let superfluous =
             |part: &PartName| part.table == table && !pins.iter().any(|pin| pin.names(part));
         self.parts.retain(|part, _| !superfluous(part));

@@ -48,7 +48,7 @@ pub use report::{
     TableReport, Verification, report, reset, verify, what_reset_would_erase,
 };
 
-use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, State};
+use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, PinElsewhere, State};
 use files::Lock;
 use hints::{Directory, Hints, Opening, Others};
 use part_file::{CompletePart, GrowingPart};
@@ -212,16 +212,25 @@ impl Store {
         }
     }
 
-    /// The pins of `table` at all servers; `None` if a file of pins cannot be read, which may name it too.
-    fn pins_of(&self, table: TableId) -> Result<Option<Vec<Pin>>> {
+    /// The files of pins, of all servers.
+    fn pin_files(&self) -> Result<Vec<PathBuf>> {
         let directory = self.root.join("pins");
         let failed = |error| files::failed(&directory, "list", error);
-        let mut found = Vec::new();
+        let mut paths = Vec::new();
         for entry in std::fs::read_dir(&directory).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
-            if path.extension().is_none_or(|extension| extension != "pins") {
-                continue;
+            if path.extension().is_some_and(|extension| extension == "pins") {
+                paths.push(path);
             }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// The pins of `table` at all servers; `None` if a file of pins cannot be read, which may name it too.
+    fn pins_of(&self, table: TableId) -> Result<Option<Vec<Pin>>> {
+        let mut found = Vec::new();
+        for path in self.pin_files()? {
             let Ok(Some(pins)) = self.read_pins(&path) else { return Ok(None) };
             found.extend(pins.into_iter().map(|(_, pin)| pin).filter(|pin| pin.table.id == table));
         }
@@ -410,6 +419,23 @@ impl State for Store {
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {
         pin_file::check_server(server)?;
         Ok(self.read_pins(&self.pin_path(server))?.unwrap_or_default())
+    }
+
+    fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>> {
+        let here: Vec<_> = servers.iter().map(|server| self.pin_path(server)).collect();
+        let mut found = Vec::new();
+        for path in self.pin_files()?.into_iter().filter(|path| !here.contains(path)) {
+            let bytes = match files::read_if_there(&path, pin_file::MAX_LEN) {
+                Err(error) if error.blame() == Blame::Unavailable => return Err(error),
+                other => other.ok().flatten(),
+            };
+            let decoded = bytes.and_then(|bytes| pin_file::decode_with_server(&bytes).ok());
+            found.extend(decoded.into_iter().flat_map(|(server, pins)| {
+                let known = move |(name, pin)| PinElsewhere { server: server.clone(), name, pin };
+                pins.into_iter().map(known)
+            }));
+        }
+        Ok(found)
     }
 
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {

@@ -1,14 +1,12 @@
-//! Which table and scheme to use, and whether to believe what the servers say of it.
+//! Which table and scheme to use, and whether what the servers say of it can be.
 
 use super::agreement::{Difference, difference, disagreement, server_name};
-use super::interface::{ChosenTable, KnownPin, SessionOptions};
-use crate::state::Pin;
+use super::interface::{ChosenTable, SessionOptions};
+use super::pins::check_publishers;
 use privet_core::{Error, Result};
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::SchemePlan;
 use privet_table::TableRoot;
 use privet_table::digest::DigestParts;
-use privet_table::update_log::{EpochHash, PublisherId};
 use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 
 /// Chooses table and scheme from what each server described, in order. All must agree. Returns the table in every version that all of them serve, the latest first: at least one.
@@ -65,59 +63,6 @@ pub(super) fn choose(
             Err(disagreement(&chosen, server, descriptions.len(), difference))
         }
         _ => Ok(common),
-    }
-}
-
-/// Whoever signs a table's epochs is the same for all servers, and the one that the caller knows.
-fn check_publishers(
-    options: &SessionOptions,
-    table: &str,
-    descriptions: &[ServerDescription],
-) -> Result<()> {
-    let announced = descriptions.iter().map(|description| {
-        let updates = description.table(table).and_then(|table| table.updates);
-        updates.map(|updates| PublisherId(updates.publisher))
-    });
-    let mut expected = options.publisher;
-    let id =
-        descriptions.first().and_then(|first| first.table(table)).map(|table| table.identity.id);
-    let pins =
-        options.pins.iter().filter(|known| known.name == table && Some(known.pin.table.id) == id);
-    for known in pins.filter(|_| !options.accept_new_table) {
-        match (expected, known.pin.publisher) {
-            (Some(expected), Some(pinned)) if expected != pinned => {
-                return Err(Error::integrity(format!(
-                    "table {table} was said to be published by {pinned} when {} was first used, and not by {expected}; nothing was asked. Ask the table's owner who publishes it",
-                    server_name(known.server, options.servers)
-                )));
-            }
-            (None, Some(pinned)) => expected = Some(pinned),
-            _ => {}
-        }
-    }
-    for (server, publisher) in announced.enumerate() {
-        let name = server_name(server, options.servers);
-        match (expected, publisher) {
-            (Some(expected), Some(publisher)) if expected != publisher => {
-                return Err(Error::integrity(format!(
-                    "{name} says that table {table} is published by {publisher}, and not by {expected}; nothing was asked. Ask the table's owner who publishes it, and accept what the server says if that is right (--accept-new-table)"
-                )));
-            }
-            (None, Some(_)) => expected = publisher,
-            _ => {}
-        }
-    }
-    match options.publisher {
-        Some(publisher)
-            if descriptions.iter().all(|description| {
-                description.table(table).is_none_or(|table| table.updates.is_none())
-            }) =>
-        {
-            Err(Error::integrity(format!(
-                "no server says who signs the updates of table {table}, so that it is the one published by {publisher} cannot be known; nothing was asked. Leave out the publisher (--publisher) if the table has none"
-            )))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -213,38 +158,6 @@ fn schemes(table: &TableDescription) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// What to remember of the table: that it is published by `publisher`, and that the epoch `last_epoch` has made it what it is, if these are known.
-pub(super) fn pin_of(
-    chosen: &ChosenTable,
-    publisher: Option<PublisherId>,
-    last_epoch: Option<EpochHash>,
-) -> Pin {
-    Pin {
-        table: chosen.identity,
-        parameter_digest: chosen.scheme.parameter_digest,
-        layout: chosen.layout,
-        hint: chosen.scheme.hint,
-        publisher,
-        last_epoch,
-    }
-}
-
-/// Who publishes the table: as the caller knows, or as was pinned. What the servers say of it is believed when the table is first used and no later: otherwise one that wants to show other contents some day would
-/// only have to name a publisher first.
-pub(super) fn publisher_of(chosen: &ChosenTable, options: &SessionOptions) -> Option<PublisherId> {
-    let pins = options
-        .pins
-        .iter()
-        .filter(|known| known.name == chosen.name && known.pin.table.id == chosen.identity.id);
-    let mut pins = pins.peekable();
-    let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
-    let believed = match pins.peek() {
-        Some(_) if !options.accept_new_table => pins.find_map(|known| known.pin.publisher),
-        _ => announced,
-    };
-    options.publisher.or(believed)
-}
-
 /// Checks that the table has the root that the caller knows, if there is one. It follows from what was announced, so this comes before anything else is believed or kept.
 ///
 /// # Errors
@@ -317,108 +230,4 @@ pub(super) fn check_comparable(chosen: &ChosenTable, options: &SessionOptions) -
     Err(Error::api_misuse(format!(
         "by {scheme} no table is streamed from two servers, so there is nothing to compare; nothing was asked. Leave out --compare-streams"
     )))
-}
-
-/// How what is served relates to what was pinned.
-pub(super) enum Standing {
-    /// It is what was pinned, or nothing was.
-    AsPinned,
-    /// It is a later version, and the epochs that lead to it from this pin can be had, signed by a publisher who is known.
-    Behind(Box<Pin>),
-}
-
-/// Compares what is served with what was pinned.
-///
-/// # Errors
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ, and how, and what to do.
-pub(super) fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> {
-    let seen = pin_of(chosen, None, None);
-    let pins = options.pins.iter().filter(|known| known.name == chosen.name);
-    let mut behind: Option<&Pin> = None;
-    for KnownPin { server, pin, .. } in pins {
-        // Which server matters only where there are several.
-        let at = match options.servers {
-            1 => String::new(),
-            servers => format!("of {} ", server_name(*server, servers)),
-        };
-        let refused = |what: &str, advice: &str| {
-            Err(Error::integrity(format!(
-                "table {} {at}{what}; nothing was asked. If you expected this change, accept the new table (--accept-new-table){advice}",
-                chosen.name
-            )))
-        };
-        let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
-        if pin.table.id == seen.table.id
-            && let (Some(then), Some(now)) = (pin.publisher, announced)
-            && then != now
-        {
-            return refused(
-                &format!("is said to be published by {now}, and was by {then} before"),
-                "",
-            );
-        }
-        if pin.agrees_with(&seen) {
-            continue;
-        }
-        let (then, now) = (pin.table.epoch.0, seen.table.epoch.0);
-        if pin.table.id == seen.table.id && then < now {
-            let updated = format!("was updated from version {then} to version {now}");
-            // As in one version: otherwise a server could have its clients use a scheme that promises less.
-            let plan = &chosen.scheme.plan;
-            let then_plan =
-                SchemePlan::from_announcement(plan.scheme, &pin.table, &plan.parameters);
-            let same = then_plan.is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest);
-            if !same && options.scheme != Some(plan.scheme) {
-                return refused(
-                    &format!(
-                        "{updated}, and is served with another scheme or other parameters than before"
-                    ),
-                    "",
-                );
-            }
-            let trusted = options.publisher.or(pin.publisher);
-            match (trusted, chosen.updates) {
-                (None, Some(updates)) => {
-                    return refused(
-                        &format!("{updated}, and who publishes it was not known before"),
-                        &format!(
-                            ", or name the publisher if you know that it is {} (--publisher)",
-                            PublisherId(updates.publisher)
-                        ),
-                    );
-                }
-                (Some(_), Some(updates)) if updates.first_epoch <= pin.table.epoch => {
-                    let lower = behind.is_none_or(|lowest| pin.table.epoch < lowest.table.epoch);
-                    behind = if lower { Some(pin) } else { behind };
-                    continue;
-                }
-                (Some(_), Some(updates)) => {
-                    return refused(
-                        &format!(
-                            "{updated}, and the epochs between are no longer to be had: those after version {} are",
-                            updates.first_epoch.0
-                        ),
-                        "",
-                    );
-                }
-                (_, None) => return refused(&updated, ""),
-            }
-        }
-        let what = if pin.table.id != seen.table.id {
-            &format!(
-                "is another table than before (id {} then, {} now)",
-                pin.table.id, seen.table.id
-            )
-        } else if then > now {
-            &format!("went back from version {then} to version {now}")
-        } else if pin.table != seen.table {
-            "has other contents than before under the same version: the server may be showing different clients different tables"
-        } else if pin.parameter_digest != seen.parameter_digest {
-            "is served with another scheme or other parameters than before"
-        } else {
-            "has another record layout or hint than before under the same version: the server may be showing different clients different ones"
-        };
-        return refused(what, "");
-    }
-    Ok(behind.map_or(Standing::AsPinned, |pin| Standing::Behind(Box::new(*pin))))
 }

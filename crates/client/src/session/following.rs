@@ -15,9 +15,10 @@
 //! The pins move last, when everything else is at hand: whatever is interrupted is done again from where they stand.
 
 use super::calls::Purpose;
-use super::choose::{check_download, check_root, check_table_digest, pin_of, publisher_of};
+use super::choose::{check_download, check_root, check_table_digest};
 use super::hints::Loaded;
-use super::interface::{ChosenTable, Event, ExchangeId, KnownPin, Output, Patch, Persist, Request};
+use super::interface::{ChosenTable, Event, ExchangeId, Output, Patch, Persist, Request};
+use super::pins::publisher_of;
 use super::{Phase, Session, part_key};
 use crate::state::{HintsKey, Pin, SavedHints};
 use privet_core::{Error, Result, TableChanges, TableDelta, TableIdentity};
@@ -41,7 +42,7 @@ pub(super) struct Followed {
     to: TableIdentity,
     changes: TableChanges,
     /// The epoch that made the later version what it is.
-    last_epoch: Option<EpochHash>,
+    pub(super) last_epoch: Option<EpochHash>,
 }
 
 /// Epochs on their way.
@@ -87,10 +88,10 @@ struct Step {
 impl Session {
     /// Goes from the version of `pin` to the one that is chosen.
     pub(super) fn follow_pin(&mut self, pin: Box<Pin>, now: Duration) -> Result<()> {
-        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
         let layout = pin.layout.digest;
         let (table, last) = (pin.table, pin.last_epoch);
-        let pins = self.options.pins.iter().filter(|known| known.name == chosen.name);
+        // Under whatever name: by now it is certain that they are of this table.
+        let pins = self.options.pins.iter().filter(|known| known.pin.table.id == table.id);
         let milestones = pins.map(|known| known.pin.table).filter(|pinned| *pinned != table);
         let milestones = milestones.collect();
         self.follow(Whom::Pins(pin), table, layout, last, milestones, 1, false, now)
@@ -222,38 +223,6 @@ impl Session {
                 Ok(())
             }
             Whom::Hints(loaded) => self.bring_up_to_date(*loaded, &changes, steps),
-        }
-    }
-
-    /// Remembers the version that is used now, at every server where something else was remembered.
-    pub(super) fn move_pins(&mut self) {
-        let Some(newest) = self.served.first() else { return };
-        // As long as an earlier version is used, it is what has to be known of the table.
-        if self.chosen.as_deref().is_none_or(|chosen| chosen.identity != newest.identity) {
-            return;
-        }
-        let publisher = publisher_of(newest, &self.options);
-        let last_epoch = self.followed.as_ref().and_then(|followed| followed.last_epoch);
-        let name = newest.name.clone();
-        for server in 0..self.options.servers {
-            let at = self
-                .options
-                .pins
-                .iter()
-                .position(|known| known.server == server && known.name == name);
-            let last_epoch = last_epoch.or_else(|| {
-                let known = self.options.pins.get(at?)?.pin;
-                known.last_epoch.filter(|_| known.table == newest.identity)
-            });
-            let pin = pin_of(newest, publisher, last_epoch);
-            let known = KnownPin { server, name: name.clone(), pin };
-            match at {
-                Some(at) if self.options.pins[at] == known => continue,
-                Some(at) => self.options.pins[at] = known,
-                None => self.options.pins.push(known),
-            }
-            let name = name.clone();
-            self.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
         }
     }
 }

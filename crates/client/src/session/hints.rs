@@ -1,9 +1,9 @@
 //! Single-use hints: opening what is kept of them, what lookups need of them, and changing over to the next generation.
 
-use super::choose::publisher_of;
 use super::compared::{Leads, Sources};
 use super::endless::{Before, Unanswered};
 use super::interface::{ChosenTable, LookupId, Output, Persist, Target};
+use super::pins::publisher_of;
 use super::preparation::{Preparing, Schedule};
 use super::resends::Resends;
 use super::verified::for_good;

@@ -2,7 +2,7 @@
 
 use super::query::Query;
 use super::value::Value;
-use crate::state::{HintsKey, PartKey, Pin};
+use crate::state::{HintsKey, PartKey, Pin, PinElsewhere};
 use privet_core::{Epoch, Error, TableChanges, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
@@ -33,8 +33,11 @@ pub struct SessionOptions {
     /// Digest of the servers' addresses, in their order. Hints are used with the same servers in the same order only, so a scheme of several servers and secret hints cannot be used without
     /// it.
     pub addresses_digest: Option<[u8; 32]>,
-    /// What was pinned in earlier sessions.
+    /// What was pinned at these servers in earlier sessions; of each server, the table that was used
+    /// last comes last.
     pub pins: Vec<KnownPin>,
+    /// What was pinned at other servers.
+    pub pins_elsewhere: Vec<PinElsewhere>,
     /// Whether to believe a server that shows another table or version than the pinned one, and to pin that instead.
     pub accept_new_table: bool,
     /// The root of the table, if the caller knows it: a table with another root, or with none, is refused before anything is asked. `None`: the records of a table that is
@@ -65,6 +68,7 @@ impl SessionOptions {
             servers,
             addresses_digest: None,
             pins: Vec::new(),
+            pins_elsewhere: Vec::new(),
             accept_new_table: false,
             root: None,
             publisher: None,

@@ -2,10 +2,9 @@
 
 use super::agreement::{Difference, changed_midway, difference, server_name};
 use super::calls::Purpose;
-use super::choose::{
-    Standing, check_comparable, check_download, check_root, check_table_digest, choose, standing,
-};
+use super::choose::{check_comparable, check_download, check_root, check_table_digest, choose};
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Persist, Request};
+use super::pins::{Standing, compare};
 use super::records::Records;
 use super::{Phase, Session, part_key};
 use crate::state::PartKey;
@@ -61,7 +60,7 @@ impl Session {
         check_root(&chosen, &self.options)?;
         let standing = match self.options.accept_new_table {
             true => Standing::AsPinned,
-            false => standing(&chosen, &self.options)?,
+            false => compare(&chosen, &self.options)?,
         };
         check_table_digest(&chosen)?;
         check_download(&chosen, self.options.max_download)?;

@@ -15,6 +15,7 @@ mod lies;
 mod living;
 mod parts;
 mod peer;
+mod pins;
 mod reserved;
 mod simulator;
 mod single_use;

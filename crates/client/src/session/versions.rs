@@ -10,9 +10,9 @@
 //! [`Patience::description`](super::Patience::description).
 
 use super::calls::Purpose;
-use super::choose::publisher_of;
 use super::hints::Hints;
 use super::interface::{ChosenTable, Request};
+use super::pins::publisher_of;
 use super::{Phase, Session, repeat};
 use privet_core::{Epoch, Error};
 use privet_schemes::offline::OfflinePhase;

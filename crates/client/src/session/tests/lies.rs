@@ -1,7 +1,7 @@
 //! Servers that lie. Each lie gets the right blame; none gets a further query, a panic, or memory.
 
 use super::world::*;
-use crate::session::choose::pin_of;
+use crate::session::pins::pin_of;
 use crate::session::*;
 use crate::state::State;
 use privet_schemes::offline::StreamConsumer as _;

@@ -1,0 +1,323 @@
+//! What is served, compared with what was seen before: at these servers, and at others.
+//!
+//! What a table *is*, its id says. Its name is what a server calls it, and a server can call it
+//! something else tomorrow. So what was pinned counts for a table under whatever name it comes:
+//!
+//! - **Under its name**: the table that was pinned under a name is the only one that is believed
+//!   there.
+//! - **By its id**: a table that was pinned at one of these servers, under any name, is compared
+//!   with that pin. An older version, other contents, another scheme and another publisher are
+//!   refused under a new name as under the old one, whether or not the caller gave the new name.
+//! - **Elsewhere**: a table that is new at these servers but was pinned at others must not
+//!   contradict what was pinned there: no older version, no other contents of the same version, no
+//!   other publisher. It may be a later version, and served by another scheme.
+//! - **Without a name**: who names no table means the one that was used last. The only table of a
+//!   server is taken for that if it has its name. Otherwise a server could pass by every pin with a
+//!   new name and a new id. Who names the table has chosen it, so a server may have many.
+//!
+//! A caller who accepts whatever the servers show is asked nothing of this. What is pinned then
+//! holds for every name that the table has there, so that the next session has nothing to refuse.
+
+use super::Session;
+use super::agreement::server_name;
+use super::interface::{ChosenTable, KnownPin, Output, Persist, SessionOptions};
+use crate::state::{Pin, PinElsewhere};
+use privet_core::{Error, Result};
+use privet_schemes::registry::SchemePlan;
+use privet_table::update_log::{EpochHash, PublisherId};
+use privet_wire::ServerDescription;
+
+/// How what is served relates to what was pinned.
+pub(super) enum Standing {
+    /// It is what was pinned, or nothing was.
+    AsPinned,
+    /// It is a later version, and the epochs that lead to it from this pin can be had, signed by a
+    /// publisher who is known.
+    Behind(Box<Pin>),
+}
+
+/// Compares what is served with what was pinned.
+///
+/// # Errors
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ, and how, and what to do.
+pub(super) fn compare(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> {
+    // What is wrong with the table comes before what is wrong with its name.
+    let standing = standing(chosen, options)?;
+    check_elsewhere(chosen, options)?;
+    check_name(chosen, options)?;
+    Ok(standing)
+}
+
+/// The pins at these servers of the table `chosen`, by whatever name, and of whatever has its name.
+fn pins_for<'o>(
+    chosen: &'o ChosenTable,
+    options: &'o SessionOptions,
+) -> impl Iterator<Item = &'o KnownPin> {
+    options
+        .pins
+        .iter()
+        .filter(|known| known.name == chosen.name || known.pin.table.id == chosen.identity.id)
+}
+
+fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> {
+    let seen = pin_of(chosen, None, None);
+    let mut behind: Option<&Pin> = None;
+    for KnownPin { server, name, pin } in pins_for(chosen, options) {
+        // Which server matters only where there are several.
+        let mut at = match options.servers {
+            1 => String::new(),
+            servers => format!("of {} ", server_name(*server, servers)),
+        };
+        if *name != chosen.name {
+            at += &format!("was used before as table {name}, and ");
+        }
+        let refused = |what: &str, advice: &str| {
+            Err(Error::integrity(format!(
+                "table {} {at}{what}; nothing was asked. If you expected this change, accept the new table (--accept-new-table){advice}",
+                chosen.name
+            )))
+        };
+        if pin.agrees_with(&seen) {
+            continue;
+        }
+        let (then, now) = (pin.table.epoch.0, seen.table.epoch.0);
+        if pin.table.id == seen.table.id && then < now {
+            let updated = format!("was updated from version {then} to version {now}");
+            // As in one version: otherwise a server could have its clients use a scheme that
+            // promises less.
+            let plan = &chosen.scheme.plan;
+            let then_plan =
+                SchemePlan::from_announcement(plan.scheme, &pin.table, &plan.parameters);
+            let same = then_plan.is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest);
+            if !same && options.scheme != Some(plan.scheme) {
+                return refused(
+                    &format!(
+                        "{updated}, and is served with another scheme or other parameters than before"
+                    ),
+                    "",
+                );
+            }
+            let trusted = options.publisher.or(pin.publisher);
+            match (trusted, chosen.updates) {
+                (None, Some(updates)) => {
+                    return refused(
+                        &format!("{updated}, and who publishes it was not known before"),
+                        &format!(
+                            ", or name the publisher if you know that it is {} (--publisher)",
+                            PublisherId(updates.publisher)
+                        ),
+                    );
+                }
+                (Some(_), Some(updates)) if updates.first_epoch <= pin.table.epoch => {
+                    let lower = behind.is_none_or(|lowest| pin.table.epoch < lowest.table.epoch);
+                    behind = if lower { Some(pin) } else { behind };
+                    continue;
+                }
+                (Some(_), Some(updates)) => {
+                    return refused(
+                        &format!(
+                            "{updated}, and the epochs between are no longer to be had: those after version {} are",
+                            updates.first_epoch.0
+                        ),
+                        "",
+                    );
+                }
+                (_, None) => return refused(&updated, ""),
+            }
+        }
+        let what = if pin.table.id != seen.table.id {
+            &format!(
+                "is another table than before (id {} then, {} now)",
+                pin.table.id, seen.table.id
+            )
+        } else if then > now {
+            &format!("went back from version {then} to version {now}")
+        } else if pin.table != seen.table {
+            "has other contents than before under the same version: the server may be showing different clients different tables"
+        } else if pin.parameter_digest != seen.parameter_digest {
+            "is served with another scheme or other parameters than before"
+        } else {
+            "has another record layout or hint than before under the same version: the server may be showing different clients different ones"
+        };
+        return refused(what, "");
+    }
+    Ok(behind.map_or(Standing::AsPinned, |pin| Standing::Behind(Box::new(*pin))))
+}
+
+/// Checks that a table that is new at these servers does not contradict what was pinned at others.
+fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
+    let id = chosen.identity.id;
+    if options.pins.iter().any(|known| known.pin.table.id == id) {
+        // It has been compared with that, and nothing of it is new.
+        return Ok(());
+    }
+    let seen = pin_of(chosen, None, None);
+    let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
+    for PinElsewhere { server, name, pin } in &options.pins_elsewhere {
+        if pin.table.id != id {
+            continue;
+        }
+        let (then, now) = (pin.table.epoch.0, seen.table.epoch.0);
+        let same_contents = (pin.table, pin.layout) == (seen.table, seen.layout);
+        let what = match (pin.publisher, announced) {
+            (Some(there), Some(here)) if there != here && options.publisher != Some(here) => {
+                format!("is said to be published by {here}, and there by {there}")
+            }
+            _ if then > now => format!("is version {now} here, and was version {then} there"),
+            _ if then == now && !same_contents => {
+                format!("has other contents of version {now} than there")
+            }
+            _ => continue,
+        };
+        return Err(Error::integrity(format!(
+            "table {} was used before as table {name} of {server}, and {what}; nothing was asked. One of the two is behind, or does not tell the truth. If you believe what is served here, accept it (--accept-new-table)",
+            chosen.name
+        )));
+    }
+    Ok(())
+}
+
+/// Checks that a table that the caller did not name is the one that was used last at each server.
+fn check_name(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
+    if options.table.is_some() {
+        return Ok(());
+    }
+    let name = &chosen.name;
+    for server in 0..options.servers {
+        let mut pins = options.pins.iter().filter(|known| known.server == server);
+        let Some(last) = pins.next_back().filter(|last| last.name != *name) else { continue };
+        let which = match last.pin.table.id == chosen.identity.id {
+            true => "the same table by its id",
+            false => "another table by its id",
+        };
+        return Err(Error::integrity(format!(
+            "the only table of {} is {name}, and the table used there last was {}: {which}; nothing was asked. If {name} is the table that you want, name it (--table {name})",
+            server_name(server, options.servers),
+            last.name
+        )));
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Remembers the version that is used now, at every server where something else was remembered,
+    /// and that this table is the one that was used last.
+    pub(super) fn move_pins(&mut self) {
+        let Some(newest) = self.served.first() else { return };
+        // As long as an earlier version is used, it is what has to be known of the table.
+        if self.chosen.as_deref().is_none_or(|chosen| chosen.identity != newest.identity) {
+            return;
+        }
+        let publisher = publisher_of(newest, &self.options);
+        let last_epoch = self.followed.as_ref().and_then(|followed| followed.last_epoch);
+        let (name, identity) = (newest.name.clone(), newest.identity);
+        for server in 0..self.options.servers {
+            let pins = &self.options.pins;
+            let here = || pins.iter().filter(move |known| known.server == server);
+            let known = here().find(|known| known.pin.table == identity);
+            let last_epoch = last_epoch.or(known.and_then(|known| known.pin.last_epoch));
+            let pin = pin_of(newest, publisher, last_epoch);
+            // The other names of the table come first, so that this one stays the last.
+            let others = here()
+                .filter(|known| known.name != name && known.pin.table.id == identity.id)
+                .filter(|known| known.pin != pin);
+            let mut changed: Vec<_> = others.map(|known| known.name.clone()).collect();
+            let is_last =
+                here().next_back().is_some_and(|last| last.name == name && last.pin == pin);
+            if !is_last || !changed.is_empty() {
+                changed.push(name.clone());
+            }
+            for name in changed {
+                self.options.pins.retain(|known| known.server != server || known.name != name);
+                self.options.pins.push(KnownPin { server, name: name.clone(), pin });
+                self.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
+            }
+        }
+    }
+}
+
+/// Whoever signs a table's epochs is the same for all servers, and the one that the caller knows.
+///
+/// # Errors
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if not.
+pub(super) fn check_publishers(
+    options: &SessionOptions,
+    table: &str,
+    descriptions: &[ServerDescription],
+) -> Result<()> {
+    let announced = descriptions.iter().map(|description| {
+        let updates = description.table(table).and_then(|table| table.updates);
+        updates.map(|updates| PublisherId(updates.publisher))
+    });
+    let mut expected = options.publisher;
+    let id =
+        descriptions.first().and_then(|first| first.table(table)).map(|table| table.identity.id);
+    let pins = options.pins.iter().filter(|known| Some(known.pin.table.id) == id);
+    for known in pins.filter(|_| !options.accept_new_table) {
+        match (expected, known.pin.publisher) {
+            (Some(expected), Some(pinned)) if expected != pinned => {
+                return Err(Error::integrity(format!(
+                    "table {table} was said to be published by {pinned} when {} was first used, and not by {expected}; nothing was asked. Ask the table's owner who publishes it",
+                    server_name(known.server, options.servers)
+                )));
+            }
+            (None, Some(pinned)) => expected = Some(pinned),
+            _ => {}
+        }
+    }
+    for (server, publisher) in announced.enumerate() {
+        let name = server_name(server, options.servers);
+        match (expected, publisher) {
+            (Some(expected), Some(publisher)) if expected != publisher => {
+                return Err(Error::integrity(format!(
+                    "{name} says that table {table} is published by {publisher}, and not by {expected}; nothing was asked. Ask the table's owner who publishes it, and accept what the server says if that is right (--accept-new-table)"
+                )));
+            }
+            (None, Some(_)) => expected = publisher,
+            _ => {}
+        }
+    }
+    match options.publisher {
+        Some(publisher)
+            if descriptions.iter().all(|description| {
+                description.table(table).is_none_or(|table| table.updates.is_none())
+            }) =>
+        {
+            Err(Error::integrity(format!(
+                "no server says who signs the updates of table {table}, so that it is the one published by {publisher} cannot be known; nothing was asked. Leave out the publisher (--publisher) if the table has none"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What to remember of the table: that it is published by `publisher`, and that the epoch
+/// `last_epoch` has made it what it is, if these are known.
+pub(super) fn pin_of(
+    chosen: &ChosenTable,
+    publisher: Option<PublisherId>,
+    last_epoch: Option<EpochHash>,
+) -> Pin {
+    Pin {
+        table: chosen.identity,
+        parameter_digest: chosen.scheme.parameter_digest,
+        layout: chosen.layout,
+        hint: chosen.scheme.hint,
+        publisher,
+        last_epoch,
+    }
+}
+
+/// Who publishes the table: as the caller knows, or as was pinned. What the servers say of it is
+/// believed when the table is first used and no later: otherwise one that wants to show other
+/// contents some day would only have to name a publisher first.
+pub(super) fn publisher_of(chosen: &ChosenTable, options: &SessionOptions) -> Option<PublisherId> {
+    let pins = options.pins.iter().filter(|known| known.pin.table.id == chosen.identity.id);
+    let mut pins = pins.peekable();
+    let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
+    let believed = match pins.peek() {
+        Some(_) if !options.accept_new_table => pins.find_map(|known| known.pin.publisher),
+        _ => announced,
+    };
+    options.publisher.or(believed)
+}

@@ -1,0 +1,346 @@
+//! Servers that call their tables something else: what was pinned holds under any name, and who
+//! names no table gets the one that was used last, or none.
+
+use super::living::Living;
+use super::world::*;
+use crate::session::pins::pin_of;
+use crate::session::*;
+use crate::state::{Pin, PinElsewhere};
+use privet_core::Epoch;
+use privet_schemes::SchemeId;
+use privet_table::key_map::KeyMapKind;
+use privet_table::update_log::PublisherId;
+use privet_wire::{ServerDescription, TableDescription, UpdatesDescription};
+
+const ID: u8 = 1;
+const EPOCH: u64 = 5;
+const PUBLISHER: [u8; 32] = [7; 32];
+
+/// The scheme that tables are served by here, and another, for so many servers.
+fn schemes(servers: usize) -> [SchemeId; 2] {
+    match servers {
+        1 => [SchemeId::SimplePir, SchemeId::Download],
+        _ => [SchemeId::Dpf, SchemeId::ApirDpf],
+    }
+}
+
+/// A table in version [`EPOCH`], served by `scheme` under `name`.
+fn peer(scheme: SchemeId, name: &str, id: u8) -> Peer {
+    let peer = Peer::indexed_by(scheme, 20, 4, id).with_identity(|identity| {
+        identity.epoch = Epoch(EPOCH);
+    });
+    called(peer, name, PUBLISHER)
+}
+
+/// The same server, whose table has another name and publisher.
+fn called(mut peer: Peer, name: &str, publisher: [u8; 32]) -> Peer {
+    peer.description = ServerDescription::new("", vec![table(&peer, name, publisher)]).unwrap();
+    peer
+}
+
+fn table(peer: &Peer, name: &str, publisher: [u8; 32]) -> TableDescription {
+    let TableDescription { identity, layout, schemes, earlier, updates, .. } =
+        peer.description.tables[0].clone();
+    let updates = updates.unwrap_or(UpdatesDescription { publisher, first_epoch: Epoch(0) });
+    let earlier = earlier.into_iter().map(|version| {
+        TableDescription::new(name, version.identity, version.layout, version.schemes).unwrap()
+    });
+    let updates = UpdatesDescription { publisher, ..updates };
+    TableDescription::new(name, identity, layout, schemes)
+        .unwrap()
+        .with_versions(Some(updates), earlier.collect())
+        .unwrap()
+}
+
+/// A session with `former`'s state, shown `peer` by every server; `change` says what it is told.
+fn shown(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -> World {
+    let servers = former.peers.len();
+    let (mut options, mut state) = (options(servers), former.state);
+    for server in 0..servers {
+        let pins = crate::state::State::pins(&mut state, &format!("server {server}")).unwrap();
+        options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
+    }
+    change(&mut options);
+    let mut world = World::with_options(vec![peer.clone(); servers], options);
+    world.state = state;
+    world.run();
+    world
+}
+
+/// A client that has used the table once.
+fn having_used(peer: &Peer, servers: usize) -> World {
+    let mut world = World::with_options(vec![peer.clone(); servers], options(servers));
+    world.run();
+    assert!(world.failure.is_none(), "{:?}", world.failure);
+    world
+}
+
+fn named(name: &'static str) -> impl FnOnce(&mut SessionOptions) {
+    move |options| options.table = Some(name.to_owned())
+}
+
+fn accepting(options: &mut SessionOptions) {
+    options.accept_new_table = true;
+}
+
+fn as_ever(_: &mut SessionOptions) {}
+
+/// What is pinned for every server: names, ids and versions.
+fn pinned(world: &mut World) -> Vec<Vec<(String, u8, u64)>> {
+    let servers = world.peers.len();
+    let of_server = |server| {
+        let pins = world.state_pins(&format!("server {server}")).into_iter();
+        pins.map(|(name, pin)| (name, pin.table.id.0[0], pin.table.epoch.0)).collect()
+    };
+    (0..servers).map(of_server).collect()
+}
+
+/// The refusal of a session that asked nothing and left all pins as they were.
+fn refusal(world: &mut World, pins: &[(&str, u8, u64)]) -> String {
+    assert_eq!(world.failed_with(), Blame::Integrity);
+    assert!(world.trace().iter().all(|sent| sent.1 == "describe"), "{:?}", world.trace());
+    let pins: Vec<_> =
+        pins.iter().map(|(name, id, epoch)| ((*name).to_owned(), *id, *epoch)).collect();
+    assert_eq!(pinned(world), vec![pins; world.peers.len()]);
+    world.failure.as_ref().unwrap().message().to_owned()
+}
+
+/// What may be wrong with a table that comes under a new name, and what is said of it.
+fn lies(servers: usize) -> Vec<(&'static str, Peer)> {
+    let [scheme, other_scheme] = schemes(servers);
+    let changed = |change: fn(&mut TableIdentity)| {
+        called(peer(scheme, "old", ID).with_identity(change), "new", PUBLISHER)
+    };
+    vec![
+        ("went back from version 5 to version 4", changed(|identity| identity.epoch = Epoch(4))),
+        ("has other contents than before", changed(|identity| identity.digest.0[0] ^= 1)),
+        ("with another scheme", peer(other_scheme, "new", ID)),
+        ("is published by", called(peer(scheme, "old", ID), "new", [8; 32])),
+    ]
+}
+
+#[test]
+fn a_renamed_table_is_refused_as_it_would_be_under_its_own_name() {
+    for servers in [1, 2] {
+        let [scheme, _] = schemes(servers);
+        let known = peer(scheme, "old", ID);
+        for (what, lie) in lies(servers) {
+            // Also by somebody who gives the new name: that is no reason to believe less.
+            for name in [None, Some("new")] {
+                let told = |options: &mut SessionOptions| options.table = name.map(str::to_owned);
+                let mut world = shown(having_used(&known, servers), &lie, told);
+                let message = refusal(&mut world, &[("old", ID, EPOCH)]);
+                assert!(message.contains(what), "{servers} servers: {message}");
+                assert!(message.contains("--accept-new-table"), "{message}");
+            }
+        }
+    }
+}
+
+#[test]
+fn another_table_under_another_name_is_refused_until_it_is_named() {
+    for servers in [1, 2] {
+        let [scheme, _] = schemes(servers);
+        let known = peer(scheme, "old", ID);
+        let other = peer(scheme, "new", 2);
+        let mut world = shown(having_used(&known, servers), &other, as_ever);
+        let message = refusal(&mut world, &[("old", ID, EPOCH)]);
+        assert!(message.contains("another table by its id"), "{message}");
+        assert!(message.contains("(--table new)"), "{message}");
+
+        let mut world = shown(world, &other, named("new"));
+        assert!(world.failure.is_none(), "{:?}", world.failure);
+        let both = vec![("old".to_owned(), ID, EPOCH), ("new".to_owned(), 2, EPOCH)];
+        assert_eq!(pinned(&mut world), vec![both; servers]);
+        // It is the one that was used last now, and the way back has to be named as well.
+        let world = shown(world, &other, as_ever);
+        assert!(world.failure.is_none(), "{:?}", world.failure);
+        let mut world = shown(world, &known, as_ever);
+        let message = refusal(&mut world, &[("old", ID, EPOCH), ("new", 2, EPOCH)]);
+        assert!(message.contains("(--table old)"), "{message}");
+        let world = shown(world, &known, named("old"));
+        assert!(world.failure.is_none(), "{:?}", world.failure);
+        let world = shown(world, &known, as_ever);
+        assert!(world.failure.is_none(), "{:?}", world.failure);
+    }
+}
+
+#[test]
+fn the_same_table_under_another_name_is_refused_until_it_is_named() {
+    for servers in [1, 2] {
+        let [scheme, _] = schemes(servers);
+        let (known, renamed) = (peer(scheme, "old", ID), peer(scheme, "new", ID));
+        let mut world = shown(having_used(&known, servers), &renamed, as_ever);
+        let message = refusal(&mut world, &[("old", ID, EPOCH)]);
+        assert!(message.contains("the same table by its id"), "{message}");
+        let world = shown(world, &renamed, named("new"));
+        assert!(world.failure.is_none(), "{:?}", world.failure);
+        let world = shown(world, &renamed, as_ever);
+        assert!(world.failure.is_none(), "{:?}", world.failure);
+        // What was pinned under the former name counts as before.
+        for (what, lie) in lies(servers) {
+            let publisher = lie.description.tables[0].updates.unwrap().publisher;
+            let lie = called(lie, "third", publisher);
+            let mut world = shown(having_used(&known, servers), &renamed, named("new"));
+            world = shown(world, &lie, named("third"));
+            let message = refusal(&mut world, &[("old", ID, EPOCH), ("new", ID, EPOCH)]);
+            assert!(message.contains(what), "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_server_with_several_tables_is_used_by_name_without_another_word() {
+    for servers in [1, 2] {
+        let [scheme, _] = schemes(servers);
+        let tables: Vec<_> = ["one", "two", "three"]
+            .into_iter()
+            .zip(1..)
+            .map(|(name, id)| table(&peer(scheme, name, id), name, PUBLISHER))
+            .collect();
+        let mut many = peer(scheme, "one", 1);
+        many.description = ServerDescription::new("", tables).unwrap();
+        let mut world = World::with_options(vec![many.clone(); servers], options(servers));
+        for name in ["one", "two", "three", "one", "three", "two"] {
+            world = shown(world, &many, named(name));
+            assert!(world.failure.is_none(), "{name}: {:?}", world.failure);
+            assert_eq!(world.session.table().unwrap().name, name);
+        }
+        assert_eq!(pinned(&mut world)[0].len(), 3);
+        assert_eq!(pinned(&mut world)[0][2].0, "two", "the last is the one that was used last");
+        // Of the tables that were used, the only one that is left is not taken for any other.
+        let left = peer(scheme, "one", 1);
+        let pins = [("one", 1, EPOCH), ("three", 3, EPOCH), ("two", 2, EPOCH)];
+        let mut world = shown(world, &left, as_ever);
+        assert!(refusal(&mut world, &pins).contains("(--table one)"));
+        assert!(shown(world, &left, named("one")).failure.is_none());
+    }
+}
+
+#[test]
+fn what_is_accepted_holds_for_every_name_that_the_table_has() {
+    for servers in [1, 2] {
+        let [scheme, _] = schemes(servers);
+        let known = peer(scheme, "old", ID);
+        for (what, lie) in lies(servers) {
+            let accepted = shown(having_used(&known, servers), &lie, accepting);
+            assert!(accepted.failure.is_none(), "{what}: {:?}", accepted.failure);
+            let mut next = shown(accepted, &lie, as_ever);
+            assert!(next.failure.is_none(), "{what}: {:?}", next.failure);
+            let version = lie.identity().epoch.0;
+            let names = ["old", "new"].map(|name| (name.to_owned(), ID, version));
+            assert_eq!(pinned(&mut next), vec![names.to_vec(); servers], "{what}");
+            // What was given up for it does not come back by itself, by whatever name.
+            for back in [known.clone(), called(known.clone(), "third", PUBLISHER)] {
+                let again = shown(next, &back, as_ever);
+                assert_eq!(again.failed_with(), Blame::Integrity, "{what}");
+                next = again;
+            }
+        }
+    }
+}
+
+#[test]
+fn pins_of_one_server_alone_count_under_another_name() {
+    for (what, lie) in lies(2) {
+        for server in [0, 1] {
+            let known = having_used(&peer(SchemeId::Dpf, "old", ID), 2);
+            for name in [None, Some("new")] {
+                let pin =
+                    pin_of(known.session.table().unwrap(), Some(PublisherId(PUBLISHER)), None);
+                let mut options = options(2);
+                options.pins = vec![KnownPin { server, name: "old".to_owned(), pin }];
+                options.table = name.map(str::to_owned);
+                let mut world = World::with_options(vec![lie.clone(); 2], options);
+                world.run();
+                assert_eq!(world.failed_with(), Blame::Integrity, "{what}");
+                assert!(world.trace().iter().all(|sent| sent.1 == "describe"));
+            }
+        }
+    }
+}
+
+/// A table that is followed under a new name is followed under all of them.
+#[test]
+fn a_renamed_table_is_followed_and_all_its_names_move_on() {
+    for (scheme, servers) in [(SchemeId::SimplePir, 1), (SchemeId::TapirMerkle, 2)] {
+        let mut dice = Dice(3);
+        let mut living = Living::new(scheme, KeyMapKind::Buckets, 60);
+        let publisher = living.publisher().0;
+        let first = called(living.peer(0, &[], 0), "old", publisher);
+        let mut world = having_used(&first, servers);
+        living.check(&mut world, &mut dice, 2);
+        for version in 1..=4 {
+            let edit = (format!("key-{version}").into_bytes(), Some(b"changed".to_vec()));
+            living.update(&[edit]);
+        }
+        let renamed = |version, since| called(living.peer(version, &[], since), "new", publisher);
+        let mut world = shown(world, &renamed(2, 0), named("new"));
+        assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
+        for server in pinned(&mut world) {
+            let versions: Vec<_> =
+                server.iter().map(|(name, _, epoch)| (&name[..], *epoch)).collect();
+            assert_eq!(versions, [("old", 2), ("new", 2)], "{scheme}");
+        }
+        // The epochs before version 2 are gone, and nothing needs them any more.
+        let mut world = shown(world, &renamed(4, 2), as_ever);
+        assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
+        living.check(&mut world, &mut dice, 2);
+        // Back to an earlier version: under neither name.
+        for (name, peer) in [("old", first), ("new", renamed(3, 0))] {
+            let back = shown(world, &peer, named(name));
+            assert_eq!(back.failed_with(), Blame::Integrity, "{scheme}");
+            assert!(back.failure.as_ref().unwrap().message().contains("went back"), "{scheme}");
+            world = back;
+        }
+    }
+}
+
+/// At first use of an address, what is known of the table from another address counts.
+#[test]
+fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
+    for servers in [1, 2] {
+        let [scheme, other_scheme] = schemes(servers);
+        let known = peer(scheme, "old", ID);
+        let pin = {
+            let world = having_used(&known, servers);
+            pin_of(world.session.table().unwrap(), Some(PublisherId(PUBLISHER)), None)
+        };
+        let elsewhere = |pin: Pin| {
+            move |options: &mut SessionOptions| {
+                let (server, name) = ("http://elsewhere:7700".to_owned(), "there".to_owned());
+                options.pins_elsewhere = vec![PinElsewhere { server, name, pin }];
+            }
+        };
+        let nothing = || World::with_options(vec![known.clone(); servers], options(servers));
+        let first = |peer: &Peer| shown(nothing(), peer, elsewhere(pin));
+        for (what, lie) in lies(servers) {
+            let mut world = first(&lie);
+            if what.contains("scheme") {
+                assert!(world.failure.is_none(), "addresses may serve by different schemes");
+                continue;
+            }
+            let message = refusal(&mut world, &[]);
+            assert!(message.contains("as table there of http://elsewhere:7700"), "{message}");
+            assert!(message.contains("--accept-new-table"), "{message}");
+            // Whoever believes this one says so once, and it is compared with itself from then on.
+            let accepted = shown(world, &lie, |options| {
+                elsewhere(pin)(options);
+                options.accept_new_table = true;
+            });
+            assert!(accepted.failure.is_none(), "{what}: {:?}", accepted.failure);
+            let next = shown(accepted, &lie, elsewhere(pin));
+            assert!(next.failure.is_none(), "{what}: {:?}", next.failure);
+        }
+        let later = known.clone().with_identity(|identity| identity.epoch = Epoch(6));
+        for fine in [
+            known.clone(),
+            called(later, "new", PUBLISHER),
+            peer(other_scheme, "any", ID),
+            peer(scheme, "old", 2),
+        ] {
+            let world = first(&fine);
+            assert!(world.failure.is_none(), "{:?}", world.failure);
+        }
+    }
+}
