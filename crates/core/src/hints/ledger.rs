@@ -6,6 +6,7 @@
 
 use super::{HintTable, xor};
 use crate::{Error, Result};
+use privet_kernels::taint::admit;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
@@ -71,7 +72,8 @@ impl Ledger {
     fn waiting_for(&mut self, row: u32) -> Option<&mut Open> {
         let mut found = None;
         for (id, open) in &self.open {
-            let is_last = open.row == Some(row) && open.next.is_none();
+            // What is looked at here follows from how lookups repeat, and so does a branch.
+            let is_last = admit(open.row == Some(row)) && open.next.is_none();
             found = if is_last { Some(*id) } else { found };
         }
         found.and_then(|id| self.open.get_mut(&id))

@@ -276,15 +276,14 @@ impl HintTable {
     /// successor's id in another. Nothing is changed then.
     pub fn exchange(&mut self, row: u32, successor: LiveHint, search_len: usize) -> Result<()> {
         let impossible = || Error::corrupted("the journal of used hints does not fit the hints");
-        let row = admit(row);
-        let lane = self.rows.get(row as usize).map_or(NO_LANE, |row| row.lane());
+        let lane = self.rows.get(admit(row) as usize).map_or(NO_LANE, |row| row.lane());
         // Neither happens with a journal of this client's own.
         if declassify(lane == NO_LANE) || self.row_of(successor.id).is_some() {
             return Err(impossible());
         }
-        let (place, bit) = (admit(lane / GROUP) as usize, admit(lane % GROUP));
+        let (place, bit) = (admit(lane / GROUP) as usize, lane % GROUP);
         self.live[place] &= !(1 << bit);
-        self.rows_of[place][bit as usize] = NONE;
+        self.rows_of[place][admit(bit) as usize] = NONE;
         let is_empty = self.live[place].ct_eq(&0);
         self.groups[place].conditional_assign(&NO_GROUP, is_empty);
         self.search_at_least(search_len);
@@ -324,18 +323,17 @@ impl HintTable {
             place = self.groups.len() as u32;
             self.add_place(group);
         }
-        let place = admit(place);
-        self.groups[place as usize] = group;
+        self.groups[admit(place) as usize] = group;
         self.set_place(place, hint.id, row);
         self.set_row(row, hint, place * GROUP + hint.id % GROUP);
     }
 
     /// The row of hint `id` is `row`, and its group has the place `place`.
     fn set_place(&mut self, place: u32, id: u32, row: u32) {
-        let bit = admit(id % GROUP);
-        self.live[place as usize] |= 1 << bit;
-        self.rows_of[place as usize][bit as usize] = row;
-        let lane = &mut self.rows[row as usize].lane;
+        let (at, bit) = (admit(place) as usize, id % GROUP);
+        self.live[at] |= 1 << bit;
+        self.rows_of[at][admit(bit) as usize] = row;
+        let lane = &mut self.rows[admit(row) as usize].lane;
         *lane = (place * GROUP + bit) | (*lane & ABOVE);
     }
 
@@ -344,10 +342,11 @@ impl HintTable {
         // The fingerprint of what stands for no record is not looked at.
         let extra = hint.extra.unwrap_or(u64::MAX);
         let fingerprint = self.fingerprint(extra);
-        self.fingerprints[row as usize] =
+        let at = admit(row) as usize;
+        self.fingerprints[at] =
             u16::conditional_select(&fingerprint, &NO_FINGERPRINT, extra.ct_eq(&u64::MAX));
         let lane = lane | u32::from(hint.above) << ABOVE.trailing_zeros();
-        self.rows[row as usize] = Row { extra, cutoff: hint.cutoff, lane };
+        self.rows[at] = Row { extra, cutoff: hint.cutoff, lane };
     }
 
     /// The row of a live hint. All groups are looked at, whichever it is.
@@ -428,16 +427,14 @@ impl HintTable {
 
         // From here on addresses are secret: those of the few places that are looked at closely.
         let rows = candidates.ids.iter().map(|lane| {
-            let lane = admit(*lane);
-            let place = self.rows_of.get((lane / GROUP) as usize);
-            place.map_or(NONE, |rows| rows[(lane % GROUP) as usize])
+            let place = self.rows_of.get(admit(lane / GROUP) as usize);
+            place.map_or(NONE, |rows| rows[admit(lane % GROUP) as usize])
         });
         let rows = Zeroizing::new(rows.collect::<Vec<u32>>());
         let mut selects = Zeroizing::new(vec![0; rows.len()]);
         if self.selects {
             let ids = candidates.ids.iter().map(|lane| {
-                let lane = admit(*lane);
-                let group = self.groups.get((lane / GROUP) as usize).copied().unwrap_or(0);
+                let group = self.groups.get(admit(lane / GROUP) as usize).copied().unwrap_or(0);
                 group.wrapping_mul(GROUP) | (lane % GROUP)
             });
             let ids = Zeroizing::new(ids.collect::<Vec<u32>>());

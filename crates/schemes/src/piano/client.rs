@@ -275,17 +275,17 @@ impl<F: AnswerForm> PianoClient<F> {
         if declassify(self.next_spare(chunk) != Some(successor)) {
             return Err(impossible("a backup is not the next of its chunk"));
         }
-        // From here on the backup is one place of several lists, and so is its chunk.
-        let (chunk, successor) = (admit(chunk), admit(successor));
         let row = self.table.row_of(hint).ok_or_else(|| impossible("a hint was used twice"))?;
-        let parity = &mut self.table.bytes_mut()[self.layout.backup(successor as usize)];
+        // Secret addresses: the backup's, and below its chunk's.
+        let backup = self.layout.backup(admit(successor) as usize);
+        let parity = &mut self.table.bytes_mut()[backup];
         let rest = Zeroizing::new(parity.to_vec());
         parity.zeroize();
         self.ledger.reserve(Some(row), Some(rest), u64::from(successor), &mut self.table);
         let id = self.parameters.primaries() + successor;
         let successor = LiveHint { id, cutoff: 0, above: false, extra: Some(position) };
         self.table.exchange(row, successor, searched)?;
-        self.spares_used[chunk as usize] += 1;
+        self.spares_used[admit(chunk) as usize] += 1;
         self.lookups.reserve(Ok(position), wanted);
         Ok(())
     }

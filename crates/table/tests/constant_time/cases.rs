@@ -4,14 +4,16 @@ use super::{Case, secret, secret_coins, send};
 use privet_core::combinations::FixedWeight;
 use privet_core::permutation::Permutation;
 use privet_core::{
-    Epoch, PublicSeed, RecordIndex, TableDigest, TableId, TableIdentity, TableShape,
+    Epoch, PublicSeed, RecordIndex, TableDigest, TableId, TableIdentity, TableShape, TableView,
 };
-use privet_kernels::{Arm, Kernels};
+use privet_kernels::{Arm, Kernels, taint};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, Tuning};
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::{self, SchemePlan, ServerOptions, Tuning};
 use privet_schemes::reservation::Prepared;
 use privet_table::key_map::{KeyMapKind, PackOptions, pack_with};
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 pub(crate) const CASES: &[Case] = &[
     Case::clean("query of simplepir: LWE", || queries(SchemeId::SimplePir)),
@@ -23,6 +25,9 @@ pub(crate) const CASES: &[Case] = &[
     Case::clean("query of finite-differences-many", || queries(SchemeId::FiniteDifferencesMany)),
     Case::clean("reservations of dummy-subsets: search, exchange", || {
         reservations(SchemeId::DummySubsets);
+    }),
+    Case::clean("reservations of dummy-subsets-two: search, exchange", || {
+        reservations(SchemeId::DummySubsetsTwo);
     }),
     Case::clean("reservations of piano: shuffle, search, exchange", || {
         reservations(SchemeId::Piano);
@@ -74,23 +79,46 @@ fn queries(scheme: SchemeId) {
 fn reservations(scheme: SchemeId) {
     let identity = identity(shape(16));
     let plan = registry::plan(scheme, &identity, &Tuning::default()).unwrap();
-    let stream = vec![5u8; plan.offline.len() as usize];
-    let digest = *blake3::hash(&stream).as_bytes();
-    let mut preparation = registry::preparation(&plan, &identity, digest, None, kernels()).unwrap();
-    preparation.absorb(0, &stream).unwrap();
-    preparation.finish().unwrap();
-    let mut generation = preparation.generation().unwrap();
-    // The key of the pseudorandom function, behind the version.
-    privet_kernels::taint::mark_secret(&mut generation[4..20]);
+    let mut generation = generation(&plan, &identity);
+    if scheme != SchemeId::DummySubsetsTwo {
+        // The key of the pseudorandom function, behind the version. (With two servers the first one
+        // is told it, and the cutoffs of coming hints, whose addresses do follow from it, are
+        // computed every few lookups, whatever these are for.)
+        taint::mark_secret(&mut generation[4..20]);
+    }
     let mut client = registry::hinted_client(plan, &identity, generation, kernels()).unwrap();
     let mut coins = secret_coins();
-    for index in [1234, 77, 1234, 1234, 0, RECORDS - 1, 77, 1234] {
+    for index in [1234, 77, 1234, 1234, 0, RECORDS - 1, 77, 1234, 5, 6, 7, 1234] {
         let index = secret_index(identity.shape, index);
         let Prepared::Reserved(reservation) = client.prepare(&index, &mut coins).unwrap() else {
             unreachable!("a scheme with single-use hints");
         };
         send(reservation.record());
     }
+}
+
+/// Hints, made before there is anything secret.
+fn generation(plan: &SchemePlan, identity: &TableIdentity) -> Zeroizing<Vec<u8>> {
+    let table = vec![5u8; identity.shape.bytes() as usize];
+    if let OfflinePhase::Ask { role, .. } = plan.offline {
+        let view = TableView::new(*identity, &table).unwrap();
+        let options = ServerOptions { kernels: kernels(), threads: 1 };
+        let setup = registry::setup_as(plan.clone(), view, &Tuning::default(), options).unwrap();
+        let server = setup.finish(&[], &|_| ()).unwrap();
+        let mut hints = registry::preparation(plan, identity, [0; 32], None, kernels()).unwrap();
+        while let Some(request) = hints.request() {
+            let reply = server.prepare(role, &request).unwrap();
+            hints.absorb(hints.next_offset(), &reply).unwrap();
+        }
+        hints.finish().unwrap();
+        return hints.generation().unwrap();
+    }
+    let stream = vec![5u8; plan.offline.len() as usize];
+    let digest = *blake3::hash(&stream).as_bytes();
+    let mut hints = registry::preparation(plan, identity, digest, None, kernels()).unwrap();
+    hints.absorb(0, &stream).unwrap();
+    hints.finish().unwrap();
+    hints.generation().unwrap()
 }
 
 fn permutation() {
@@ -121,7 +149,7 @@ fn keys(kind: KeyMapKind, parts: u8) {
         let key_map = packed.key_map();
         for key in ["key 0", "key 77", "another key, which is longer and is not in the table"] {
             let mut key = key.as_bytes().to_vec();
-            privet_kernels::taint::mark_secret(key.as_mut_slice());
+            taint::mark_secret(key.as_mut_slice());
             for candidate in key_map.candidates(&key) {
                 let index = RecordIndex::new(candidate, key_map.shape()).unwrap();
                 send(&index.expose().to_le_bytes());

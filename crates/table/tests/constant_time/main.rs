@@ -7,10 +7,12 @@
 //!
 //! # What it does not see
 //!
-//! - Instructions that take longer for some operands than for others. On the processors that the
-//!   AVX2 arm is for, that is division; `scripts/check-constant-time.sh` says where there is any.
-//! - What is done with an address or branch that is *admitted*, or after what is *declassified*.
-//! - Code that another arm, compiler or option would make of the same source.
+//! - Instructions that take longer for some operands than for others: on most processors, division.
+//!   None of these functions divides a secret. (Indices are divided by `RecordIndex::divide`.)
+//! - What follows from a value that is *admitted* or *declassified*, such as the time that reading
+//!   an admitted address takes: less, if it is in a cache.
+//! - Code that another arm, compiler or option would make of the same source. The marks themselves
+//!   are a few instructions that shipped programs do not have.
 
 mod cases;
 mod planted;
