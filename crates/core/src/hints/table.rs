@@ -20,6 +20,8 @@
 //! that depends on the number of queries alone: `search_len` of [`HintTable::exchange`].
 
 use super::Partitions;
+#[cfg(any(test, feature = "planted-leaks"))]
+use super::planted;
 use super::search::{Candidates, places};
 use crate::{Error, Result, Secret, SecretRng, TableShape};
 use privet_kernels::Kernels;
@@ -251,6 +253,10 @@ impl HintTable {
         if self.row_of(successor.id).is_some() || successor.id / GROUP == NO_GROUP {
             return Err(impossible());
         }
+        #[cfg(any(test, feature = "planted-leaks"))]
+        if planted::is(planted::Flaw::UsedHintStays) {
+            return Ok(self.search_at_least(search_len));
+        }
         let lane = self.rows[row as usize].lane();
         let (place, bit) = ((lane / GROUP) as usize, lane % GROUP);
         self.live[place] &= !(1 << bit);
@@ -259,6 +265,11 @@ impl HintTable {
             self.place_of_group.remove(&(used.id / GROUP));
             self.groups[place] = NO_GROUP;
             self.free.push(place as u32);
+        }
+        #[cfg(any(test, feature = "planted-leaks"))]
+        if planted::is(planted::Flaw::NoSuccessor) {
+            self.leave_empty(row);
+            return Ok(self.search_at_least(search_len));
         }
         self.put(row, successor);
         self.search_at_least(search_len);
@@ -452,6 +463,8 @@ impl Found {
     pub fn choose(&self, rng: &mut SecretRng) -> Option<u32> {
         let count = self.contains.iter().map(|contains| u64::from(*contains)).sum::<u64>();
         let chosen = rng.below(count.max(1));
+        #[cfg(any(test, feature = "planted-leaks"))]
+        let chosen = if planted::is(planted::Flaw::FirstSuitableHint) { 0 } else { chosen };
         let (mut passed, mut row) = (0, 0);
         for (candidate, contains) in self.rows.iter().zip(self.contains.iter()) {
             let take = *contains & (passed == chosen);
@@ -464,10 +477,8 @@ impl Found {
 
 #[cfg(any(test, feature = "planted-leaks"))]
 impl HintTable {
-    /// For tests: takes a hint out of use without a successor, as no client must.
-    pub fn forget(&mut self, row: u32) {
-        let lane = self.rows[row as usize].lane();
-        self.live[(lane / GROUP) as usize] &= !(1 << (lane % GROUP));
+    /// A row without a hint, as no client must leave behind.
+    fn leave_empty(&mut self, row: u32) {
         self.rows[row as usize] = Row { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
         self.fingerprints[row as usize] = NO_FINGERPRINT;
     }

@@ -1,6 +1,8 @@
 //! From a hint to a query: both forms of dummy subsets ask a server the same way (Algorithm 2 of the paper).
 
 use super::{DummySubsetsParameters, DummySubsetsQuery};
+#[cfg(test)]
+use crate::planted;
 use privet_core::hints::{HintForm, HintTable, Partitions};
 use privet_core::{Secret, SecretRng};
 use privet_kernels::Kernels;
@@ -37,7 +39,12 @@ pub(super) fn query_through(
     let (extra_partition, extra_offset) = cut.place(hint.extra.unwrap_or(index));
     real[extra_partition as usize] = true;
     offsets[extra_partition as usize] = extra_offset as u16;
-    real[cut.place(index).0 as usize] = false;
+    let left_out = cut.place(index).0 as usize;
+    #[cfg(test)]
+    let left_out = planted::another_left_out(&real, left_out);
+    real[left_out] = false;
+    #[cfg(test)]
+    planted::keep_within_the_table(cut, &mut offsets);
 
     let mut kept = vec![0; partitions / 2 + 1];
     let mut filled = 0;
@@ -47,6 +54,8 @@ pub(super) fn query_through(
         filled += usize::from(*real);
     }
     kept.truncate(partitions / 2);
+    #[cfg(test)]
+    planted::keep_off_the_record(cut, index, &real, &mut kept);
     Some(query(cut, &real, real_half, kept))
 }
 
@@ -54,6 +63,11 @@ pub(super) fn query_through(
 pub(super) fn cover(cut: &Partitions, rng: &mut SecretRng) -> DummySubsetsQuery {
     let partitions = cut.count() as usize;
     let mut real: Vec<bool> = (0..partitions).map(|k| k < partitions / 2).collect();
+    #[cfg(test)]
+    if planted::is(planted::Flaw::CoverUnlikeAQuery) {
+        let offsets = (0..partitions / 2).map(|_| rng.below(cut.records().into()) as u16).collect();
+        return query(cut, &real, rng.below(2) == 1, offsets);
+    }
     for k in (1..partitions).rev() {
         real.swap(k, rng.below(k as u64 + 1) as usize);
     }
