@@ -30,6 +30,8 @@ pub mod dummy_subsets;
 pub mod finite_differences;
 pub mod offline;
 pub mod piano;
+#[cfg(test)]
+mod planted;
 pub mod registry;
 pub mod reservation;
 mod scheme_id;

@@ -1,4 +1,125 @@
-//! Whether counts are as they should be, by chi-square. What comes of it is in standard deviations; with few degrees of freedom the tail is heavy.
+//! Whether counts are as they should be, by chi-square, and how small a leak they would show.
+//!
+//! Every test counts something over a number of *coins*: lookups or histories that are alike but
+//! for what is drawn at random. `PRIVET_COINS=10` makes every test toss ten times as many, and
+//! `PRIVET_SEED=2026-11-23` others than by default: `make nightly` does both. What a failure
+//! prints is the size of leak that so many coins show; see [`size_of_leak`].
+
+/// A test's number of coins, times what `PRIVET_COINS` says.
+pub(crate) fn coins(by_default: usize) -> usize {
+    by_default * times()
+}
+
+fn times() -> usize {
+    let Ok(times) = std::env::var("PRIVET_COINS") else { return 1 };
+    let parsed = times.parse().ok().filter(|times| (1..=1000).contains(times));
+    parsed.unwrap_or_else(|| panic!("PRIVET_COINS is {times:?}, not a number from 1 to 1000"))
+}
+
+/// The seed of everything that a statistical test draws: always the same, unless `PRIVET_SEED` is
+/// set.
+pub(crate) fn seed() -> [u8; 32] {
+    match std::env::var("PRIVET_SEED") {
+        Ok(seed) => *blake3::hash(seed.as_bytes()).as_bytes(),
+        Err(_) => [3; 32],
+    }
+}
+
+/// A result is further from what is expected than this, in [`Measured::deviations`], with a
+/// probability of about 2·10^-8 (of less where there are few cells).
+pub(crate) const THRESHOLD: f64 = 5.5;
+
+/// How far counts lie from what is expected of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    /// Chi-square as a number of standard deviations of the normal distribution (Wilson and
+    /// Hilferty's formula), so that one threshold does for any number of cells.
+    pub(crate) deviations: f64,
+    coins: f64,
+    freedom: f64,
+}
+
+impl Measured {
+    /// Counts that should all be about the same.
+    pub(crate) fn uniform(counts: &[u64]) -> Self {
+        let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+        Self::of(counts, &vec![expected; counts.len()])
+    }
+
+    /// Counts, and what is expected of each.
+    pub(crate) fn of(counts: &[u64], expected: &[f64]) -> Self {
+        let cells = counts.iter().zip(expected).filter(|(_, expected)| **expected > 0.0);
+        let chi_square =
+            cells.map(|(count, expected)| (*count as f64 - expected).powi(2) / expected).sum();
+        let coins = counts.iter().sum::<u64>() as f64;
+        Self::from_chi_square(chi_square, coins, counts.len() as f64 - 1.0)
+    }
+
+    /// Two rows of counts that should have the same distribution, whatever that is.
+    pub(crate) fn difference(one: &[u64], other: &[u64]) -> Self {
+        let (chi_square, freedom) = chi_square_of_two(one, other);
+        let (ones, others) = (one.iter().sum::<u64>() as f64, other.iter().sum::<u64>() as f64);
+        Self::from_chi_square(chi_square, ones * others / (ones + others), freedom)
+    }
+
+    fn from_chi_square(chi_square: f64, coins: f64, freedom: f64) -> Self {
+        let spread = 2.0 / (9.0 * freedom);
+        let deviations = ((chi_square / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
+        Self { deviations, coins, freedom }
+    }
+
+    /// The one that is further from what is expected.
+    pub(crate) fn worse(self, other: Self) -> Self {
+        if other.deviations > self.deviations { other } else { self }
+    }
+
+    /// The furthest.
+    pub(crate) fn worst(all: impl Iterator<Item = Self>) -> Self {
+        all.reduce(Self::worse).expect("something is measured")
+    }
+
+    /// Asserts that all is well.
+    pub(crate) fn assert_fits(self, what: &str) {
+        assert!(
+            self.deviations < THRESHOLD,
+            "{what}: {:.1} deviations from what is expected, beyond {THRESHOLD}. (A leak in {:.2} % of {:.0} coins would show.)",
+            self.deviations,
+            100.0 * size_of_leak(self.coins, self.freedom + 1.0),
+            self.coins,
+        );
+    }
+
+    /// Asserts that a planted mistake shows, and clearly.
+    pub(crate) fn assert_shows(self, what: &str) {
+        assert!(
+            self.deviations > 1.5 * THRESHOLD,
+            "{what}: {:.1} deviations from what is expected, not clearly beyond {THRESHOLD}. (A leak in {:.2} % of {:.0} coins would show.)",
+            self.deviations,
+            100.0 * size_of_leak(self.coins, self.freedom + 1.0),
+            self.coins,
+        );
+    }
+}
+
+/// The size of leak that `coins` coins over `cells` cells show nearly always (in 999 of 1000
+/// runs): the share of coins that, instead of falling anywhere, all fall into one cell.
+///
+/// A leak of share `e` adds `coins·e²·(cells - 1)` to chi-square, and widens its distribution:
+/// the count of that cell is spread around `coins·(e + 1/cells)`.
+pub(crate) fn size_of_leak(coins: f64, cells: f64) -> f64 {
+    let freedom = cells - 1.0;
+    let spread = 2.0 / (9.0 * freedom);
+    let threshold = freedom * (1.0 - spread + THRESHOLD * spread.sqrt()).powi(3);
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..100 {
+        let share: f64 = (low + high) / 2.0;
+        let added = coins * share.powi(2) * freedom;
+        let variance = 2.0 * freedom + 4.0 * added * (1.0 + share * cells);
+        let least = freedom + added - 3.0 * variance.sqrt();
+        if least < threshold { low = share } else { high = share }
+    }
+    high
+}
 
 /// How far counts lie from what is expected of them, in standard deviations of the chi-square distribution.
 pub(crate) fn excess(counts: &[u64], expected: &[f64]) -> f64 {
@@ -11,6 +132,11 @@ pub(crate) fn excess(counts: &[u64], expected: &[f64]) -> f64 {
 
 /// How far two rows of counts are from having the same distribution.
 pub(crate) fn difference(one: &[u64], other: &[u64]) -> f64 {
+    let (chi_square, freedom) = chi_square_of_two(one, other);
+    (chi_square - freedom) / (2.0f64 * freedom).sqrt()
+}
+
+fn chi_square_of_two(one: &[u64], other: &[u64]) -> (f64, f64) {
     let (ones, others) = (one.iter().sum::<u64>() as f64, other.iter().sum::<u64>() as f64);
     let (mut chi_square, mut freedom) = (0.0, -1.0);
     for (a, b) in one.iter().zip(other).filter(|(a, b)| **a + **b >= 10) {
@@ -20,5 +146,59 @@ pub(crate) fn difference(one: &[u64], other: &[u64]) -> f64 {
         freedom += 1.0;
     }
     assert!(freedom > 0.0, "{one:?} and {other:?} have nothing in which they could differ");
-    (chi_square - freedom) / (2.0f64 * freedom).sqrt()
+    (chi_square, freedom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::SecretRng;
+
+    /// Counts of coins of which some share always falls into cell 0.
+    fn counts(coins: u64, cells: u64, share: f64, rng: &mut SecretRng) -> Vec<u64> {
+        let mut counts = vec![0; cells as usize];
+        for _ in 0..coins {
+            let leaks = (rng.below(1 << 32) as f64) < share * 2f64.powi(32);
+            counts[if leaks { 0 } else { rng.below(cells) as usize }] += 1;
+        }
+        counts
+    }
+
+    const SIZES: [(u64, u64); 5] = [(6000, 2), (6000, 8), (2000, 16), (20_000, 512), (4000, 4096)];
+
+    #[test]
+    fn a_leak_of_the_size_that_is_said_shows_and_a_tenth_of_it_does_not() {
+        let mut rng = SecretRng::from_fixed_seed([8; 32]);
+        for (coins, cells) in SIZES {
+            let size = size_of_leak(coins as f64, cells as f64);
+            for _ in 0..30 {
+                let leaking = Measured::uniform(&counts(coins, cells, size, &mut rng));
+                assert!(leaking.deviations > THRESHOLD, "{coins} coins, {cells} cells");
+                let less = Measured::uniform(&counts(coins, cells, size / 10.0, &mut rng));
+                assert!(less.deviations < THRESHOLD, "{coins} coins, {cells} cells");
+            }
+        }
+    }
+
+    #[test]
+    fn honest_coins_stay_far_below_the_threshold() {
+        let mut rng = SecretRng::from_fixed_seed([9; 32]);
+        for (coins, cells) in SIZES {
+            for _ in 0..100 {
+                let (one, other) =
+                    (counts(coins, cells, 0.0, &mut rng), counts(coins, cells, 0.0, &mut rng));
+                assert!(Measured::uniform(&one).deviations < 4.5, "{coins} coins, {cells} cells");
+                if coins > 10 * cells {
+                    let difference = Measured::difference(&one, &other).deviations;
+                    assert!(difference < 4.5, "{coins} coins, {cells} cells: {difference}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_hundred_times_the_coins_show_a_tenth_of_the_leak() {
+        let ratio = size_of_leak(10_000.0, 8.0) / size_of_leak(1_000_000.0, 8.0);
+        assert!((ratio - 10.0).abs() < 1.0, "{ratio}");
+    }
 }

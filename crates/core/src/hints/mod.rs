@@ -22,6 +22,8 @@ pub mod ledger;
 pub mod offsets;
 pub mod partition_stream;
 pub mod partitions;
+#[cfg(any(test, feature = "planted-leaks"))]
+pub mod planted;
 mod search;
 pub mod table;
 
@@ -29,8 +31,6 @@ pub use change::{Change, Exchange};
 pub use ledger::Ledger;
 pub use partition_stream::PartitionStream;
 pub use partitions::Partitions;
-#[cfg(feature = "planted-leaks")]
-pub use search::EARLY_EXIT;
 pub use table::{Found, HintForm, HintTable, LiveHint};
 
 /// Bytes of a record, XORed onto others, as far as both reach. As numbers of 128 bits, and inlined: most records are short, and for each a call and the search for the longest vectors that fit would take longer than

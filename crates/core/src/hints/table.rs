@@ -34,6 +34,8 @@
 //! that depends on the number of queries alone: `search_len` of [`HintTable::exchange`].
 
 use super::Partitions;
+#[cfg(any(test, feature = "planted-leaks"))]
+use super::planted;
 use super::search::{Candidates, places};
 use crate::{Error, Result, Secret, SecretRng, TableShape};
 use privet_kernels::Kernels;
@@ -281,11 +283,20 @@ impl HintTable {
         if declassify(lane == NO_LANE) || self.row_of(successor.id).is_some() {
             return Err(impossible());
         }
+        #[cfg(any(test, feature = "planted-leaks"))]
+        if planted::is(planted::Flaw::UsedHintStays) {
+            return Ok(self.search_at_least(search_len));
+        }
         let (place, bit) = (admit(lane / GROUP) as usize, lane % GROUP);
         self.live[place] &= !(1 << bit);
         self.rows_of[place][admit(bit) as usize] = NONE;
         let is_empty = self.live[place].ct_eq(&0);
         self.groups[place].conditional_assign(&NO_GROUP, is_empty);
+        #[cfg(any(test, feature = "planted-leaks"))]
+        if planted::is(planted::Flaw::NoSuccessor) {
+            self.leave_empty(row);
+            return Ok(self.search_at_least(search_len));
+        }
         self.search_at_least(search_len);
         self.put(row, successor);
         Ok(())
@@ -519,6 +530,8 @@ impl Found {
         let count = self.contains.iter().map(|contains| u64::from(*contains)).sum::<u64>();
         let none = count.ct_eq(&0);
         let chosen = rng.below(u64::conditional_select(&count, &1, none));
+        #[cfg(any(test, feature = "planted-leaks"))]
+        let chosen = if planted::is(planted::Flaw::FirstSuitableHint) { 0 } else { chosen };
         let (mut passed, mut row) = (0u64, 0u32);
         for (candidate, contains) in self.rows.iter().zip(self.contains.iter()) {
             let take = Choice::from(u8::from(*contains)) & passed.ct_eq(&chosen);
@@ -532,10 +545,8 @@ impl Found {
 
 #[cfg(any(test, feature = "planted-leaks"))]
 impl HintTable {
-    /// For tests: takes a hint out of use without a successor, as no client must.
-    pub fn forget(&mut self, row: u32) {
-        let lane = self.rows[row as usize].lane();
-        self.live[(lane / GROUP) as usize] &= !(1 << (lane % GROUP));
+    /// A row without a hint, as no client must leave behind.
+    fn leave_empty(&mut self, row: u32) {
         self.rows[row as usize] = Row { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
         self.fingerprints[row as usize] = NO_FINGERPRINT;
     }

@@ -10,6 +10,8 @@ use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
 use super::query::{cover, hint_form, query_through, successor_is_above};
 use super::{DummySubsets, DummySubsetsParameters};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
+#[cfg(test)]
+use crate::planted;
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
@@ -90,6 +92,8 @@ impl DummySubsetsClient {
         self.ledger.reserve(row, Some(rest), u64::from(real_half), &mut self.table);
         // A cover takes no hint out of use, so its pair does not come into use either: it is merely used up.
         if let Some(row) = row {
+            #[cfg(test)]
+            let index = index ^ u64::from(planted::is(planted::Flaw::SuccessorOfTheNeighbour));
             let successor = LiveHint { id: successor, cutoff, above, extra: Some(index) };
             self.table.exchange(row, successor, self.search_len())?;
         }
@@ -187,6 +191,8 @@ impl HintedClient for DummySubsetsClient {
         };
         let index = index.expose();
         let real_half = rng.below(2) == 1;
+        #[cfg(test)]
+        let real_half = real_half && !planted::is(planted::Flaw::RealHalfHasAName);
         let row = self.table.find(index).choose(rng);
         let query =
             row.and_then(|row| query_through(&self.table, row, index, real_half, self.kernels));

@@ -1,6 +1,8 @@
 //! A generation of hints: the key they follow from, their cutoffs and parities. How it is laid out in memory and on disk.
 
 use super::DummySubsetsParameters;
+#[cfg(test)]
+use crate::planted;
 use privet_core::codec::{Reader, words_from_bytes};
 use privet_core::{Error, Result, Secret, SecretRng};
 use privet_kernels::memory::little_endian_bytes;
@@ -35,6 +37,8 @@ impl Generation {
     pub(crate) fn fresh(parameters: &DummySubsetsParameters, rng: &mut SecretRng) -> Result<Self> {
         let mut key = Zeroizing::new([0; 16]);
         rng.fill(key.as_mut());
+        #[cfg(test)]
+        planted::repeat(planted::Flaw::KeyOfTheGenerationBefore, key.as_mut());
         Self::with_key(parameters, &key)
     }
 

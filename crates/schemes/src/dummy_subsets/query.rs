@@ -1,6 +1,8 @@
 //! From a hint to a query: both forms of dummy subsets ask a server the same way (Algorithm 2 of the paper).
 
 use super::{DummySubsetsParameters, DummySubsetsQuery};
+#[cfg(test)]
+use crate::planted;
 use privet_core::hints::{HintForm, HintTable, Partitions};
 use privet_core::{Secret, SecretRng};
 use privet_kernels::Kernels;
@@ -34,15 +36,22 @@ pub(super) fn query_through(
     kernels.subset_rebuild(table.key(), hint.id, cut.records(), &mut selects, &mut offsets);
     let mut real = Zeroizing::new(vec![false; partitions]);
     let (extra_partition, extra_offset) = cut.place(hint.extra.unwrap_or(index));
-    let (wanted, _) = cut.place(index);
     let contents = real.iter_mut().zip(selects.iter()).zip(offsets.iter_mut());
     for (partition, ((real, select), offset)) in (0u32..).zip(contents) {
-        // Compared with every partition, so that no address says which these two are.
+        // Compared with every partition, so that no address says which it is.
         let is_extra = partition.ct_eq(&extra_partition);
         let selected = (*select < hint.cutoff) != hint.above;
-        *real = (selected | bool::from(is_extra)) & !bool::from(partition.ct_eq(&wanted));
+        *real = selected | bool::from(is_extra);
         offset.conditional_assign(&(extra_offset as u16), is_extra);
     }
+    let (left_out, _) = cut.place(index);
+    #[cfg(test)]
+    let left_out = planted::another_left_out(&real, left_out as usize) as u32;
+    for (partition, real) in (0u32..).zip(real.iter_mut()) {
+        *real &= !bool::from(partition.ct_eq(&left_out));
+    }
+    #[cfg(test)]
+    planted::keep_within_the_table(cut, &mut offsets);
 
     let mut kept = vec![0; partitions / 2 + 1];
     let mut filled = 0;
@@ -53,6 +62,8 @@ pub(super) fn query_through(
         filled += usize::from(*real);
     }
     kept.truncate(partitions / 2);
+    #[cfg(test)]
+    planted::keep_off_the_record(cut, index, &real, &mut kept);
     Some(query(cut, &real, real_half, kept))
 }
 
@@ -60,6 +71,11 @@ pub(super) fn query_through(
 pub(super) fn cover(cut: &Partitions, rng: &mut SecretRng) -> DummySubsetsQuery {
     let partitions = cut.count() as usize;
     let mut real: Vec<bool> = (0..partitions).map(|k| k < partitions / 2).collect();
+    #[cfg(test)]
+    if planted::is(planted::Flaw::CoverUnlikeAQuery) {
+        let offsets = (0..partitions / 2).map(|_| rng.below(cut.records().into()) as u16).collect();
+        return query(cut, &real, rng.below(2) == 1, offsets);
+    }
     for k in (1..partitions).rev() {
         real.swap(k, rng.below(k as u64 + 1) as usize);
     }

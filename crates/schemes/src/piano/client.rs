@@ -15,6 +15,8 @@ use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
+#[cfg(test)]
+use crate::planted;
 use privet_core::hints::partitions::check_grown;
 use privet_core::hints::table::HintForm;
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
@@ -195,6 +197,8 @@ impl<F: AnswerForm> PianoClient<F> {
             for (place, offset) in (0u32..).zip(offsets.iter_mut()) {
                 offset.conditional_assign(&of_pair, place.ct_eq(&chunk));
             }
+            #[cfg(test)]
+            self.replace_badly(position, &mut offsets);
         } else {
             // The last place takes what is not to be kept, and no branch tells from where on offsets move up.
             for place in 0..offsets.len() - 1 {
@@ -239,8 +243,31 @@ impl<F: AnswerForm> PianoClient<F> {
         rng.fill_words(&mut words);
         // A power of two of records, so no bits are better than others.
         let mask = self.parameters.chunk_records() - 1;
+        #[cfg(test)]
+        let mask = mask >> u32::from(planted::is(planted::Flaw::CoverUnlikeAQuery));
         let offsets = words.iter().map(|word| (word & mask) as u16).collect();
         PianoQuery::new(&self.parameters, offsets)
+    }
+}
+
+#[cfg(test)]
+impl<F: AnswerForm> PianoClient<F> {
+    /// Mistakes in what takes the place of the wanted offset.
+    fn replace_badly(&self, position: u64, offsets: &mut [u16]) {
+        let (chunk, wanted) = self.parameters.cut().place(position);
+        let (place, wanted) = (&mut offsets[chunk as usize], wanted as u16);
+        if planted::is(planted::Flaw::WantedOffsetShown) {
+            *place = wanted;
+        }
+        if planted::is(planted::Flaw::DummyAvoidsTheRecord) && *place == wanted {
+            *place ^= 1;
+        }
+        if planted::is(planted::Flaw::FirstPairAlways) {
+            *place = self.pair_offset(chunk, chunk * self.parameters.spares());
+        }
+        if planted::is(planted::Flaw::WithinTheTable) {
+            *place %= planted::filled(self.parameters.cut(), chunk as usize);
+        }
     }
 }
 
@@ -283,10 +310,12 @@ impl<F: AnswerForm> PianoClient<F> {
         parity.zeroize();
         self.ledger.reserve(Some(row), Some(rest), u64::from(successor), &mut self.table);
         let id = self.parameters.primaries() + successor;
+        #[cfg(test)]
+        let position = position ^ u64::from(planted::is(planted::Flaw::SuccessorOfTheNeighbour));
         let successor = LiveHint { id, cutoff: 0, above: false, extra: Some(position) };
         self.table.exchange(row, successor, searched)?;
         self.spares_used[admit(chunk) as usize] += 1;
-        self.lookups.reserve(Ok(position), wanted);
+        self.lookups.reserve(Ok(exchange.index), wanted);
         Ok(())
     }
 

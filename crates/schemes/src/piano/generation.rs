@@ -1,6 +1,8 @@
 //! How the hints of a window are laid out, in memory and on disk; and offsets of the pseudorandom function one by one.
 
 use super::{AnswerForm, PianoParameters};
+#[cfg(test)]
+use crate::planted;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, SecretRng};
 use privet_kernels::Kernels;
@@ -70,6 +72,8 @@ impl Layout {
         bytes.resize(self.len, 0);
         bytes[..KEY.start].copy_from_slice(&VERSION.to_le_bytes());
         rng.fill(&mut bytes[KEY]);
+        #[cfg(test)]
+        planted::repeat(planted::Flaw::KeyOfTheGenerationBefore, &mut bytes[KEY]);
         Ok(bytes)
     }
 

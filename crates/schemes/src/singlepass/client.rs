@@ -26,6 +26,8 @@ use super::{SinglePass, SinglePassParameters};
 use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
 };
+#[cfg(test)]
+use crate::planted;
 use privet_core::hints::xor;
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
@@ -43,6 +45,9 @@ pub struct SinglePassClient {
     pending: BTreeMap<u64, Pending>,
     /// Told and not taken, of this generation: far less than that. All of them, because one answer that was late may tell any number.
     records: BTreeMap<u64, Record>,
+    /// The hint and its partners, for a mistake that tests plant.
+    #[cfg(test)]
+    last_exchange: Option<(u16, Zeroizing<Vec<u16>>)>,
 }
 
 /// A reservation whose record is not known yet.
@@ -140,6 +145,8 @@ impl HintedClient for SinglePassClient {
             reservations: 0,
             pending: BTreeMap::new(),
             records: BTreeMap::new(),
+            #[cfg(test)]
+            last_exchange: None,
         })
     }
 
@@ -160,6 +167,8 @@ impl HintedClient for SinglePassClient {
         }
         let mut seed = Zeroizing::new([0; 32]);
         rng.fill(seed.as_mut());
+        #[cfg(test)]
+        planted::repeat(planted::Flaw::SeedOfTheLookupBefore, seed.as_mut());
         let seed = Secret::new(*seed);
         // A second handle on the same secret, for the change.
         let index = RecordIndex::new(index.expose(), self.parameters.shape())?;
@@ -219,7 +228,23 @@ impl Endless for SinglePassClient {
                 "a generation of hints is written down as the next one before it is used up and all its queries are answered",
             ));
         }
+        #[cfg(test)]
+        if planted::is(planted::Flaw::LastExchangeLost) {
+            return self.encoded_before_the_last_exchange();
+        }
         self.encoded()
+    }
+}
+
+#[cfg(test)]
+impl SinglePassClient {
+    /// As if the last lookup had shuffled nothing in.
+    fn encoded_before_the_last_exchange(&self) -> Result<Zeroizing<Vec<u8>>> {
+        let mut copy = Self::load(self.parameters.clone(), self.encoded()?, self.kernels)?;
+        if let Some((hint, partners)) = &self.last_exchange {
+            copy.generation.permutations.exchange(*hint, partners);
+        }
+        copy.encoded()
     }
 }
 
@@ -250,7 +275,15 @@ impl SinglePassClient {
         let coins = self.coins(&seed);
         let permutations = &mut self.generation.permutations;
         let place = permutations.place_of(&index);
-        permutations.exchange(place.hint, &coins.partners_of(place));
+        let partners = coins.partners_of(place);
+        #[cfg(test)]
+        let partners = match planted::is(planted::Flaw::NotShuffled) {
+            true => Zeroizing::new(vec![place.hint; partners.len()]),
+            false => partners,
+        };
+        permutations.exchange(place.hint, &partners);
+        #[cfg(test)]
+        self.last_exchange.replace((place.hint, partners));
         self.pending.insert(id, Pending { place, seed, brought: None });
         self.reservations += 1;
         Ok(())

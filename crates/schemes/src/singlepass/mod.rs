@@ -57,7 +57,7 @@ pub(crate) mod permutations;
 mod preparation;
 mod server;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use client::SinglePassClient;
 pub use messages::{SinglePassAnswer, SinglePassQuery, SinglePassReply, SinglePassRequest};

@@ -1,6 +1,8 @@
 //! How a table is cut into partitions.
 
 use crate::contract::Parameters;
+#[cfg(test)]
+use crate::planted;
 use privet_core::codec::Reader;
 use privet_core::hints::partitions::check_grown;
 use privet_core::{Error, Result, TableIdentity, TableShape};
@@ -136,6 +138,10 @@ impl SinglePassParameters {
     /// How many queries a generation serves before it is written down anew: as many as make the journal, to which each adds about `Q` records and both its queries, about twice
     /// as large as the generation, but at least 64 and at most 4096.
     pub fn queries_per_generation(&self) -> u64 {
+        #[cfg(test)]
+        if let Some(queries) = planted::queries_per_generation() {
+            return queries;
+        }
         let journalled = u64::from(self.partitions) * (self.shape.record_len() + 4);
         (2 * self.state_bytes() / journalled).clamp(FEWEST_QUERIES, MOST_QUERIES)
     }

@@ -3,6 +3,8 @@
 use super::SinglePassParameters;
 use super::draws::{Draws, Purpose, Seed, Streams};
 use super::messages::SinglePassQuery;
+#[cfg(test)]
+use crate::planted;
 use privet_core::{Error, RecordIndex, Result};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
@@ -56,11 +58,15 @@ impl Coins {
         let mut draws = streams.stream(0, partitions + 1);
         let records = parameters.partition_records();
         let partners = (0..partitions).map(|_| draws.below(records)).collect();
+        #[cfg(test)]
+        let partners = planted_partners(partners);
         Self { partners: Zeroizing::new(partners), decoy: draws.below(records) }
     }
 
     /// The partners with whom the hint that contains the record at `place` does change places. In the record's own partition it is itself: nothing was shown there, so it stays where it is.
     pub(crate) fn partners_of(mut self, place: Place) -> Zeroizing<Vec<u16>> {
+        #[cfg(test)]
+        self.spoil(place);
         self.partners[place.partition as usize] = place.hint;
         self.partners
     }
@@ -130,6 +136,8 @@ impl Permutations {
 
     /// The two queries of a lookup: what is shuffled in, for the server that knows the permutations' beginnings, and the used hint, for the one that knows nothing.
     pub(crate) fn show(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
+        #[cfg(test)]
+        let coins = &coins.spoiled(place);
         let rows = self.offsets.chunks_exact(self.records);
         let hint = usize::from(place.hint);
         let (fresh, used) = rows
@@ -141,11 +149,15 @@ impl Permutations {
                 (row[usize::from(*partner)], used ^ ((used ^ coins.decoy) & wanted))
             })
             .unzip();
+        #[cfg(test)]
+        let used = self.decoy_replaced(place, used);
         [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
     }
 
     /// What [`show`](Self::show) returned, after the [`exchange`](Self::exchange) that followed and before any other.
     pub(crate) fn shown(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
+        #[cfg(test)]
+        let coins = &coins.spoiled(place);
         let rows = self.offsets.chunks_exact(self.records);
         let (fresh, used) = rows
             .zip(coins.partners.iter())
@@ -183,6 +195,11 @@ impl Permutations {
         let streams = Streams::new(seed, Purpose::LaterPermutations, kernels);
         let first = (before / self.records) as u32;
         for (row, partition) in offsets[before..].chunks_exact_mut(self.records).zip(first..) {
+            #[cfg(test)]
+            let partition = match planted::is(planted::Flaw::LaterPartitionsAlike) {
+                true => first,
+                false => partition,
+            };
             draw(&mut streams.stream(partition, self.records), row);
         }
         Ok(Some(Self { offsets, records: self.records }))
@@ -201,6 +218,54 @@ impl Permutations {
 pub(crate) fn encode_row(row: &[u16], bytes: &mut [u8]) {
     let places = bytes.as_chunks_mut::<2>().0;
     places.iter_mut().zip(row).for_each(|(place, number)| *place = number.to_le_bytes());
+}
+
+/// Mistakes that tests plant.
+#[cfg(test)]
+fn planted_partners(partners: Vec<u16>) -> Vec<u16> {
+    match planted::is(planted::Flaw::PartnersAlike) {
+        true => vec![partners[0]; partners.len()],
+        false => partners,
+    }
+}
+
+#[cfg(test)]
+impl Coins {
+    fn spoil(&mut self, place: Place) {
+        match planted::planted() {
+            Some(planted::Flaw::NeverItsOwnPartner(records)) => {
+                let own = self.partners.iter_mut().filter(|partner| **partner == place.hint);
+                own.for_each(|partner| *partner = (*partner + 1) % records);
+            }
+            Some(planted::Flaw::DecoyWithin { partition, records })
+                if place.partition == partition =>
+            {
+                self.decoy %= records;
+            }
+            _ => {}
+        }
+    }
+
+    fn spoiled(&self, place: Place) -> Self {
+        let mut spoiled = Self { partners: self.partners.clone(), decoy: self.decoy };
+        spoiled.spoil(place);
+        spoiled
+    }
+}
+
+#[cfg(test)]
+impl Permutations {
+    fn decoy_replaced(&self, place: Place, mut shown: Vec<u16>) -> Vec<u16> {
+        let partition = place.partition as usize;
+        let wanted = self.offsets[partition * self.records + usize::from(place.hint)];
+        if planted::is(planted::Flaw::WantedOffsetShown) {
+            shown[partition] = wanted;
+        }
+        if planted::is(planted::Flaw::DummyAvoidsTheRecord) && shown[partition] == wanted {
+            shown[partition] = (wanted + 1) % self.records as u16;
+        }
+        shown
+    }
 }
 
 impl Drop for Permutations {

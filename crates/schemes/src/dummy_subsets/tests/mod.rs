@@ -5,6 +5,7 @@ mod lookups;
 mod messages;
 mod state;
 pub(in crate::dummy_subsets) mod statistics;
+pub(in crate::dummy_subsets) mod views;
 
 use super::query::testing;
 use super::*;

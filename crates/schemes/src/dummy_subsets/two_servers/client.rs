@@ -10,6 +10,8 @@ use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
 };
 use crate::dummy_subsets::query::{cover, hint_form, query_through, successor_is_above};
+#[cfg(test)]
+use crate::planted;
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
@@ -41,6 +43,10 @@ pub struct DummySubsetsTwoClient {
 impl DummySubsetsTwoClient {
     /// The queries of a generation, after which the state is written down anew: as many as make a journal of about twice the state.
     pub(super) fn queries_per_generation(parameters: &DummySubsetsParameters) -> u64 {
+        #[cfg(test)]
+        if let Some(queries) = planted::queries_per_generation() {
+            return queries;
+        }
         let journalled = 2 * parameters.shape().record_len() + JOURNALLED;
         let queries = 2 * Layout::new(parameters).len() / journalled;
         queries.clamp(FEWEST_QUERIES, MOST_QUERIES)
@@ -106,8 +112,14 @@ impl DummySubsetsTwoClient {
         let note = u64::from(real_half) | u64::from(above) << 1;
         self.ledger.reserve(row, None, note, &mut self.table);
         self.advance_to(successor + 1);
+        #[cfg(test)]
+        if planted::is(planted::Flaw::PairsPassedOver) && index % 2 == 1 {
+            self.advance_to(self.next_id + 1);
+        }
         // A cover takes no hint out of use, so its pair does not come into use either.
         if let Some(row) = row {
+            #[cfg(test)]
+            let index = index ^ u64::from(planted::is(planted::Flaw::SuccessorOfTheNeighbour));
             let successor = LiveHint { id: successor, cutoff, above, extra: Some(index) };
             self.table.exchange(row, successor, self.search_len())?;
         }
@@ -164,6 +176,8 @@ impl HintedClient for DummySubsetsTwoClient {
         };
         let index = index.expose();
         let real_half = rng.below(2) == 1;
+        #[cfg(test)]
+        let real_half = real_half && !planted::is(planted::Flaw::RealHalfHasAName);
         let row = self.table.find(index).choose(rng);
         let query =
             row.and_then(|row| query_through(&self.table, row, index, real_half, self.kernels));
@@ -241,6 +255,12 @@ impl Endless for DummySubsetsTwoClient {
             ));
         }
         self.ledger.check_settled("hints cannot be written down anew")?;
+        #[cfg(test)]
+        if planted::is(planted::Flaw::IdsLeftOut) {
+            let hints = (0..self.table.len()).filter_map(|row| self.table.hint(row));
+            let later = hints.filter(|hint| hint.extra.is_some()).count() as u32;
+            return Layout::new(&self.parameters).encode(&self.table, self.next_id + later);
+        }
         Layout::new(&self.parameters).encode(&self.table, self.next_id)
     }
 }

@@ -6,6 +6,7 @@ mod lookups;
 mod messages;
 mod state;
 mod statistics;
+pub(crate) mod views;
 
 use super::*;
 use crate::contract::{

@@ -1,221 +1,172 @@
-//! What each server sees, tested against uniform offsets; and each test against a client with a mistake planted in it, which it must catch.
+//! What each server sees, tested against uniform offsets. Leaks are planted in the code that
+//! clients run (see [`crate::planted`]), and each must show.
 //!
 //! Tables are so small that a test can count everything: a view is all that one server sees of three queries of a history, of which there are a few hundred, and each must
 //! occur equally often. So nothing that a server could compute from those three queries escapes.
+//! In most of these tables the last partition is partly filled.
 //!
-//! **False alarms.** What is compared to [`THRESHOLD`] is a chi-square with 511 or 728 degrees of freedom, as its distance from what is expected in standard deviations. It exceeds the
-//! threshold with probability below 10^-8 (Laurent and Massart; every cell is expected 25 times), and fewer than 100 of them are computed: with other seeds than these, all honest tests
-//! would pass except with probability below 10^-6. The seeds are fixed, so what passes passes always.
+//! By default everything is drawn from fixed seeds, so a test that passes passes always. The
+//! threshold is such that other seeds would pass as well.
 //!
-//! **Power.** A deviation of all cells by some share `d` of what is expected, up or down, adds `25·d²` for each cell, and is seen nearly always from `d` = 16 % on.
+//! **Power.** The share of histories that a leak must concern to show nearly always, by
+//! [`size_of_leak`]; the last column is `make nightly`:
+//!
+//! | what is counted | coins | cells | shows | nightly |
+//! |---|---|---|---|---|
+//! | three queries, two partitions of three records | 18225 | 729 | 0.7 % | 0.2 % |
+//! | three queries, three partitions of two records | 12800 | 512 | 0.9 % | 0.2 % |
 
 use super::super::generation::Generation;
-use super::super::permutations::{Coins, Place};
+use super::super::permutations::Coins;
+use super::views::*;
 use super::*;
-use crate::test_statistics::excess;
-
-const THRESHOLD: f64 = 8.0;
-
-/// A planted leak must exceed the threshold at least that many times.
-const CLEARLY: f64 = 3.0;
+use crate::contract::Endless as _;
+use crate::planted::Flaw::*;
+use crate::test_statistics::{Measured, coins, seed, size_of_leak};
 
 /// How often each view is expected; fewer do for a leak.
-const EXPECTED: usize = 25;
+fn expected() -> usize {
+    coins(25)
+}
+
 const EXPECTED_OF_LEAKS: usize = 6;
 
-/// What may be wrong with a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leak {
-    Nothing,
-    /// The wanted record's own offset is shown to server 1.
-    NoDecoy,
-    /// The decoy is never the wanted record itself.
-    DecoyAvoidsTheRecord,
-    /// Nothing is shuffled in.
-    NotShuffled,
-    /// The used hint changes places with the same one in all partitions.
-    OnePartner,
-    /// The used hint never stays where it is.
-    NeverItsOwnPartner,
-    /// All lookups of a client draw from one seed.
-    SeedReused,
-}
+impl Seen for World {
+    type Client = SinglePassClient;
 
-use Leak::*;
-
-/// Which server looks, and which of the queries it looks at.
-#[derive(Clone, Copy)]
-struct Looks {
-    role: usize,
-    at: [usize; 3],
-}
-
-/// One cut of a small table.
-struct Small {
-    world: World,
-    partition_records: u64,
-}
-
-impl Small {
-    fn new(partitions: u64, partition_records: u64) -> Self {
-        // The last record is beyond the end: that must not show either.
-        let parameters = cut(partitions * partition_records - 1, 1, partition_records);
-        assert_eq!(u64::from(parameters.partitions()), partitions);
-        Self { world: World::with(parameters), partition_records }
+    fn of(of: Cut) -> Self {
+        let mut world = World::with(cut(of.records, 1, of.partition_records));
+        world.rng = SecretRng::from_fixed_seed(seed());
+        world
     }
 
-    fn client(&self, seed: [u8; 32]) -> SinglePassClient {
-        let (parameters, kernels) = (&self.world.parameters, Kernels::detect());
-        let hints = vec![0; parameters.hint_bytes() as usize];
-        let seed = privet_core::Secret::new(seed);
-        self.world.load(&Generation::encode_first(parameters, &seed, &hints, kernels).unwrap())
+    /// The values of its hints are of no concern here, and all zero.
+    fn client(&mut self, known: Option<[u8; 32]>) -> SinglePassClient {
+        let mut seed = [0; 32];
+        self.rng.fill(&mut seed);
+        let seed = privet_core::Secret::new(known.unwrap_or(seed));
+        let hints = vec![0; self.parameters.hint_bytes() as usize];
+        let generation =
+            Generation::encode_first(&self.parameters, &seed, &hints, Kernels::detect());
+        self.load(&generation.unwrap())
     }
 
-    /// The offsets that both servers see of one lookup.
-    fn ask(
+    fn look_up(
         &mut self,
-        leak: Leak,
         client: &mut SinglePassClient,
-        reused: [u8; 32],
         index: u64,
+        answered: bool,
     ) -> [Vec<u16>; 2] {
-        let wanted = self.world.index(index);
-        let (partition, offset) = wanted.divide(self.partition_records);
-        let rng = &mut self.world.rng;
-        if matches!(leak, OnePartner | NeverItsOwnPartner) {
-            let place = client.generation.permutations.place_of(&wanted);
-            let coins = self.leaky_coins(leak, place);
-            let queries = client.generation.permutations.show(place, &coins);
-            client.generation.permutations.exchange(place.hint, &coins.partners_of(place));
-            return queries.map(|query| query.offsets);
-        }
-        let mut reserved = match leak {
-            SeedReused => client.reserve(&wanted, &mut SecretRng::from_fixed_seed(reused)).unwrap(),
-            _ => client.reserve(&wanted, rng).unwrap(),
-        };
-        if leak == NoDecoy {
-            reserved.queries[1].offsets[partition as usize] = offset as u16;
-        }
-        while leak == DecoyAvoidsTheRecord
-            && reserved.queries[1].offsets[partition as usize] == offset as u16
-        {
-            reserved = client.reserve(&wanted, rng).unwrap();
-        }
-        if leak != NotShuffled {
-            client.apply(&reserved.change).unwrap();
+        let reserved = self.reserve(client, index).unwrap();
+        if answered {
+            self.settle(client, &reserved);
         }
         let offsets: Vec<_> = reserved.queries.into_iter().map(|query| query.offsets).collect();
         offsets.try_into().unwrap()
     }
 
-    fn leaky_coins(&mut self, leak: Leak, place: Place) -> Coins {
-        let rng = &mut self.world.rng;
-        let records = self.partition_records;
-        let one = rng.below(records) as u16;
-        let mut partner = || match leak {
-            OnePartner => one,
-            _ => {
-                let other = rng.below(records - 1) as u16;
-                other + u16::from(other >= place.hint)
-            }
-        };
-        let partners = (0..self.world.parameters.partitions()).map(|_| partner()).collect();
-        Coins { partners: Zeroizing::new(partners), decoy: self.world.rng.below(records) as u16 }
-    }
-
-    /// How far the views of three queries of `history` are from occurring equally often. Permutations are fresh for each client (for server 1, which does not know
-    /// them), or always those of `known` (for server 0, which does).
-    fn excess(&mut self, leak: Leak, looks: Looks, history: &[u64], known: Option<u8>) -> f64 {
-        let partitions = self.world.parameters.partitions();
-        let cells = self.partition_records.pow(3 * partitions) as usize;
-        let mut counts = vec![0u64; cells];
-        let honest = leak == Nothing && (looks.role == 0 || known.is_none());
-        let expected = if honest { EXPECTED } else { EXPECTED_OF_LEAKS };
-        for _ in 0..cells * expected {
-            let (mut fresh, mut reused) = ([0; 32], [0; 32]);
-            self.world.rng.fill(&mut fresh);
-            self.world.rng.fill(&mut reused);
-            let mut client = self.client(known.map_or(fresh, |byte| [byte; 32]));
-            let mut cell = 0;
-            for (number, index) in history.iter().enumerate() {
-                let seen = self.ask(leak, &mut client, reused, *index);
-                if looks.at.contains(&number) {
-                    cell = seen[looks.role].iter().fold(cell, |cell, offset| {
-                        cell * self.partition_records as usize + usize::from(*offset)
-                    });
-                }
-            }
-            counts[cell] += 1;
-        }
-        excess(&counts, &vec![expected as f64; counts.len()])
+    fn hand_over(&mut self, client: SinglePassClient) -> SinglePassClient {
+        self.load(&client.condense().unwrap())
     }
 }
 
-const FIRST_THREE: [usize; 3] = [0, 1, 2];
-const HINT_SERVER: Looks = Looks { role: 0, at: FIRST_THREE };
-const OTHER_SERVER: Looks = Looks { role: 1, at: FIRST_THREE };
+/// All histories, and some of them without answers and across a hand-over.
+fn histories() -> Vec<History<'static>> {
+    let mut all: Vec<_> = HISTORIES.iter().map(|indices| History::from(&indices[..])).collect();
+    for same in [History::from(&HISTORIES[0][..]), History::from(&HISTORIES[3][..])] {
+        all.push(History { answered: false, ..same });
+        all.push(History { hand_over: Some(2), ..same });
+    }
+    all
+}
 
-/// One record for ever; two of one partition, two of different ones; and three different ones. For two partitions of three records and for three of two.
-const HISTORIES: [[u64; 3]; 6] = [[0, 0, 0], [0, 1, 0], [0, 3, 0], [4, 4, 1], [1, 0, 4], [0, 2, 4]];
-
-fn smalls() -> [Small; 2] {
-    [Small::new(2, 3), Small::new(3, 2)]
+fn assert_uniform(cut: Cut, looks: Looks, history: History<'_>, known: Option<u8>) {
+    let measured = three_together::<World>(cut, looks, history, known, None, expected());
+    measured.assert_fits(&format!("{cut:?}, {looks:?}, {history:?}"));
 }
 
 #[test]
 fn the_other_server_sees_uniform_offsets_whatever_is_looked_up() {
-    for mut small in smalls() {
-        for history in HISTORIES {
-            let excess = small.excess(Nothing, OTHER_SERVER, &history, None);
-            assert!(excess < THRESHOLD, "{history:?}: {excess}");
+    for cut in [PADDED, THREE] {
+        for history in histories() {
+            assert_uniform(cut, OTHER_SERVER, history, None);
         }
     }
+    assert_uniform(FULL, OTHER_SERVER, History::from(&HISTORIES[0][..]), None);
 }
 
 #[test]
 fn the_hint_server_sees_uniform_offsets_though_it_knows_the_permutations() {
-    for mut small in smalls() {
-        for history in HISTORIES {
-            for known in [1, 2] {
-                let excess = small.excess(Nothing, HINT_SERVER, &history, Some(known));
-                assert!(excess < THRESHOLD, "{history:?}: {excess}");
-            }
+    for cut in [PADDED, THREE] {
+        for (number, history) in (1..).zip(histories()) {
+            assert_uniform(cut, HINT_SERVER, history, Some(number));
         }
     }
 }
 
 #[test]
 fn views_late_in_a_long_history_are_uniform_too() {
-    let mut small = Small::new(2, 3);
     for (role, known) in [(0, Some(1)), (1, None)] {
         let looks = Looks { role, at: [0, 6, 9] };
         for history in [[0; 10], [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]] {
-            let excess = small.excess(Nothing, looks, &history, known);
-            assert!(excess < THRESHOLD, "server {role}, {history:?}: {excess}");
+            assert_uniform(PADDED, looks, History::from(&history[..]), known);
         }
     }
+}
+
+fn planted(
+    flaw: crate::planted::Flaw,
+    cut: Cut,
+    looks: Looks,
+    history: History<'_>,
+    known: Option<u8>,
+) -> Measured {
+    three_together::<World>(cut, looks, history, known, Some(flaw), EXPECTED_OF_LEAKS)
 }
 
 #[test]
 fn mistakes_that_show_to_the_other_server_are_caught() {
-    for mut small in smalls() {
-        for leak in [NoDecoy, DecoyAvoidsTheRecord, NotShuffled, NeverItsOwnPartner, SeedReused] {
-            let excess = small.excess(leak, OTHER_SERVER, &[0, 0, 0], None);
-            assert!(excess > CLEARLY * THRESHOLD, "{leak:?}: {excess}");
+    for cut in [PADDED, THREE] {
+        let records = cut.partition_records as u16;
+        let same = History { answered: false, ..History::from(&[0, 0, 0][..]) };
+        for flaw in [
+            WantedOffsetShown,
+            DummyAvoidsTheRecord,
+            NotShuffled,
+            NeverItsOwnPartner(records),
+            SeedOfTheLookupBefore,
+        ] {
+            let measured = planted(flaw, cut, OTHER_SERVER, same, None);
+            measured.assert_shows(&format!("{flaw:?}, {cut:?}"));
         }
+        let handed_over = History { hand_over: Some(2), ..History::from(&[0, 0, 0][..]) };
+        let lost = planted(LastExchangeLost, cut, OTHER_SERVER, handed_over, None);
+        lost.assert_shows("what the last lookup of a generation shuffled in");
     }
     // With two partitions there is only one whose partner matters.
-    let mut three = Small::new(3, 2);
-    let excess = three.excess(OnePartner, OTHER_SERVER, &[0, 0, 0], None);
-    assert!(excess > CLEARLY * THRESHOLD, "{excess}");
+    let same = History::from(&[0, 0, 0][..]);
+    let alike = planted(PartnersAlike, THREE, OTHER_SERVER, same, None);
+    alike.assert_shows("one partner for all partitions");
+}
+
+/// Only a lookup of a record in the partition that is partly filled tells.
+#[test]
+fn a_decoy_within_the_table_is_caught() {
+    for (cut, partition, records) in [(PADDED, 1, 2), (THREE, 2, 1)] {
+        let flaw = DecoyWithin { partition, records };
+        let last = History::from(&[4, 4, 4][..]);
+        planted(flaw, cut, OTHER_SERVER, last, None).assert_shows("a decoy within the table");
+    }
 }
 
 #[test]
 fn mistakes_that_show_to_the_hint_server_are_caught() {
-    for mut small in smalls() {
-        for leak in [OnePartner, NeverItsOwnPartner, SeedReused] {
-            let excess = small.excess(leak, HINT_SERVER, &[0, 0, 0], Some(1));
-            assert!(excess > CLEARLY * THRESHOLD, "{leak:?}: {excess}");
+    for cut in [PADDED, THREE] {
+        let never = NeverItsOwnPartner(cut.partition_records as u16);
+        let same = History { answered: false, ..History::from(&[0, 0, 0][..]) };
+        for flaw in [PartnersAlike, never, SeedOfTheLookupBefore] {
+            let measured = planted(flaw, cut, HINT_SERVER, same, Some(1));
+            measured.assert_shows(&format!("{flaw:?}, {cut:?}"));
         }
     }
 }
@@ -223,9 +174,9 @@ fn mistakes_that_show_to_the_hint_server_are_caught() {
 /// Permutations that the other server knows are the case against asking it for hints.
 #[test]
 fn a_server_that_knows_the_permutations_must_not_see_the_hints_used() {
-    let mut small = Small::new(2, 3);
-    let excess = small.excess(Nothing, OTHER_SERVER, &[0, 0, 0], Some(1));
-    assert!(excess > CLEARLY * THRESHOLD, "{excess}");
+    let same = History::from(&[0, 0, 0][..]);
+    three_together::<World>(PADDED, OTHER_SERVER, same, Some(1), None, EXPECTED_OF_LEAKS)
+        .assert_shows("known permutations");
 }
 
 /// Exchanging in the wanted record's partition as well would show to nobody. It is a mistake all the same, because nothing was read there with which the hints could follow.
@@ -249,17 +200,12 @@ fn exchanging_in_the_wanted_partition_too_makes_hints_false() {
 /// The permutations themselves: each of the 24 of four numbers equally often, in each partition, and together.
 #[test]
 fn permutations_are_uniform_and_independent() {
-    let parameters = cut(8, 1, 4);
-    let small = Small { world: World::with(parameters.clone()), partition_records: 4 };
-    let mut rng = SecretRng::from_fixed_seed([8; 32]);
+    let mut world = <World as Seen>::of(Cut { records: 8, partition_records: 4 });
     let mut counts = vec![0u64; 24 * 24];
-    for _ in 0..24 * 24 * EXPECTED {
-        let mut seed = [0; 32];
-        rng.fill(&mut seed);
-        let client = small.client(seed);
-        let place = |index| {
-            usize::from(client.generation.permutations.place_of(&small.world.index(index)).hint)
-        };
+    for _ in 0..24 * 24 * expected() {
+        let client = Seen::client(&mut world, None);
+        let place =
+            |index| usize::from(client.generation.permutations.place_of(&world.index(index)).hint);
         // The number of a permutation: how many of the numbers after each are smaller.
         let number = |first: u64| {
             (0..4).fold(0, |number, k| {
@@ -269,6 +215,15 @@ fn permutations_are_uniform_and_independent() {
         };
         counts[number(0) * 24 + number(4)] += 1;
     }
-    let excess = excess(&counts, &vec![EXPECTED as f64; counts.len()]);
-    assert!(excess < THRESHOLD, "{excess}");
+    Measured::uniform(&counts).assert_fits("permutations");
+}
+
+/// The table above.
+#[test]
+fn the_sizes_of_leaks_that_show_are_as_documented() {
+    for (cells, by_day, by_night) in [(729, 0.7, 0.2), (512, 0.9, 0.2)] {
+        let coins = f64::from(cells) * 25.0;
+        let percent = |coins: f64| (1000.0 * size_of_leak(coins, f64::from(cells))).round() / 10.0;
+        assert_eq!((percent(coins), percent(10.0 * coins)), (by_day, by_night), "{cells} cells");
+    }
 }

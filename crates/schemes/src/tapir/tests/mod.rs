@@ -7,6 +7,7 @@ mod messages;
 mod planted;
 mod selective_failure;
 mod state;
+mod statistics;
 mod updates;
 
 pub(super) use planted::Planted;

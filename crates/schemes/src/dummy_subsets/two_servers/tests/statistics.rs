@@ -1,166 +1,91 @@
-//! What each server sees, and leaks planted in clients that the same tests must catch.
+//! What each server sees. The online server is tested as in the form with one server, of which
+//! these are the same tests; what the offline server sees must be the same to the byte.
 
 use super::*;
-use crate::dummy_subsets::tests::statistics::{
-    PARTITION, RECORDS, THRESHOLD, View, adjacent_pairs, features, marginals, queried_partition,
-};
-use crate::test_statistics::difference;
-use privet_core::hints::Change;
+use crate::dummy_subsets::tests::statistics::tests_of_both_forms;
+use crate::dummy_subsets::tests::views::Seen;
+use crate::planted::Flaw::{self, *};
+use crate::planted::{plant, set_queries_per_generation};
+use crate::test_statistics::seed;
 
-/// A client that may leak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Behaviour {
-    Honest,
-    /// A used hint stays in use.
-    HintUsedAgain,
-    /// What takes a used hint's place does not contain the record.
-    SuccessorWithoutTheRecord,
-    /// Of a pair, the half that is needed is always the one below the cutoff: others are passed over.
-    OnlyHalvesBelow,
-}
+impl Seen for World {
+    type Client = DummySubsetsTwoClient;
 
-use Behaviour::*;
+    fn new(parameters: DummySubsetsParameters) -> Self {
+        let mut world = World::with(parameters);
+        world.rng = SecretRng::from_fixed_seed(seed());
+        world
+    }
 
-/// What either server sees of one query.
-struct Views {
-    offline: Vec<u8>,
-    online: View,
-}
+    fn client(&mut self) -> DummySubsetsTwoClient {
+        self.client()
+    }
 
-impl Behaviour {
-    fn ask(self, world: &mut World, client: &mut DummySubsetsTwoClient, index: u64) -> Views {
-        let mut reserved = client.reserve(&world.index(index), &mut world.rng).unwrap();
-        if self == OnlyHalvesBelow && needs_half_above(world, client, &reserved) {
-            client.apply(&reserved.change).unwrap();
-            world.settle(client, &reserved);
-            reserved = client.reserve(&world.index(index), &mut world.rng).unwrap();
+    fn look_up(
+        &mut self,
+        client: &mut DummySubsetsTwoClient,
+        index: u64,
+        answered: bool,
+    ) -> crate::dummy_subsets::DummySubsetsQuery {
+        let mut reserved = self.reserve(client, index).unwrap();
+        if answered {
+            self.settle(client, &reserved);
         }
-        let TwoServersQuery::Subsets(query) = &reserved.queries[1] else {
-            panic!("the online server is sent subsets")
-        };
-        let views = Views { offline: reserved.queries[0].encode_query(), online: View::of(query) };
-        if self == HintUsedAgain {
-            return views;
+        match reserved.queries.remove(1) {
+            TwoServersQuery::Subsets(query) => query,
+            TwoServersQuery::Replenish(_) => panic!("the online server is sent subsets"),
         }
-        let answers = world.answers(&reserved.queries);
-        client.apply(&reserved.change).unwrap();
-        let settled = client.settle(reserved.id, &answers).unwrap();
-        client.apply(&settled).unwrap();
-        if self == SuccessorWithoutTheRecord {
-            let (_, successor) = exchanged(world, &reserved);
-            let row = client.table.row_of(successor).unwrap();
-            client.table.forget(row);
+    }
+
+    fn hand_over(&mut self, mut client: DummySubsetsTwoClient) -> DummySubsetsTwoClient {
+        client.queries = client.supply().used;
+        self.load(&client.condense().unwrap())
+    }
+
+    fn hints(client: &DummySubsetsTwoClient) -> Vec<Vec<Option<u16>>> {
+        crate::dummy_subsets::query::testing::all_contents(&client.table, Kernels::detect())
+    }
+}
+
+tests_of_both_forms!(World:
+    a_query_looks_the_same_for_every_record_and_every_history,
+    histories_look_like_each_other,
+    three_queries_together_are_uniform,
+    the_hints_have_the_same_distribution_before_and_after_queries,
+    covers_look_like_queries,
+    every_planted_flaw_shows,
+);
+
+/// What the offline server is sent in sixty lookups, with a hand-over after every ten.
+fn offline(flaw: Option<Flaw>, index_of: &dyn Fn(u64) -> u64) -> Vec<Vec<u8>> {
+    let _planted = plant(flaw);
+    set_queries_per_generation(Some(10));
+    let shape = TableShape::new(100, 1).unwrap();
+    let cut = DummySubsetsParameters::with_partition_records(shape, 8).unwrap();
+    let mut world = World::with(cut.with_hint_security(20).unwrap());
+    let mut client = world.client();
+    let seen = (0..60).map(|number| {
+        if client.supply().left() == 0 {
+            client = world.load(&client.condense().unwrap());
         }
-        views
-    }
-}
-
-fn exchanged(world: &World, reserved: &Reserved<TwoServersQuery>) -> (u64, u32) {
-    let len = world.parameters.shape().record_len() as usize;
-    match Change::decode(&reserved.change, len, 2 * len).unwrap() {
-        Change::Exchange(exchange) => (exchange.index, exchange.successor),
-        _ => panic!("a reservation is an exchange"),
-    }
-}
-
-fn needs_half_above(
-    world: &World,
-    client: &DummySubsetsTwoClient,
-    reserved: &Reserved<TwoServersQuery>,
-) -> bool {
-    let TwoServersQuery::Replenish(pair) = &reserved.queries[0] else { panic!() };
-    let (index, successor) = exchanged(world, reserved);
-    let (partition, _) = world.parameters.cut().place(index);
-    let mut select = [0];
-    Kernels::detect().subset_selects_at(client.table.key(), partition, &[successor], &mut select);
-    select[0] < pair.cutoff
-}
-
-fn small_world() -> World {
-    let shape = TableShape::new(RECORDS, 1).unwrap();
-    let cut = DummySubsetsParameters::with_partition_records(shape, u64::from(PARTITION));
-    World::with(cut.unwrap().with_hint_security(20).unwrap())
-}
-
-/// What the online server sees of each of `rounds` histories, each of a fresh client.
-fn online(behaviour: Behaviour, history: &[u64], rounds: usize) -> Vec<Vec<View>> {
-    let mut world = small_world();
-    let of_one = |_| {
-        let mut client = world.client();
-        let ask = |index: &u64| behaviour.ask(&mut world, &mut client, *index).online;
-        history.iter().map(ask).collect()
-    };
-    (0..rounds).map(of_one).collect()
-}
-
-#[test]
-fn the_online_server_sees_the_same_for_every_record_and_history() {
-    let fresh = features(online(Honest, &[5, 40, 99], 3000).into_iter());
-    for history in [[5, 5, 5], [5, 6, 7], [127, 5, 127]] {
-        let histories = online(Honest, &history, 3000);
-        let views: Vec<View> =
-            histories.iter().map(|views| views.last().unwrap().clone()).collect();
-        assert!(marginals(&views) < THRESHOLD, "{history:?}: {}", marginals(&views));
-        assert!(adjacent_pairs(&views) < THRESHOLD, "{history:?}: {}", adjacent_pairs(&views));
-        let queried = queried_partition(&views, history[2]);
-        assert!(queried < THRESHOLD, "{history:?}: {queried}");
-        let other = features(histories.into_iter());
-        assert!(difference(&fresh, &other) < THRESHOLD, "{}", difference(&fresh, &other));
-    }
-}
-
-#[test]
-fn a_hint_that_is_used_again_is_caught() {
-    let fresh = features(online(HintUsedAgain, &[5, 40, 99], 3000).into_iter());
-    let repeated = features(online(HintUsedAgain, &[5, 5, 5], 3000).into_iter());
-    assert!(difference(&fresh, &repeated) > 2.5 * THRESHOLD);
-}
-
-/// How many live hints contain record 5.
-fn containing(behaviour: Behaviour, history: &[u64], rounds: usize) -> Vec<u64> {
-    let mut world = small_world();
-    let mut counts = vec![0; 64];
-    for _ in 0..rounds {
-        let mut client = world.client();
-        for index in history {
-            behaviour.ask(&mut world, &mut client, *index);
-        }
-        let hints =
-            crate::dummy_subsets::query::testing::all_contents(&client.table, Kernels::detect());
-        counts[hints.iter().filter(|hint| hint[0] == Some(5)).count()] += 1;
-    }
-    counts
-}
-
-#[test]
-fn the_hints_have_the_same_distribution_before_and_after_queries() {
-    let before = containing(Honest, &[], 3000);
-    for history in [vec![5; 12], vec![5, 6, 7, 4, 5, 6, 7, 4], (0..12).map(|k| k * 10).collect()] {
-        let after = containing(Honest, &history, 3000);
-        assert!(difference(&before, &after) < THRESHOLD, "{history:?} {before:?} {after:?}");
-    }
-    let after = containing(SuccessorWithoutTheRecord, &[5], 3000);
-    assert!(difference(&before, &after) > THRESHOLD);
+        let reserved = world.reserve(&mut client, index_of(number)).unwrap();
+        world.settle(&mut client, &reserved);
+        reserved.queries[0].encode_query()
+    });
+    let seen = seen.collect();
+    set_queries_per_generation(None);
+    seen
 }
 
 /// The offline server knows the key, so what it is sent must not depend on anything else at all: it is the same to the byte.
 #[test]
 fn the_offline_server_sees_the_same_bytes_whatever_is_looked_up() {
-    let seen = |behaviour: Behaviour, history: &dyn Fn(u64) -> u64| -> Vec<Vec<u8>> {
-        let mut world = small_world();
-        let mut client = world.client();
-        client.queries = u64::MAX;
-        (0..60)
-            .map(|number| behaviour.ask(&mut world, &mut client, history(number)).offline)
-            .collect()
-    };
     let histories: [&dyn Fn(u64) -> u64; 3] =
-        [&|_| 5, &|number| number, &|number| 127 - number * 2];
-    let honest: Vec<_> = histories.iter().map(|history| seen(Honest, history)).collect();
+        [&|_| 4, &|number| number, &|number| 98 - number / 2 * 3];
+    let honest = histories.map(|history| offline(None, history));
     assert!(honest.windows(2).all(|pair| pair[0] == pair[1]));
-    let leaking: Vec<_> = histories.iter().map(|history| seen(OnlyHalvesBelow, history)).collect();
-    assert!(
-        leaking.windows(2).all(|pair| pair[0] != pair[1]),
-        "a client that passes over pairs is caught"
-    );
+    for flaw in [PairsPassedOver, IdsLeftOut] {
+        let leaking = histories.map(|history| offline(Some(flaw), history));
+        assert!(leaking.windows(2).all(|pair| pair[0] != pair[1]), "{flaw:?} is caught");
+    }
 }

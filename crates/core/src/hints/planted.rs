@@ -1,0 +1,51 @@
+//! Mistakes that tests plant in the code that clients run.
+//!
+//! A statistical test is worth what it catches. So its leaks are not made up in the test: they are
+//! planted here, where a query comes from, and the test has to notice them in what a server sees.
+//!
+//! Compiled for this crate's tests, and for those of crates that turn `planted-leaks` on. With
+//! that feature a build without debug assertions is refused, so no release binary holds any of it.
+
+use std::cell::Cell;
+
+#[cfg(not(any(test, debug_assertions)))]
+compile_error!("`planted-leaks` is for tests: it does not build without debug assertions");
+
+/// A mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// A search ends with the first word that has a mark.
+    SearchEndsEarly,
+    /// Of the hints that contain the record the first is taken, not any of them.
+    FirstSuitableHint,
+    /// A used hint stays in use, and its successor does not come into use.
+    UsedHintStays,
+    /// A used hint goes out of use, and its successor does not come into use.
+    NoSuccessor,
+}
+
+thread_local! {
+    static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
+}
+
+/// A mistake is planted, in this thread, until this is dropped.
+#[must_use]
+#[derive(Debug)]
+pub struct Planted(());
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        PLANTED.set(None);
+    }
+}
+
+/// Plants a mistake.
+pub fn plant(flaw: Flaw) -> Planted {
+    PLANTED.set(Some(flaw));
+    Planted(())
+}
+
+/// Whether a mistake is planted.
+pub fn is(flaw: Flaw) -> bool {
+    PLANTED.get() == Some(flaw)
+}

@@ -1,0 +1,112 @@
+//! What each of the two servers sees of three lookups, and how far that is from uniform. For
+//! SinglePass and for TAPIR, which looks records up in the same way.
+
+use crate::planted::{Flaw, plant, set_queries_per_generation};
+use crate::test_statistics::Measured;
+
+/// A table so small that all views can be counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    pub(crate) records: u64,
+    pub(crate) partition_records: u64,
+}
+
+/// Two partitions of three records, …
+pub(crate) const FULL: Cut = Cut { records: 6, partition_records: 3 };
+/// … the same without the last record, …
+pub(crate) const PADDED: Cut = Cut { records: 5, partition_records: 3 };
+/// … and three partitions of two without the last record: the last has one.
+pub(crate) const THREE: Cut = Cut { records: 5, partition_records: 2 };
+
+impl Cut {
+    fn partitions(self) -> u32 {
+        self.records.div_ceil(self.partition_records) as u32
+    }
+
+    /// How many views there are of three lookups.
+    pub(crate) fn cells(self) -> usize {
+        self.partition_records.pow(3 * self.partitions()) as usize
+    }
+}
+
+/// A world of one scheme.
+pub(crate) trait Seen {
+    type Client;
+
+    /// A table and who serves it.
+    fn of(cut: Cut) -> Self;
+
+    /// A client with permutations that follow from `known`, or from coins.
+    fn client(&mut self, known: Option<[u8; 32]>) -> Self::Client;
+
+    /// One lookup, answered or not: the offsets that both servers see.
+    fn look_up(&mut self, client: &mut Self::Client, index: u64, answered: bool) -> [Vec<u16>; 2];
+
+    /// The next generation of a client whose queries are used up.
+    fn hand_over(&mut self, client: Self::Client) -> Self::Client;
+}
+
+/// Which server looks, and which of the lookups it looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looks {
+    pub(crate) role: usize,
+    pub(crate) at: [usize; 3],
+}
+
+/// The server that SinglePass asks for hints, which knows the permutations as they were.
+pub(crate) const HINT_SERVER: Looks = Looks { role: 0, at: [0, 1, 2] };
+pub(crate) const OTHER_SERVER: Looks = Looks { role: 1, at: [0, 1, 2] };
+
+/// Lookups of one client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct History<'a> {
+    pub(crate) indices: &'a [u64],
+    /// After so many lookups the state is handed over to the next generation.
+    pub(crate) hand_over: Option<usize>,
+    pub(crate) answered: bool,
+}
+
+impl<'a> From<&'a [u64]> for History<'a> {
+    fn from(indices: &'a [u64]) -> Self {
+        Self { indices, hand_over: None, answered: true }
+    }
+}
+
+/// One record for ever; two of one partition, two of different ones; the last; and three different ones.
+pub(crate) const HISTORIES: [[u64; 3]; 6] =
+    [[0, 0, 0], [0, 1, 0], [0, 3, 0], [4, 4, 1], [1, 0, 4], [0, 2, 4]];
+
+/// How far the views of three lookups of `history` are from occurring equally often: `expected`
+/// times each. Permutations are fresh for each client, or always those of `known`, for a server
+/// that knows them.
+pub(crate) fn three_together<S: Seen>(
+    cut: Cut,
+    looks: Looks,
+    history: History<'_>,
+    known: Option<u8>,
+    flaw: Option<Flaw>,
+    expected: usize,
+) -> Measured {
+    let _planted = plant(flaw);
+    set_queries_per_generation(history.hand_over.map(|lookups| lookups as u64));
+    let mut world = S::of(cut);
+    let mut counts = vec![0u64; cut.cells()];
+    for _ in 0..cut.cells() * expected {
+        let mut client = world.client(known.map(|byte| [byte; 32]));
+        let mut cell = 0;
+        for (number, index) in history.indices.iter().enumerate() {
+            if history.hand_over == Some(number) {
+                client = world.hand_over(client);
+            }
+            let seen = world.look_up(&mut client, *index, history.answered);
+            if looks.at.contains(&number) {
+                cell = seen[looks.role].iter().fold(cell, |cell, offset| {
+                    cell * cut.partition_records as usize + usize::from(*offset)
+                });
+            }
+        }
+        counts[cell] += 1;
+    }
+    set_queries_per_generation(None);
+    Measured::uniform(&counts)
+}
