@@ -291,11 +291,12 @@ pub enum Persist {
         /// The change, for [`HintStore::settle`](crate::state::HintStore::settle).
         change: Zeroizing<Vec<u8>>,
     },
-    /// The same of a change that ends the hints, because an answer did not pass. It has to be durable, and to be answered with
+    /// A change that ends the hints, because an answer did not pass or servers told different updates
+    /// of the table. It has to be durable, and to be answered with
     /// [`Session::handle_hints_ended`](super::Session::handle_hints_ended); nobody is told of it before.
     EndHints {
-        /// Which reservation's answer it was.
-        id: ReservationId,
+        /// Which reservation's answer it was, if it was one.
+        id: Option<ReservationId>,
         /// The change, for [`HintStore::end`](crate::state::HintStore::end).
         change: Zeroizing<Vec<u8>>,
         /// What happened, for people.

@@ -5,6 +5,7 @@ mod asked;
 mod authenticated;
 mod candidates;
 mod compared;
+mod differing;
 mod endless;
 mod faults;
 mod following;
