@@ -91,6 +91,8 @@ impl Failures {
 fn options(arguments: &Get) -> Result<ClientOptions> {
     let mut options = ClientOptions::new(&arguments.urls);
     options.table = arguments.table.clone();
+    options.schemes.clone_from(&arguments.scheme);
+    options.verified = arguments.verified;
     options.state_dir = Some(match &arguments.state {
         Some(directory) => directory.clone(),
         None => privet_client::store::default_directory()?,

@@ -18,6 +18,7 @@ mod parts;
 mod peer;
 mod pins;
 mod reserved;
+mod schemes;
 mod simulator;
 mod single_use;
 mod toy;
