@@ -34,6 +34,12 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     if arguments.verbose {
         describe(&client);
     }
+    let by_key = wanted.iter().any(|wanted| matches!(wanted, Wanted::Key(_)));
+    if let Some(warning) = scheme::weaker_by_key(client.table().scheme.plan.scheme)
+        && by_key
+    {
+        say(&format!("warning: {warning}"))?;
+    }
     let mut outcome = Outcome::Done;
     let mut failures = Failures::default();
     for wanted in wanted.chunks(AT_ONCE) {

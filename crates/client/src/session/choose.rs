@@ -107,9 +107,8 @@ fn offers<'d>(
 ) -> Vec<&'d [SchemeDescription]> {
     let offered = |description: &'d ServerDescription| {
         let mut versions = description.table(&version.name)?.versions();
-        let same = versions.find(|other| {
-            (other.identity, other.layout) == (version.identity, version.layout)
-        })?;
+        let same = versions
+            .find(|other| (other.identity, other.layout) == (version.identity, version.layout))?;
         Some(&same.schemes[..])
     };
     descriptions.iter().map(|description| offered(description).unwrap_or_default()).collect()
@@ -135,9 +134,9 @@ fn choose_scheme<'d>(
         true => &PREFERENCE[..],
         false => &options.schemes,
     };
-    let all = (0..).zip(&offered).flat_map(|(server, schemes)| {
-        schemes.iter().map(move |scheme| Offer { server, scheme })
-    });
+    let all = (0..)
+        .zip(&offered)
+        .flat_map(|(server, schemes)| schemes.iter().map(move |scheme| Offer { server, scheme }));
     let ranked = all.filter_map(|offer| {
         let SchemeDescription { plan, .. } = offer.scheme;
         let place = order.iter().position(|scheme| *scheme == plan.scheme)?;
@@ -185,11 +184,7 @@ const PREFERENCE: [SchemeId; 15] = [
 ];
 
 /// The error if no scheme fits: what each server offers, and what to do.
-fn nothing_fits(
-    options: &SessionOptions,
-    table: &str,
-    offered: &[&[SchemeDescription]],
-) -> Error {
+fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescription]]) -> Error {
     let (served, given) = (served_by(table, offered), options.servers);
     let list = |schemes: &[SchemeId]| {
         schemes.iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", ")

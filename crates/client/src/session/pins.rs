@@ -137,9 +137,14 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> 
         } else if pin.parameter_digest != seen.parameter_digest {
             let advice = match options.schemes.is_empty() && !options.verified {
                 true => "",
-                false => ", or, if it was you who chose another scheme, keep what belongs to that in a place of its own (--state)",
+                false => {
+                    ", or, if it was you who chose another scheme, keep what belongs to that in a place of its own (--state)"
+                }
             };
-            return refused("is served with another scheme or other parameters than before", advice);
+            return refused(
+                "is served with another scheme or other parameters than before",
+                advice,
+            );
         } else {
             "has another record layout or hint than before under the same version: the server may be showing different clients different ones"
         };

@@ -244,9 +244,7 @@ fn a_server_that_is_behind_or_away_or_makes_no_sense_ends_nothing() {
         // Nothing was lost: with what both have, it goes on, and nothing is prepared anew.
         let mut world = next(world, vec![truth.clone(); 2], as_ever);
         assert_eq!(world.found(Target::key(b"key-1")), b"third");
-        let anew = |request: &Request| {
-            matches!(request, Request::Fetch(request) if request.part == PartKind::Table)
-        };
+        let anew = |request: &Request| matches!(request, Request::Fetch(request) if request.part == PartKind::Table);
         let first = world.sent.iter().take_while(|(_, sent)| !matches!(sent, Request::Answer(_)));
         assert!(!first.into_iter().any(|(_, sent)| anew(sent)), "{:?}", world.trace());
     }

@@ -91,7 +91,7 @@ fn a_liar_that_leaves_schemes_out_downgrades_nobody() {
                 assert!(message.contains(what), "{pair:?}: {message}");
                 assert!(message.contains("table table is served at the first server by"));
                 assert!(message.contains("(--scheme)"), "{message}");
-                // Of those that verify, any will do who says only that.
+                // Who wants answers verified is not given another either.
                 let verified = meets(&pair, |options| options.verified = true);
                 assert_ne!(chosen(&verified), Some(Dpf), "{pair:?}");
             }
