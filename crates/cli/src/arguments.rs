@@ -245,9 +245,17 @@ pub(crate) struct Get {
     /// Look up every line of this file; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) keys_from: Option<PathBuf>,
-    /// The table to look in, if the server has several
+    /// The table to look in, if the server has several, or another than the one that was used there last
     #[arg(long, value_name = "NAME")]
     pub(crate) table: Option<String>,
+    /// Use only these schemes, the most wanted first: names with commas between, or the option repeated.
+    /// Without it, what was used before with the table stays; otherwise those that verify answers come
+    /// first, and no server's order of offers decides
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_scheme_name)]
+    pub(crate) scheme: Vec<SchemeId>,
+    /// Use only schemes that verify answers: apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp
+    #[arg(long)]
+    pub(crate) verified: bool,
     /// Where hints, tables and pins are kept between calls; default: the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,

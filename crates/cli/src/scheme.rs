@@ -136,12 +136,22 @@ pub(crate) fn is_updated_in_place(scheme: SchemeId) -> bool {
 
 /// What a scheme promises less than others of its kind, if it does, in one sentence.
 pub(crate) fn weaker_promise(scheme: SchemeId) -> Option<&'static str> {
-    match scheme {
-        SchemeId::Piano | SchemeId::PianoAllParities => Some(
-            "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and nothing is revealed",
-        ),
-        _ => None,
-    }
+    is_piano(scheme).then_some(
+        "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and the query that was sent looks like any other",
+    )
+}
+
+/// What to warn of if lookups by key are weak by a scheme: what can happen, and what to use instead.
+pub(crate) fn weaker_by_key(scheme: SchemeId) -> Option<String> {
+    is_piano(scheme).then(|| {
+        format!(
+            "by {scheme}, whoever built the table (often who runs the server) chose where keys lie, and can make lookups of a class of keys fail; for lookups by key, dummy-subsets is the better scheme"
+        )
+    })
+}
+
+fn is_piano(scheme: SchemeId) -> bool {
+    matches!(scheme, SchemeId::Piano | SchemeId::PianoAllParities)
 }
 
 /// How a scheme cuts the table, if it reads single records of it.

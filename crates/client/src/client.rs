@@ -44,8 +44,12 @@ pub struct ClientOptions {
     /// The table's name. `None`: the only one that the server has, if that is the one that was used
     /// there last; a server that has another now is refused until it is named.
     pub table: Option<String>,
-    /// The scheme; `None` for the first that the server offers for as many servers as are named.
-    pub scheme: Option<SchemeId>,
+    /// The schemes that may be used, the most wanted first. Empty: any, those that verify answers
+    /// first; then the order is this client's own and public. What was used before with a table stays
+    /// the scheme for it, and no server's order of offers decides.
+    pub schemes: Vec<SchemeId>,
+    /// Use only schemes that verify answers ([`SchemeId::verifies`]).
+    pub verified: bool,
     /// Where to keep hints, tables and pins; `None` keeps them in memory, for this client alone.
     pub state_dir: Option<PathBuf>,
     /// A PEM file with certificates to trust besides the system's.
@@ -77,14 +81,15 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// Defaults for the servers at `urls`: the only table, the first fitting scheme, state in memory, at most 4 GiB of hint or table, the fastest
+    /// Defaults for the servers at `urls`: the only table, any scheme that fits, state in memory, at most 4 GiB of hint or table, the fastest
     /// kernels of this machine.
     pub fn new<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
         let session = SessionOptions::new(0, Kernels::detect());
         Self {
             urls: urls.into_iter().map(Into::into).collect(),
             table: None,
-            scheme: None,
+            schemes: Vec::new(),
+            verified: false,
             state_dir: None,
             ca_file: None,
             accept_new_table: false,
@@ -456,7 +461,8 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     }
     session.addresses_digest = Some(*digest.finalize().as_bytes());
     session.table = options.table.clone();
-    session.scheme = options.scheme;
+    session.schemes.clone_from(&options.schemes);
+    session.verified = options.verified;
     session.accept_new_table = options.accept_new_table;
     session.root = options.root;
     session.publisher = options.publisher;

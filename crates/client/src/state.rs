@@ -170,6 +170,8 @@ pub struct SavedHints {
     /// The version of the table that the generation in use was prepared for. Its changes lead on from there. `None`: there is no generation, or it was prepared for the version that was asked for and has followed
     /// no edits.
     pub prepared_for: Option<TableIdentity>,
+    /// Why the hints have [ended](HintStore::end), if they have.
+    pub ended: Option<String>,
     /// Which table, version and parameters the hints stand at, if those are not the ones that were asked for: [`State::open_hints_to_follow`] only.
     pub stands_at: Option<HintsKey>,
 }
@@ -222,11 +224,14 @@ pub trait HintStore: Send {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no such reservation is unfinished.
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()>;
 
-    /// The same of a change that ends the hints for good, `why` in words for people. Durable on return, and after it nothing is reserved any more.
+    /// Notes the change that ends the hints for good, `why` in words for people: the change that
+    /// settles the reservation `id`, or, without one, a change of its own. Durable on return, and after
+    /// it nothing is reserved any more. Nothing but the user's erasing takes it back: the hints stay as
+    /// they are, whatever key they are opened for.
     ///
     /// # Errors
     /// As [`settle`](Self::settle) and [`reserve`](Self::reserve).
-    fn end(&mut self, id: ReservationId, change: &[u8], why: &str) -> Result<()>;
+    fn end(&mut self, id: Option<ReservationId>, change: &[u8], why: &str) -> Result<()>;
 
     /// Appends the change by which the hints follow edits of the table, and makes them those of `to`, the table after the edits; together with everything that was handed to
     /// [`settle`](Self::settle) before. Durable on return, all of it or nothing. What was prepared of a next generation belongs to the table before, and is erased.
@@ -521,9 +526,13 @@ pub(crate) fn unsettled() -> Error {
     Error::api_misuse("the hints cannot follow the table while a query of theirs is not settled")
 }
 
+pub(crate) fn no_hints_to_end() -> Error {
+    Error::api_misuse("there are no hints that could end")
+}
+
 pub(crate) fn after_the_end() -> Error {
     Error::integrity(
-        "the hints have ended, because an answer did not pass, so nothing is asked with them any more",
+        "the hints have ended, because a server was found to lie, so nothing is asked with them any more",
     )
 }
 

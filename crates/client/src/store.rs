@@ -248,6 +248,8 @@ impl Store {
             return Ok(());
         }
         self.erase_hints(table, |folder| match pins.is_empty() {
+            // That a server was caught is for the user to forget.
+            _ if hints::has_ended(folder)? => Ok(false),
             true => hints::erase_folder(folder),
             false => hints::erase_folder_if(folder, |parameter_digest| {
                 pins.iter().all(|pin| pin.parameter_digest != *parameter_digest)

@@ -80,6 +80,28 @@ impl SchemeId {
             SchemeId::Download => "download",
         }
     }
+
+    /// Whether each answer is verified against what two servers had agreed on, so that one of them that
+    /// lies is found out before anything of its answer is used.
+    pub fn verifies(self) -> bool {
+        match self {
+            SchemeId::TapirMerkle
+            | SchemeId::TapirPointproofs
+            | SchemeId::ApirDpf
+            | SchemeId::ApirMatrix => true,
+            SchemeId::SimplePir
+            | SchemeId::DoublePir
+            | SchemeId::Dpf
+            | SchemeId::DummySubsets
+            | SchemeId::DummySubsetsTwo
+            | SchemeId::Piano
+            | SchemeId::PianoAllParities
+            | SchemeId::SinglePass
+            | SchemeId::FiniteDifferences
+            | SchemeId::FiniteDifferencesMany
+            | SchemeId::Download => false,
+        }
+    }
 }
 
 impl fmt::Display for SchemeId {

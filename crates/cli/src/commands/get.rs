@@ -34,6 +34,12 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     if arguments.verbose {
         describe(&client);
     }
+    let by_key = wanted.iter().any(|wanted| matches!(wanted, Wanted::Key(_)));
+    if let Some(warning) = scheme::weaker_by_key(client.table().scheme.plan.scheme)
+        && by_key
+    {
+        say(&format!("warning: {warning}"))?;
+    }
     let mut outcome = Outcome::Done;
     let mut failures = Failures::default();
     for wanted in wanted.chunks(AT_ONCE) {
@@ -91,6 +97,8 @@ impl Failures {
 fn options(arguments: &Get) -> Result<ClientOptions> {
     let mut options = ClientOptions::new(&arguments.urls);
     options.table = arguments.table.clone();
+    options.schemes.clone_from(&arguments.scheme);
+    options.verified = arguments.verified;
     options.state_dir = Some(match &arguments.state {
         Some(directory) => directory.clone(),
         None => privet_client::store::default_directory()?,

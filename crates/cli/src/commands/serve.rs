@@ -7,6 +7,7 @@ mod watch;
 use crate::arguments::{SchemeChoice, Serve};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::scheme;
 use crate::tuning::Choices;
 use followed::FollowedTable;
 use privet_core::{Error, Result, TableIdentity};
@@ -20,6 +21,7 @@ use privet_server::{
 };
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::PublisherId;
+use privet_table::{RecordLayout, TableLayout};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -28,6 +30,7 @@ use std::time::Duration;
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     start_logging(arguments.log_json);
     let (tables, followed): (Vec<_>, Vec<_>) = tables(arguments)?.into_iter().unzip();
+    warn_of_weak_lookups_by_key(&tables);
     let config = config(arguments)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
@@ -65,6 +68,17 @@ fn tables(arguments: &Serve) -> Result<Vec<(ServedTable, FollowedTable)>> {
     let tuning = tuning(arguments)?;
     let tables = arguments.tables.iter();
     tables.map(|named| open(named, arguments.scheme, tuning.clone(), arguments.publisher)).collect()
+}
+
+/// Says of which tables lookups by key are weaker by the scheme that they are to be served by.
+fn warn_of_weak_lookups_by_key(tables: &[ServedTable]) {
+    for table in tables {
+        let layout = TableLayout::decode(&table.layout);
+        let keyed = layout.is_ok_and(|layout| matches!(layout.records(), RecordLayout::Keyed(_)));
+        if let Some(warning) = scheme::weaker_by_key(table.scheme).filter(|_| keyed) {
+            tracing::warn!(table = table.name, "{warning}");
+        }
+    }
 }
 
 /// What is chosen of the scheme.

@@ -249,6 +249,76 @@ fn a_changed_table_is_refused_until_accepted() {
 }
 
 #[test]
+fn a_renamed_table_is_refused_until_it_is_named() {
+    let place = Place::with_phones();
+    let arguments = "--scheme simplepir --no-cache";
+    let served = Served::start(&place, &format!("phones.privet {arguments}"));
+    assert_eq!(get(&place, &served, "-k ada").code(), 0);
+    let address = served.address().to_owned();
+    assert_eq!(served.terminate(), Some(0));
+    // The same address has one table, and that is another under another name.
+    place.write("others.csv", "name,phone\nada,1\n");
+    place.build("others.csv --key name -o others.privet");
+    let served = Served::start_at(&place, &address, &format!("others.privet {arguments}"));
+    assert_snapshot!(get(&place, &served, "-k ada"), @r#"
+    [exit 4]
+    [stderr]
+    privet: the only table of the server is others, and the table used there last was phones: another table by its id; nothing was asked. If others is the table that you want, name it (--table others)
+    "#);
+    assert_eq!(get(&place, &served, "-k ada --table others").stdout(), "{\"phone\":\"1\"}\n");
+    assert_eq!(get(&place, &served, "-k ada").code(), 0, "it was named once");
+    assert_eq!(served.terminate(), Some(0));
+    // The first table by a third name: it has not been forgotten, and is the same.
+    let served = Served::start_at(&place, &address, &format!("third=phones.privet {arguments}"));
+    assert_snapshot!(get(&place, &served, "-k ada"), @r#"
+    [exit 4]
+    [stderr]
+    privet: the only table of the server is third, and the table used there last was others: another table by its id; nothing was asked. If third is the table that you want, name it (--table third)
+    "#);
+    assert_eq!(get(&place, &served, "-k ada --table third").code(), 0);
+    assert_eq!(served.terminate(), Some(0));
+    // What is not the same any more is refused by its id, under a name that was never used as well.
+    let served =
+        Served::start_at(&place, &address, "new=phones.privet --no-cache --scheme download");
+    assert_snapshot!(get(&place, &served, "-k ada --table new"), @r#"
+    [exit 4]
+    [stderr]
+    privet: table new was used before as table phones, and is served with another scheme or other parameters than before; nothing was asked. If you expected this change, accept the new table (--accept-new-table)
+    "#);
+}
+
+#[test]
+fn a_scheme_can_be_demanded() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    assert_snapshot!(get(&place, &served, "-k ada --scheme dummy-subsets,download"), @r#"
+    [exit 2]
+    [stderr]
+    privet: table phones is served by simplepir, and dummy-subsets, download was to be used (--scheme); name one that all servers offer
+    "#);
+    assert_snapshot!(get(&place, &served, "-k ada --verified"), @r#"
+    [exit 2]
+    [stderr]
+    privet: table phones is served by simplepir, and only schemes that verify answers were to be used (--verified): apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp. Ask those who run the servers for one of these, or leave out --verified
+    "#);
+    for scheme in [
+        "--scheme simplepir",
+        "--scheme download,simplepir",
+        "--scheme download --scheme simplepir",
+    ] {
+        let run = get(&place, &served, &format!("-k ada {scheme}"));
+        assert_eq!((run.code(), run.stderr()), (0, ""), "{scheme}");
+    }
+    let unknown = get(&place, &served, "-k ada --scheme onion");
+    assert_eq!(unknown.code(), 2, "{unknown}");
+    assert!(unknown.stderr().contains("there is no scheme \"onion\" here"), "{unknown}");
+    let pair = ["phones.privet --scheme apir-dpf --no-cache"; 2];
+    let [first, second] = pair.map(|arguments| Served::start(&place, arguments));
+    let run = place.run(&format!("get {} {} -k ada --verified", first.url, second.url));
+    assert_eq!((run.code(), run.stderr()), (0, ""), "{run}");
+}
+
+#[test]
 fn single_use_hints_are_prepared_once_and_used_up() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --no-cache --scheme dummy-subsets");

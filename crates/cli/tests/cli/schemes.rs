@@ -167,11 +167,34 @@ fn piano_says_what_it_does_not_promise() {
         let served = Served::start(&place, &format!("phones.privet --no-cache --scheme {scheme}"));
         let run = place.run(&format!("get {} -k ada -k nobody -k ada -v", served.url));
         assert_eq!((run.code(), run.stdout()), (1, FOUND.repeat(2).as_str()), "{run}");
-        let weaker = "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and nothing is revealed";
+        let weaker = "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and the query that was sent looks like any other";
         assert!(run.stderr().contains(weaker), "{run}");
         let quiet = place.run(&format!("get {} -k ada", served.url));
-        assert_eq!((quiet.code(), quiet.stdout(), quiet.stderr()), (0, FOUND, ""));
+        // Who looks up keys is warned without asking, and so is who serves them.
+        let warning = format!(
+            "by {scheme}, whoever built the table (often who runs the server) chose where keys lie, and can make lookups of a class of keys fail; for lookups by key, dummy-subsets is the better scheme"
+        );
+        assert_eq!((quiet.code(), quiet.stdout()), (0, FOUND));
+        assert_eq!(quiet.stderr(), format!("privet: warning: {warning}\n"));
+        let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+        assert!(log.contains(&warning), "{log}");
+        place.run("state reset --yes");
     }
+    // Records by their number lie where nobody chose, and the other schemes do not care.
+    place.write("lines.csv", "line\none\ntwo\nthree\n");
+    place.build("lines.csv --raw-value line -o lines.privet");
+    let served = Served::start(&place, "lines.privet --no-cache --scheme piano");
+    let run = place.run(&format!("get {} -i 1", served.url));
+    assert_eq!((run.code(), run.stderr()), (0, ""), "{run}");
+    assert!(
+        !std::fs::read_to_string(place.path("server.log")).unwrap().contains("dummy-subsets is")
+    );
+    let served = Served::start(&place, "phones.privet --no-cache --scheme dummy-subsets");
+    let run = place.run(&format!("get {} -k ada", served.url));
+    assert_eq!((run.code(), run.stdout(), run.stderr()), (0, FOUND, ""), "{run}");
+    assert!(
+        !std::fs::read_to_string(place.path("server.log")).unwrap().contains("dummy-subsets is")
+    );
 }
 
 #[test]

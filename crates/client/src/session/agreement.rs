@@ -3,6 +3,7 @@
 //! Answers of different servers belong together only if the servers have the same table, byte for byte, and answer by the same scheme with the same parameters. And what one
 //! of them says must not change under a client that has begun to ask. Either way, a server that says something else gets no query.
 
+use super::choose::served_by;
 use super::interface::ChosenTable;
 use privet_core::{Epoch, Error, TableId};
 use privet_wire::{SchemeDescription, ServerDescription};
@@ -70,18 +71,23 @@ pub(super) fn difference(
     }
 }
 
-/// The error for server number `server` of `servers`, which does not say of the chosen table what the first one says. That they serve something else, or by something else, is a
-/// mistake of whoever named them or started them; that they differ on what the same table is may be a lie.
+/// The error if, `between` two servers, the second does not say of the chosen table what the first
+/// says. That they serve something else, or by something else, is a mistake of whoever named them or
+/// started them; that they differ on what the same table is may be a lie.
 pub(super) fn disagreement(
     chosen: &ChosenTable,
-    server: usize,
-    servers: usize,
+    between: [usize; 2],
+    descriptions: &[ServerDescription],
     difference: Difference,
 ) -> Error {
     let (name, scheme) = (&chosen.name, chosen.scheme.plan.scheme);
-    let (other, first) = (server_name(server, servers), server_name(0, servers));
+    let [first, other] = between.map(|server| server_name(server, descriptions.len()));
     let one_lies =
         "One of them has another file or does not tell the truth: ask those who run them";
+    let offered: Vec<_> = descriptions
+        .iter()
+        .map(|description| description.table(name).map_or(&[][..], |table| &table.schemes))
+        .collect();
     let (what, advice) = match &difference {
         Difference::Missing(names) => {
             let has = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -120,8 +126,11 @@ pub(super) fn disagreement(
             one_lies,
         ),
         Difference::Scheme => (
-            format!("{other} does not serve table {name} by {scheme}, as {first} does"),
-            "They have to be started with the same scheme",
+            format!(
+                "{other} does not serve table {name} by {scheme}, as {first} does: {}",
+                served_by(name, &offered)
+            ),
+            "They have to be started with the same scheme; or name one that all of them offer (--scheme)",
         ),
         Difference::Parameters => (
             format!("{other} serves table {name} by {scheme} with other parameters than {first}"),

@@ -3,17 +3,22 @@
 use super::agreement::{Difference, difference, disagreement, server_name};
 use super::interface::{ChosenTable, SessionOptions};
 use super::pins::check_publishers;
+use crate::state::Pin;
 use privet_core::{Error, Result};
+use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::SchemePlan;
 use privet_table::TableRoot;
 use privet_table::digest::DigestParts;
 use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 
-/// Chooses table and scheme from what each server described, in order. All must agree. Returns the table in every version that all of them serve, the latest first: at least one.
+/// Chooses table and scheme from what each server described, in order. All must agree. Returns the
+/// table in every version that all of them serve, the latest first: at least one.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options do not single out a table and scheme that all servers serve,
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ on what the table is.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options do not single out a table and
+/// scheme that all servers serve, [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ
+/// on what the table is.
 pub(super) fn choose(
     options: &SessionOptions,
     descriptions: &[ServerDescription],
@@ -26,8 +31,8 @@ pub(super) fn choose(
     let (mut common, mut behind) = (Vec::new(), None);
     for version in table.versions() {
         let is_current = version.identity == table.identity;
-        let scheme = match choose_scheme(options, version) {
-            Ok(scheme) => scheme,
+        let offer = match choose_scheme(options, version, descriptions) {
+            Ok(offer) => offer,
             Err(error) if is_current => return Err(error),
             Err(_) => continue,
         };
@@ -36,21 +41,23 @@ pub(super) fn choose(
             name: table.name.clone(),
             identity: version.identity,
             layout: version.layout,
-            scheme: scheme.clone(),
+            scheme: offer.scheme.clone(),
             updates: table.updates,
         };
-        let others = descriptions.iter().enumerate().skip(1);
+        let others = descriptions.iter().enumerate().filter(|(server, _)| *server != offer.server);
         let differs = others
             .filter_map(|(server, description)| Some((server, difference(&chosen, description)?)))
             .next();
         match differs {
             None => common.push(chosen),
-            // While a table is being updated, some servers are ahead. All of them serve the version before for a while.
+            // While a table is being updated, some servers are ahead. All of them serve the version
+            // before for a while.
             Some((server, Difference::Version(_))) => {
                 behind.get_or_insert((chosen, server));
             }
             Some((server, difference)) if is_current => {
-                return Err(disagreement(&chosen, server, descriptions.len(), difference));
+                let between = [offer.server, server];
+                return Err(disagreement(&chosen, between, descriptions, difference));
             }
             Some(_) => {}
         }
@@ -60,7 +67,7 @@ pub(super) fn choose(
             let version =
                 descriptions[server].table(&chosen.name).map(|table| table.identity.epoch);
             let difference = Difference::Version(version.unwrap_or(chosen.identity.epoch));
-            Err(disagreement(&chosen, server, descriptions.len(), difference))
+            Err(disagreement(&chosen, [0, server], descriptions, difference))
         }
         _ => Ok(common),
     }
@@ -87,41 +94,144 @@ fn choose_table<'d>(
     }
 }
 
+/// A scheme, and the first server that offers it.
+struct Offer<'d> {
+    server: usize,
+    scheme: &'d SchemeDescription,
+}
+
+/// What every server offers for `version`: nothing, if it has another or none.
+fn offers<'d>(
+    version: &TableDescription,
+    descriptions: &'d [ServerDescription],
+) -> Vec<&'d [SchemeDescription]> {
+    let offered = |description: &'d ServerDescription| {
+        let mut versions = description.table(&version.name)?.versions();
+        let same = versions
+            .find(|other| (other.identity, other.layout) == (version.identity, version.layout))?;
+        Some(&same.schemes[..])
+    };
+    descriptions.iter().map(|description| offered(description).unwrap_or_default()).collect()
+}
+
+/// Chooses among what the servers offer for `version`, by a rule of this client's own that the order
+/// of their offers does not enter:
+///
+/// 1. Only a scheme that takes as many servers as there are, and that the options accept.
+/// 2. If the options list schemes: one that all servers offer before one that only some do.
+/// 3. What was pinned here before what was not.
+/// 4. The first of the options' list; without one, the first of [`PREFERENCE`].
+///
+/// Without a list, this may choose what only some servers offer, and the others are then refused for
+/// it: otherwise one that lies could have its clients use what promises less, by leaving out the rest.
 fn choose_scheme<'d>(
     options: &SessionOptions,
-    table: &'d TableDescription,
-) -> Result<&'d SchemeDescription> {
-    let given = options.servers;
-    let fits = |scheme: &&SchemeDescription| scheme.plan.servers == given;
-    // The choice is made from what the first server says. Whether others say the same is looked at later.
-    let name = match given {
-        1 => format!("table {}", table.name),
-        _ => format!("at {}, table {}", server_name(0, given), table.name),
+    version: &TableDescription,
+    descriptions: &'d [ServerDescription],
+) -> Result<Offer<'d>> {
+    let offered = offers(version, descriptions);
+    let order = match options.schemes.is_empty() {
+        true => &PREFERENCE[..],
+        false => &options.schemes,
     };
-    if let Some(wanted) = options.scheme {
-        let offered = table.scheme(wanted).ok_or_else(|| {
-            let schemes = schemes(table);
-            Error::api_misuse(format!("{name} is not served by {wanted}; it is by: {schemes}"))
-        })?;
-        return Some(offered).filter(fits).ok_or_else(|| {
-            Error::api_misuse(format!("{wanted} {}", takes_other(offered.plan.servers, given)))
-        });
-    }
-    table.schemes.iter().find(fits).ok_or_else(|| {
-        Error::api_misuse(match table.schemes.as_slice() {
-            [] => format!("{name} is served by {}", schemes(table)),
-            [SchemeDescription { plan, .. }] => format!(
-                "{name} is served by {}, which {}",
-                plan.scheme,
-                takes_other(plan.servers, given)
-            ),
-            _ => format!(
-                "{name} is served by {}, and {}; name as many as one of them takes",
-                schemes(table),
-                were_named(given)
-            ),
-        })
+    let all = (0..)
+        .zip(&offered)
+        .flat_map(|(server, schemes)| schemes.iter().map(move |scheme| Offer { server, scheme }));
+    let ranked = all.filter_map(|offer| {
+        let SchemeDescription { plan, .. } = offer.scheme;
+        let place = order.iter().position(|scheme| *scheme == plan.scheme)?;
+        if plan.servers != options.servers || (options.verified && !plan.scheme.verifies()) {
+            return None;
+        }
+        let common = offered.iter().all(|schemes| schemes.contains(offer.scheme));
+        let partial = !common && !options.schemes.is_empty();
+        let new = !options.pins.iter().any(|known| is_of(offer.scheme, &known.pin, version));
+        let rank = (partial, new, place, plan.parameters.clone(), offer.server);
+        Some((rank, offer))
+    });
+    let best = ranked.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, offer)| offer);
+    best.ok_or_else(|| nothing_fits(options, &version.name, &offered))
+}
+
+/// Whether `pin` is of this table as it is served by `scheme`, in whatever version.
+fn is_of(scheme: &SchemeDescription, pin: &Pin, version: &TableDescription) -> bool {
+    let plan = &scheme.plan;
+    pin.table.id == version.identity.id
+        && SchemePlan::from_announcement(plan.scheme, &pin.table, &plan.parameters)
+            .is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest)
+}
+
+/// The order of preference of a caller who lists no schemes. Those that verify answers come first, of
+/// these one without state before one with, and last the one that takes a trusted setup. Of the
+/// others, those that clients keep no secret state for come first, and those with a weaker promise
+/// last.
+const PREFERENCE: [SchemeId; 15] = [
+    SchemeId::ApirDpf,
+    SchemeId::ApirMatrix,
+    SchemeId::TapirMerkle,
+    SchemeId::TapirPointproofs,
+    SchemeId::FiniteDifferences,
+    SchemeId::FiniteDifferencesMany,
+    SchemeId::Dpf,
+    SchemeId::SimplePir,
+    SchemeId::DoublePir,
+    SchemeId::SinglePass,
+    SchemeId::DummySubsetsTwo,
+    SchemeId::DummySubsets,
+    SchemeId::Download,
+    SchemeId::PianoAllParities,
+    SchemeId::Piano,
+];
+
+/// The error if no scheme fits: what each server offers, and what to do.
+fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescription]]) -> Error {
+    let (served, given) = (served_by(table, offered), options.servers);
+    let list = |schemes: &[SchemeId]| {
+        schemes.iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", ")
+    };
+    let offers = || offered.iter().flat_map(|schemes| schemes.iter().map(|scheme| &scheme.plan));
+    let accepted: Vec<SchemeId> = PREFERENCE
+        .into_iter()
+        .filter(|scheme| options.schemes.is_empty() || options.schemes.contains(scheme))
+        .filter(|scheme| !options.verified || scheme.verifies())
+        .collect();
+    // What is accepted is offered, but takes another number of servers.
+    let other_number = offers().find(|plan| accepted.contains(&plan.scheme));
+    Error::api_misuse(match (other_number, &options.schemes[..], options.verified) {
+        (Some(plan), [_, ..], _) | (Some(plan), _, true) => {
+            format!("{served}; {} {}", plan.scheme, takes_other(plan.servers, given))
+        }
+        (None, schemes @ [_, ..], verified) => format!(
+            "{served}, and {} was to be used (--scheme{}); name one that all servers offer",
+            list(schemes),
+            if verified { ", --verified" } else { "" }
+        ),
+        (None, [], true) => format!(
+            "{served}, and only schemes that verify answers were to be used (--verified): {}. Ask those who run the servers for one of these, or leave out --verified",
+            list(&accepted)
+        ),
+        (None, [], false) => served,
+        (Some(first), [], false) => match offers().all(|plan| plan.scheme == first.scheme) {
+            true => format!("{served}, which {}", takes_other(first.servers, given)),
+            false => {
+                format!("{served}, and {}; name as many as one of them takes", were_named(given))
+            }
+        },
     })
+}
+
+/// By which schemes the servers serve the table, in words.
+pub(super) fn served_by(table: &str, offered: &[&[SchemeDescription]]) -> String {
+    match offered {
+        [first, others @ ..] if others.iter().any(|other| schemes(other) != schemes(first)) => {
+            let each = offered.iter().enumerate().map(|(server, offered)| {
+                format!("{} by {}", server_name(server, others.len() + 1), schemes(offered))
+            });
+            format!("table {table} is served at {}", each.collect::<Vec<_>>().join(", at "))
+        }
+        [first, ..] => format!("table {table} is served by {}", schemes(first)),
+        [] => format!("table {table} is not served"),
+    }
 }
 
 /// What to do about a scheme that takes `servers` servers when another number was named. Goes on from the scheme's name.
@@ -146,16 +256,20 @@ fn were_named(given: usize) -> String {
     }
 }
 
-fn schemes(table: &TableDescription) -> String {
-    if table.schemes.is_empty() {
-        return "schemes that this version does not know".to_owned();
+/// The names of schemes, the number of servers beside each if there are several.
+fn schemes(offered: &[SchemeDescription]) -> String {
+    match offered {
+        [] => "schemes that this version does not know".to_owned(),
+        [only] => only.plan.scheme.to_string(),
+        _ => {
+            let names = offered.iter().map(|scheme| match scheme.plan.servers {
+                1 => format!("{} (one server)", scheme.plan.scheme),
+                2 => format!("{} (two servers)", scheme.plan.scheme),
+                servers => format!("{} ({servers} servers)", scheme.plan.scheme),
+            });
+            names.collect::<Vec<_>>().join(", ")
+        }
     }
-    let names = table.schemes.iter().map(|scheme| match scheme.plan.servers {
-        1 => format!("{} (one server)", scheme.plan.scheme),
-        2 => format!("{} (two servers)", scheme.plan.scheme),
-        servers => format!("{} ({servers} servers)", scheme.plan.scheme),
-    });
-    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Checks that the table has the root that the caller knows, if there is one. It follows from what was announced, so this comes before anything else is believed or kept.
@@ -230,4 +344,20 @@ pub(super) fn check_comparable(chosen: &ChosenTable, options: &SessionOptions) -
     Err(Error::api_misuse(format!(
         "by {scheme} no table is streamed from two servers, so there is nothing to compare; nothing was asked. Leave out --compare-streams"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheme_has_a_place_and_those_that_verify_come_first() {
+        for scheme in SchemeId::ALL {
+            assert_eq!(PREFERENCE.iter().filter(|place| *place == scheme).count(), 1, "{scheme}");
+        }
+        assert_eq!(PREFERENCE.len(), SchemeId::ALL.len());
+        assert!(PREFERENCE.is_sorted_by_key(|scheme| !scheme.verifies()));
+        let weaker = [SchemeId::PianoAllParities, SchemeId::Piano];
+        assert!(PREFERENCE.ends_with(&weaker));
+    }
 }

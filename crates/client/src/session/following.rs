@@ -8,7 +8,9 @@
 //!
 //! - A hint or table that was *downloaded* is patched ([`Patch`]) where the scheme can, and fetched again where it cannot. Either way its digest has to be the announced one.
 //! - *Single-use hints* stand at a version of their own, usually the pinned one. They follow by a change in their journal, as by any other, and the journal has to be durable before they are used.
-//!   Verified ones also need to know the new commitments, which come with each epoch, from every server, and are the same from all.
+//!   Verified ones also need to know the new commitments, which come with each epoch, from every server, and are the same from all. If two servers tell
+//!   different commitments to one version, or different epochs that the publisher has signed, one of them lies: that is the end of the hints, as a wrong
+//!   answer is (the module `verified`). A server that is behind, or sends what does not follow, proves nothing of the kind: then nothing is lost.
 //! - Hints with queries that were never answered cannot follow: the answers belong to the version before. If that is still served, the session stays with it until they have come, and then moves on (the
 //!   module `versions`). If not, or if hints cannot follow for another reason (the epochs are gone, the parameters changed, the table outgrew them), they are erased, and new ones are prepared.
 //!
@@ -72,6 +74,15 @@ pub(super) struct Following {
 enum Whom {
     Pins(Box<Pin>),
     Hints(Box<Loaded>),
+}
+
+/// How what a server tells compares with what those before it have told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// It is the same, or nobody was asked before.
+    TheSame,
+    /// An epoch of the same number that the publisher has signed as well, and that is another.
+    Otherwise,
 }
 
 /// One epoch.
@@ -157,7 +168,11 @@ impl Session {
             // Said already. Does not count as progress, so a server that only repeats itself is given up.
             return;
         }
-        if let Err(error) = following.take(chunk, limit) {
+        let taken = following.take(chunk, limit);
+        if matches!(taken, Ok(Told::Otherwise)) {
+            return self.updates_differ();
+        }
+        if let Err(error) = taken {
             let in_vain = following.layout_is_guessed;
             self.calls.abandon(Purpose::Fetch, &mut self.outputs);
             let outcome = match in_vain {
@@ -169,6 +184,20 @@ impl Session {
         let (from, received) = (following.start.identity(), following.received);
         let rest = self.updates_request(from, received);
         self.calls.progressed(exchange, rest, now);
+    }
+
+    /// Servers have told different epochs, each signed.
+    fn updates_differ(&mut self) {
+        let before = std::mem::replace(&mut self.phase, Phase::OpeningHints);
+        // Only for hints are several servers asked.
+        let Phase::Following(following) = before else { return };
+        let Whom::Hints(mut loaded) = following.whom else { return };
+        let ended = loaded.hints().and_then(|hints| Ok((hints.disagree()?, hints.ended())));
+        match ended {
+            Ok((change, Some(error))) => self.end_hints(None, change, None, &error),
+            Ok((_, None)) => self.fail(Error::api_misuse("the hints did not end with their end")),
+            Err(error) => self.fail(error),
+        }
     }
 
     /// A server has sent all epochs.
@@ -228,7 +257,7 @@ impl Session {
 }
 
 impl Following {
-    fn take(&mut self, chunk: &FetchChunk, limit: u64) -> Result<()> {
+    fn take(&mut self, chunk: &FetchChunk, limit: u64) -> Result<Told> {
         let end = chunk.offset.saturating_add(chunk.data.len() as u64);
         if chunk.offset != self.received {
             return Err(Error::peer_misbehaved(format!(
@@ -260,9 +289,7 @@ impl Following {
                 self.steps.push(Step { hash, after: update.after(), delta, commitments });
             } else {
                 let same = self.steps.get_mut(self.told).filter(|step| step.hash == hash);
-                let same = same.ok_or_else(|| {
-                    Error::integrity("the servers tell different updates of the same table; at least one of them does not tell the truth")
-                })?;
+                let Some(same) = same else { return Ok(Told::Otherwise) };
                 same.commitments.push(fetched.commitments);
             }
             self.told += 1;
@@ -274,7 +301,7 @@ impl Following {
                 reached.epoch.0
             )));
         }
-        Ok(())
+        Ok(Told::TheSame)
     }
 
     fn ask_another(&mut self, server: usize) {
@@ -437,25 +464,24 @@ impl Session {
         let mut one_by_one = Vec::new();
         for step in steps {
             let Some(delta) = step.delta else { continue };
-            let [first, others @ ..] = &step.commitments[..] else { continue };
-            if others.iter().any(|other| other != first) {
-                return Err(Error::integrity(
-                    "the servers tell different commitments to the same version of the table; at least one of them does not tell the truth. Nothing was asked",
-                ));
-            }
-            one_by_one.push((step.after, delta.with_commitments(first.to_vec())));
+            let told = step.commitments.iter();
+            let told = told.map(|told| delta.clone().with_commitments(told.to_vec()));
+            one_by_one.push((step.after, told.collect()));
         }
         if one_by_one.is_empty() {
-            one_by_one.push((target, changes.delta()?));
+            one_by_one.push((target, vec![changes.delta()?; servers]));
         }
         let hints = loaded.hints()?;
         let mut moves = Vec::new();
-        for (after, delta) in one_by_one {
-            let (before, deltas) = (hints.table(), vec![delta; servers]);
-            moves.push((hints.apply_deltas(&before, &after, &deltas)?, key(chosen, after)?));
+        for (after, deltas) in one_by_one {
+            let before = hints.table();
+            let change = hints.apply_deltas(&before, &after, &deltas)?;
             if let Some(error) = hints.ended() {
-                return Err(error);
+                // What was agreed on before that is not kept: no hints are left to follow it.
+                self.end_hints(None, change, None, &error);
+                return Ok(());
             }
+            moves.push((change, key(chosen, after)?));
         }
         // What was prepared of the next ones belongs to the version before, and goes with it.
         loaded.begin_next_anew();

@@ -187,6 +187,9 @@ impl Session {
 
     /// Starts with the generation that is kept, if it is not used up; otherwise sees to one.
     pub(super) fn use_hints(&mut self, mut saved: SavedHints, now: Duration) -> Result<()> {
+        if let Some(why) = saved.ended {
+            return Err(Error::integrity(why));
+        }
         if let Some(stand_at) = saved.stands_at.take() {
             return self.hints_of_another_version(saved, stand_at, now);
         }

@@ -26,8 +26,12 @@ const DEFAULT_MAX_DOWNLOAD: u64 = 4 << 30;
 pub struct SessionOptions {
     /// The name of the table to use. `None`: the only one that is served.
     pub table: Option<String>,
-    /// The scheme to use. `None`: the first that the server offers and that takes as many servers as there are.
-    pub scheme: Option<SchemeId>,
+    /// The schemes that may be used, the most wanted first. Empty: any, by an order of this client's
+    /// own, in which those that verify answers come first. The order in which servers offer schemes is
+    /// never looked at, and what was pinned comes before everything else.
+    pub schemes: Vec<SchemeId>,
+    /// Whether only schemes that verify answers may be used.
+    pub verified: bool,
     /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`. That no two of them are one is for the caller to see to.
     pub servers: usize,
     /// Digest of the servers' addresses, in their order. Hints are used with the same servers in the same order only, so a scheme of several servers and secret hints cannot be used without
@@ -64,7 +68,8 @@ impl SessionOptions {
     pub fn new(servers: usize, kernels: Kernels) -> Self {
         Self {
             table: None,
-            scheme: None,
+            schemes: Vec::new(),
+            verified: false,
             servers,
             addresses_digest: None,
             pins: Vec::new(),
@@ -292,11 +297,12 @@ pub enum Persist {
         /// The change, for [`HintStore::settle`](crate::state::HintStore::settle).
         change: Zeroizing<Vec<u8>>,
     },
-    /// The same of a change that ends the hints, because an answer did not pass. It has to be durable, and to be answered with
+    /// A change that ends the hints, because an answer did not pass or servers told different updates
+    /// of the table. It has to be durable, and to be answered with
     /// [`Session::handle_hints_ended`](super::Session::handle_hints_ended); nobody is told of it before.
     EndHints {
-        /// Which reservation's answer it was.
-        id: ReservationId,
+        /// Which reservation's answer it was, if it was one.
+        id: Option<ReservationId>,
         /// The change, for [`HintStore::end`](crate::state::HintStore::end).
         change: Zeroizing<Vec<u8>>,
         /// What happened, for people.

@@ -89,7 +89,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> 
             let then_plan =
                 SchemePlan::from_announcement(plan.scheme, &pin.table, &plan.parameters);
             let same = then_plan.is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest);
-            if !same && options.scheme != Some(plan.scheme) {
+            if !same && options.schemes != [plan.scheme] {
                 return refused(
                     &format!(
                         "{updated}, and is served with another scheme or other parameters than before"
@@ -135,7 +135,16 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> 
         } else if pin.table != seen.table {
             "has other contents than before under the same version: the server may be showing different clients different tables"
         } else if pin.parameter_digest != seen.parameter_digest {
-            "is served with another scheme or other parameters than before"
+            let advice = match options.schemes.is_empty() && !options.verified {
+                true => "",
+                false => {
+                    ", or, if it was you who chose another scheme, keep what belongs to that in a place of its own (--state)"
+                }
+            };
+            return refused(
+                "is served with another scheme or other parameters than before",
+                advice,
+            );
         } else {
             "has another record layout or hint than before under the same version: the server may be showing different clients different ones"
         };

@@ -12,6 +12,8 @@
 //! answer does not pass ──► nothing is sent or waited for ──► Persist::EndHints ──► handle_hints_ended ──► the lookup fails, all others too, the session is over
 //! ```
 //!
+//! So does a difference between what the servers tell of the table's updates, which proves that one of them lies (the module [`following`](super::following)); that end belongs to no lookup.
+//!
 //! Nobody hears of it before it would survive a crash: otherwise a user who starts again would have a second answer to compare with the first, and the server a second try. Every later session finds the
 //! hints ended and fails before it asks anything. Only who erases them begins anew. (If the end cannot be written down it is told all the same, and that as well.)
 //!
@@ -55,13 +57,25 @@ impl Session {
             self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
             return true;
         };
-        let error = for_good(&error);
+        self.end_hints(Some(id), change, lookup, &error);
+        false
+    }
+
+    /// Keeps `change`, which ends the hints because of `error`, and tells that when it is durable.
+    /// `id`: the reservation that it settles, if it was the answers to that.
+    pub(super) fn end_hints(
+        &mut self,
+        id: Option<ReservationId>,
+        change: Zeroizing<Vec<u8>>,
+        lookup: Option<LookupId>,
+        error: &Error,
+    ) {
+        let error = for_good(error);
         self.calls.abandon_all(&mut self.outputs);
         self.hints.preparing = None;
         let why = error.message().to_owned();
         self.outputs.push_back(Output::Persist(Persist::EndHints { id, change, why }));
         self.phase = Phase::Ending { lookup, error };
-        false
     }
 
     /// The end of the hints is durable, or could not be made so because of `storage`.

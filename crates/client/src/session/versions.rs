@@ -167,7 +167,7 @@ impl Session {
         self.calls.abandon_all(&mut self.outputs);
         if let Some(chosen) = self.chosen.take() {
             self.options.table = Some(chosen.name);
-            self.options.scheme = Some(chosen.scheme.plan.scheme);
+            self.options.schemes = vec![chosen.scheme.plan.scheme];
         }
         self.hints = Hints::default();
         (self.records, self.followed) = (None, None);

@@ -2,7 +2,7 @@
 
 use super::{
     HintStore, HintsKey, NextGeneration, Pin, PreparationStore, SavedHints, after_the_end,
-    check_follows, check_not_lent, check_restarts, unsettled,
+    check_follows, check_not_lent, check_restarts, no_hints_to_end, unsettled,
 };
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::contract::ReservationId;
@@ -32,7 +32,7 @@ pub(super) struct Contents {
     unfinished: Vec<(ReservationId, Secret)>,
     checkpoint: Option<(u64, Secret)>,
     prepared: Option<Secret>,
-    ended: bool,
+    ended: Option<String>,
 }
 
 fn lock(kept: &Kept) -> MutexGuard<'_, Contents> {
@@ -53,7 +53,9 @@ impl Contents {
 pub(super) fn are_wanted(kept: &Kept, pins: &[Pin]) -> bool {
     let contents = lock(kept);
     let digest = contents.key.as_ref().map(|key| key.parameter_digest);
-    contents.handles > 0 || pins.iter().any(|pin| Some(pin.parameter_digest) == digest)
+    contents.handles > 0
+        || contents.ended.is_some()
+        || pins.iter().any(|pin| Some(pin.parameter_digest) == digest)
 }
 
 /// The only handle to the hints.
@@ -74,7 +76,8 @@ impl MemoryHints {
             true => there.servers == key.servers && !contents.is_empty(),
             false => there == key,
         };
-        if !contents.key.as_ref().is_some_and(suits) {
+        let stays = contents.ended.is_some() || contents.key.as_ref().is_some_and(suits);
+        if !stays {
             *contents = Contents { key: Some(key.clone()), ..Contents::default() };
         }
         contents.handles = 1;
@@ -108,6 +111,7 @@ impl HintStore for MemoryHints {
             unfinished,
             next,
             prepared_for,
+            ended: contents.ended.clone(),
             stands_at,
         })
     }
@@ -118,7 +122,7 @@ impl HintStore for MemoryHints {
         if contents.generation.is_none() {
             return Err(Error::api_misuse("there are no hints to reserve from"));
         }
-        if contents.ended {
+        if contents.ended.is_some() {
             return Err(after_the_end());
         }
         if given != due {
@@ -137,9 +141,18 @@ impl HintStore for MemoryHints {
         Ok(())
     }
 
-    fn end(&mut self, id: ReservationId, change: &[u8], _why: &str) -> Result<()> {
-        self.settle(id, change)?;
-        lock(&self.kept).ended = true;
+    fn end(&mut self, id: Option<ReservationId>, change: &[u8], why: &str) -> Result<()> {
+        if let Some(id) = id {
+            self.settle(id, change)?;
+        }
+        let mut contents = lock(&self.kept);
+        if contents.generation.is_none() {
+            return Err(no_hints_to_end());
+        }
+        if id.is_none() {
+            contents.changes.push(secret(change));
+        }
+        contents.ended = Some(why.to_owned());
         Ok(())
     }
 
@@ -148,7 +161,7 @@ impl HintStore for MemoryHints {
         if contents.generation.is_none() {
             return Err(Error::api_misuse("there are no hints that could follow the table"));
         }
-        if contents.ended {
+        if contents.ended.is_some() {
             return Err(after_the_end());
         }
         check_follows(contents.key.as_ref().unwrap_or(&self.asked), to)?;
@@ -164,7 +177,7 @@ impl HintStore for MemoryHints {
 
     fn restart(&mut self, key: &HintsKey) -> Result<()> {
         let mut contents = lock(&self.kept);
-        if contents.ended {
+        if contents.ended.is_some() {
             return Err(after_the_end());
         }
         check_restarts(&self.asked, key)?;
@@ -194,7 +207,7 @@ impl HintStore for MemoryHints {
 
     fn switch(&mut self) -> Result<()> {
         let mut contents = lock(&self.kept);
-        if contents.ended {
+        if contents.ended.is_some() {
             return Err(after_the_end());
         }
         let prepared = contents

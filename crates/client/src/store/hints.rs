@@ -20,7 +20,7 @@
 //! generation is for the version before. Each of its files says so, and counts for nothing once the hints have moved on, whether or not it was erased in time.
 //!
 //! **Beginning anew** is done when the anchor has another lineage and no generation. Only then is anything erased: a crash leaves either all that was there, or files that belong to no lineage.
-//! Hints that have ended neither follow nor begin anew. That a server was caught stays on record until a user erases it.
+//! Hints that have ended neither follow nor begin anew, and are not erased because another version is accepted. That a server was caught stays on record until a user erases it.
 //!
 //! **After a failure** to write or sync, nothing is known of what reached the disk, and the handle does nothing more. Opening again finds out: the journal's
 //! last commit is there or it is not, and either is a state that could have been.
@@ -43,11 +43,11 @@ mod tests;
 mod version;
 
 pub(crate) use folder::{Directory, Folder};
-pub(crate) use report::{Condition, Private, erase_folder, erase_folder_if, inspect};
+pub(crate) use report::{Condition, Private, erase_folder, erase_folder_if, has_ended, inspect};
 
 use crate::state::{
     HintStore, HintsKey, PreparationStore, SavedHints, after_the_end, check_follows,
-    check_not_lent, check_restarts, unsettled,
+    check_not_lent, check_restarts, no_hints_to_end, unsettled,
 };
 use crate::store::files;
 use anchor::{Anchor, AnchorFile, Lineage};
@@ -169,6 +169,8 @@ impl Hints {
                 // Where there is nothing, there is nothing to follow.
                 match found.suits(key, to_follow && !names.is_empty()) {
                     Ok(()) => (Some(found), None),
+                    // Whoever asks for others is told of the end of these.
+                    Err(_) if found.has_ended() => (Some(found), None),
                     Err(why) if others == Others::Refuse && !names.is_empty() => {
                         return Err(why.within(folder.path("").display()));
                     }
@@ -327,6 +329,12 @@ impl Found {
         Ok(Self { anchor, journal })
     }
 
+    /// Whether they have ended.
+    fn has_ended(&self) -> bool {
+        let journal = self.journal.as_ref().ok().and_then(Option::as_ref);
+        journal.is_some_and(|journal| journal.summary().ended.is_some())
+    }
+
     /// Checks that these are hints that `key` names, or, if `to_follow`, that they are for some version of its table.
     fn suits(&self, key: &HintsKey, to_follow: bool) -> Result<()> {
         let Anchor { version, servers, .. } = self.anchor.anchor();
@@ -419,6 +427,7 @@ impl HintStore for Hints {
             unfinished: ids.into_iter().zip(stored).collect(),
             next,
             prepared_for: (prepared_for != asked || version != asked).then_some(prepared_for.table),
+            ended: journal.summary().ended.clone(),
             stands_at,
         })
     }
@@ -449,9 +458,20 @@ impl HintStore for Hints {
         Ok(())
     }
 
-    fn end(&mut self, id: ReservationId, change: &[u8], why: &str) -> Result<()> {
-        self.settle(id, change)?;
-        self.writing(|hints| hints.commit(&News::Ended(why)))
+    fn end(&mut self, id: Option<ReservationId>, change: &[u8], why: &str) -> Result<()> {
+        self.check_poison()?;
+        if self.journal.is_none() {
+            return Err(no_hints_to_end());
+        }
+        self.check_not_ended()?;
+        let change = match id {
+            Some(id) => {
+                self.settle(id, change)?;
+                None
+            }
+            None => Some(change),
+        };
+        self.writing(|hints| hints.commit(&News::Ended { change, why }))
     }
 
     fn follow(&mut self, change: &[u8], to: &HintsKey) -> Result<()> {

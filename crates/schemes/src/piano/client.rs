@@ -8,8 +8,8 @@
 //! # What may run out
 //!
 //! Every chunk has a number of spares for each window, and a record that lies in it uses one up. The records of a window are all different ([`Lookups`]) and the table is shuffled, so that
-//! no chunk's spares are used up but with the probability that [`PianoParameters`] says, **unless records are chosen by where they lie**. The order is public, so whoever makes a client look up
-//! records of their choice can make it fail. The query that is sent then is a cover, which looks like any other and is made with the same work; that no hint is exchanged takes half a microsecond less.
+//! no chunk's spares are used up but with the probability that [`PianoParameters`] says, **unless records are chosen by where they lie**. The order is public, so whoever
+//! makes a client look up records of their choice can make it fail, and so can whoever builds the table, who decides where keys lie: see the [module](super). The query that is sent then is a cover, which looks like any other and is made with the same work; that no hint is exchanged takes half a microsecond less.
 
 use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};

@@ -5,9 +5,19 @@
 //! A server that answers wrongly makes the client recover wrong bytes, now and, through the hint that the answer completes, perhaps later; this scheme does
 //! not notice. Nothing the client sends depends on answers.
 //!
-//! **What it does not promise.** Hints are for a *window* of `Q` queries, and they suffice but with probability 2^-40 for records that are chosen without regard to the public order
-//! in which the table is shuffled. Someone who can make a client look up records of their choice can use up the hints of one part of the table. A lookup there then fails, with
-//! an error that says so; what the server sees is a query like any other. Dummy subsets have no such limit.
+//! **What it does not promise.** Hints are for a *window* of `Q` queries, and they suffice but with
+//! probability 2^-40 for records that are chosen without regard to the public order in which the table
+//! is shuffled. Two parties can see to it that they do not suffice:
+//!
+//! - *Who builds the table*, which is often who runs the server. The order follows from the table's id,
+//!   and a key map leaves its maker much choice of where keys lie. So a class of keys can be put into
+//!   one chunk, and a client that looks up many of that class in a window runs out of hints there.
+//! - *Who chooses what is looked up*: the order is public, and records of one chunk can be asked for.
+//!
+//! Such a lookup fails with an error that says so. The server sees a query like any other; but a client
+//! that acts on the failure where the server sees it tells that its lookups lay together, and if the
+//! table's maker put a class of keys there, of which class they were. For tables that are looked up by
+//! key, dummy subsets are the better choice: they have no such limit.
 //!
 //! **A hint must never serve two queries**: two queries through one hint show which record differs between them. So the client's state is as precious as a key: see
 //! [`reservation`](crate::reservation) for how it survives crashes.
@@ -38,7 +48,7 @@
 //! | choice of parameters (§4.1, theorem 3.4) | `params.rs`, with a bound that is calculated |
 //! | the next window's hints during the current one (§2.4) | the session that runs the client |
 //!
-//! Different from the paper: the order of records belongs to the table's identity, so that nobody chooses it; the choice among suitable hints is uniform and a hint's successor is in use from
+//! Different from the paper: the order of records follows from the table's identity, so that no client or server chooses it for itself (the table's maker can choose what lies where in it: see above); the choice among suitable hints is uniform and a hint's successor is in use from
 //! the reservation on; searching takes the same work for every record; a chunk whose spares are used up leads to a cover and an error, not to a hint without a parity. The single-parity
 //! form is the authors' later one: each chunk also leaves `M₂` random records with the client, and one of them stands in the query where the wanted record would.
 

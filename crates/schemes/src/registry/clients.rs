@@ -96,6 +96,15 @@ pub trait ErasedHints {
         deltas: &[TableDelta],
     ) -> Result<Zeroizing<Vec<u8>>>;
 
+    /// Ends the hints of a client that [`verifies`](Self::verifies), because servers tell different
+    /// updates of the table: returns the change that does it, and [`ended`](Self::ended) is the error
+    /// from then on. For a difference that is not in the edits: two signed updates of one version.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the client does not verify, or has ended
+    /// already.
+    fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>>;
+
     /// Whether answers are verified: then queries go strictly one after the other, each when the one before is settled. See [`Verifying`].
     fn verifies(&self) -> bool;
 
@@ -367,6 +376,10 @@ where
             self.follow(&step, &change)?;
             return Ok(step.before_change(&change));
         }
+        self.disagree()
+    }
+
+    fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>> {
         let Some(verifies) = &self.verifies else {
             return Err(Error::integrity(
                 "the servers tell different edits of the same table; at least one of them does not tell the truth",

@@ -82,7 +82,7 @@ fn servers_that_do_not_agree_are_refused_and_it_is_said_on_what() {
         (
             &one,
             Peer::keyed(KEYS),
-            "the second server does not serve table table by dpf, as the first server does; nothing was asked. They have to be started with the same scheme".to_owned(),
+            "the second server does not serve table table by dpf, as the first server does: table table is served at the first server by dpf, at the second server by simplepir; nothing was asked. They have to be started with the same scheme; or name one that all of them offer (--scheme)".to_owned(),
         ),
         (
             &toy,
@@ -200,7 +200,7 @@ fn a_pin_of_one_server_alone_counts() {
 #[test]
 fn the_wrong_number_of_servers_is_explained() {
     let refused = |peer: &Peer, servers: usize, scheme: Option<SchemeId>| {
-        let choice = SessionOptions { scheme, ..options(servers) };
+        let choice = SessionOptions { schemes: scheme.into_iter().collect(), ..options(servers) };
         let mut world = World::with_options(vec![peer.clone(); servers], choice);
         world.run();
         assert_eq!(world.failed_with(), Blame::ApiMisuse);
@@ -214,23 +214,23 @@ fn the_wrong_number_of_servers_is_explained() {
     );
     assert_eq!(
         refused(&dpf, 1, Some(SchemeId::Dpf)),
-        "dpf takes two servers, run by parties that do not collude, and one was named: name the addresses of both"
+        "table table is served by dpf; dpf takes two servers, run by parties that do not collude, and one was named: name the addresses of both"
     );
     assert_eq!(
         refused(&dpf, 3, None),
-        "at the first server, table table is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both"
+        "table table is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both"
     );
     assert_eq!(
         refused(&download, 2, None),
-        "at the first server, table table is served by download, which takes one server, and two were named: name one address"
+        "table table is served by download, which takes one server, and two were named: name one address"
     );
     assert_eq!(
         refused(&download, 2, Some(SchemeId::Dpf)),
-        "at the first server, table table is not served by dpf; it is by: download (one server)"
+        "table table is served by download, and dpf was to be used (--scheme); name one that all servers offer"
     );
     assert_eq!(
         refused(&download, 1, Some(SchemeId::Dpf)),
-        "table table is not served by dpf; it is by: download (one server)"
+        "table table is served by download, and dpf was to be used (--scheme); name one that all servers offer"
     );
     let mut both = download.clone();
     let (identity, layout) = (dpf.identity(), described(&dpf.layout));
@@ -239,7 +239,7 @@ fn the_wrong_number_of_servers_is_explained() {
     both.description = ServerDescription::new("both", vec![table]).unwrap();
     assert_eq!(
         refused(&both, 3, None),
-        "at the first server, table table is served by dpf (two servers), download (one server), and 3 were named; name as many as one of them takes"
+        "table table is served by dpf (two servers), download (one server), and 3 were named; name as many as one of them takes"
     );
     for (servers, scheme) in [(1, SchemeId::Download), (2, SchemeId::Dpf)] {
         let mut world = World::with_options(vec![both.clone(); servers], options(servers));

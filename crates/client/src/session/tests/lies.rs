@@ -274,12 +274,12 @@ fn the_choice_of_table_and_scheme_is_explained() {
     assert_eq!(failure(&none, None, 1), "the server serves no table");
     assert_eq!(
         failure(&one, None, 2),
-        "at the first server, table table is served by simplepir, which takes one server, and two were named: name one address"
+        "table table is served by simplepir, which takes one server, and two were named: name one address"
     );
 
     let mut choice = options(1);
     choice.table = Some("first".to_owned());
-    choice.scheme = Some(privet_schemes::SchemeId::SimplePir);
+    choice.schemes = vec![privet_schemes::SchemeId::SimplePir];
     let mut world = World::with_options(vec![two], choice);
     world.run();
     assert_eq!(world.session.table().unwrap().identity, one.identity());

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 pub(super) struct Living {
     _folder: TempDir,
     path: PathBuf,
-    key: PublisherKey,
+    key: Arc<PublisherKey>,
     /// What the table holds.
     pub(super) model: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Every version so far, each with no other.
@@ -49,13 +49,30 @@ impl Living {
             ..BuildOptions::default()
         };
         build_table(&options, Source::path(&input), &path, &mut |_| {}).unwrap();
-        let key = PublisherKey::generate().unwrap();
+        let key = Arc::new(PublisherKey::generate().unwrap());
         let snapshot = Snapshot::open(&path).unwrap();
         UpdateLog::create(&log_path(&path), &snapshot, key.id()).unwrap();
         let layout = snapshot.layout_bytes().to_vec();
         let first = Peer::of(scheme, snapshot.identity(), layout, snapshot.view().bytes());
         let versions = vec![first];
         Self { _folder: folder, path, key, model, versions, epochs: Vec::new() }
+    }
+
+    /// The same table with a history of its own from here on, which the same publisher signs.
+    pub(super) fn forked(&self) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.privet");
+        for (from, to) in [(&self.path, &path), (&log_path(&self.path), &log_path(&path))] {
+            std::fs::copy(from, to).unwrap();
+        }
+        Self {
+            _folder: folder,
+            path,
+            key: Arc::clone(&self.key),
+            model: self.model.clone(),
+            versions: self.versions.clone(),
+            epochs: self.epochs.clone(),
+        }
     }
 
     pub(super) fn publisher(&self) -> privet_table::update_log::PublisherId {

@@ -610,4 +610,8 @@ impl ErasedHints for Toy {
     ) -> Result<Zeroizing<Vec<u8>>> {
         Err(Error::api_misuse("toys do not follow edits"))
     }
+
+    fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        Err(Error::api_misuse("toys are not told of edits"))
+    }
 }

@@ -219,8 +219,11 @@ pub(crate) enum News<'a> {
         change: &'a [u8],
         record: &'a [u8],
     },
-    /// Why there will be no reservation any more.
-    Ended(&'a str),
+    /// There will be no reservation any more: the change that says so, unless it settles one, and why.
+    Ended {
+        change: Option<&'a [u8]>,
+        why: &'a str,
+    },
     /// The change by which the hints follow the table's edits, and to which version.
     Followed {
         change: &'a [u8],
@@ -364,9 +367,12 @@ impl Journal {
                         summary.unfinished += 1;
                         summary.toggle_unfinished(&checksum);
                     }
-                    News::Ended(reason) => {
-                        let len = reason.floor_char_boundary(MAX_REASON);
-                        summary.ended = Some(reason[..len].to_owned());
+                    News::Ended { change, why } => {
+                        if let Some(change) = change {
+                            append(&mut summary, change)?;
+                        }
+                        let len = why.floor_char_boundary(MAX_REASON);
+                        summary.ended = Some(why[..len].to_owned());
                     }
                     News::Followed { change, to } => {
                         append(&mut summary, change)?;

@@ -161,6 +161,12 @@ fn check(
     }
 }
 
+/// Whether the hints in `folder` are known to have ended. Those that another process has are not.
+pub(crate) fn has_ended(folder: &dyn Folder) -> Result<bool> {
+    let condition = inspect(folder, false)?.map(|private| private.condition);
+    Ok(matches!(condition, Some(Condition::Whole { ended: Some(_), .. })))
+}
+
 /// Erases everything in `folder` with zeros; `false` if another process has it.
 pub(crate) fn erase_folder(folder: &dyn Folder) -> Result<bool> {
     let path = folder.path(ANCHOR);

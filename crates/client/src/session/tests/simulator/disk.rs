@@ -244,8 +244,8 @@ impl HintStore for Disk {
         self.operate(|kept| kept.unsynced.push(Entry::Settled(id, change.to_vec())))
     }
 
-    fn end(&mut self, id: ReservationId, change: &[u8], _why: &str) -> Result<()> {
-        self.settle(id, change)?;
+    fn end(&mut self, id: Option<ReservationId>, change: &[u8], _why: &str) -> Result<()> {
+        self.settle(id.expect("the table never changes here"), change)?;
         if self.kept().flaw == DiskFlaw::CertifiesTheEndBeforeSyncing {
             return Ok(());
         }

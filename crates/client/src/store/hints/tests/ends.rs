@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::disk::{Dice, Disk, SURVIVALS};
-use super::history::{generation, hints, key_at, record, seen};
+use super::history::{generation, hints, key, key_at, record, seen};
 use crate::state::HintStore as _;
 
 const WHY: &str = "the second server's answer is not from the table";
@@ -20,10 +20,13 @@ fn in_use() -> Disk {
     disk
 }
 
+/// The end that an answer brings, and the one that comes without.
+const CAUSES: [Option<ReservationId>; 2] = [Some(ReservationId(1)), None];
+
 /// Whether it was said that the hints have ended, and durably.
-fn end(disk: &Disk) -> bool {
+fn end(disk: &Disk, cause: Option<ReservationId>) -> bool {
     let ended = hints(disk).and_then(|mut hints| {
-        hints.end(ReservationId(1), b"the end", WHY)?;
+        hints.end(cause, b"the end", WHY)?;
         // Closing is cut off as well.
         Ok(())
     });
@@ -52,7 +55,7 @@ fn after_the_end_nothing_is_reserved_or_switched_by_this_process_or_a_later_one(
     let mut opened = hints(&disk).unwrap();
     // A next generation that waits for its turn waits for ever.
     opened.preparation().unwrap().save_generation(&generation(2)).unwrap();
-    opened.end(ReservationId(1), b"the end", WHY).unwrap();
+    opened.end(Some(ReservationId(1)), b"the end", WHY).unwrap();
     for _ in 0..2 {
         let next = record(b"third", b"query");
         for outcome in [
@@ -79,9 +82,13 @@ fn after_the_end_nothing_is_reserved_or_switched_by_this_process_or_a_later_one(
 
 #[test]
 fn a_crash_at_any_operation_leaves_the_end_whole_or_not_begun() {
+    CAUSES.into_iter().for_each(crash_at_any_operation);
+}
+
+fn crash_at_any_operation(cause: Option<ReservationId>) {
     let before = in_use().operations();
     let done = in_use();
-    assert!(end(&done));
+    assert!(end(&done, cause));
     let operations = done.operations() - before;
     assert!(operations > 5, "{operations} operations");
     let (mut ended, mut open) = (0, 0);
@@ -89,7 +96,7 @@ fn a_crash_at_any_operation_leaves_the_end_whole_or_not_begun() {
         for survival in SURVIVALS {
             let at = format!("operation {operation} of {operations}, {survival:?}");
             let disk = in_use().stopping_at(before + operation);
-            let said = end(&disk);
+            let said = end(&disk, cause);
             let survivor = disk.after(survival, &mut Dice::new(operation as u64));
             let changes = changes(&survivor);
             let has_ended = why(&survivor).is_some();
@@ -114,13 +121,13 @@ fn a_crash_at_any_operation_leaves_the_end_whole_or_not_begun() {
 fn a_reason_of_any_length_is_kept_as_far_as_it_goes() {
     for (len, kept) in [(0, 0), (1, 1), (2048, 2048), (2049, 2048), (100_000, 2048)] {
         let disk = in_use();
-        hints(&disk).unwrap().end(ReservationId(1), b"the end", &"x".repeat(len)).unwrap();
+        hints(&disk).unwrap().end(Some(ReservationId(1)), b"the end", &"x".repeat(len)).unwrap();
         assert_eq!(why(&disk).unwrap().len(), kept);
     }
     // A letter of two bytes at the cut is left out.
     let disk = in_use();
     let reason = format!("x{}", "é".repeat(2000));
-    hints(&disk).unwrap().end(ReservationId(1), b"the end", &reason).unwrap();
+    hints(&disk).unwrap().end(Some(ReservationId(1)), b"the end", &reason).unwrap();
     assert_eq!(why(&disk).unwrap().len(), 2047);
 }
 
@@ -131,10 +138,45 @@ fn an_end_of_something_that_is_not_unfinished_is_refused_and_changes_nothing() {
     for id in [0, 2] {
         let mut opened = hints(&disk).unwrap();
         assert_eq!(
-            opened.end(ReservationId(id), b"the end", WHY).unwrap_err().blame(),
+            opened.end(Some(ReservationId(id)), b"the end", WHY).unwrap_err().blame(),
             Blame::ApiMisuse
         );
         drop(opened);
         assert_eq!((changes(&disk), why(&disk)), (before.clone(), None));
     }
+}
+
+/// Whatever is believed of the servers, and whatever table they show: only who erases the hints begins
+/// anew.
+#[test]
+fn an_end_outlives_the_table_it_came_with() {
+    for cause in CAUSES {
+        let disk = in_use();
+        assert!(end(&disk, cause));
+        let folder = || Arc::new(disk.clone()) as Arc<dyn Folder>;
+        for (key, others) in [
+            (key_at(5), Others::Replace),
+            (key_at(5), Others::Refuse),
+            (HintsKey { servers: [3; 32], ..key() }, Others::Replace),
+            (key(), Others::Replace),
+        ] {
+            for to_follow in [false, true] {
+                let opened = Hints::open(folder(), &key, to_follow, others).unwrap();
+                let Opening::Have { mut hints, notice } = opened else { panic!("busy") };
+                let saved = hints.load().unwrap();
+                assert_eq!((saved.ended.as_deref(), notice), (Some(WHY), None));
+                assert_eq!(saved.changes.last().unwrap().as_slice(), b"the end");
+            }
+        }
+        assert_eq!(changes(&disk).last().unwrap(), b"the end");
+        assert!(has_ended(&disk).unwrap());
+        let mut again = hints(&disk).unwrap();
+        for cause in CAUSES {
+            let twice = again.end(cause, b"the end", WHY).unwrap_err();
+            assert_eq!(twice.blame(), Blame::Integrity);
+        }
+    }
+    assert!(!has_ended(&in_use()).unwrap());
+    let nothing = hints(&Disk::default()).unwrap().end(None, b"the end", WHY);
+    assert_eq!(nothing.unwrap_err().blame(), Blame::ApiMisuse);
 }

@@ -1,0 +1,188 @@
+//! Which scheme a client takes of several: by its own order, whatever the order in which servers offer
+//! them, and never by what a server that lies has left out.
+
+use super::world::*;
+use crate::session::*;
+use privet_schemes::SchemeId::{self, ApirDpf, ApirMatrix, Download, Dpf, SimplePir};
+use privet_wire::{ServerDescription, TableDescription};
+
+/// A server of one and the same table by these schemes, in this order.
+fn offering(schemes: &[SchemeId]) -> Peer {
+    let mut peers: Vec<_> =
+        schemes.iter().map(|scheme| Peer::indexed_by(*scheme, 20, 4, 1)).collect();
+    let offered = peers.iter().map(|peer| peer.scheme().clone()).collect();
+    let mut peer = peers.swap_remove(0);
+    let layout = described(&peer.layout);
+    let table = TableDescription::new("table", peer.identity(), layout, offered).unwrap();
+    peer.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
+    peer
+}
+
+/// All orders of all schemes in `of`, if `whole`; otherwise those of its parts as well.
+fn orders(of: &[SchemeId], whole: bool) -> Vec<Vec<SchemeId>> {
+    let mut found = vec![Vec::new()];
+    let mut at = 0;
+    while at < found.len() {
+        let begun: Vec<SchemeId> = found[at].clone();
+        let more = of.iter().filter(|scheme| !begun.contains(scheme));
+        found.extend(more.map(|scheme| [&begun[..], &[*scheme]].concat()));
+        at += 1;
+    }
+    found.retain(|order| !order.is_empty() && (!whole || order.len() == of.len()));
+    found
+}
+
+/// What a session with these servers, and what it is told, comes to.
+fn meets(servers: &[&[SchemeId]], change: impl FnOnce(&mut SessionOptions)) -> World {
+    let mut options = options(servers.len());
+    change(&mut options);
+    let peers = servers.iter().map(|schemes| offering(schemes)).collect();
+    let mut world = World::with_options(peers, options);
+    world.run();
+    world
+}
+
+fn chosen(world: &World) -> Option<SchemeId> {
+    world.session.table().map(|table| table.scheme.plan.scheme)
+}
+
+/// A refusal that asked nothing, and what it says.
+fn refusal(world: &World) -> &str {
+    assert_eq!((world.failed_with(), chosen(world)), (Blame::ApiMisuse, None));
+    assert!(world.trace().iter().all(|sent| sent.1 == "describe"), "{:?}", world.trace());
+    world.failure.as_ref().unwrap().message()
+}
+
+fn as_ever(_: &mut SessionOptions) {}
+
+const THREE: [SchemeId; 3] = [Dpf, ApirMatrix, ApirDpf];
+
+#[test]
+fn no_order_of_any_server_decides() {
+    for first in orders(&THREE, true) {
+        for second in orders(&THREE, true) {
+            let world = meets(&[&first, &second], as_ever);
+            assert_eq!(chosen(&world), Some(ApirDpf), "{first:?} {second:?}");
+            let wanted = meets(&[&first, &second], |options| options.schemes = vec![Dpf, ApirDpf]);
+            assert_eq!(chosen(&wanted), Some(Dpf), "{first:?} {second:?}");
+        }
+    }
+    for order in orders(&[SimplePir, Download], true) {
+        assert_eq!(chosen(&meets(&[&order], as_ever)), Some(SimplePir));
+        let wanted = meets(&[&order], |options| options.schemes = vec![Download]);
+        assert_eq!(chosen(&wanted), Some(Download));
+    }
+}
+
+/// Whatever a liar offers, in whatever order: the scheme is what it would be without the liar, or there
+/// is none.
+#[test]
+fn a_liar_that_leaves_schemes_out_downgrades_nobody() {
+    for honest in orders(&THREE, true) {
+        for lie in orders(&THREE, false) {
+            for pair in [[&honest[..], &lie], [&lie, &honest]] {
+                let world = meets(&pair, as_ever);
+                if lie.contains(&ApirDpf) {
+                    assert_eq!(chosen(&world), Some(ApirDpf), "{pair:?}");
+                    continue;
+                }
+                let message = refusal(&world);
+                let what = "does not serve table table by apir-dpf, as the ";
+                assert!(message.contains(what), "{pair:?}: {message}");
+                assert!(message.contains("table table is served at the first server by"));
+                assert!(message.contains("(--scheme)"), "{message}");
+                // Who wants answers verified is not given another either.
+                let verified = meets(&pair, |options| options.verified = true);
+                assert_ne!(chosen(&verified), Some(Dpf), "{pair:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_the_schemes_that_are_listed_the_first_that_all_offer_is_taken_and_no_other() {
+    let listed = |servers: &[&[SchemeId]], schemes: &[SchemeId]| {
+        meets(servers, |options| options.schemes = schemes.to_vec())
+    };
+    for honest in orders(&THREE, true) {
+        for lie in orders(&THREE, false) {
+            let wanted = [ApirMatrix, Dpf];
+            let world = listed(&[&honest, &lie], &wanted);
+            let expected = wanted.into_iter().find(|scheme| lie.contains(scheme));
+            assert_eq!(chosen(&world), expected, "{lie:?}");
+            if expected.is_none() {
+                assert!(refusal(&world).contains("at the second server by apir-dpf"));
+            }
+        }
+    }
+    let world = listed(&[&[Dpf], &[Dpf]], &[ApirMatrix, ApirDpf]);
+    assert_eq!(
+        refusal(&world),
+        "table table is served by dpf, and apir-matrix-mt, apir-dpf was to be used (--scheme); name one that all servers offer"
+    );
+}
+
+#[test]
+fn who_wants_answers_verified_gets_no_other_scheme() {
+    let verified = |options: &mut SessionOptions| options.verified = true;
+    for order in orders(&THREE, true) {
+        let world = meets(&[&order, &order], verified);
+        assert_eq!(chosen(&world), Some(ApirDpf));
+        let world = meets(&[&order, &order], |options| {
+            options.verified = true;
+            options.schemes = vec![Dpf, ApirMatrix];
+        });
+        assert_eq!(chosen(&world), Some(ApirMatrix));
+    }
+    let world = meets(&[&[Dpf], &[Dpf]], verified);
+    let message = refusal(&world);
+    assert!(message.starts_with("table table is served by dpf, and only schemes that verify"));
+    assert!(message.contains("apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp"), "{message}");
+    let world = meets(&[&[SimplePir, Download]], verified);
+    assert!(refusal(&world).contains("(--verified)"));
+}
+
+/// What was used before with the table stays, whatever else is offered now.
+#[test]
+fn the_scheme_that_was_pinned_stays() {
+    let pinned = |scheme: SchemeId| {
+        let mut world = meets(&[&[scheme], &[scheme]], as_ever);
+        let mut pins = Vec::new();
+        for server in 0..2 {
+            let known = world.state_pins(&format!("server {server}")).into_iter();
+            pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
+        }
+        assert_eq!(pins.len(), 2);
+        pins
+    };
+    for scheme in THREE {
+        let pins = pinned(scheme);
+        let with_pins = |servers: &[&[SchemeId]], schemes: &[SchemeId], verified: bool| {
+            meets(servers, |options| {
+                options.pins.clone_from(&pins);
+                options.schemes = schemes.to_vec();
+                options.verified = verified;
+            })
+        };
+        for first in orders(&THREE, true) {
+            for second in orders(&THREE, true) {
+                let servers = [&first[..], &second];
+                assert_eq!(chosen(&with_pins(&servers, &[], false)), Some(scheme));
+                assert_eq!(chosen(&with_pins(&servers, &THREE, false)), Some(scheme));
+                if scheme == Dpf {
+                    let refused = with_pins(&servers, &[], true);
+                    assert_eq!(refused.failed_with(), Blame::Integrity);
+                    let message = refused.failure.as_ref().unwrap().message();
+                    assert!(message.contains("another scheme"), "{message}");
+                    assert!(message.contains("(--state)"), "{message}");
+                }
+            }
+        }
+        let others: Vec<_> = THREE.into_iter().filter(|other| *other != scheme).collect();
+        for servers in [[&others[..], &others], [&THREE[..], &others], [&others, &THREE[..]]] {
+            let refused = with_pins(&servers, &[], false);
+            assert!(refused.failure.is_some() && refused.queries().is_empty());
+            assert_eq!(refused.trace().len(), 2, "{servers:?}");
+        }
+    }
+}
