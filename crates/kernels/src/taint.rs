@@ -19,6 +19,10 @@
 //! - [`admit`]: the value is secret, and a branch or an address does depend on it. That is a leak to
 //!   whoever shares the processor's caches with the client, and it takes time, so what is done with
 //!   it must lie in the part of a lookup whose duration is public. Search for this word to find all.
+//!
+//! What is read at an admitted address is as secret as the address. Memcheck does not know that: it
+//! follows values, and what lies in a list of public numbers is public to it. So such a value is
+//! marked again, with [`conceal`].
 
 #[cfg(feature = "taint")]
 pub use requests::{errors, is_marked, is_watched, mark_public, mark_secret};
@@ -34,6 +38,18 @@ pub fn declassify<T: Copy>(value: T) -> T {
 #[inline(always)]
 pub fn admit<T: Copy>(value: T) -> T {
     without_mark(value)
+}
+
+/// The same value, which was read at a secret address: see the [module](self).
+#[inline(always)]
+pub fn conceal<T: Copy>(value: T) -> T {
+    #[cfg(feature = "taint")]
+    let value = {
+        let mut value = value;
+        mark_secret(&mut value);
+        value
+    };
+    value
 }
 
 #[cfg(not(feature = "taint"))]

@@ -9,8 +9,8 @@
 //! The choice among the hints that contain the record is uniform, not the first as in the papers. Either keeps the hints' distribution
 //! (see [`table`](super::table)); this one lets a hint's successor stand anywhere, so that hints can be searched block by block of the pseudorandom function.
 
-use privet_kernels::taint::{admit, declassify};
-use subtle::{Choice, ConditionallySelectable as _};
+use privet_kernels::taint::{admit, conceal, declassify};
+use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use zeroize::Zeroizing;
 
 /// Hint ids that deserve a closer look, in as many places as there can be but for a probability below 2^-64; surplus places hold ids from all over and are not
@@ -33,10 +33,13 @@ impl Candidates {
     pub(crate) fn of(marks: &[u64], places: usize, mut elsewhere: u32) -> Self {
         let MarkedWords { numbers: words, count, mut steps } = MarkedWords::of(marks, places);
         // A secret address: that of one of the few words with a mark.
-        let word = |at: usize| marks.get(admit(words[at]) as usize).copied().unwrap_or(0);
+        let word = |at: usize| {
+            let number = admit(conceal(words[at])) as usize;
+            conceal(marks.get(number).copied().unwrap_or(0))
+        };
         let mut ids = Zeroizing::new(vec![0; places]);
         let mut taken = Zeroizing::new(vec![false; places]);
-        let (mut at, mut rest) = (0, word(0));
+        let (mut at, mut rest) = (0u64, word(0));
         // A surplus place is looked up like any other, so it must not lie where the processor has
         // just been: the caller begins elsewhere each time. It is not in the caches, as most
         // candidates are not; those of a record that was asked for lately may be.
@@ -44,16 +47,19 @@ impl Candidates {
             steps += 1;
             elsewhere = elsewhere.wrapping_add(0x9e37_79b9);
             let spread = (u64::from(elsewhere) * (marks.len() as u64 * 64)) >> 32;
-            *taken = rest != 0;
+            let any = !rest.ct_eq(&0);
+            *taken = any.unwrap_u8() == 1;
             // In a list of a few cache lines.
-            let marked = words[admit(at)].wrapping_mul(64).wrapping_add(rest.trailing_zeros());
-            *id = if *taken { marked } else { spread as u32 };
+            let marked = conceal(words[admit(at) as usize])
+                .wrapping_mul(64)
+                .wrapping_add(rest.trailing_zeros());
+            *id = u32::conditional_select(&(spread as u32), &marked, any);
             rest &= rest.wrapping_sub(1);
             // Words are listed once each, and unused places name the first word beyond the end.
-            let next = (at + 1).min(places);
-            at = if rest == 0 { next } else { at };
-            let there = word(admit(at));
-            rest = if rest == 0 { there } else { rest };
+            let done = rest.ct_eq(&0);
+            at.conditional_assign(&(at + 1).min(places as u64), done);
+            // Read in any case: whether a word is done must not decide a branch.
+            rest.conditional_assign(&word(admit(at) as usize), done);
         }
         // With a probability below 2^-64, if hints are what they should be.
         if declassify((count > places) | (rest != 0)) {
@@ -87,7 +93,7 @@ impl MarkedWords {
             (0..STRIDE).map(|k| {
                 // A secret address, as that of every word with a mark.
                 let number = admit(*stride) as usize * STRIDE + k;
-                (number as u32, marks.get(number).copied().unwrap_or(0) != 0)
+                (number as u32, conceal(marks.get(number).copied().unwrap_or(0)) != 0)
             })
         });
         let end = marks.len() as u32;

@@ -39,7 +39,7 @@ use super::planted;
 use super::search::{Candidates, places};
 use crate::{Error, Result, Secret, SecretRng, TableShape};
 use privet_kernels::Kernels;
-use privet_kernels::taint::{admit, declassify};
+use privet_kernels::taint::{admit, conceal, declassify};
 use std::sync::atomic::{AtomicU32, Ordering};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use zeroize::{DefaultIsZeroes, Zeroize as _, Zeroizing};
@@ -219,18 +219,32 @@ impl HintTable {
 
     /// The hint in a row, if there is one.
     pub fn hint(&self, row: u32) -> Option<LiveHint> {
-        let row = self.rows.get(admit(row) as usize)?;
+        let (hint, is_there) = self.hint_for(Some(row), u64::MAX);
+        let extra = hint.extra.filter(|extra| *extra != u64::MAX);
+        is_there.then_some(LiveHint { extra, ..hint })
+    }
+
+    /// The hint in a row, which contains `index`: if it has no extra record, then that one in its
+    /// stead. And whether there is a hint in the row; if not, what is returned means nothing.
+    ///
+    /// No branch depends on the hint. (Whether an `Option` is `None` is one, and a secret here:
+    /// only hints that took others' places have an extra record.)
+    pub fn hint_for(&self, row: Option<u32>, index: u64) -> (LiveHint, bool) {
+        let none = Row { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
+        let row = row.and_then(|row| self.rows.get(admit(row) as usize));
+        let row = conceal(row.copied().unwrap_or(none));
         let lane = row.lane();
         // Rows without a hint are so for good, and searches do not find them.
-        if declassify(lane == NO_LANE) {
-            return None;
-        }
-        Some(LiveHint {
-            id: self.groups[admit(lane / GROUP) as usize] * GROUP + lane % GROUP,
+        let is_there = declassify(lane != NO_LANE);
+        let group = self.groups.get(admit(lane / GROUP) as usize).copied().unwrap_or(0);
+        let extra = u64::conditional_select(&row.extra, &index, row.extra.ct_eq(&u64::MAX));
+        let hint = LiveHint {
+            id: conceal(group).wrapping_mul(GROUP) | lane % GROUP,
             cutoff: row.cutoff,
             above: row.above(),
-            extra: Some(row.extra).filter(|extra| *extra != u64::MAX),
-        })
+            extra: Some(extra),
+        };
+        (hint, is_there)
     }
 
     /// The bytes that hold the parities, and what lies around them.
@@ -278,7 +292,7 @@ impl HintTable {
     /// successor's id in another. Nothing is changed then.
     pub fn exchange(&mut self, row: u32, successor: LiveHint, search_len: usize) -> Result<()> {
         let impossible = || Error::corrupted("the journal of used hints does not fit the hints");
-        let lane = self.rows.get(admit(row) as usize).map_or(NO_LANE, |row| row.lane());
+        let lane = conceal(self.rows.get(admit(row) as usize).map_or(NO_LANE, |row| row.lane()));
         // Neither happens with a journal of this client's own.
         if declassify(lane == NO_LANE) || self.row_of(successor.id).is_some() {
             return Err(impossible());
@@ -290,7 +304,7 @@ impl HintTable {
         let (place, bit) = (admit(lane / GROUP) as usize, lane % GROUP);
         self.live[place] &= !(1 << bit);
         self.rows_of[place][admit(bit) as usize] = NONE;
-        let is_empty = self.live[place].ct_eq(&0);
+        let is_empty = conceal(self.live[place]).ct_eq(&0);
         self.groups[place].conditional_assign(&NO_GROUP, is_empty);
         #[cfg(any(test, feature = "planted-leaks"))]
         if planted::is(planted::Flaw::NoSuccessor) {
@@ -366,8 +380,8 @@ impl HintTable {
         let there = !place.ct_eq(&NONE);
         let any_place = admit(u32::conditional_select(&0, &place, there)) as usize;
         let bit = id % GROUP;
-        let live = self.live.get(any_place)? >> bit & 1;
-        let row = self.rows_of[any_place][admit(bit) as usize];
+        let live = conceal(*self.live.get(any_place)?) >> bit & 1;
+        let row = conceal(self.rows_of[any_place][admit(bit) as usize]);
         // Callers know: a hint that they look for is there, and a successor's id is a new one.
         declassify(live & there.unwrap_u8() == 1).then_some(row)
     }
@@ -439,21 +453,21 @@ impl HintTable {
         // From here on addresses are secret: those of the few places that are looked at closely.
         let rows = candidates.ids.iter().map(|lane| {
             let place = self.rows_of.get(admit(lane / GROUP) as usize);
-            place.map_or(NONE, |rows| rows[admit(lane % GROUP) as usize])
+            conceal(place.map_or(NONE, |rows| rows[admit(lane % GROUP) as usize]))
         });
         let rows = Zeroizing::new(rows.collect::<Vec<u32>>());
         let mut selects = Zeroizing::new(vec![0; rows.len()]);
         if self.selects {
             let ids = candidates.ids.iter().map(|lane| {
-                let group = self.groups.get(admit(lane / GROUP) as usize).copied().unwrap_or(0);
-                group.wrapping_mul(GROUP) | (lane % GROUP)
+                let group = self.groups.get(admit(lane / GROUP) as usize).copied();
+                conceal(group.unwrap_or(0)).wrapping_mul(GROUP) | (lane % GROUP)
             });
             let ids = Zeroizing::new(ids.collect::<Vec<u32>>());
             self.kernels.subset_selects_at(key, partition, &ids, &mut selects);
         }
         let looked_at = rows.iter().zip(candidates.taken.iter()).zip(selects.iter());
         let contains = looked_at.map(|((row, taken), select)| {
-            let row = self.rows.get(admit(*row) as usize).copied().unwrap_or_default();
+            let row = conceal(self.rows.get(admit(*row) as usize).copied().unwrap_or_default());
             let selected = !self.selects | ((*select < row.cutoff) != row.above());
             // A hint has one record in a partition, and an extra one is it. (No extra record at all lies in none.)
             let replaced = (row.extra >> self.partitions.offset_bits()) == u64::from(partition);
@@ -477,7 +491,7 @@ impl HintTable {
         );
         let looked_at = candidates.ids.iter().zip(candidates.taken.iter());
         let contains = looked_at.map(|(row, taken)| {
-            let row = self.rows.get(admit(*row) as usize).copied().unwrap_or_default();
+            let row = conceal(self.rows.get(admit(*row) as usize).copied().unwrap_or_default());
             taken & (row.extra == index)
         });
         let contains = Zeroizing::new(contains.collect());

@@ -28,7 +28,10 @@ pub(super) fn query_through(
     real_half: bool,
     kernels: Kernels,
 ) -> Option<DummySubsetsQuery> {
-    let hint = table.hint(row)?;
+    let (hint, is_there) = table.hint_for(Some(row), index);
+    if !is_there {
+        return None;
+    }
     let cut = table.partitions();
     let partitions = cut.count() as usize;
     let mut selects = Zeroizing::new(vec![0; partitions]);

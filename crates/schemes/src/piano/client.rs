@@ -22,7 +22,7 @@ use privet_core::hints::table::HintForm;
 use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
-use privet_kernels::taint::{admit, declassify};
+use privet_kernels::taint::{admit, conceal, declassify};
 use std::marker::PhantomData;
 use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 use zeroize::{Zeroize as _, Zeroizing};
@@ -107,17 +107,14 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         };
         let row = found.choose(rng);
         let spare = self.next_spare(chunk);
-        let hint = row.and_then(|row| self.table.hint(row));
+        let (hint, has_hint) = self.table.hint_for(row, asked);
         // A cover and a query are both made, always, with something to stand in for what is not there: making only one of them would take another time.
         let cover = self.cover(rng);
-        let none = LiveHint { id: 0, cutoff: 0, above: false, extra: None };
         let any_spare = chunk * self.parameters.spares();
-        let query = self.query_through(hint.unwrap_or(none), asked, spare.unwrap_or(any_spare));
-        // A branch: which of these it is tells something only with a probability of 2^-40, or if
-        // records are chosen by where they lie.
-        let (hint, successor, query) = match (hint, spare) {
-            (Some(hint), Some(spare)) => (Some(hint.id), spare, query),
-            (None, _) => (None, NO_HINT, cover),
+        let query = self.query_through(hint, asked, spare.unwrap_or(any_spare));
+        let (hint, successor, query) = match (has_hint, spare) {
+            (true, Some(spare)) => (Some(hint.id), spare, query),
+            (false, _) => (None, NO_HINT, cover),
             (_, None) => (None, NO_SPARES, cover),
         };
         let note = before.unwrap_or(id);
@@ -184,8 +181,10 @@ impl<F: AnswerForm> PianoClient<F> {
     /// The number, over all chunks, of the spare that a query about `chunk` uses.
     pub(super) fn next_spare(&self, chunk: u32) -> Option<u32> {
         // An address that depends on the record, in a list of a number for each chunk.
-        let used = *self.spares_used.get(admit(chunk) as usize)?;
-        (used < self.parameters.spares()).then_some(chunk * self.parameters.spares() + used)
+        let used = conceal(*self.spares_used.get(admit(chunk) as usize)?);
+        // A branch, too: whether there are any left tells something only with a probability of
+        // 2^-40, or if records are chosen by where they lie.
+        admit(used < self.parameters.spares()).then_some(chunk * self.parameters.spares() + used)
     }
 
     /// The query for `position` through `hint`, which contains it, and the pair `spare` of its chunk.
@@ -234,7 +233,7 @@ impl<F: AnswerForm> PianoClient<F> {
         let group = within / 8 * 8;
         let first = self.parameters.first_pair(chunk) + group;
         let offsets = self.offsets.of(&key, first, chunk, 8);
-        offsets[(within - group) as usize]
+        conceal(offsets[(within - group) as usize])
     }
 
     /// A query that is good for nothing but to be sent: uniform offsets, as every query's look.

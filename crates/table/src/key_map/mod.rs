@@ -120,7 +120,7 @@ use hash::KeyHash;
 use pairing::Pairing;
 use pieces::Parts;
 use privet_core::{Error, PublicSeed, Result, TableShape};
-use privet_kernels::taint::admit;
+use privet_kernels::taint::{admit, conceal};
 
 /// How keys get to records: see the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -231,7 +231,7 @@ impl KeyMap {
             Rule::Displaced(displacements) => {
                 let group = hash.group(displacements.len() as u64);
                 // An address that follows from the key, in a list of half a byte for each key.
-                let displacement = displacements[admit(group) as usize];
+                let displacement = conceal(displacements[admit(group) as usize]);
                 [hash.bucket(displacement, self.buckets()), 0]
             }
             Rule::TwoCandidates => hash.candidates(self.buckets()),
