@@ -24,6 +24,12 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use std::process::ExitCode;
 
+// A release binary in which a test's mistakes can be planted must not exist.
+const _: () = assert!(
+    cfg!(debug_assertions) || !privet_core::hints::PLANTED_LEAKS,
+    "`planted-leaks` is for tests, and on in a release build"
+);
+
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

@@ -5,6 +5,8 @@
 //! `PRIVET_SEED=2026-11-23` others than by default: `make nightly` does both. What a failure
 //! prints is the size of leak that so many coins show; see [`size_of_leak`].
 
+use privet_core::SecretRng;
+
 /// A test's number of coins, times what `PRIVET_COINS` says.
 pub(crate) fn coins(by_default: usize) -> usize {
     by_default * times()
@@ -23,6 +25,16 @@ pub(crate) fn seed() -> [u8; 32] {
         Ok(seed) => *blake3::hash(seed.as_bytes()).as_bytes(),
         Err(_) => [3; 32],
     }
+}
+
+/// The same for something that is drawn for each of many indices, not the same for any two.
+pub(crate) fn rng_for(number: u64) -> SecretRng {
+    let mut of_number = [0; 32];
+    of_number[..8].copy_from_slice(&(number + 1).to_le_bytes());
+    if std::env::var_os("PRIVET_SEED").is_some() {
+        of_number = *blake3::hash(&[seed(), of_number].concat()).as_bytes();
+    }
+    SecretRng::from_fixed_seed(of_number)
 }
 
 /// A result is further from what is expected than this, in [`Measured::deviations`], with a
@@ -121,6 +133,20 @@ pub(crate) fn size_of_leak(coins: f64, cells: f64) -> f64 {
     high
 }
 
+/// The bias of one bit that shows nearly always (in 999 of 1000 runs) where `coins` of them are
+/// summed and the sum may be `threshold` standard deviations from its half: 0.5 is a bit that is
+/// always set.
+pub(crate) fn size_of_bias(coins: f64, threshold: f64) -> f64 {
+    (threshold + 3.0) / (2.0 * coins.sqrt())
+}
+
+/// Asserts what a file's table says of the sizes that show by default and in a nightly run, in
+/// percent.
+pub(crate) fn assert_documented(size: impl Fn(f64) -> f64, coins: f64, documented: (f64, f64)) {
+    let percent = |coins: f64| (1000.0 * size(coins)).round() / 10.0;
+    assert_eq!((percent(coins), percent(10.0 * coins)), documented, "{coins} coins");
+}
+
 /// How far counts lie from what is expected of them, in standard deviations of the chi-square distribution.
 pub(crate) fn excess(counts: &[u64], expected: &[f64]) -> f64 {
     let terms = counts.iter().zip(expected).filter(|(_, expected)| **expected > 0.0);
@@ -152,7 +178,6 @@ fn chi_square_of_two(one: &[u64], other: &[u64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use privet_core::SecretRng;
 
     /// Counts of coins of which some share always falls into cell 0.
     fn counts(coins: u64, cells: u64, share: f64, rng: &mut SecretRng) -> Vec<u64> {

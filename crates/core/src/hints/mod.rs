@@ -31,6 +31,10 @@ pub use change::{Change, Exchange};
 pub use ledger::Ledger;
 pub use partition_stream::PartitionStream;
 pub use partitions::Partitions;
+/// Whether mistakes can be planted in this build, as tests do. Whoever ships a binary asserts that
+/// they cannot.
+pub const PLANTED_LEAKS: bool = cfg!(any(test, feature = "planted-leaks"));
+
 pub use table::{Found, HintForm, HintTable, LiveHint};
 
 /// Bytes of a record, XORed onto others, as far as both reach. As numbers of 128 bits, and inlined: most records are short, and for each a call and the search for the longest vectors that fit would take longer than

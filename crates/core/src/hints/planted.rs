@@ -3,13 +3,10 @@
 //! A statistical test is worth what it catches. So its leaks are not made up in the test: they are
 //! planted here, where a query comes from, and the test has to notice them in what a server sees.
 //!
-//! Compiled for this crate's tests, and for those of crates that turn `planted-leaks` on. With
-//! that feature a build without debug assertions is refused, so no release binary holds any of it.
+//! Compiled for this crate's tests, and for those of crates that turn `planted-leaks` on. A release
+//! binary of `privet` with that feature does not build: see [`PLANTED_LEAKS`](super::PLANTED_LEAKS).
 
 use std::cell::Cell;
-
-#[cfg(not(any(test, debug_assertions)))]
-compile_error!("`planted-leaks` is for tests: it does not build without debug assertions");
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

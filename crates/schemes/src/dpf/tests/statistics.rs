@@ -3,22 +3,23 @@
 //! A view is everything that a server has: its key, and what it can compute from it, which is its whole tree. All of that must look like coins, whatever the index. Each detector
 //! below returns a deviation in standard deviations, and none may exceed [`THRESHOLD`].
 //!
-//! **False alarms.** All detectors but one return the largest deviation among many sums of `QUERIES` (or twice as many) fair coins. By Hoeffding's inequality one sum exceeds the threshold
+//! **False alarms.** All detectors but one return the largest deviation among many sums of [`queries`] (or twice as many) fair coins. By Hoeffding's inequality one sum exceeds the threshold
 //! with probability below 1.3e-12, and there are fewer than 600 000 of them altogether. The pooled one returns that of a chi-square with some 1 800 degrees of freedom, which exceeds
 //! it with probability below 10^-9 (Laurent and Massart), and is computed fewer than 50 times. With other seeds than these, all honest tests would pass except with probability below
 //! 10^-6. The seeds are fixed, so what passes passes always.
 //!
-//! **Power.** What would be seen, nearly always (with two standard deviations to spare):
+//! **Power.** What would be seen, nearly always; the last column is `make nightly`:
 //!
-//! | bias | seen by | from |
-//! |---|---|---|
-//! | of one bit, or of the XOR of two that are compared | the detectors of single sums | 13 percentage points: set in 63 of 100 views |
-//! | of one bit between two indices | [`difference`] | 18 percentage points between the two |
-//! | of many bits, each of them too small for that | [`pooled`] | 3 points in each of the 127 seed bits of one level's correction, 0.8 in all bits at once |
+//! | bias | seen by | from | nightly |
+//! |---|---|---|---|
+//! | of one bit, or of the XOR of two that are compared | the detectors of single sums | 13.6 percentage points: set in 64 of 100 views | 4.3 |
+//! | of one bit between two indices | [`difference`] | 19.2 percentage points between the two | 6.1 |
+//! | of many bits, each of them too small for that | [`pooled`] | 3 points in each of the 127 seed bits of one level's correction, 0.8 in all bits at once | a third of that |
 //!
 //! Fainter ones need more views; that there are none is what the proof says, not these tests. They are there to find mistakes, which are not faint.
 
 use super::*;
+use crate::test_statistics::{assert_documented, coins, rng_for, size_of_bias};
 use privet_core::dpf::{Evaluation, Nonce};
 use std::collections::HashSet;
 
@@ -28,7 +29,9 @@ const DEPTH: usize = 3;
 const LEAVES: usize = 8;
 
 /// Views of each index.
-const QUERIES: usize = 1_500;
+fn queries() -> usize {
+    coins(1_500)
+}
 
 /// The first record, the last, one in the middle with its neighbours, and neighbours on two sides of a leaf's edge.
 const INDICES: [u64; 7] = [0, 999, 499, 500, 501, 127, 128];
@@ -212,13 +215,6 @@ fn world() -> World {
     World::new(RECORDS, 1)
 }
 
-/// A generator of its own for each index, so that no two indices are tested with the same coins.
-fn rng_for(index: u64) -> SecretRng {
-    let mut seed = [0; 32];
-    seed[..8].copy_from_slice(&(index + 1).to_le_bytes());
-    SecretRng::from_fixed_seed(seed)
-}
-
 /// What both servers see of many queries for one index.
 fn views(
     world: &World,
@@ -226,7 +222,7 @@ fn views(
     make: impl Fn(u64, &mut SecretRng) -> [Vec<u8>; 2],
 ) -> [Vec<View>; 2] {
     let mut rng = rng_for(index);
-    let pairs: Vec<_> = (0..QUERIES).map(|_| make(index, &mut rng)).collect();
+    let pairs: Vec<_> = (0..queries()).map(|_| make(index, &mut rng)).collect();
     [0, 1].map(|server: usize| pairs.iter().map(|pair| View::of(world, &pair[server])).collect())
 }
 
@@ -411,7 +407,7 @@ fn every_planted_leak_is_caught_at_both_servers() {
     assert!(words_apart(&views) > CLEARLY * THRESHOLD);
     for leak in [FixedNonce, FixedRoots, FewRoots] {
         for views in leaky(&world, leak, 500) {
-            assert!(repeated_words(&views) >= QUERIES - 256, "{leak:?}");
+            assert!(repeated_words(&views) >= queries() - 256, "{leak:?}");
         }
     }
 }
@@ -448,4 +444,13 @@ fn leaks_tell_indices_apart() {
     for views in leaky(&world, FixedRoots, 500) {
         assert!(successive(&views) > CLEARLY * THRESHOLD);
     }
+}
+
+/// The sizes in the text above. The bits of two indices are one sum of twice as many coins, in
+/// which half their difference shows.
+#[test]
+fn the_sizes_of_leaks_that_show_are_as_documented() {
+    assert_documented(|coins| size_of_bias(coins, THRESHOLD), 1_500.0, (13.6, 4.3));
+    let between = |coins: f64| 2.0 * size_of_bias(2.0 * coins, THRESHOLD);
+    assert_documented(between, 1_500.0, (19.2, 6.1));
 }

@@ -17,7 +17,7 @@
 use super::*;
 use crate::planted::Flaw::{self, *};
 use crate::planted::plant;
-use crate::test_statistics::{Measured, coins, seed, size_of_leak};
+use crate::test_statistics::{Measured, assert_documented, coins, seed, size_of_leak};
 use privet_core::hints::planted::Flaw::*;
 
 /// A small table and how it is cut.
@@ -383,11 +383,13 @@ fn fillers_are_uniform_among_what_was_not_asked_for() {
 /// The table above.
 #[test]
 fn the_sizes_of_leaks_that_show_are_as_documented() {
-    let documented =
-        [(6000, 8, 5.5, 1.6), (6000, 64, 2.5, 0.7), (48_000, 2, 4.6, 1.4), (20_480, 512, 0.7, 0.2)];
-    for (coins, cells, by_day, by_night) in documented {
-        let percent = |coins: f64| (1000.0 * size_of_leak(coins, f64::from(cells))).round() / 10.0;
-        let found = (percent(f64::from(coins)), percent(10.0 * f64::from(coins)));
-        assert_eq!(found, (by_day, by_night), "{coins} coins, {cells} cells");
+    let documented = [
+        (6000.0, 8.0, (5.5, 1.6)),
+        (6000.0, 64.0, (2.5, 0.7)),
+        (48_000.0, 2.0, (4.6, 1.4)),
+        (20_480.0, 512.0, (0.7, 0.2)),
+    ];
+    for (coins, cells, percents) in documented {
+        assert_documented(|coins| size_of_leak(coins, cells), coins, percents);
     }
 }

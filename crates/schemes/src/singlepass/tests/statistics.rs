@@ -22,7 +22,7 @@ use super::views::*;
 use super::*;
 use crate::contract::Endless as _;
 use crate::planted::Flaw::*;
-use crate::test_statistics::{Measured, coins, seed, size_of_leak};
+use crate::test_statistics::{Measured, assert_documented, coins, seed, size_of_leak};
 
 /// How often each view is expected; fewer do for a leak.
 fn expected() -> usize {
@@ -221,9 +221,7 @@ fn permutations_are_uniform_and_independent() {
 /// The table above.
 #[test]
 fn the_sizes_of_leaks_that_show_are_as_documented() {
-    for (cells, by_day, by_night) in [(729, 0.7, 0.2), (512, 0.9, 0.2)] {
-        let coins = f64::from(cells) * 25.0;
-        let percent = |coins: f64| (1000.0 * size_of_leak(coins, f64::from(cells))).round() / 10.0;
-        assert_eq!((percent(coins), percent(10.0 * coins)), (by_day, by_night), "{cells} cells");
+    for (cells, percents) in [(729.0, (0.7, 0.2)), (512.0, (0.9, 0.2))] {
+        assert_documented(|coins| size_of_leak(coins, cells), 25.0 * cells, percents);
     }
 }
