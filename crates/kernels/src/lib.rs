@@ -80,6 +80,6 @@ pub use ggm_tree::TreeKeys;
 pub use hash_lanes::Numbers;
 pub use line_reads::{LineBits, LineBytes, LineClass, LineQuery, LineReads, LineStep};
 #[cfg(not(target_family = "wasm"))]
-pub use memory::{FileMapping, MappingError};
+pub use memory::{FileChanged, FileMapping, MappingError};
 pub use memory::{HugeBuffer, MemoryError, ThpMode, transparent_huge_pages};
 pub use subset_hints::PartitionGroup;

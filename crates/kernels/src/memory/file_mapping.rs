@@ -1,9 +1,11 @@
 //! Read-only mappings of whole files.
 
-use std::fs::File;
+use super::guarded_range::GuardedRange;
+use std::fs::{File, Metadata};
 use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A file that could not be mapped.
 #[derive(Debug, thiserror::Error)]
@@ -33,16 +35,45 @@ impl MappingError {
 ///
 /// # A file that changes underneath
 ///
-/// The mapping shows the file, not a copy of it. If another process *writes* to the file, the bytes seen
-/// here change. If another process *truncates* it, touching a page beyond the new end kills this
-/// process with `SIGBUS`; no check made beforehand can exclude that. Callers therefore map only files
-/// that nobody changes in place: Privet's own snapshot files are written under a temporary name, synced
-/// and renamed, and a new epoch is a new file. A caller who must read a file that others may truncate
-/// reads it with ordinary reads into a [`HugeBuffer`](super::HugeBuffer) instead; so does one who copies
-/// the table into memory anyway.
+/// The mapping shows the file, not a copy of it. If another process *writes* to the file, the bytes
+/// seen here change. If another process *truncates* it, touching a page beyond the new end kills
+/// this process with `SIGBUS`. That is right for a program that does one thing and ends: it must not
+/// go on with what it did not read.
+///
+/// A server goes on. It [guards](FileMapping::guarded) the mapping, so that a missing page reads as
+/// zeros, and asks [`check_unchanged`](FileMapping::check_unchanged) after it has read and before it
+/// uses what it read. That notices every write and every truncation since the mapping was made, but
+/// not a disk that returns other bytes than were written to it: for that there are digests.
 pub struct FileMapping {
+    // Before the memory that it guards, so that it is dropped first.
+    guard: Option<GuardedRange>,
     // None for an empty file, which operating systems refuse to map.
     map: Option<memmap2::Mmap>,
+    file: File,
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+/// A file that is not what it was when it was mapped.
+#[derive(Debug, thiserror::Error)]
+#[error("{} was {how} while it was in use", path.display())]
+pub struct FileChanged {
+    path: PathBuf,
+    how: &'static str,
+}
+
+/// What every write to a file changes. Not the time of its other changes: a rename, or the removal of
+/// one of its names, leaves its bytes alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Stamp {
+        Stamp { len: metadata.len(), modified: metadata.modified().ok() }
+    }
 }
 
 impl FileMapping {
@@ -69,14 +100,65 @@ impl FileMapping {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
             return Err(failed("map")(source));
         }
+        let kept = file.try_clone().map_err(failed("map"))?;
+        let (path, stamp) = (path.to_owned(), Stamp::of(&metadata));
         if metadata.len() == 0 {
-            return Ok(FileMapping { map: None });
+            return Ok(FileMapping { guard: None, map: None, file: kept, path, stamp });
         }
         // SAFETY: the mapping is read-only and owned by the value, so the memory stays valid while it is
-        // borrowed. That nobody changes the file meanwhile is the documented duty of the caller, as it
-        // must be for every file mapping.
-        let map = unsafe { memmap2::Mmap::map(file) }.map_err(failed("map"))?;
-        Ok(FileMapping { map: Some(map) })
+        // borrowed. That its bytes may change meanwhile is what callers are told to expect, as they
+        // must of every file mapping.
+        let map = unsafe { memmap2::Mmap::map(file) }.map_err(|source| MappingError {
+            path: path.clone(),
+            action: "map",
+            source,
+        })?;
+        Ok(FileMapping { guard: None, map: Some(map), file: kept, path, stamp })
+    }
+
+    /// From now on a page that is missing, because the file was truncated or its disk fails, reads as
+    /// zeros and does not end the process. Whoever reads has to ask
+    /// [`check_unchanged`](FileMapping::check_unchanged) afterwards. On Linux; elsewhere nothing
+    /// changes.
+    #[must_use]
+    pub fn guarded(mut self) -> FileMapping {
+        if self.guard.is_none()
+            && let Some(map) = &self.map
+        {
+            let start = map.as_ptr() as usize;
+            self.guard = GuardedRange::new(start..start + map.len());
+        }
+        self
+    }
+
+    /// Whether all that was read so far is what the file had when it was mapped, as far as the system
+    /// can say: nobody has written to it since, and no page was missing. Costs one call of the system.
+    ///
+    /// # Errors
+    ///
+    /// With the file's name and what happened to it.
+    pub fn check_unchanged(&self) -> Result<(), FileChanged> {
+        let changed = |how| Err(FileChanged { path: self.path.clone(), how });
+        // Asked of the file that is open, whatever has its name by now.
+        match self.file.metadata().map(|metadata| Stamp::of(&metadata)) {
+            Ok(now) if now.len < self.stamp.len => changed("truncated"),
+            Ok(now) if now != self.stamp => changed("written to"),
+            Ok(_) if self.guard.as_ref().is_some_and(GuardedRange::was_hit) => {
+                changed("truncated, or unreadable on its disk,")
+            }
+            Ok(_) => Ok(()),
+            Err(_) => changed("taken away"),
+        }
+    }
+
+    /// The file that is mapped, for reads that do not go through the mapping.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The path under which it was mapped.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The file's bytes.

@@ -7,12 +7,14 @@
 
 #[cfg(not(target_family = "wasm"))]
 mod file_mapping;
+#[cfg(not(target_family = "wasm"))]
+mod guarded_range;
 mod huge_buffer;
 mod little_endian;
 mod transparent_huge_pages;
 
 #[cfg(not(target_family = "wasm"))]
-pub use file_mapping::{FileMapping, MappingError};
+pub use file_mapping::{FileChanged, FileMapping, MappingError};
 pub use huge_buffer::{HugeBuffer, MemoryError, Pod};
 pub use little_endian::little_endian_bytes;
 pub use transparent_huge_pages::{ThpMode, transparent_huge_pages};

@@ -152,4 +152,90 @@ mod mappings {
         let error = FileMapping::open(folder.path()).expect_err("a folder is not a file");
         assert!(!error.is_not_found());
     }
+
+    /// Writes so many bytes that they fill several pages of any size in use.
+    fn file_of(byte: u8) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(&vec![byte; 1 << 18]).expect("room for it");
+        file
+    }
+
+    #[test]
+    fn a_write_is_noticed_and_a_new_name_is_not() {
+        let file = file_of(7);
+        let mapping = FileMapping::open(file.path()).expect("it exists");
+        mapping.check_unchanged().expect("nothing has happened");
+        let elsewhere = file.path().with_extension("elsewhere");
+        std::fs::rename(file.path(), &elsewhere).expect("a rename");
+        mapping.check_unchanged().expect("it has another name and the same bytes");
+        std::fs::remove_file(&elsewhere).expect("a removal");
+        mapping.check_unchanged().expect("it is still open");
+        // Files have times of some milliseconds.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        file.as_file().write_all(b"more").expect("room for it");
+        let error = mapping.check_unchanged().expect_err("it is longer").to_string();
+        assert!(error.contains("written to"), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_guarded_mapping_survives_that_its_file_is_cut_short() {
+        let (file, other) = (file_of(7), file_of(9));
+        let mapping = FileMapping::open(file.path()).expect("it exists").guarded();
+        let untouched = FileMapping::open(other.path()).expect("it exists").guarded();
+        let end = mapping.len() - 1;
+        assert_eq!((mapping[0], mapping[end]), (7, 7));
+        file.as_file().set_len(100).expect("a truncation");
+        // Several threads at once, from the end on, so that what was replaced grows.
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let missing = (1 << 16..=end).rev().step_by(4096);
+                    missing.for_each(|place| assert_eq!(mapping[place], 0));
+                });
+            }
+        });
+        assert_eq!(mapping[0], 7, "what is still there is read as it is");
+        let error = mapping.check_unchanged().expect_err("it is shorter").to_string();
+        assert!(error.contains("truncated"), "{error}");
+        // What was missing when it was read stays missing, whatever the file looks like afterwards.
+        let modified = file.as_file().metadata().and_then(|found| found.modified());
+        file.as_file().set_len(1 << 18).expect("its length");
+        assert!(mapping.check_unchanged().is_err());
+        assert!(modified.is_ok());
+        assert!(untouched.iter().all(|&byte| byte == 9));
+        untouched.check_unchanged().expect("nothing has happened to this one");
+        // The place of one that is gone is used for the next, with nothing left of what happened.
+        drop(mapping);
+        let next = FileMapping::open(other.path()).expect("it exists").guarded();
+        assert_eq!(next[end], 9);
+        next.check_unchanged().expect("nothing has happened to this one");
+    }
+
+    /// Without the guard the signal ends the process: so the test above can fail.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn without_a_guard_the_signal_ends_the_process() {
+        use std::os::unix::process::ExitStatusExt;
+        const NAME: &str = "PRIVET_TEST_TOUCH_BEYOND_THE_END";
+        if std::env::var_os(NAME).is_some() {
+            let file = file_of(7);
+            // A guard elsewhere is there, with its handler: it must not swallow this one's signal.
+            let guarded = FileMapping::open(file.path()).expect("it exists").guarded();
+            let mapping = FileMapping::open(file.path()).expect("it exists");
+            file.as_file().set_len(0).expect("a truncation");
+            std::hint::black_box((mapping[1 << 17], guarded.len()));
+            return;
+        }
+        let this = std::env::current_exe().expect("this test");
+        let test = "tests::memory::mappings::without_a_guard_the_signal_ends_the_process";
+        let mut child = std::process::Command::new(this);
+        let status = child
+            .args([test, "--exact", "--nocapture"])
+            .env(NAME, "1")
+            .stdout(std::process::Stdio::null())
+            .status()
+            .expect("a child");
+        assert_eq!(status.signal(), Some(7), "{status:?}");
+    }
 }

@@ -1,0 +1,206 @@
+//! Mapped files that may lose their end, survived.
+//!
+//! A page of a mapped file that is not there (the file was cut short, the disk does not read it)
+//! makes the system send `SIGBUS` to whoever touches it, and that ends the process. A server must
+//! not end because somebody copies a file over a table that it serves.
+//!
+//! So a mapping can be *guarded*. The handler of `SIGBUS` looks whether the address lies in a
+//! guarded range. If so, it notes that the range was hit, puts zeros in the place of the page and
+//! all that follow it in the range, and lets the reader go on. **What a reader gets then is not
+//! what the file had.** Whoever reads a guarded range asks afterwards whether it was
+//! [hit](GuardedRange::was_hit), and throws away what it read if it was.
+//!
+//! An address in no guarded range is the business of the handler that was there before.
+
+use std::ops::Range;
+
+/// A range of memory whose missing pages are replaced. Dropped before the memory is given back.
+pub(super) struct GuardedRange(#[cfg(all(target_os = "linux", not(miri)))] &'static slots::Slot);
+
+#[cfg(all(target_os = "linux", not(miri)))]
+impl GuardedRange {
+    /// Guards `range`, which begins with a page: `None` if the system lets nobody handle the signal.
+    pub(super) fn new(range: Range<usize>) -> Option<Self> {
+        handler::is_installed().then(|| Self(slots::take(range)))
+    }
+
+    /// Whether a page of it was missing when it was touched.
+    pub(super) fn was_hit(&self) -> bool {
+        self.0.was_hit()
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+impl Drop for GuardedRange {
+    fn drop(&mut self) {
+        slots::give_back(self.0);
+    }
+}
+
+/// Elsewhere nothing is guarded.
+#[cfg(not(all(target_os = "linux", not(miri))))]
+impl GuardedRange {
+    pub(super) fn new(_range: Range<usize>) -> Option<Self> {
+        None
+    }
+
+    pub(super) fn was_hit(&self) -> bool {
+        false
+    }
+}
+
+/// All guarded ranges, as a signal handler can read them: a list that only ever grows, whose
+/// places are used again. It takes no lock and frees nothing.
+#[cfg(all(target_os = "linux", not(miri)))]
+mod slots {
+    use std::ops::Range;
+    use std::ptr;
+    use std::sync::atomic::Ordering::SeqCst;
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
+    use std::sync::{Mutex, PoisonError};
+
+    pub(super) struct Slot {
+        start: AtomicUsize,
+        /// 0 while nothing is guarded here: it is written last when a range comes, and first when it
+        /// goes.
+        end: AtomicUsize,
+        hit: AtomicBool,
+        next: AtomicPtr<Slot>,
+    }
+
+    static FIRST: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+
+    /// Places that guard nothing. The handler never looks at this.
+    static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+
+    impl Slot {
+        pub(super) fn was_hit(&self) -> bool {
+            self.hit.load(SeqCst)
+        }
+    }
+
+    pub(super) fn take(range: Range<usize>) -> &'static Slot {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = free.pop().unwrap_or_else(|| {
+            let slot: &'static Slot = Box::leak(Box::new(Slot {
+                start: AtomicUsize::new(0),
+                end: AtomicUsize::new(0),
+                hit: AtomicBool::new(false),
+                next: AtomicPtr::new(FIRST.load(SeqCst)),
+            }));
+            // Nobody else adds: the lock is held.
+            FIRST.store(ptr::from_ref(slot).cast_mut(), SeqCst);
+            slot
+        });
+        slot.hit.store(false, SeqCst);
+        slot.start.store(range.start, SeqCst);
+        slot.end.store(range.end, SeqCst);
+        slot
+    }
+
+    pub(super) fn give_back(slot: &'static Slot) {
+        slot.end.store(0, SeqCst);
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+    }
+
+    /// Notes that the page at `address` is missing, if it lies in a guarded range: returns the end
+    /// of that range. For a signal handler: it only reads and writes atomic numbers.
+    pub(super) fn hit(address: usize) -> Option<usize> {
+        let mut next = FIRST.load(SeqCst);
+        // SAFETY: the pointers come from leaked boxes, so they are null or valid for ever.
+        while let Some(slot) = unsafe { next.as_ref() } {
+            let end = slot.end.load(SeqCst);
+            let start = slot.start.load(SeqCst);
+            // Twice the same end: then the start belongs to it, or to a range with the same end.
+            if start <= address && address < end && slot.end.load(SeqCst) == end {
+                slot.hit.store(true, SeqCst);
+                return Some(end);
+            }
+            next = slot.next.load(SeqCst);
+        }
+        None
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod handler {
+    use super::slots;
+    use std::ffi::{c_int, c_void};
+    use std::sync::OnceLock;
+    use std::{mem, ptr};
+
+    /// The handler before, and the size of a page.
+    static BEFORE: OnceLock<(libc::sigaction, usize)> = OnceLock::new();
+
+    /// Installs the handler, once for the process.
+    pub(super) fn is_installed() -> bool {
+        static INSTALLED: OnceLock<bool> = OnceLock::new();
+        *INSTALLED.get_or_init(|| {
+            // SAFETY: all that these calls are given is valid for as long as they take. An action of
+            // zeros is a valid one to be overwritten. The handler is of the type that SA_SIGINFO asks
+            // for. It does nothing but what is allowed in a handler: atomic reads and writes, `mmap`,
+            // `sigaction` and `raise`, which are single calls of the system. SA_ONSTACK: it also runs
+            // in threads whose own stack is the problem.
+            unsafe {
+                let mut before: libc::sigaction = mem::zeroed();
+                let page = libc::sysconf(libc::_SC_PAGESIZE);
+                if page <= 0 || libc::sigaction(libc::SIGBUS, ptr::null(), &mut before) != 0 {
+                    return false;
+                }
+                // Before the handler is there: it has to find this.
+                let _ = BEFORE.set((before, page as usize));
+                let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_bus_error;
+                let mut action: libc::sigaction = mem::zeroed();
+                action.sa_sigaction = handler as usize;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                libc::sigemptyset(&mut action.sa_mask);
+                libc::sigaction(libc::SIGBUS, &action, ptr::null_mut()) == 0
+            }
+        })
+    }
+
+    extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+        // SAFETY: `__errno_location` has no conditions and is valid in this thread. The system hands a
+        // handler with SA_SIGINFO a valid `info`, and for SIGBUS its address is set unless somebody
+        // sent the signal, which the code (0 or less) says.
+        let (errno, address, sent) = unsafe {
+            let sent = (*info).si_code <= 0;
+            (*libc::__errno_location(), (*info).si_addr() as usize, sent)
+        };
+        if sent || !replace(address) {
+            pass_on(signal, sent);
+        }
+        // SAFETY: as above. Whoever was interrupted finds its error number as it was.
+        unsafe { *libc::__errno_location() = errno };
+    }
+
+    /// Puts zeros from the page with `address` on to the end of its guarded range.
+    fn replace(address: usize) -> bool {
+        let (Some((_, page)), Some(end)) = (BEFORE.get(), slots::hit(address)) else {
+            return false;
+        };
+        let start = address / page * page;
+        // SAFETY: from `start` to `end`, rounded up to a page, there is nothing but a part of the
+        // guarded mapping: ranges begin with a page, belong to one mapping, and are given back before
+        // that is. It is read-only and so is what takes its place; what is borrowed of it stays
+        // readable. That its bytes change is what readers of a guarded range have to expect.
+        let replaced = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            libc::mmap(start as *mut c_void, end - start, libc::PROT_READ, flags, -1, 0)
+        };
+        replaced != libc::MAP_FAILED
+    }
+
+    /// Leaves the signal to the handler before. It comes again when this one returns: the access is
+    /// repeated, and a signal that was sent is sent once more.
+    fn pass_on(signal: c_int, sent: bool) {
+        let Some((before, _)) = BEFORE.get() else { return };
+        // SAFETY: `before` is the action that the system itself returned for this signal.
+        unsafe {
+            libc::sigaction(signal, before, ptr::null_mut());
+            if sent {
+                libc::raise(signal);
+            }
+        }
+    }
+}
