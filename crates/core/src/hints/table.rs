@@ -239,7 +239,7 @@ impl HintTable {
         let group = self.groups.get(admit(lane / GROUP) as usize).copied().unwrap_or(0);
         let extra = u64::conditional_select(&row.extra, &index, row.extra.ct_eq(&u64::MAX));
         let hint = LiveHint {
-            id: conceal(group).wrapping_mul(GROUP) | lane % GROUP,
+            id: conceal(group).wrapping_mul(GROUP) | (lane % GROUP),
             cutoff: row.cutoff,
             above: row.above(),
             extra: Some(extra),
