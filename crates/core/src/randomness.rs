@@ -11,8 +11,18 @@ use privet_kernels::taint::declassify;
 use rand_core::{SeedableRng, TryRng};
 use zeroize::Zeroizing;
 
-/// A cryptographic generator for secrets: ChaCha20 under a key from the operating system. Erased when dropped.
-pub struct SecretRng(ChaCha20Rng);
+/// A cryptographic generator for secrets: ChaCha20 under a key from the operating system. Erased
+/// when dropped.
+///
+/// Whoever reads its memory can compute what it will give, and everything it gave since its last
+/// [`rekey`](Self::rekey). So whoever keeps a generator for long has it take a new key each time
+/// something is done: a lookup, say.
+pub struct SecretRng {
+    generator: ChaCha20Rng,
+    /// A leak that is planted in tests.
+    #[cfg(any(test, feature = "planted-leaks"))]
+    keeps_its_key: bool,
+}
 
 impl SecretRng {
     /// A generator keyed with 32 bytes from the operating system.
@@ -27,18 +37,58 @@ impl SecretRng {
             )
             .caused_by(error.to_string())
         })?;
-        Ok(Self(ChaCha20Rng::from_seed(*key)))
+        Ok(Self::with_key(&key))
+    }
+
+    fn with_key(key: &[u8; 32]) -> Self {
+        Self {
+            generator: ChaCha20Rng::from_seed(*key),
+            #[cfg(any(test, feature = "planted-leaks"))]
+            keeps_its_key: false,
+        }
     }
 
     /// A generator whose output anyone can repeat: for known-answer tests only.
-    #[cfg(feature = "known-answers")]
+    #[cfg(any(test, feature = "known-answers"))]
     pub fn from_fixed_seed(seed: [u8; 32]) -> Self {
-        Self(ChaCha20Rng::from_seed(seed))
+        Self::with_key(&seed)
+    }
+
+    /// Takes 32 bytes of its own output for its key from now on, and erases the old key with all
+    /// that was drawn ahead under it. Nothing that was given before can be computed from what is
+    /// left (fast key erasure).
+    pub fn rekey(&mut self) {
+        #[cfg(any(test, feature = "planted-leaks"))]
+        if self.keeps_its_key {
+            return;
+        }
+        let mut key = Zeroizing::new([0; 32]);
+        self.fill(key.as_mut());
+        // The generator that this replaces erases itself: key, counter and buffer.
+        self.generator = ChaCha20Rng::from_seed(*key);
+    }
+
+    /// One that never takes a new key, so that tests see the leak.
+    #[cfg(any(test, feature = "planted-leaks"))]
+    #[must_use]
+    pub fn keeping_its_key(mut self) -> Self {
+        self.keeps_its_key = true;
+        self
+    }
+
+    /// What whoever reads this generator's memory can make of it: one with the same key, wound to
+    /// any word of what that key gives.
+    #[cfg(any(test, feature = "known-answers"))]
+    pub fn wound_to(&self, word: u64) -> Self {
+        let mut wound = Self::with_key(&self.generator.get_seed());
+        wound.generator.set_stream(self.generator.get_stream());
+        wound.generator.set_word_pos(word.into());
+        wound
     }
 
     /// Uniform bytes.
     pub fn fill(&mut self, out: &mut [u8]) {
-        let Ok(()) = self.0.try_fill_bytes(out);
+        let Ok(()) = self.generator.try_fill_bytes(out);
     }
 
     /// Uniform 32-bit words.
@@ -50,13 +100,13 @@ impl SecretRng {
 
     /// A uniform 32-bit word.
     pub fn next_u32(&mut self) -> u32 {
-        let Ok(word) = self.0.try_next_u32();
+        let Ok(word) = self.generator.try_next_u32();
         word
     }
 
     /// A uniform 64-bit word.
     pub fn next_u64(&mut self) -> u64 {
-        let Ok(word) = self.0.try_next_u64();
+        let Ok(word) = self.generator.try_next_u64();
         word
     }
 
@@ -101,5 +151,40 @@ impl PublicSeed {
         let mut key = [0; 16];
         key.copy_from_slice(&self.0[..16]);
         key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(rng: &mut SecretRng, count: usize) -> Vec<u32> {
+        let mut words = vec![0; count];
+        rng.fill_words(&mut words);
+        words
+    }
+
+    #[test]
+    fn what_was_given_before_a_new_key_cannot_be_computed_after_it() {
+        const USED: usize = 100;
+        let computes = |mut rng: SecretRng| {
+            let given = words(&mut rng, USED);
+            rng.rekey();
+            let computed = words(&mut rng.wound_to(0), 10_000);
+            computed.windows(4).any(|some| given.windows(4).any(|used| used == some))
+        };
+        let rng = || SecretRng::from_fixed_seed([7; 32]);
+        assert!(!computes(rng()));
+        assert!(computes(rng().keeping_its_key()), "the leak that is planted is found");
+    }
+
+    #[test]
+    fn a_new_key_is_output_that_nobody_else_gets() {
+        let mut rng = SecretRng::from_fixed_seed([7; 32]);
+        let mut key = [0; 32];
+        rng.wound_to(0).fill(&mut key);
+        rng.rekey();
+        let mut of_that_key = SecretRng::from_fixed_seed(key);
+        assert_eq!(words(&mut rng, 40), words(&mut of_that_key, 40));
     }
 }

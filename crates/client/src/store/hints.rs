@@ -28,8 +28,20 @@
 //! **Damage** to anything that the current generation rests on is refused by name. There is no way back to an older state that looks whole: it might hold a
 //! hint that was used since. Damage to what is only being prepared costs the preparation.
 //!
-//! **Copies.** The anchor remembers where it was created (see [`Medium::place`](folder::Medium::place)) and when it was last written. Elsewhere, or if the file was changed later than that,
-//! the hints are a copy or a backup, and another process may have used them in the meantime: they are erased. A copy that the system does not tell from the original (a snapshot of the whole disk, say) is not recognised.
+//! **Copies.** The anchor remembers where it was created (see
+//! [`Medium::place`](folder::Medium::place)) and when it was last written. Elsewhere, or if the file
+//! was changed later than that, the hints are a copy or a backup, and another process may have used
+//! them in the meantime: they are erased.
+//!
+//! **Containers.** Hints that were baked into an image are a copy in every container that is
+//! started from it, so each erases them. On overlayfs the anchor is copied up when it is opened:
+//! that gives it another birth, and where births are not kept, a change later than its last write.
+//! On Btrfs and ZFS every container has a snapshot of the image, whose name is a part of the place.
+//! Hints on a volume stay, as long as all containers that use it have the same `/etc/machine-id`.
+//! The lock on the anchor lets one container at a time have them.
+//!
+//! A copy that the system does not tell from the original is not recognised: a snapshot of a whole
+//! disk or of a virtual machine, say.
 
 mod anchor;
 mod backend;

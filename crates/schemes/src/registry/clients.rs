@@ -17,8 +17,10 @@ pub trait ErasedClient: Send {
     /// The scheme it queries.
     fn plan(&self) -> &SchemePlan;
 
-    /// Prepares one lookup. A client with single-use hints takes its hint out of use in memory at once, so that two lookups under way never share one; the
-    /// reservation's journal record makes that durable before anything is sent.
+    /// Prepares one lookup. A client with single-use hints takes its hint out of use in memory at
+    /// once, so that two lookups under way never share one; the reservation's journal record makes
+    /// that durable before anything is sent. `rng` has a [new key](SecretRng::rekey) on return, so
+    /// that the lookup's coins cannot be computed from it any more.
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared>;
 
     /// What the answers to a lookup's queries, one of each server in order, come to.
@@ -200,7 +202,9 @@ impl<C: StatelessClient + Send> ErasedClient for StatelessHost<C> {
     }
 
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
-        let (queries, pending) = self.client.query(index, rng)?;
+        let asked = self.client.query(index, rng);
+        rng.rekey();
+        let (queries, pending) = asked?;
         let queries = queries.iter().map(QueryMessage::encode_query).collect();
         Ok(Prepared::Ready(Lookup {
             sendable: Sendable::stateless(queries),
@@ -284,7 +288,9 @@ where
     }
 
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
-        let reserved = self.client.reserve(index, rng)?;
+        let reserved = self.client.reserve(index, rng);
+        rng.rekey();
+        let reserved = reserved?;
         self.client.apply(&reserved.change)?;
         Ok(Prepared::Reserved(Reservation::new(reserved.encoded(QueryMessage::encode_query))))
     }

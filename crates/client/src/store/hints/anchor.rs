@@ -17,7 +17,7 @@
 //! done only when the anchor has counted it, and a journal that has fewer commits than the anchor is damaged. One more is what a crash between the two
 //! leaves, and is taken as done: then the journal's summary says where the hints stand, too.
 
-use super::folder::Medium;
+use super::folder::{Medium, Times};
 use super::version::Version;
 use crate::state::HintsKey;
 use crate::store::files;
@@ -38,6 +38,9 @@ pub(super) const SLOT_LEN: usize =
 
 /// The file system's clock may differ from this machine's, by as much as this.
 const CHANGE_TOLERANCE_MS: u64 = 60_000;
+
+/// Both times of a file are by one clock. A file system may round them, by as much as this.
+const ROUNDING_MS: u64 = 2_000;
 
 /// Milliseconds since 1970.
 pub(super) fn milliseconds(time: SystemTime) -> u64 {
@@ -168,14 +171,24 @@ impl AnchorFile {
         Arc::clone(&self.medium)
     }
 
-    /// Whether these hints lie where they were created, and nobody wrote to this file but us: a copy lies elsewhere, and a backup that was restored into this very
-    /// file changed it later than it says it was written.
+    /// Whether these hints lie where they were created, and nobody wrote to this file but us:
+    ///
+    /// - A copy lies elsewhere.
+    /// - A backup that was restored into this very file changed it later than it says it was
+    ///   written.
+    /// - Where births are not kept: what copies a file with its times (an archive, or a
+    ///   container's file system that copies a file of its image up) leaves one that says that it
+    ///   was written before it was last changed. A write of ours sets both times at once.
     pub(crate) fn is_original(&self) -> Result<bool> {
         let failed = |error| files::failed(&self.path, "look at", error);
         let place = self.medium.place().map_err(failed)?;
-        let changed = self.medium.changed().map_err(failed)?;
+        let times = self.medium.times().map_err(failed)?;
         let latest = self.anchor.written.saturating_add(CHANGE_TOLERANCE_MS);
-        Ok(place == self.anchor.place && changed.is_none_or(|changed| changed <= latest))
+        let by_us = |Times { changed, written }| {
+            let copied = written.is_some_and(|at| changed > at.saturating_add(ROUNDING_MS));
+            changed <= latest && !copied
+        };
+        Ok(place == self.anchor.place && times.is_none_or(by_us))
     }
 
     /// Makes `anchor` the one that counts. Durable on return.

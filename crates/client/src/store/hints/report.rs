@@ -3,7 +3,7 @@
 //! The journal is looked at in a copy in memory, because a database repairs itself when it is opened.
 
 use super::anchor::AnchorFile;
-use super::folder::{Folder, Medium};
+use super::folder::{Folder, Medium, Times};
 use super::preparation::CHECKPOINTS;
 use super::{ANCHOR, erase_all, generation_name, journal_name, lock, our_names, sealed};
 use crate::state::NextGeneration;
@@ -257,7 +257,7 @@ impl Medium for Memory {
         Ok([0; 32])
     }
 
-    fn changed(&self) -> io::Result<Option<u64>> {
+    fn times(&self) -> io::Result<Option<Times>> {
         Ok(None)
     }
 }

@@ -1,6 +1,7 @@
 //! Crashes, failures, damage, other places, ends for good, and the same in memory.
 
 mod alike;
+mod containers;
 mod crashes;
 mod damage;
 mod disk;

@@ -349,6 +349,32 @@ proptest! {
 }
 
 #[test]
+fn the_coins_of_a_lookup_cannot_be_computed_afterwards() {
+    for scheme in SchemeId::ALL {
+        let tuning = tuning(*scheme, None);
+        let version = Version::first(*scheme, 60, 3, &tuning);
+        let words = |rng: &SecretRng, count| {
+            let mut words = vec![0; count];
+            rng.wound_to(0).fill_words(&mut words);
+            words
+        };
+        let computes = |rng: SecretRng| {
+            let coins = words(&rng, 200);
+            let mut client = Client::of(&version);
+            client.rng = rng;
+            client.check(&version, &[&*version.server], 7);
+            let computed = words(&client.rng, 5000);
+            computed.windows(4).any(|some| coins.windows(4).any(|coins| coins == some))
+        };
+        let rng = || SecretRng::from_fixed_seed([8; 32]);
+        // Whoever holds the table draws nothing.
+        let draws = !matches!(version.plan.offline, OfflinePhase::KeepTable { .. });
+        assert_eq!(computes(rng()), !draws, "{scheme}");
+        assert!(computes(rng().keeping_its_key()), "{scheme}: the planted leak is found");
+    }
+}
+
+#[test]
 fn pointproofs_go_through_versions() {
     for precompute_openings in [false, true] {
         let tuning = Tuning { precompute_openings, ..tuning(SchemeId::TapirPointproofs, Some(4)) };

@@ -1,6 +1,6 @@
 //! A disk in memory that loses what was not synced, all of it or any part, and that can stop or refuse before any operation.
 
-use super::super::folder::{Folder, Medium};
+use super::super::folder::{Folder, Medium, Times};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -405,7 +405,7 @@ impl Medium for DiskFile {
         Ok(self.0.world().place)
     }
 
-    fn changed(&self) -> io::Result<Option<u64>> {
+    fn times(&self) -> io::Result<Option<Times>> {
         Ok(None)
     }
 }
