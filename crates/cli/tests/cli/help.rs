@@ -312,7 +312,14 @@ fn get_explains_itself() {
       -k, --key <KEY>             A key to look up; may be repeated
       -i, --index <N>             A record to look up by its number, from 0; may be repeated
           --keys-from <FILE>      Look up every line of this file; `-` for standard input
-          --table <NAME>          The table to look in, if the server has several
+          --table <NAME>          The table to look in, if the server has several, or another than the
+                                  one that was used there last
+          --scheme <NAME>         Use only these schemes, the most wanted first: names with commas
+                                  between, or the option repeated. Without it, what was used before with
+                                  the table stays; otherwise those that verify answers come first, and
+                                  no server's order of offers decides
+          --verified              Use only schemes that verify answers: apir-dpf, apir-matrix-mt,
+                                  tapir-mt, tapir-pp
           --state <DIR>           Where hints, tables and pins are kept between calls; default: the
                                   user's state directory
           --max-download <BYTES>  Refuse to download a hint or table of more than this many bytes, such

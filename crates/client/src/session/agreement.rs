@@ -86,7 +86,7 @@ pub(super) fn disagreement(
         "One of them has another file or does not tell the truth: ask those who run them";
     let offered: Vec<_> = descriptions
         .iter()
-        .map(|description| description.table(name).map_or(&[][..], |table| &table.schemes))
+        .map(|description| description.table(name).map_or(&[][..], |table| &table.schemes[..]))
         .collect();
     let (what, advice) = match &difference {
         Difference::Missing(names) => {

@@ -327,3 +327,38 @@ fn a_patch_waits_for_another_process_and_a_full_disk_is_an_error() {
     std::fs::remove_dir(&obstacle).unwrap();
     assert_eq!(contents(&*complete(patched(&mut second, &patch))).unwrap(), after);
 }
+
+/// The last is the one that was used last: that is how a session knows which table is meant.
+#[test]
+fn pins_are_kept_in_the_order_in_which_they_were_written_and_by_server() {
+    both(|state| {
+        let pin = pin_of(3, Some(7), b"layout", b"hint");
+        for (server, name) in [("a", "one"), ("a", "two"), ("b", "three"), ("a", "one")] {
+            state.pin(&format!("http://{server}"), name, &pin).unwrap();
+        }
+        let names =
+            |pins: Vec<(String, Pin)>| pins.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(state.pins("http://a").unwrap()), ["two", "one"]);
+        for (here, elsewhere) in [
+            (&["http://a"][..], vec![("http://b", "three")]),
+            (&["http://b", "http://c"], vec![("http://a", "two"), ("http://a", "one")]),
+            (&["http://a", "http://b"], vec![]),
+        ] {
+            let found = state.pins_elsewhere(here).unwrap();
+            assert!(found.iter().all(|known| known.pin == pin));
+            let found: Vec<_> =
+                found.iter().map(|known| (known.server.as_str(), known.name.as_str())).collect();
+            assert_eq!(found, elsewhere);
+        }
+    });
+    // What is damaged elsewhere keeps nobody from asking here.
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    let pin = pin_of(3, Some(7), b"layout", b"hint");
+    for server in ["http://a", "http://b"] {
+        store.pin(server, "t", &pin).unwrap();
+    }
+    std::fs::write(store.pin_path("http://b"), b"damaged").unwrap();
+    assert!(store.pins_elsewhere(&["http://a"]).unwrap().is_empty());
+    assert_eq!(store.pins_elsewhere(&["http://b"]).unwrap().len(), 1);
+}

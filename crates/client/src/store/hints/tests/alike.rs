@@ -75,7 +75,7 @@ fn apply(hints: &mut dyn HintStore, step: &Step) -> Result<()> {
             hints.reserve(ReservationId(id), &record(&[id as u8; 9], b"query")).map(drop)
         }
         Step::Settle(id) => hints.settle(ReservationId(id), &[id as u8; 7]),
-        Step::End(id) => hints.end(ReservationId(id), b"the end", "a wrong answer"),
+        Step::End(id) => hints.end(Some(ReservationId(id)), b"the end", "a wrong answer"),
         Step::Follow(epoch) => hints.follow(&[epoch as u8; 11], &key_at(epoch)),
         Step::Restart(epoch) => hints.restart(&key_at(epoch)),
     }
