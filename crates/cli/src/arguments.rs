@@ -14,6 +14,7 @@ use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Look records up in somebody else's table without the server learning which.
 #[derive(Parser)]
@@ -96,9 +97,13 @@ pub(crate) struct Build {
     /// Format of the input; default: by its extension
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
-    /// The table file to write
+    /// The table file to write. A table that is there already is replaced, unless it has updates;
+    /// the file that is read never is
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// Replace the output also if it is a file that `privet build` has not written
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -259,9 +264,22 @@ pub(crate) struct Get {
     /// Where hints, tables and pins are kept between calls; default: the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Refuse to download a hint or table of more than this many bytes, such as 100000000 or 2^32
+    /// Refuse to receive more than this many bytes before the first lookup (record layout, hint, table or stream,
+    /// updates), such as 100000000 or 2^32, and to keep hints that take more
     #[arg(long, value_name = "BYTES", default_value = "2^32", value_parser = parse_number)]
     pub(crate) max_download: u64,
+    /// End with exit code 3 once a server has left the command waiting for about so long: half of it for an answer,
+    /// half of it in new attempts. Not for the whole command, which is --max-time [default: 120; 360 while a server
+    /// computes hints]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86400))]
+    timeout: Option<u32>,
+    /// End with exit code 3 when the whole command has taken so long, whatever it is doing. What was found by then is
+    /// printed
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=31_536_000))]
+    max_time: Option<u32>,
+    /// Give up a download that comes slower than this, on the whole, in bytes a second [default: 8192]
+    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
+    pub(crate) min_rate: Option<u64>,
     /// Allow plaintext to several servers that are not on this machine: whoever listens nearby then sees
     /// the queries to all of them, and can tell what is looked up
     #[arg(long)]
@@ -286,12 +304,27 @@ pub(crate) struct Get {
     /// streams a half, and the whole is checked at the end against the digest that both announced
     #[arg(long)]
     pub(crate) compare_streams: bool,
-    /// Print one JSON object for each lookup
+    /// Print one JSON object for each lookup, on one line of printable characters, whatever the value holds
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the bytes of values as they are, also to a terminal, where otherwise control characters are escaped
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) raw: bool,
     /// Say on standard error what was sent and received, and how long it took
     #[arg(short, long)]
     pub(crate) verbose: bool,
+}
+
+impl Get {
+    /// How long a server may leave the command waiting, if that was said.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout.map(|seconds| Duration::from_secs(seconds.into()))
+    }
+
+    /// How long the whole command may take.
+    pub(crate) fn max_time(&self) -> Option<Duration> {
+        self.max_time.map(|seconds| Duration::from_secs(seconds.into()))
+    }
 }
 
 #[derive(Args)]

@@ -1,5 +1,6 @@
 //! Numbers, sizes, durations and progress for people. Everything written by hand goes to standard output through [`Page`], progress to standard error.
 
+use crate::printable::{printable, printable_json, printable_lines};
 use indicatif::{
     HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle,
 };
@@ -48,14 +49,15 @@ pub(crate) struct Page(String);
 impl Page {
     /// A line of text.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) -> &mut Self {
-        self.0.push_str(text.as_ref());
+        self.0.push_str(&printable_lines(text.as_ref()));
         self.0.push('\n');
         self
     }
 
     /// A label and its value.
     pub(crate) fn entry(&mut self, label: &str, value: impl std::fmt::Display) -> &mut Self {
-        self.0.push_str(&format!("  {label:<22} {value}\n"));
+        let value = value.to_string();
+        self.0.push_str(&format!("  {:<22} {}\n", printable(label), printable(&value)));
         self
     }
 
@@ -77,7 +79,7 @@ pub(crate) fn report(
     let text = serde_json::to_string(report).map_err(|error| {
         Error::unavailable("the report cannot be printed as JSON").caused_by(error)
     })?;
-    write_out(format!("{text}\n").as_bytes())
+    write_out(format!("{}\n", printable_json(&text)).as_bytes())
 }
 
 /// Writes to standard output. A reader that went away (`| head`) is no error of ours, but there is nothing left to do: the process ends quietly.
@@ -122,5 +124,5 @@ fn bar(what: &str, total: Option<u64>, template: &str) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
-    bar.with_message(what.to_owned())
+    bar.with_message(printable(what).into_owned())
 }

@@ -1,5 +1,6 @@
 //! Exit codes: 0 found (or done), 1 not found, 2 usage or bad input, 3 server or network, 4 integrity.
 
+use crate::printable::printable;
 use privet_core::{Blame, Error};
 use std::error::Error as _;
 use std::io::Write as _;
@@ -27,12 +28,13 @@ pub(crate) fn from_outcome(outcome: Result<Outcome, Error>) -> ExitCode {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::NotFound) => ExitCode::from(1),
         Err(error) => {
-            let mut text = format!("privet: {error}");
+            let mut text = format!("privet: {}", printable(&error.to_string()));
             let mut cause = error.source();
             while let Some(inner) = cause {
                 let because = inner.to_string();
+                let because = printable(&because);
                 // Messages that were written for people often quote their cause already.
-                if !text.contains(&because) {
+                if !text.contains(&*because) {
                     text.push_str(&format!("\n  because: {because}"));
                 }
                 cause = inner.source();

@@ -8,7 +8,9 @@
 //! | [`scheme`] | what a scheme's parameters come to on a table |
 //! | [`tuning`] | what a user chooses about a scheme beyond its name |
 //! | [`display`] | bytes, durations and progress for people |
+//! | [`output_file`] | what a command may write over |
 //! | [`memory`] | how much memory there is |
+//! | [`printable`] | what others wrote, made harmless for a screen |
 //! | [`exit`] | what each exit code means |
 
 mod arguments;
@@ -17,6 +19,8 @@ mod commands;
 mod display;
 mod exit;
 mod memory;
+mod output_file;
+mod printable;
 mod scheme;
 mod tuning;
 

@@ -65,7 +65,9 @@ pub struct ClientOptions {
     /// Ask several servers even if what is sent to two or more of them is not encrypted (`http://`, to other machines than this one). Whoever listens on the line then sees
     /// both queries of each lookup, and can tell from them what is looked up. One server can always be asked: its queries hide that from everybody.
     pub insecure: bool,
-    /// The most bytes of hint or table that are fetched to be kept: how many there are is for a server to say.
+    /// The most bytes that are received before the first lookup (layout, hint or table, a stream,
+    /// hints from a server, updates), and the most that a generation of hints may take that is
+    /// kept. How many there are is for servers to say: more is refused before it is fetched.
     pub max_download: u64,
     /// By a scheme of two servers that stream the table before the first lookup: have both stream all of it, compare what they send byte for byte, and stop at the first difference. Otherwise each streams a
     /// half, and the whole is checked against the digest that both have announced, which shows a wrong byte as surely, but only at the end.
@@ -74,6 +76,10 @@ pub struct ClientOptions {
     pub kernels: Kernels,
     /// How long to wait for what.
     pub patience: Patience,
+    /// How long the client may take for everything, from its beginning: then whatever is open
+    /// fails with [`Blame::Unavailable`](privet_core::Blame::Unavailable). `None`: as long as it
+    /// needs; `patience` bounds each wait.
+    pub max_time: Option<Duration>,
     /// How many lookups may be under way at once, at least 1.
     pub in_flight: usize,
     /// How long another process's download of the same hint may stand still before this one gives up waiting for it.
@@ -100,6 +106,7 @@ impl ClientOptions {
             compare_streams: session.compare_streams,
             kernels: session.kernels,
             patience: session.patience,
+            max_time: None,
             in_flight: session.in_flight,
             busy_patience: Duration::from_secs(30),
         }
@@ -161,6 +168,14 @@ pub enum Progress {
         /// After how long.
         pause: Duration,
         /// What happened.
+        error: Error,
+    },
+    /// A server failed for longer than [`Patience`] allows, and is given up. Every lookup that was
+    /// handed in before has failed or will; a later one is another try.
+    GivenUp {
+        /// Which one.
+        url: String,
+        /// What it last failed with.
         error: Error,
     },
     /// Lookups can begin.
@@ -267,6 +282,12 @@ impl Client {
         received(self.ask(target).await)
     }
 
+    /// Hands a target over and does not wait. Queries go out in the order in which targets are
+    /// handed over, as far as several may be under way.
+    pub fn begin(&self, target: Target) -> Begun {
+        Begun(self.ask(target))
+    }
+
     /// The values of several targets, in their order. Several queries are under way at once; how many there are follows from the number of targets, whatever they are (or there are
     /// none at all, by a scheme whose client holds the table).
     pub async fn get_many(&self, targets: &[Target]) -> Vec<Result<Option<Value>>> {
@@ -333,6 +354,27 @@ impl Client {
         let (reply, receiver) = oneshot::channel();
         let _ = self.commands.send(Command::Finish { reply });
         receiver
+    }
+}
+
+/// A lookup that was begun. Dropped, it takes its course all the same.
+pub struct Begun(oneshot::Receiver<Result<Option<Value>>>);
+
+impl Begun {
+    /// What came of it.
+    ///
+    /// # Errors
+    /// As [`Client::get`] and [`Client::get_index`].
+    pub async fn outcome(self) -> Result<Option<Value>> {
+        received(self.0.await)
+    }
+
+    /// As [`outcome`](Self::outcome). Not to be called from asynchronous code.
+    ///
+    /// # Errors
+    /// As [`outcome`](Self::outcome).
+    pub fn outcome_blocking(self) -> Result<Option<Value>> {
+        received(self.0.blocking_recv())
     }
 }
 
@@ -409,6 +451,7 @@ impl Start {
                         stats,
                         ready,
                         busy_patience,
+                        max_time: options.max_time,
                         kernels: options.kernels,
                         started,
                     };

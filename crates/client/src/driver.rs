@@ -78,6 +78,8 @@ pub(crate) struct Driver {
     pub(crate) ready: Option<oneshot::Sender<Result<ChosenTable>>>,
     /// How long another process's download may stand still.
     pub(crate) busy_patience: Duration,
+    /// How long everything may take, from `started`; `None` also once that is over.
+    pub(crate) max_time: Option<Duration>,
     pub(crate) kernels: Kernels,
     pub(crate) started: Instant,
 }
@@ -175,13 +177,21 @@ impl Driver {
     fn wake_time(&self, running: &Running) -> Instant {
         let timeout = self.session.next_timeout().map(|timeout| self.started + timeout);
         let busy = running.busy.as_ref().map(|(_, busy)| busy.ask_again);
+        let end = self.max_time.and_then(|limit| self.started.checked_add(limit));
         let far = Instant::now() + Duration::from_secs(3600);
-        [timeout, busy].into_iter().flatten().min().unwrap_or(far)
+        [timeout, busy, end].into_iter().flatten().min().unwrap_or(far)
     }
 
     fn do_what_is_due(&mut self, running: &mut Running) {
         let now = self.now();
         self.session.handle_timeout(now);
+        if let Some(limit) = self.max_time.take_if(|limit| *limit <= now) {
+            running.busy = None;
+            self.session.stop(Error::unavailable(format!(
+                "not done within the {} s that were allowed; allow more (--max-time)",
+                limit.as_secs_f64()
+            )));
+        }
         if running.busy.as_ref().is_some_and(|(_, busy)| busy.ask_again <= Instant::now())
             && let Some((wanted, busy)) = running.busy.take()
         {
@@ -436,6 +446,10 @@ impl Driver {
             Event::Retrying { server, pause, error } => {
                 let url = self.transports[server].url().to_owned();
                 (self.progress)(Progress::Retrying { url, pause, error });
+            }
+            Event::GivenUp { server, error } => {
+                let url = self.transports[server].url().to_owned();
+                (self.progress)(Progress::GivenUp { url, error });
             }
             Event::NextGeneration { done, total } => {
                 (self.progress)(Progress::NextGeneration { done, total });

@@ -28,7 +28,7 @@ pub mod store;
 pub mod transport;
 
 #[cfg(feature = "native")]
-pub use client::{Client, ClientOptions, Progress, Stats, Traffic};
+pub use client::{Begun, Client, ClientOptions, Progress, Stats, Traffic};
 pub use privet_table::TableRoot;
 pub use privet_table::update_log::PublisherId;
 pub use session::{ChosenTable, Patience, Session, Target, Value};

@@ -116,7 +116,7 @@ pub use value::Value;
 
 use crate::state::{PartKey, PartState, SavedHints};
 use agreement::server_name;
-use calls::{Calls, Ended, Purpose};
+use calls::{Calls, Ended, GivenUp, Purpose};
 use candidates::Groups;
 use following::{Followed, Following};
 use hints::{Hints, Loaded};
@@ -179,6 +179,8 @@ pub struct Session {
     versions: Versions,
     records: Option<Records>,
     hints: Hints,
+    /// Bytes that came before the first lookup, whatever they were, and what came for nothing since.
+    came: u64,
     outputs: VecDeque<Output>,
 }
 
@@ -237,6 +239,7 @@ impl Session {
             versions: Versions::of(options.servers),
             records: None,
             hints: Hints::default(),
+            came: 0,
             outputs: VecDeque::new(),
             options,
         };
@@ -320,6 +323,13 @@ impl Session {
     pub fn handle_message(&mut self, exchange: ExchangeId, response: Response, now: Duration) {
         let Some(call) = self.calls.waiting_for(exchange) else { return };
         let (server, asked) = (call.server, matches!(call.request, Request::Prepare(_)));
+        if let Purpose::Fetch | Purpose::Stream = call.purpose {
+            self.came = self.came.saturating_add(match &response {
+                Response::Chunk(chunk) => chunk.data.len() as u64,
+                Response::Prepared(response) => response.reply.len() as u64,
+                _ => 0,
+            });
+        }
         match (call.purpose, response) {
             (Purpose::Describe, Response::Described(description)) => {
                 self.described(exchange, description, now)
@@ -345,6 +355,12 @@ impl Session {
                 self.handle_failure(exchange, error, now);
             }
         }
+        if self.came > self.options.max_download {
+            self.fail(Error::peer_misbehaved(format!(
+                "more came than was announced, and more than the {} bytes that are allowed (--max-download)",
+                self.options.max_download
+            )));
+        }
     }
 
     /// An exchange failed: the server could not be reached, or refused, or sent what cannot be valid.
@@ -353,6 +369,10 @@ impl Session {
             return self.finish_fetch(exchange, now);
         }
         let ended = self.calls.failed(exchange, error, now, &mut self.parts.rng, &mut self.outputs);
+        // Before what it ends: that may be the session.
+        if let Some(GivenUp { server, error }) = self.calls.take_given_up() {
+            self.server_given_up(server, error);
+        }
         for ended in ended {
             self.call_ended(ended);
         }
@@ -422,6 +442,14 @@ impl Session {
         self.prepare(now);
     }
 
+    /// Nobody waits any longer: ends the session, and every lookup that is open, with `error`. An
+    /// end of the hints that is being kept is told first.
+    pub fn stop(&mut self, error: Error) {
+        if !matches!(self.phase, Phase::Ending { .. }) {
+            self.fail(error);
+        }
+    }
+
     /// Something could not be kept or read. Ends the session unless it is ready. A ready one needs no more of storage, unless it has single-use hints: then it
     /// sends no more queries.
     pub fn handle_storage_failure(&mut self, error: Error) {
@@ -457,6 +485,15 @@ impl Session {
             }
             Purpose::Describe | Purpose::Fetch | Purpose::Stream => self.fail(error),
         }
+    }
+
+    /// Lookups that wait for their turn would each wait as long for this server as those that it was
+    /// given up by. Which those are follows from what servers did and when.
+    fn server_given_up(&mut self, server: usize, error: Error) {
+        for lookup in self.lookups.drop_waiting() {
+            self.fetch_failed(lookup, repeat(&error));
+        }
+        self.event(Event::GivenUp { server, error });
     }
 
     /// The session is over.

@@ -58,6 +58,8 @@ pub mod update_log;
 #[cfg(feature = "files")]
 pub mod build;
 #[cfg(feature = "files")]
+mod file_kind;
+#[cfg(feature = "files")]
 pub mod import;
 #[cfg(feature = "files")]
 pub mod new_file;
@@ -69,5 +71,7 @@ mod shared_hasher;
 pub mod snapshot;
 
 pub use authentication::TableRoot;
+#[cfg(feature = "files")]
+pub use file_kind::FileKind;
 pub use key_map::KeyMap;
 pub use layout::{IndexLayout, RecordLayout, TableLayout};

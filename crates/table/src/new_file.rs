@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf, is_separator};
 use tempfile::NamedTempFile;
 
 /// What becomes of a file that has the name already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
     /// The new one takes its place.
+    #[default]
     Replace,
     /// It stays, and the new one is refused.
     Keep,

@@ -3,8 +3,9 @@
 use crate::arguments::{Build, InputFormat, KeyMap, OnDuplicate};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::output_file;
 use indicatif::ProgressBar;
-use privet_core::{Error, Result};
+use privet_core::Result;
 use privet_table::build::{self, BuildOptions, BuildReport, Progress, Stage, build_table};
 use privet_table::import::{Format, Source};
 use privet_table::key_map::KeyMapKind;
@@ -16,6 +17,10 @@ use std::time::Instant;
 
 /// Reads the input, writes the table, prints what came of it.
 pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
+    // Before the long work.
+    let mut inputs = vec![arguments.input.as_path()];
+    inputs.extend(arguments.publisher_key.as_deref());
+    let existing = output_file::for_table(&arguments.output, &inputs, arguments.force)?;
     let options = BuildOptions {
         key: arguments.key.clone(),
         key_map: match arguments.key_map {
@@ -33,9 +38,8 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
             OnDuplicate::Last => build::OnDuplicate::Last,
         },
         authenticate: arguments.authenticate,
+        existing,
     };
-    // Before the long work.
-    refuse_over_a_history(&arguments.output)?;
     let publisher = arguments.publisher_key.as_deref().map(PublisherKey::from_file).transpose()?;
     let publisher = publisher.map(|key| key.id());
     let mut source = Source::path(&arguments.input);
@@ -54,20 +58,6 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     let report = Report { publisher, ..Report::of(&built, &arguments.output, seconds) };
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
-}
-
-/// A new table would not be the one that the log at its side is of, and with the old table file its history would be lost.
-fn refuse_over_a_history(output: &Path) -> Result<()> {
-    let log = log_path(output);
-    // Also of a link that leads nowhere: the log may be on a disk that is not there.
-    match std::fs::symlink_metadata(&log) {
-        Err(_) => Ok(()),
-        Ok(_) => Err(Error::api_misuse(format!(
-            "{} has an update log, {}: clients follow that table's history, and a table that is built anew does not continue it. Move both files away, or choose another name",
-            output.display(),
-            log.display()
-        ))),
-    }
 }
 
 /// Makes an update log without epochs beside the table, which says who will sign them. Returns who, for people.

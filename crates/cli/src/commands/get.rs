@@ -1,19 +1,24 @@
 //! `privet get`: looks records up without the server learning which.
 
+mod news;
+mod output;
+
 use crate::arguments::Get;
 use crate::display;
 use crate::exit::Outcome;
+use crate::printable::printable;
 use crate::scheme;
 use indicatif::ProgressBar;
-use privet_client::{Client, ClientOptions, Progress, Stats, Target, Value};
+use news::{News, Retries, Silence};
+use output::Style;
+use privet_client::{Client, ClientOptions, Patience, Progress, Stats, Target};
 use privet_core::{Blame, Error, Result};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PartKind;
-use serde::Serialize;
-use serde_json::value::RawValue;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How many lookups are handed over at once: enough to keep the server's batches full, few enough that a long list needs little memory.
@@ -27,9 +32,11 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     if let Some(path) = &arguments.keys_from {
         wanted.extend(keys_from(path)?.into_iter().map(Wanted::Key));
     }
+    let style = Style::new(arguments.json, arguments.raw, wanted.len() == 1);
 
-    let next = NextGeneration::default();
-    let reporter = reporter(arguments.verbose, Arc::clone(&next));
+    let news = Arc::new(News::default());
+    let silence = Silence::watch(arguments, Arc::clone(&news))?;
+    let reporter = reporter(arguments.verbose, Arc::clone(&news));
     let client = Client::connect_blocking(options(arguments)?, reporter)?;
     if arguments.verbose {
         describe(&client);
@@ -42,22 +49,29 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     }
     let mut outcome = Outcome::Done;
     let mut failures = Failures::default();
-    for wanted in wanted.chunks(AT_ONCE) {
-        let targets: Vec<Target> = wanted.iter().map(Wanted::target).collect();
-        for (wanted, value) in wanted.iter().zip(client.get_many_blocking(&targets)) {
-            let printed = value.and_then(|value| {
+    for chunk in wanted.chunks(AT_ONCE) {
+        // Nobody is there any more, which whoever was there knows: no lookup's outcome shows in it.
+        if news.given_up.load(Ordering::Relaxed) {
+            failures.not_begun += chunk.len();
+            continue;
+        }
+        let lookups: Vec<_> = chunk.iter().map(|wanted| client.begin(wanted.target())).collect();
+        for (wanted, lookup) in chunk.iter().zip(lookups) {
+            let printed = lookup.outcome_blocking().and_then(|value| {
+                news.came();
                 if value.is_none() {
                     outcome = Outcome::NotFound;
                 }
-                print(arguments.json, wanted, value.as_ref())
+                output::print(style, wanted, value.as_ref())
             });
             failures.note(printed);
         }
     }
+    drop(silence);
     // What a client with single-use hints still owes its next generation; the answers are printed, nobody waits for it.
     failures.note(client.finish_blocking());
     if arguments.verbose {
-        summarize(&client.stats(), &next);
+        summarize(&client.stats(), &news);
     }
     failures.into_result().map(|()| outcome)
 }
@@ -69,6 +83,8 @@ struct Failures {
     told: Option<Error>,
     is_first: bool,
     count: usize,
+    /// Lookups that were left out once a server was given up.
+    not_begun: usize,
 }
 
 impl Failures {
@@ -86,10 +102,19 @@ impl Failures {
 
     fn into_result(self) -> Result<()> {
         let which = if self.is_first { "the first" } else { "one of them" };
-        match (self.told, self.count) {
-            (None, _) => Ok(()),
-            (Some(error), 1) => Err(error),
-            (Some(error), count) => Err(error.within(format!("{count} lookups failed; {which}"))),
+        match (self.told, self.count, self.not_begun) {
+            (None, _, 0) => Ok(()),
+            (None, _, left) => Err(Error::unavailable(format!(
+                "a server was given up, and {left} lookups were not begun"
+            ))),
+            (Some(error), 1, 0) => Err(error),
+            (Some(error), count, 0) => {
+                Err(error.within(format!("{count} lookups failed; {which}")))
+            }
+            (Some(error), count, left) => {
+                Err(error
+                    .within(format!("{count} lookups failed and {left} were not begun; {which}")))
+            }
         }
     }
 }
@@ -110,6 +135,13 @@ fn options(arguments: &Get) -> Result<ClientOptions> {
     options.max_download = arguments.max_download;
     options.compare_streams = arguments.compare_streams;
     options.insecure = arguments.insecure;
+    if let Some(limit) = arguments.timeout() {
+        options.patience = Patience::within(limit);
+    }
+    if let Some(rate) = arguments.min_rate {
+        options.patience = options.patience.at_rate(rate);
+    }
+    options.max_time = arguments.max_time();
     Ok(options)
 }
 
@@ -149,113 +181,16 @@ pub(crate) fn keys_from(path: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(keys)
 }
 
-/// One lookup as a JSON line. The value stands under `value` if it is JSON itself, under `text` if it is other text, else under `hex`. Where keys have several values, a list of them stands
-/// under `values`, `texts` or `hexes`, by what all of them are.
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    index: Option<u64>,
-    found: bool,
-    #[serde(flatten)]
-    value: Option<Shown<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Shown<'a> {
-    Value(&'a RawValue),
-    Text(&'a str),
-    Hex(String),
-    Values(Vec<&'a RawValue>),
-    Texts(Vec<&'a str>),
-    Hexes(Vec<String>),
-}
-
-impl<'a> Shown<'a> {
-    fn of(value: &'a Value) -> Self {
-        match value.is_list() {
-            true => Self::list(value.values().collect()),
-            false => Self::single(value),
-        }
-    }
-
-    fn single(value: &'a [u8]) -> Self {
-        match (json_of(value), text_of(value)) {
-            (Some(json), _) => Self::Value(json),
-            (None, Some(text)) => Self::Text(text),
-            (None, None) => Self::Hex(hex_of(value)),
-        }
-    }
-
-    fn list(values: Vec<&'a [u8]>) -> Self {
-        if let Some(values) = values.iter().map(|value| json_of(value)).collect() {
-            return Self::Values(values);
-        }
-        match values.iter().map(|value| text_of(value)).collect() {
-            Some(texts) => Self::Texts(texts),
-            None => Self::Hexes(values.into_iter().map(hex_of).collect()),
-        }
-    }
-}
-
-fn text_of(value: &[u8]) -> Option<&str> {
-    std::str::from_utf8(value).ok()
-}
-
-fn json_of(value: &[u8]) -> Option<&RawValue> {
-    serde_json::from_str(text_of(value)?).ok()
-}
-
-fn hex_of(value: &[u8]) -> String {
-    value.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn print(json: bool, wanted: &Wanted, value: Option<&Value>) -> Result<()> {
-    if json {
-        return display::write_out(json_line(wanted, value.map(Shown::of))?.as_bytes());
-    }
-    match (value, wanted) {
-        (Some(value), _) => {
-            let lines: Vec<u8> =
-                value.values().flat_map(|value| [value, b"\n"]).flatten().copied().collect();
-            display::write_out(&lines)
-        }
-        (None, Wanted::Key(key)) => say(&format!("not found: {}", String::from_utf8_lossy(key))),
-        (None, Wanted::Index(index)) => say(&format!("record {index} holds no value")),
-    }
-}
-
-fn json_line(wanted: &Wanted, value: Option<Shown<'_>>) -> Result<String> {
-    let line = Line {
-        key: match wanted {
-            Wanted::Key(key) => Some(String::from_utf8_lossy(key).into_owned()),
-            Wanted::Index(_) => None,
-        },
-        index: match wanted {
-            Wanted::Key(_) => None,
-            Wanted::Index(index) => Some(*index),
-        },
-        found: value.is_some(),
-        value,
-    };
-    let line = serde_json::to_string(&line).map_err(|error| {
-        Error::unavailable("a value cannot be printed as JSON").caused_by(error)
-    })?;
-    Ok(line + "\n")
-}
-
-/// How far the next generation of single-use hints is: bytes of the table taken, and in all. Nothing if none is being prepared.
-type NextGeneration = Arc<Mutex<Option<(u64, u64)>>>;
-
 /// Progress bars for what is received before the first lookup, and notices, on standard error.
-fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send + 'static {
+fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'static {
+    let seen = Arc::clone(&news);
+    let mut retries = Retries::default();
     let mut bar: Option<(PartKind, ProgressBar)> = None;
     let mut offline = OfflinePhase::Nothing;
-    move |progress| match progress {
+    let mut show = move |progress| match progress {
         Progress::Described(table) => {
             offline = table.scheme.plan.offline;
+            retries.begin();
         }
         Progress::Updated { from, to, records, bytes } => {
             let _ = say(&format!(
@@ -300,7 +235,7 @@ fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send 
             ));
         }
         Progress::NextGeneration { done, total } => {
-            *next.lock().unwrap_or_else(PoisonError::into_inner) = Some((done, total));
+            news.next_generation(done, total);
         }
         Progress::Notice(notice) => {
             let _ = say(&notice);
@@ -308,7 +243,17 @@ fn reporter(verbose: bool, next: NextGeneration) -> impl FnMut(Progress) + Send 
         Progress::Retrying { url, pause, error } if verbose => {
             let _ = say(&format!("{url}: {error}; trying again in {}", display::duration(pause)));
         }
+        Progress::Retrying { url, error, .. } if retries.is_worth_telling(&url) => {
+            let _ = say(&format!("{url}: {error}; trying again"));
+        }
+        Progress::GivenUp { .. } => news.given_up.store(true, Ordering::Relaxed),
         _ => {}
+    };
+    move |progress| {
+        if !matches!(progress, Progress::Retrying { .. } | Progress::Waiting { .. }) {
+            seen.came();
+        }
+        show(progress);
     }
 }
 
@@ -326,7 +271,7 @@ fn activity(part: PartKind, offline: OfflinePhase) -> &'static str {
 
 fn say(text: &str) -> Result<()> {
     // Standard error may be closed; then there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "privet: {text}");
+    let _ = writeln!(std::io::stderr(), "privet: {}", printable(text));
     Ok(())
 }
 
@@ -361,7 +306,7 @@ fn describe(client: &Client) {
     }
 }
 
-fn summarize(stats: &Stats, next: &NextGeneration) {
+fn summarize(stats: &Stats, news: &News) {
     let per = |total: Duration| {
         display::duration(total / u32::try_from(stats.lookups.max(1)).unwrap_or(u32::MAX))
     };
@@ -379,57 +324,12 @@ fn summarize(stats: &Stats, next: &NextGeneration) {
         per(stats.query_time),
         per(stats.recover_time)
     ));
-    if let Some((done, total)) = *next.lock().unwrap_or_else(PoisonError::into_inner) {
+    if let Some((done, total)) = news.of_next_generation() {
         let _ = say(&format!(
             "the next generation of hints has taken in {} of {}, {} with these lookups",
             display::bytes(done),
             display::bytes(total),
             display::bytes(stats.background.down)
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_printed_as_what_they_are() {
-        let key = Wanted::Key(b"k".to_vec());
-        let line =
-            |value: Option<&'static [u8]>| json_line(&key, value.map(Shown::single)).unwrap();
-        assert_eq!(
-            line(Some(br#"{"price":1.10}"#)),
-            "{\"key\":\"k\",\"found\":true,\"value\":{\"price\":1.10}}\n"
-        );
-        assert_eq!(
-            line(Some(b"plain words")),
-            "{\"key\":\"k\",\"found\":true,\"text\":\"plain words\"}\n"
-        );
-        assert_eq!(line(Some(&[0xff, 0x00])), "{\"key\":\"k\",\"found\":true,\"hex\":\"ff00\"}\n");
-        assert_eq!(line(None), "{\"key\":\"k\",\"found\":false}\n");
-        assert_eq!(
-            json_line(&Wanted::Index(7), Some(Shown::single(b""))).unwrap(),
-            "{\"index\":7,\"found\":true,\"text\":\"\"}\n"
-        );
-    }
-
-    #[test]
-    fn lists_are_printed_as_what_all_of_their_values_are() {
-        let key = Wanted::Key(b"k".to_vec());
-        let line = |values: &[&[u8]]| json_line(&key, Some(Shown::list(values.to_vec()))).unwrap();
-        assert_eq!(
-            line(&[br#"{"price":1.10}"#, b"2"]),
-            "{\"key\":\"k\",\"found\":true,\"values\":[{\"price\":1.10},2]}\n"
-        );
-        assert_eq!(
-            line(&[b"2", b"plain words"]),
-            "{\"key\":\"k\",\"found\":true,\"texts\":[\"2\",\"plain words\"]}\n"
-        );
-        assert_eq!(
-            line(&[b"2", &[0xff, 0x00]]),
-            "{\"key\":\"k\",\"found\":true,\"hexes\":[\"32\",\"ff00\"]}\n"
-        );
-        assert_eq!(line(&[b"2"]), "{\"key\":\"k\",\"found\":true,\"values\":[2]}\n");
     }
 }

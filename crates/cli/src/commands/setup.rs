@@ -5,12 +5,12 @@ mod points;
 use crate::arguments::{Setup, SetupAction, SetupPointproofs};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::output_file;
 use crate::tuning;
-use privet_core::{Error, Result};
-use privet_table::new_file::{Existing, NewFile, cannot};
+use privet_core::Result;
+use privet_table::new_file::{NewFile, cannot};
 use serde::Serialize;
 use std::io::Write as _;
-use std::path::Path;
 use std::time::Instant;
 
 /// Makes what was asked for.
@@ -25,7 +25,8 @@ pub(crate) fn run(arguments: &Setup) -> Result<Outcome> {
 fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers and clients that use it could not go on without it";
-    let existing = check_output(output, arguments.force, needed, tuning::is_reference_string)?;
+    let existing =
+        output_file::for_own_kind(output, arguments.force, needed, tuning::is_reference_string)?;
     let start = Instant::now();
     let mut file = NewFile::create(output, existing)?;
     // The secret number lives in there, and is erased before this returns.
@@ -69,26 +70,5 @@ impl Report {
              all clients trust, and not a server that may lie. All servers of a table take the same file; it is no secret. `privet get -v` shows the digest.",
         );
         page
-    }
-}
-
-/// Refuses to take the place of a file unless it may be replaced, and says what for: `needed`. What is not of the `same_kind` is never replaced: it may be the table.
-fn check_output(
-    output: &Path,
-    replace: bool,
-    needed: &str,
-    same_kind: fn(&Path) -> bool,
-) -> Result<Existing> {
-    match (replace, output.symlink_metadata().is_ok()) {
-        (_, false) => Ok(Existing::Keep),
-        (true, true) if !same_kind(output) => Err(Error::api_misuse(format!(
-            "{} is another kind of file, which --force does not replace: choose another name",
-            output.display()
-        ))),
-        (true, true) => Ok(Existing::Replace),
-        (false, true) => Err(Error::api_misuse(format!(
-            "{} is there already; {needed}: choose another name, or replace it with --force",
-            output.display()
-        ))),
     }
 }

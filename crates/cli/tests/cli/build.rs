@@ -304,3 +304,89 @@ fn a_refused_build_leaves_the_table_that_was_there() {
     refused(&place, "phones.csv --key name -o phones.privet");
     assert_eq!(std::fs::read(place.path("phones.privet")).unwrap(), before);
 }
+
+/// Every way to name the input again, `-` among them.
+#[test]
+fn the_input_is_never_written_over() {
+    let place = Place::new();
+    place.write("phones.csv", PHONES);
+    std::fs::hard_link(place.path("phones.csv"), place.path("hard.csv")).unwrap();
+    std::fs::create_dir(place.path("folder")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("phones.csv", place.path("soft.csv")).unwrap();
+    let mut outputs = vec!["phones.csv", "./phones.csv", "folder/../phones.csv", "hard.csv"];
+    outputs.extend(cfg!(unix).then_some("soft.csv"));
+    for output in outputs {
+        for force in ["", " --force"] {
+            let run = refused(&place, &format!("phones.csv --key name -o {output}{force}"));
+            assert_eq!(run.code(), 2, "{run}");
+            assert!(run.stderr().contains("is the same file as phones.csv"), "{run}");
+            assert_eq!(std::fs::read(place.path(output)).unwrap(), PHONES.as_bytes());
+        }
+    }
+    #[cfg(unix)]
+    {
+        let mut command = place.command("build - --format csv --key name -o phones.csv --force");
+        command.stdin(std::fs::File::open(place.path("phones.csv")).unwrap());
+        let run = Run(command.output().unwrap());
+        assert_eq!(run.code(), 2, "{run}");
+        assert!(run.stderr().contains("is the same file as standard input"), "{run}");
+        assert_eq!(std::fs::read(place.path("phones.csv")).unwrap(), PHONES.as_bytes());
+    }
+    place.run("keygen -o publisher.key");
+    let key = std::fs::read(place.path("publisher.key")).unwrap();
+    for reads in ["--publisher-key publisher.key ", ""] {
+        refused(&place, &format!("phones.csv --key name {reads}-o publisher.key --force"));
+        assert_eq!(std::fs::read(place.path("publisher.key")).unwrap(), key);
+    }
+}
+
+#[test]
+fn what_is_no_table_is_replaced_only_if_that_is_said() {
+    let place = Place::new();
+    place.write("phones.csv", PHONES);
+    place.write("notes.txt", "bread, milk");
+    assert_snapshot!(refused(&place, "phones.csv --key name -o notes.txt"), @r#"
+    [exit 2]
+    [stderr]
+    privet: notes.txt is there already, and is no table: choose another name, or replace it with --force
+    "#);
+    assert_eq!(std::fs::read(place.path("notes.txt")).unwrap(), b"bread, milk");
+    // Not even an empty file, or one that only begins as a table does.
+    place.build("phones.csv --key name -o table.privet");
+    let table = std::fs::read(place.path("table.privet")).unwrap();
+    for contents in [&b""[..], &table[..8], &table[..table.len() - 1]] {
+        place.write("notes.txt", contents);
+        let run = refused(&place, "phones.csv --key name -o notes.txt");
+        assert!(run.stderr().contains("--force"), "{run}");
+        assert_eq!(std::fs::read(place.path("notes.txt")).unwrap(), contents);
+    }
+    place.build("phones.csv --key name -o notes.txt --force");
+    assert_eq!(place.run("inspect notes.txt --json").json()["keys"], 3);
+    // A table is built anew without a word.
+    place.build("phones.csv --key name -o notes.txt");
+}
+
+#[test]
+fn no_other_file_of_ours_is_replaced_by_a_table() {
+    let place = Place::with_phones();
+    place.run("setup pointproofs --size 8 -o string");
+    let points = "setup points phones.privet --scheme finite-differences -o points";
+    let made = place.run(points);
+    assert_eq!(made.code(), 0, "{made}");
+    place.run("keygen -o key");
+    let set = "update phones.privet --publisher-key key --delete bob";
+    assert_eq!(place.run(set).code(), 0);
+    for output in ["string", "points", "key", "phones.privet.log"] {
+        let before = std::fs::read(place.path(output)).unwrap();
+        let run = refused(&place, &format!("phones.csv --key name -o {output} --force"));
+        assert!(run.stderr().contains("--force does not replace"), "{run}");
+        assert_eq!(std::fs::read(place.path(output)).unwrap(), before);
+    }
+    // A table with updates, also where its log is not at its side.
+    assert_eq!(place.run(&format!("{set} --compact")).code(), 0);
+    std::fs::rename(place.path("phones.privet.log"), place.path("elsewhere")).unwrap();
+    let run = refused(&place, "phones.csv --key name -o phones.privet");
+    assert!(run.stderr().contains("a table with updates"), "{run}");
+    place.build("phones.csv --key name -o phones.privet --force");
+}

@@ -393,3 +393,96 @@ fn a_certificate_may_be_trusted_by_file() {
     privet: http://127.0.0.1:[PORT] does not speak gRPC ([HOW IT BROKE OFF]); check that the address and port are those of a Privet server, and whether it is http:// or https:// there; a server at its limit of connections looks the same
     "#);
 }
+
+/// A value that tries to be a line of its own, and to command a terminal.
+#[test]
+fn a_value_stays_in_its_line() {
+    let place = Place::new();
+    let forged = "{\"k\":\"a\",\"v\":\"[1,\\n{\\\"key\\\":\\\"victim\\\",\\\"found\\\":true}\\n]\"}\n\
+        {\"k\":\"b\",\"v\":\"\\u001b[2J\\u202e\"}\n";
+    place.write("forged.jsonl", forged);
+    place.build("forged.jsonl --key k --raw-value v -o forged.privet");
+    let served = Served::start(&place, "forged.privet --no-cache");
+    assert_snapshot!(get(&place, &served, "-k a -k b --json"), @r#"
+    [exit 0]
+    [stdout]
+    {"key":"a","found":true,"value":[1,{"key":"victim","found":true}]}
+    {"key":"b","found":true,"text":"\u001b[2J\u202e"}
+    "#);
+    // Elsewhere than on a terminal, and with --raw, values are what they are.
+    for raw in ["", "--raw"] {
+        let run = get(&place, &served, &format!("-k b {raw}"));
+        assert_eq!(run.stdout(), "\u{1b}[2J\u{202e}\n");
+    }
+    let missing = get(&place, &served, "-k no\u{1b}[2Jbody");
+    assert_eq!(missing.stderr(), "privet: not found: no\\u{1b}[2Jbody\n");
+}
+
+/// Begins to look 20,000 keys up, and has `stop` happen once the first is found. Returns how many were
+/// found, and how it ended.
+fn interrupted(place: &Place, url: &str, arguments: &str, stop: impl FnOnce()) -> (usize, Run) {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    place.write("keys", "ada\nbob\n".repeat(10_000));
+    let mut command = place.command(&format!("get {url} --keys-from keys {arguments}"));
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // What is not read yet fills the pipe, and then the command waits: it cannot be done already.
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut printed = String::new();
+    out.read_line(&mut printed).unwrap();
+    stop();
+    out.read_to_string(&mut printed).unwrap();
+    let expected = [r#"{"phone":"555-1","floor":"3"}"#, r#"{"phone":"555-2","floor":"4"}"#];
+    for (k, line) in printed.lines().enumerate() {
+        assert_eq!(line, expected[k % 2], "in order, and whole");
+    }
+    (printed.lines().count(), Run(child.wait_with_output().unwrap()))
+}
+
+#[test]
+fn a_server_that_ends_in_the_middle_ends_the_command_with_what_was_found() {
+    for (scheme, servers) in [("simplepir", 1), ("dpf", 2), ("singlepass", 2)] {
+        let place = Place::with_phones();
+        let serve = format!("phones.privet --scheme {scheme} --no-cache");
+        let mut all: Vec<_> = (0..servers).map(|_| Served::start(&place, &serve)).collect();
+        let urls: Vec<_> = all.iter().map(|served| served.url.clone()).collect();
+        let last = all.pop().unwrap();
+        let began = std::time::Instant::now();
+        let (found, run) = interrupted(&place, &urls.join(" "), "--timeout 4", || drop(last));
+        assert_eq!(run.code(), 3, "{scheme}: {run}");
+        assert!((1..20_000).contains(&found), "{scheme}: {found}");
+        assert!(run.stderr().contains("were not begun"), "{scheme}: {run}");
+        let told = run.stderr().matches("trying again").count();
+        assert!((1..=3).contains(&told), "{scheme}: {run}");
+        assert!(began.elapsed().as_secs() < 60, "{scheme}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn a_server_that_stands_still_is_not_waited_for_for_ever_nor_in_silence() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let url = served.url.clone();
+    let (found, run) = interrupted(&place, &url, "--timeout 4", || served.freeze());
+    assert_eq!(run.code(), 3, "{run}");
+    assert!((1..20_000).contains(&found), "{found}");
+    assert!(run.stderr().contains("nothing has come from http://"), "{run}");
+    assert!(run.stderr().contains("did not answer within 2 s; more patience: --timeout"), "{run}");
+}
+
+#[test]
+fn the_whole_command_may_be_given_a_time() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let url = served.url.clone();
+    let (found, run) = interrupted(&place, &url, "--max-time 2", || served.freeze());
+    assert_eq!(run.code(), 3, "{run}");
+    assert!((1..20_000).contains(&found), "{found}");
+    assert!(run.stderr().contains("(--max-time)"), "{run}");
+    // Also before the first lookup.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let run = place.run(&format!("get http://{address} -k ada --max-time 1"));
+    assert_eq!(run.code(), 3, "{run}");
+    assert!(run.stderr().contains("(--max-time)"), "{run}");
+}

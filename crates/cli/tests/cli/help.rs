@@ -115,7 +115,11 @@ fn build_explains_itself() {
               - parquet
 
       -o, --output <FILE>
-              The table file to write
+              The table file to write. A table that is there already is replaced, unless it has updates;
+              the file that is read never is
+
+          --force
+              Replace the output also if it is a file that `privet build` has not written
 
           --json
               Print the report as JSON
@@ -322,8 +326,17 @@ fn get_explains_itself() {
                                   tapir-mt, tapir-pp
           --state <DIR>           Where hints, tables and pins are kept between calls; default: the
                                   user's state directory
-          --max-download <BYTES>  Refuse to download a hint or table of more than this many bytes, such
-                                  as 100000000 or 2^32 [default: 2^32]
+          --max-download <BYTES>  Refuse to receive more than this many bytes before the first lookup
+                                  (record layout, hint, table or stream, updates), such as 100000000 or
+                                  2^32, and to keep hints that take more [default: 2^32]
+          --timeout <SECONDS>     End with exit code 3 once a server has left the command waiting for
+                                  about so long: half of it for an answer, half of it in new attempts.
+                                  Not for the whole command, which is --max-time [default: 120; 360
+                                  while a server computes hints]
+          --max-time <SECONDS>    End with exit code 3 when the whole command has taken so long,
+                                  whatever it is doing. What was found by then is printed
+          --min-rate <BYTES>      Give up a download that comes slower than this, on the whole, in bytes
+                                  a second [default: 8192]
           --insecure              Allow plaintext to several servers that are not on this machine:
                                   whoever listens nearby then sees the queries to all of them, and can
                                   tell what is looked up
@@ -343,7 +356,10 @@ fn get_explains_itself() {
                                   which they differ, for schemes of two servers that stream it; default:
                                   each streams a half, and the whole is checked at the end against the
                                   digest that both announced
-          --json                  Print one JSON object for each lookup
+          --json                  Print one JSON object for each lookup, on one line of printable
+                                  characters, whatever the value holds
+          --raw                   Write the bytes of values as they are, also to a terminal, where
+                                  otherwise control characters are escaped
       -v, --verbose               Say on standard error what was sent and received, and how long it took
       -h, --help                  Print help
     "#);

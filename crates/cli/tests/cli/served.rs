@@ -60,6 +60,12 @@ impl Served {
         assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
     }
 
+    /// Has it stand still, with its connections open.
+    pub(crate) fn freeze(&self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
+    }
+
     /// Waits until the metric has the value.
     pub(crate) fn until_metric(&self, name: &str, value: u64) {
         let line = format!("{name} {value}");

@@ -8,6 +8,18 @@
 //!
 //! What is fetched in the *background* stays out of that: its failures put no server in doubt and hold up no query, and its successes vouch for none.
 //!
+//! # The end of patience
+//!
+//! No server can keep a session waiting for ever, whatever it does. A call ends at the latest when:
+//!
+//! - its server has failed, and kept failing, for [`Patience::give_up_after`]. Then the server is
+//!   *given up*: all calls to it end together, and so do lookups that wait for their turn, which
+//!   would each have waited as long. A later call tries once more, briefly;
+//! - its own attempts have failed for as long, whatever the server did for other calls meanwhile;
+//! - what it fetches comes slower than [`Patience::least_rate`]. Every byte that counts puts the end
+//!   off by as long as it may take at that rate, across all attempts, so neither a byte now and then
+//!   nor one with each attempt keeps a call alive.
+//!
 //! Nothing here looks at what a request contains, nor does any request ever go to another server than the one that it was made for.
 
 use super::agreement::server_name;
@@ -48,8 +60,10 @@ pub(super) struct Call {
     pub(super) purpose: Purpose,
     pub(super) request: Request,
     state: CallState,
-    /// Attempts that failed for reasons that put nothing else in doubt (the server was busy, say), and since when.
-    turned_away: Failing,
+    /// Attempts of this call that failed without progress in between, and since when.
+    failing: Failing,
+    /// When a fetch ends unless bytes come before.
+    ends: Option<Duration>,
     /// The server refused the request; that stands if it still tells the same story.
     refusal: Option<Error>,
 }
@@ -79,6 +93,21 @@ struct Link {
     /// It described itself at least once.
     known: bool,
     failing: Failing,
+    /// It was given up, and nothing good was heard of it since.
+    given_up: bool,
+}
+
+impl Link {
+    /// It does what it should.
+    fn recovers(&mut self) {
+        (self.failing, self.given_up) = (Failing::default(), false);
+    }
+}
+
+/// A server that was given up, for what it last failed with.
+pub(super) struct GivenUp {
+    pub(super) server: usize,
+    pub(super) error: Error,
 }
 
 /// A call that is over without a response.
@@ -93,12 +122,13 @@ pub(super) struct Calls {
     links: Vec<Link>,
     calls: Vec<Call>,
     exchanges: u64,
+    given_up: Option<GivenUp>,
 }
 
 impl Calls {
     pub(super) fn new(servers: usize, patience: Patience) -> Self {
         let links = (0..servers).map(|_| Link::default()).collect();
-        Self { patience, links, calls: Vec::new(), exchanges: 0 }
+        Self { patience, links, calls: Vec::new(), exchanges: 0, given_up: None }
     }
 
     /// Begins a call. It goes out at once unless its server is in doubt.
@@ -111,12 +141,14 @@ impl Calls {
         out: &mut VecDeque<Output>,
     ) {
         let state = CallState::Held;
+        let ends = matches!(request, Request::Fetch(_)).then(|| now + self.patience.grace());
         self.calls.push(Call {
             server,
             purpose,
             request,
             state,
-            turned_away: Failing::default(),
+            failing: Failing::default(),
+            ends,
             refusal: None,
         });
         if purpose == Purpose::Describe || self.links[server].trusted {
@@ -145,15 +177,16 @@ impl Calls {
     pub(super) fn answered(&mut self, exchange: ExchangeId) -> Option<Call> {
         let call = self.calls.swap_remove(self.position(exchange)?);
         if !matches!(call.purpose, Purpose::Describe | Purpose::Background) {
-            self.links[call.server].failing = Failing::default();
+            self.links[call.server].recovers();
         }
         Some(call)
     }
 
-    /// A part of the response came: waits anew for the next. Another attempt would ask for `rest`; `None`: there is none.
+    /// The next `bytes` bytes of the response came: waits anew for more. Another attempt would ask for `rest`; `None`: there is none.
     pub(super) fn progressed(
         &mut self,
         exchange: ExchangeId,
+        bytes: usize,
         rest: Option<Request>,
         now: Duration,
     ) {
@@ -162,11 +195,13 @@ impl Calls {
             self.calls[at].request = rest;
         }
         let until = now + self.patience_for(&self.calls[at]);
-        self.calls[at].state = CallState::InFlight { exchange, until };
-        self.calls[at].turned_away = Failing::default();
-        let Call { server, purpose, .. } = self.calls[at];
-        if purpose != Purpose::Background {
-            self.links[server].failing = Failing::default();
+        let (earned, grace) = (self.patience.earned(bytes), self.patience.grace());
+        let call = &mut self.calls[at];
+        call.state = CallState::InFlight { exchange, until };
+        call.failing = Failing::default();
+        call.ends = call.ends.map(|ends| ends.saturating_add(earned).min(now + grace));
+        if call.purpose != Purpose::Background {
+            self.links[call.server].recovers();
         }
     }
 
@@ -194,7 +229,7 @@ impl Calls {
             }
         }
         if !self.calls.iter().any(|call| call.server == server) {
-            self.links[server].failing = Failing::default();
+            self.links[server].recovers();
         }
         ended
     }
@@ -210,6 +245,10 @@ impl Calls {
     ) -> Vec<Ended> {
         let Some(at) = self.position(exchange) else { return Vec::new() };
         let (server, purpose) = (self.calls[at].server, self.calls[at].purpose);
+        if self.calls[at].ends.is_some_and(|ends| ends <= now) {
+            self.calls.remove(at);
+            return vec![Ended { server, purpose, error }];
+        }
         match error.blame() {
             Blame::Unavailable | Blame::Exhausted if purpose == Purpose::Background => {
                 self.paused(at, error, now, rng, out)
@@ -252,12 +291,12 @@ impl Calls {
     ) -> Vec<Ended> {
         let call = &mut self.calls[at];
         let (server, purpose) = (call.server, call.purpose);
-        call.turned_away.add(now);
-        if call.turned_away.for_how_long(now) >= self.patience.give_up_after {
+        call.failing.add(now);
+        if call.failing.for_how_long(now) >= self.patience.give_up_after {
             self.calls.remove(at);
             return vec![Ended { server, purpose, error }];
         }
-        let pause = self.patience.pause(call.turned_away.count, rng);
+        let pause = self.patience.pause(call.failing.count, rng);
         call.state = CallState::Pausing { until: now + pause };
         out.push_back(Output::Event(Event::Retrying { server, pause, error }));
         Vec::new()
@@ -272,7 +311,17 @@ impl Calls {
         out: &mut VecDeque<Output>,
     ) -> Vec<Ended> {
         let (server, purpose) = (self.calls[at].server, self.calls[at].purpose);
-        self.calls[at].state = CallState::Held;
+        let call = &mut self.calls[at];
+        call.state = CallState::Held;
+        call.failing.add(now);
+        if purpose != Purpose::Describe
+            && call.failing.for_how_long(now) >= self.patience.give_up_after
+        {
+            // Others may have been answered all the while.
+            self.calls.remove(at);
+            self.links[server].trusted = false;
+            return vec![Ended { server, purpose, error }];
+        }
         let link = &mut self.links[server];
         // Calls that fail together are one failure.
         if !link.trusted && purpose != Purpose::Describe {
@@ -281,10 +330,12 @@ impl Calls {
         }
         link.trusted = false;
         link.failing.add(now);
-        let patience =
-            if link.known { self.patience.give_up_after } else { self.patience.first_contact };
+        let patience = match link.known && !link.given_up {
+            true => self.patience.give_up_after,
+            false => self.patience.first_contact,
+        };
         if link.failing.for_how_long(now) >= patience {
-            link.failing = Failing::default();
+            (link.failing, link.given_up) = (Failing::default(), true);
             return self.give_up(server, &error, out);
         }
         let pause = self.patience.pause(link.failing.count, rng);
@@ -308,7 +359,13 @@ impl Calls {
             }
             call.server != server
         });
+        self.given_up = Some(GivenUp { server, error: repeat(error) });
         ended
+    }
+
+    /// The server that was given up since this was last asked.
+    pub(super) fn take_given_up(&mut self) -> Option<GivenUp> {
+        self.given_up.take()
     }
 
     /// Ends all calls, without a word: the session is over.
@@ -351,13 +408,10 @@ impl Calls {
                     self.calls[at].state = CallState::Held;
                 }
                 CallState::Pausing { until } if until <= now => self.transmit(at, now, out),
-                CallState::InFlight { exchange, until } if until <= now => {
-                    let waited = self.patience_for(&self.calls[at]);
-                    let error = Error::unavailable(format!(
-                        "{} did not answer within {} s",
-                        server_name(server, self.links.len()),
-                        waited.as_secs_f64()
-                    ));
+                CallState::InFlight { exchange, until }
+                    if until.min(self.calls[at].ends.unwrap_or(until)) <= now =>
+                {
+                    let error = self.too_late(&self.calls[at], until <= now);
                     out.push_back(Output::Abandon(exchange));
                     late.push((exchange, error));
                 }
@@ -371,7 +425,8 @@ impl Calls {
     pub(super) fn next_timeout(&self) -> Option<Duration> {
         let times = self.calls.iter().filter_map(|call| match call.state {
             CallState::Held => None,
-            CallState::Pausing { until } | CallState::InFlight { until, .. } => Some(until),
+            CallState::Pausing { until } => Some(until),
+            CallState::InFlight { until, .. } => Some(until.min(call.ends.unwrap_or(until))),
         });
         times.min()
     }
@@ -423,12 +478,38 @@ impl Calls {
             purpose: Purpose::Describe,
             request: Request::Describe(DescribeRequest::default()),
             state: CallState::Pausing { until: when },
-            turned_away: Failing::default(),
+            failing: Failing::default(),
+            ends: None,
             refusal: None,
         });
         if when <= now {
             self.transmit(self.calls.len() - 1, now, out);
         }
+    }
+
+    /// Who was too slow with what. `silent`: nothing at all came for as long as that is waited for.
+    fn too_late(&self, call: &Call, silent: bool) -> Error {
+        let server = server_name(call.server, self.links.len());
+        let waited = self.patience_for(call).as_secs_f64();
+        Error::unavailable(match (&call.request, silent) {
+            (Request::Fetch(request), false) => format!(
+                "{server} sends the {} slower than {} bytes a second; if the line is that slow, allow it (--min-rate)",
+                request.part, self.patience.least_rate
+            ),
+            (Request::Fetch(request), true) => format!(
+                "{server} sent nothing of the {} for {waited} s; more patience: --timeout",
+                request.part
+            ),
+            (Request::Describe(_), _) => format!(
+                "{server} did not describe itself within {waited} s; more patience: --timeout"
+            ),
+            (Request::Prepare(_), _) => {
+                format!("{server} did not send hints within {waited} s; more patience: --timeout")
+            }
+            (Request::Answer(_), _) => {
+                format!("{server} did not answer within {waited} s; more patience: --timeout")
+            }
+        })
     }
 
     fn patience_for(&self, call: &Call) -> Duration {
@@ -442,6 +523,17 @@ impl Calls {
 }
 
 impl Patience {
+    /// How long a fetch may go on without a byte that counts, with all its attempts: through the
+    /// longest silence, and then as long as a server that was there may be away.
+    fn grace(&self) -> Duration {
+        self.chunk.saturating_add(self.give_up_after)
+    }
+
+    /// How long so many bytes may take.
+    fn earned(&self, bytes: usize) -> Duration {
+        Duration::from_secs_f64(bytes as f64 / self.least_rate.max(1) as f64)
+    }
+
     /// The pause after the `failures`-th failure in a row: doubled each time, bounded, and shortened by up to half at random.
     fn pause(&self, failures: u32, rng: &mut SecretRng) -> Duration {
         let doubled = self.first_pause.saturating_mul(1 << failures.saturating_sub(1).min(20));

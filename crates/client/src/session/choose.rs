@@ -308,24 +308,41 @@ pub(super) fn check_table_digest(chosen: &ChosenTable) -> Result<()> {
     )))
 }
 
-/// Checks that what is fetched to be kept, which is for the servers to say, is no more than `limit` bytes. What is streamed is not kept, and has bounds of its own.
+/// Checks that no more has to be received before the first lookup, nor kept for it, than is
+/// allowed. All sizes follow from what the servers announce, and nothing larger is taken later.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is more.
-pub(super) fn check_download(chosen: &ChosenTable, limit: u64) -> Result<()> {
-    let what = match chosen.scheme.plan.offline {
-        OfflinePhase::Download { .. } => "the hint for",
-        OfflinePhase::KeepTable { .. } => "all of",
-        _ => return Ok(()),
+pub(super) fn check_download(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
+    let plan = &chosen.scheme.plan;
+    let (what, len, servers) = match plan.offline {
+        OfflinePhase::Nothing => ("the record layout", 0, 1),
+        OfflinePhase::Download { len } => ("the hint and the record layout", len, 1),
+        OfflinePhase::KeepTable { len } => ("the whole table and its layout", len, 1),
+        OfflinePhase::StreamTable { len } | OfflinePhase::StreamShuffled { len } => {
+            let servers = if options.compare_streams { options.servers as u64 } else { 1 };
+            ("the whole table, which is streamed, and its layout", len, servers)
+        }
+        OfflinePhase::Ask { .. } => {
+            ("what a server computes for this client, and the record layout", plan.offline.len(), 1)
+        }
+        _ => ("what comes before the first lookup", plan.offline.len(), 1),
     };
-    let len = chosen.scheme.hint.map_or(0, |part| part.len);
-    if len <= limit {
-        return Ok(());
+    let announced = chosen.scheme.hint.map_or(0, |part| part.len).max(len);
+    let received = announced.saturating_mul(servers).saturating_add(chosen.layout.len);
+    let kept = plan.hints_len(&chosen.identity);
+    let (scheme, name, limit) = (plan.scheme, &chosen.name, options.max_download);
+    if received > limit {
+        return Err(Error::api_misuse(format!(
+            "to look records of table {name} up by {scheme}, {what} must be received: {received} bytes, more than the {limit} that are allowed; nothing was fetched. If you want to receive that much, allow it (--max-download)"
+        )));
     }
-    let (scheme, name) = (chosen.scheme.plan.scheme, &chosen.name);
-    Err(Error::api_misuse(format!(
-        "{scheme} keeps {what} table {name} on this side: {len} bytes, more than the {limit} that are allowed; nothing was fetched. If you want to keep that much, allow it (--max-download)"
-    )))
+    if kept > limit {
+        return Err(Error::api_misuse(format!(
+            "to look records of table {name} up by {scheme}, hints of {kept} bytes must be kept, more than the {limit} that are allowed; nothing was fetched. If you want to keep that much, allow it (--max-download)"
+        )));
+    }
+    Ok(())
 }
 
 /// Checks that there is something to compare if the options ask for that.

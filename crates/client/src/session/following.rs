@@ -183,7 +183,7 @@ impl Session {
         }
         let (from, received) = (following.start.identity(), following.received);
         let rest = self.updates_request(from, received);
-        self.calls.progressed(exchange, rest, now);
+        self.calls.progressed(exchange, chunk.data.len(), rest, now);
     }
 
     /// Servers have told different epochs, each signed.
@@ -441,7 +441,7 @@ impl Session {
         let known = self.layout_digest_at(stand_at.table) == Some(version.layout.digest);
         let checked = check_root(version, &self.options)
             .and_then(|()| check_table_digest(version))
-            .and_then(|()| check_download(version, self.options.max_download));
+            .and_then(|()| check_download(version, &self.options));
         (known && checked.is_ok()).then(|| version.clone())
     }
 

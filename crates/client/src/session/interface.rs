@@ -11,6 +11,7 @@ use privet_schemes::registry::SchemePlan;
 use privet_schemes::reservation::JournalRecord;
 use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
+use privet_wire::limits::FETCH_CHUNK_LEN;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::{
     AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription, PartKind,
@@ -19,7 +20,7 @@ use privet_wire::{
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// What is fetched to be kept unless more is allowed: 4 GiB.
+/// What is received before the first lookup unless more is allowed: 4 GiB.
 const DEFAULT_MAX_DOWNLOAD: u64 = 4 << 30;
 
 /// What a session is to do, and how patiently.
@@ -49,7 +50,9 @@ pub struct SessionOptions {
     pub root: Option<TableRoot>,
     /// Who publishes the table, if the caller knows: a table with updates by somebody else, or by nobody, is refused before anything is asked. `None`: whoever the servers named when the table was first used.
     pub publisher: Option<PublisherId>,
-    /// The most bytes of hint or table that are fetched to be kept. The layout, which the wire's limits bound, comes on top.
+    /// The most bytes that are received before the first lookup (layout, hint or table, a stream,
+    /// hints from a server, updates), and the most that a generation of hints may take that is
+    /// kept. How many there are is for servers to say: more is refused before it is fetched.
     pub max_download: u64,
     /// By a scheme of several servers that stream the table: have each of them stream all of it, and take it only as far as they sent the same, byte for byte. Otherwise each streams a share, and
     /// all of it together is checked against the digest that each has announced. What an earlier process has taken is not streamed again.
@@ -117,8 +120,41 @@ pub struct Patience {
     pub longest_pause: Duration,
     /// For a server that has never been reached: it is perhaps just starting, but more likely the address is wrong.
     pub first_contact: Duration,
-    /// For a server that was there once and fails: it is perhaps restarting.
+    /// For a server that was there once and fails: it is perhaps restarting. Then it is given up,
+    /// with all lookups that wait for it.
     pub give_up_after: Duration,
+    /// The fewest bytes a second at which a download or a stream may come, on the whole. A server
+    /// that is slower is given up after about `chunk` and `give_up_after` together.
+    pub least_rate: u64,
+}
+
+impl Patience {
+    /// The patience of somebody who waits at most for about `limit` until a server gets on: half of
+    /// it for a response, and half of it for a server that fails. Never more than that for anything.
+    pub fn within(limit: Duration) -> Self {
+        let half = limit / 2;
+        let Self { describe, description, chunk, first_pause, longest_pause, .. } = Self::default();
+        Self {
+            describe: describe.min(half),
+            description,
+            chunk: chunk.min(half),
+            reply: half,
+            answer: half,
+            first_pause,
+            longest_pause: longest_pause.min(half),
+            first_contact: Self::default().first_contact.min(half),
+            give_up_after: half,
+            least_rate: Self::default().least_rate,
+        }
+    }
+
+    /// The same for a line that is no faster than `least_rate` bytes a second: one chunk may take
+    /// as long as it must then.
+    #[must_use]
+    pub fn at_rate(self, least_rate: u64) -> Self {
+        let whole = Duration::from_secs(FETCH_CHUNK_LEN as u64 / least_rate.max(1) + 1);
+        Self { chunk: self.chunk.max(whole), least_rate, ..self }
+    }
 }
 
 impl Default for Patience {
@@ -133,6 +169,7 @@ impl Default for Patience {
             longest_pause: Duration::from_secs(5),
             first_contact: Duration::from_secs(2),
             give_up_after: Duration::from_secs(60),
+            least_rate: 8 << 10,
         }
     }
 }
@@ -496,6 +533,14 @@ pub enum Event {
         /// After how long.
         pause: Duration,
         /// What happened.
+        error: Error,
+    },
+    /// A server was given up: it failed for longer than [`Patience`] allows. All lookups that were
+    /// under way or waited fail; a later one is another try.
+    GivenUp {
+        /// Which server.
+        server: usize,
+        /// What it last failed with.
         error: Error,
     },
     /// The value that was looked up, or all values of the key.

@@ -192,6 +192,15 @@ impl Lookups {
         self.open.remove(&id).is_some()
     }
 
+    /// Drops the lookups that wait for their turn. One that has begun comes to its end.
+    pub(super) fn drop_waiting(&mut self) -> Vec<LookupId> {
+        let waiting: Vec<_> = std::mem::take(&mut self.waiting).into();
+        for id in &waiting {
+            self.open.remove(id);
+        }
+        waiting
+    }
+
     /// Drops all lookups that have no answer yet.
     pub(super) fn drop_all(&mut self) -> Vec<LookupId> {
         self.waiting.clear();

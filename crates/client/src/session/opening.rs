@@ -63,7 +63,7 @@ impl Session {
             false => compare(&chosen, &self.options)?,
         };
         check_table_digest(&chosen)?;
-        check_download(&chosen, self.options.max_download)?;
+        check_download(&chosen, &self.options)?;
         check_comparable(&chosen, &self.options)?;
         self.event(Event::Described(Box::new(chosen.clone())));
         self.served = served;
@@ -128,7 +128,7 @@ impl Session {
         if let Err(error) = download.absorb(chunk.offset, &chunk.data) {
             return self.fail(error);
         }
-        let (part, done) = (part.clone(), download.next_offset());
+        let (part, done, len) = (part.clone(), download.next_offset(), chunk.data.len());
         let bytes = chunk.data.to_vec();
         self.outputs.push_back(Output::Persist(Persist::Append {
             part: part.clone(),
@@ -137,7 +137,7 @@ impl Session {
         }));
         self.progress(&part, done, true);
         let rest = self.fetch_request(part.kind, done, 0);
-        self.calls.progressed(exchange, rest, now);
+        self.calls.progressed(exchange, len, rest, now);
     }
 
     pub(super) fn stream_ended(&mut self, exchange: ExchangeId, now: Duration) {

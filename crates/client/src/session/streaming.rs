@@ -59,12 +59,17 @@ impl Session {
         chunk: FetchChunk,
         now: Duration,
     ) {
-        let Some(server) = self.calls.waiting_for(exchange).map(|call| call.server) else { return };
+        let Some(call) = self.calls.waiting_for(exchange) else { return };
+        let (server, purpose) = (call.server, call.purpose);
         let Some((due, end)) = self.hints.awaited(server) else { return };
         let len = chunk.data.len() as u64;
         let chunk_end = chunk.offset.saturating_add(len);
         if chunk_end <= due {
             // Said already. Does not count as progress, so a server that only repeats itself is given up.
+            self.came += match purpose {
+                Purpose::Background => len,
+                _ => 0,
+            };
             return;
         }
         if chunk.offset != due || chunk_end > end {
@@ -81,7 +86,7 @@ impl Session {
         let rest = end - chunk_end;
         let part = self.streamed_part();
         let rest = (rest > 0).then(|| self.fetch_request(part, chunk_end, rest));
-        self.calls.progressed(exchange, rest.flatten(), now);
+        self.calls.progressed(exchange, len as usize, rest.flatten(), now);
     }
 
     /// Hands the worker what `server` sent, as far as it is to be believed.

@@ -22,6 +22,7 @@ mod reserved;
 mod schemes;
 mod simulator;
 mod single_use;
+mod slow;
 mod toy;
 mod two_servers;
 mod verified;

@@ -170,7 +170,7 @@ impl Session {
             self.options.schemes = vec![chosen.scheme.plan.scheme];
         }
         self.hints = Hints::default();
-        (self.records, self.followed) = (None, None);
+        (self.records, self.followed, self.came) = (None, None, 0);
         self.served.clear();
         let (servers, opened_before) = (self.options.servers, self.versions.opened_before);
         self.versions = Versions { opened_before, ..Versions::of(servers) };

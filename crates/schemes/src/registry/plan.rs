@@ -12,7 +12,7 @@ use crate::dummy_subsets::{DummySubsets, DummySubsetsParameters};
 use crate::finite_differences::many_servers::{FiniteDifferencesMany, ManyServersParameters};
 use crate::finite_differences::{FiniteDifferences, FiniteDifferencesParameters};
 use crate::offline::OfflinePhase;
-use crate::piano::{Piano, PianoAllParities, PianoParameters};
+use crate::piano::{AllParities, Piano, PianoAllParities, PianoParameters, SingleParity};
 use crate::simplepir::{SimplePir, SimplePirParameters};
 use crate::singlepass::{SinglePass, SinglePassParameters};
 #[cfg(not(target_family = "wasm"))]
@@ -138,6 +138,39 @@ impl SchemePlan {
     /// Size of the longest query to one server, in bytes.
     pub fn longest_query(&self) -> usize {
         self.query_lens.iter().copied().max().unwrap_or(0)
+    }
+
+    /// How much a client of the table keeps, in bytes, of one generation of single-use hints; 0 by
+    /// schemes without such. The journal of the lookups made with them comes on top, and while the
+    /// next generation is prepared, as much again.
+    ///
+    /// It follows from the parameters, so it is known before anything is received.
+    pub fn hints_len(&self, identity: &TableIdentity) -> u64 {
+        let bytes = &self.parameters;
+        let len = match self.scheme {
+            SchemeId::DummySubsets | SchemeId::DummySubsetsTwo => {
+                DummySubsetsParameters::decode(identity, bytes).map(|p| p.state_bytes())
+            }
+            SchemeId::Piano => {
+                PianoParameters::decode(identity, bytes).map(|p| p.state_bytes::<SingleParity>())
+            }
+            SchemeId::PianoAllParities => {
+                PianoParameters::decode(identity, bytes).map(|p| p.state_bytes::<AllParities>())
+            }
+            SchemeId::SinglePass => {
+                SinglePassParameters::decode(identity, bytes).map(|p| p.state_bytes())
+            }
+            SchemeId::TapirMerkle => {
+                TapirParameters::<MerkleForm>::decode(identity, bytes).map(|p| p.state_bytes())
+            }
+            #[cfg(not(target_family = "wasm"))]
+            SchemeId::TapirPointproofs => {
+                TapirParameters::<PointproofsForm>::decode(identity, bytes).map(|p| p.state_bytes())
+            }
+            _ => Ok(0),
+        };
+        // Parameters that are none never get here: no plan is made of them.
+        len.unwrap_or(0)
     }
 
     /// A digest of everything both sides must agree on: the scheme, its parameters and the table in its epoch. Every message carries it.

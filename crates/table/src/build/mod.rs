@@ -18,6 +18,7 @@ use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
 use crate::import::{Rows, Selection, Source};
 use crate::key_map::{KeyMapKind, PackOptions, pack_with};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
+use crate::new_file::Existing;
 use crate::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
 use privet_core::{
     Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
@@ -47,6 +48,8 @@ pub struct BuildOptions {
     pub on_duplicate: OnDuplicate,
     /// Store with each record the proof that it belongs to the table: see [`authentication`](crate::authentication).
     pub authenticate: bool,
+    /// What becomes of a file that has the output's name already.
+    pub existing: Existing,
 }
 
 /// What to do with a key that occurs again.
@@ -213,7 +216,8 @@ fn write_table(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<BuildReport> {
     progress(Progress { stage: Stage::Packing, bytes_done: 0, bytes_total: None });
-    let unfinished = Unfinished { kept, selection, id, authenticate: options.authenticate };
+    let (authenticate, existing) = (options.authenticate, options.existing);
+    let unfinished = Unfinished { kept, selection, id, authenticate, existing };
     if unfinished.selection.key.is_some() {
         let pack = PackOptions {
             kind: options.key_map,
@@ -246,6 +250,7 @@ struct Unfinished<'a> {
     selection: Selection,
     id: TableId,
     authenticate: bool,
+    existing: Existing,
 }
 
 impl Unfinished<'_> {
@@ -277,7 +282,7 @@ impl Unfinished<'_> {
             key_column: self.selection.key,
             value_form: self.selection.value,
         };
-        let mut writer = SnapshotWriter::create(output, plan)?;
+        let mut writer = SnapshotWriter::create_over(output, self.existing, plan)?;
         let mut record = Vec::new();
         for number in 0..shape.records() {
             write(number, &mut record);

@@ -4,7 +4,7 @@ use super::PAGE;
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
 
-pub(super) const MAGIC: [u8; 8] = *b"\x89PRVP\r\n\x1a";
+pub(crate) const MAGIC: [u8; 8] = *b"\x89PRVP\r\n\x1a";
 const VERSION: u32 = 1;
 const FIXED_LEN: usize = 136;
 const CHECKSUM_LEN: usize = 32;

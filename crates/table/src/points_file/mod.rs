@@ -48,9 +48,11 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use header::MAGIC;
 pub use header::{MAX_PARAMETERS_LEN, MAX_SCHEME_LEN, PointsHeader};
 pub use writer::{PointsPlan, PointsWriter};
 
+use crate::FileKind;
 use crate::shared_hasher::SharedHasher;
 use header::{MOST_BEFORE_POINTS, damaged, parse};
 use positioned::read_exact_at;
@@ -103,12 +105,7 @@ impl PointsFile {
 
     /// Whether the file at `path` begins as points files do, whatever follows. A file that cannot be read does not.
     pub fn is_one(path: &Path) -> bool {
-        if !path.is_file() {
-            return false;
-        }
-        let mut beginning = [0; header::MAGIC.len()];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut beginning));
-        read.is_ok() && beginning == header::MAGIC
+        FileKind::of(path) == Some(FileKind::Points)
     }
 
     /// What the header says.

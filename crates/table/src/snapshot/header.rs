@@ -6,7 +6,7 @@ use privet_core::codec::Reader;
 use privet_core::{Error, Result, TableDigest, TableId, TableIdentity, TableShape};
 use std::ops::Range;
 
-const MAGIC: [u8; 8] = *b"\x89PRVT\r\n\x1a";
+pub(crate) const MAGIC: [u8; 8] = *b"\x89PRVT\r\n\x1a";
 const VERSION: u32 = 1;
 const FIXED_LEN: usize = 180;
 const CHECKSUM_LEN: usize = 32;

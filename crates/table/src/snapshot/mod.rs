@@ -49,6 +49,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use header::MAGIC;
 pub use header::{SnapshotHeader, ValueForm};
 pub use writer::{SnapshotPlan, SnapshotWriter};
 

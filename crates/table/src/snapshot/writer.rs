@@ -44,6 +44,15 @@ impl SnapshotWriter {
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `plan` contradicts itself, or `output` cannot be a file.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written.
     pub fn create(output: &Path, plan: SnapshotPlan) -> Result<Self> {
+        Self::create_over(output, Existing::Replace, plan)
+    }
+
+    /// The same, in the place of a file that is there already, or not.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if
+    /// there is a file that has to be kept.
+    pub fn create_over(output: &Path, existing: Existing, plan: SnapshotPlan) -> Result<Self> {
         let named = |error: Error| error.within(output.display());
         plan.layout
             .check_shape(plan.shape)
@@ -64,8 +73,7 @@ impl SnapshotWriter {
         };
         header.check_encodable().map_err(named)?;
 
-        let mut file =
-            BufWriter::with_capacity(1 << 18, NewFile::create(output, Existing::Replace)?);
+        let mut file = BufWriter::with_capacity(1 << 18, NewFile::create(output, existing)?);
         let layout_len = layout.len() as u64;
         let header_len = header.encoded_len() as u64;
         let padding = records_offset(header_len + layout_len) - header_len - layout_len;

@@ -52,6 +52,7 @@ use super::{Chain, CurrentTable, EpochHash, EpochUpdate, PublisherId};
 use crate::TableLayout;
 use crate::new_file::{Existing, NewFile, cannot};
 use crate::snapshot::Snapshot;
+pub(crate) use header::MAGIC as LOG_MAGIC;
 use header::{COMMIT_OFFSETS, Commit, FIRST_EPOCH, HEADER_LEN, Header};
 use privet_core::{Epoch, Error, Result, TableIdentity};
 use std::fs::File;

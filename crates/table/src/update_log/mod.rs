@@ -70,10 +70,14 @@ pub use entry::{EpochHash, RecordChange};
 pub use publisher::PublisherId;
 #[cfg(any(test, feature = "files"))]
 pub use publisher::PublisherKey;
+#[cfg(feature = "files")]
+pub(crate) use publisher::SECRET_KEY_PREFIX;
 pub use records_digest::{RecordBytes, RecordsDigest};
 
 #[cfg(feature = "files")]
 pub use current::CurrentTable;
+#[cfg(feature = "files")]
+pub(crate) use file::LOG_MAGIC;
 #[cfg(feature = "files")]
 pub use file::{StoredEpoch, UpdateLog, log_path};
 #[cfg(feature = "files")]

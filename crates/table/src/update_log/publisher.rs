@@ -17,6 +17,8 @@ mod key_file;
 
 #[cfg(any(test, feature = "files"))]
 pub use key::PublisherKey;
+#[cfg(feature = "files")]
+pub(crate) use key_file::PREFIX as SECRET_KEY_PREFIX;
 
 /// The public key of whoever publishes a table: 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

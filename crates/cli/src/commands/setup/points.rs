@@ -1,10 +1,10 @@
 //! `privet setup points`: what servers of finite differences answer from, computed once and into a file.
 
-use super::check_output;
 use crate::arguments::SetupPoints;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::memory;
+use crate::output_file;
 use crate::scheme;
 use crate::tuning::Choices;
 use privet_core::{Error, Result};
@@ -22,7 +22,7 @@ use std::time::Instant;
 pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers that answer from it could not start again without it";
-    let existing = check_output(output, arguments.force, needed, PointsFile::is_one)?;
+    let existing = output_file::for_own_kind(output, arguments.force, needed, PointsFile::is_one)?;
     let start = Instant::now();
     let choices = Choices {
         partition_records: None,

@@ -240,33 +240,70 @@ fn what_is_too_long_for_memory_is_not_taken_into_it() {
     assert!(error.message().contains("state directory"), "{error}");
 }
 
+/// Every kind of offline phase: what is received and what is kept are known before anything is.
 #[test]
-fn what_is_kept_is_no_more_than_is_allowed() {
+fn what_is_received_and_kept_is_no_more_than_is_allowed() {
     assert_eq!(options(1).max_download, 4 << 30);
-    let simple = Peer::keyed(KEYS);
-    for (peer, len) in [(peer(), peer().records.len()), (simple.clone(), simple.hint.len())] {
+    let schemes = [
+        SchemeId::SimplePir,
+        SchemeId::Download,
+        SchemeId::Dpf,
+        SchemeId::DummySubsets,
+        SchemeId::DummySubsetsTwo,
+        SchemeId::Piano,
+        SchemeId::SinglePass,
+        SchemeId::TapirMerkle,
+    ];
+    for scheme in schemes {
+        let peer = Peer::indexed_by(scheme, 4096, 20, 1);
+        let plan = peer.scheme().plan.clone();
+        let streamed = plan.offline.len() + peer.layout.len() as u64;
+        let kept = plan.hints_len(&peer.identity());
+        let needed = streamed.max(kept);
+        assert!(needed >= peer.layout.len() as u64);
         let limited = |max_download| {
-            let limited = SessionOptions { max_download, ..options(1) };
-            let mut world = World::with_options(vec![peer.clone()], limited);
+            let limited = SessionOptions { max_download, ..options(plan.servers) };
+            let mut world = World::with_options(vec![peer.clone(); plan.servers], limited);
             world.run();
             world
         };
-        let mut allowed = limited(len as u64);
-        assert_eq!(allowed.found(Target::key(pair(5).0)), pair(5).1);
-        let mut refused = limited(len as u64 - 1);
-        assert_eq!(kinds(&refused), ["describe"], "nothing was fetched");
+        let mut allowed = limited(needed);
+        allowed.found(Target::index(5));
+        let mut refused = limited(needed - 1);
+        assert!(kinds(&refused).iter().all(|kind| *kind == "describe"), "nothing was fetched");
         assert_eq!(refused.failed_with(), Blame::ApiMisuse);
         assert!(refused.state.pins("server 0").unwrap().is_empty());
         let message = refused.failure.as_ref().unwrap().message();
-        let numbers = format!("{len} bytes, more than the {} that are allowed", len - 1);
-        assert!(message.contains(&numbers) && message.contains("(--max-download)"), "{message}");
+        assert!(message.contains(&format!("{needed} bytes")), "{scheme}: {message}");
+        assert!(message.contains("(--max-download)"), "{message}");
     }
-    // Nothing is kept of what is only streamed, or only asked.
-    for scheme in [SchemeId::DummySubsets, SchemeId::Dpf] {
-        let peer = Peer::indexed_by(scheme, 24, 20, 1);
-        let servers = peer.scheme().plan.servers;
-        let limited = SessionOptions { max_download: 0, ..options(servers) };
-        let mut world = World::with_options(vec![peer; servers], limited);
-        world.found(Target::index(3));
-    }
+}
+
+/// Hints can take more than what is received for them: SinglePass keeps two bytes for each record.
+#[test]
+fn hints_larger_than_is_allowed_are_refused_however_little_is_received() {
+    let peer = Peer::indexed_by(SchemeId::SinglePass, 4096, 1, 1);
+    let plan = peer.scheme().plan.clone();
+    let received = plan.offline.len() + peer.layout.len() as u64;
+    assert!(plan.hints_len(&peer.identity()) > 2 * received);
+    let limited = SessionOptions { max_download: 2 * received, ..options(2) };
+    let mut world = World::with_options(vec![peer; 2], limited);
+    world.run();
+    assert_eq!(world.failed_with(), Blame::ApiMisuse);
+    assert!(world.failure.as_ref().unwrap().message().contains("must be kept"));
+    assert!(kinds(&world).iter().all(|kind| *kind == "describe"));
+}
+
+/// Compared streams come as often as there are servers.
+#[test]
+fn streams_that_are_compared_count_for_every_server() {
+    let peer = Peer::indexed_by(SchemeId::TapirMerkle, 4096, 20, 1);
+    let once = peer.scheme().plan.offline.len() + peer.layout.len() as u64;
+    let limited = SessionOptions { max_download: 2 * once, ..options(2) };
+    let mut world = World::with_options(vec![peer.clone(); 2], limited);
+    world.found(Target::index(3));
+    let limited = SessionOptions { max_download: once, compare_streams: true, ..options(2) };
+    let mut world = World::with_options(vec![peer; 2], limited);
+    world.run();
+    assert_eq!(world.failed_with(), Blame::ApiMisuse);
 }

@@ -24,6 +24,8 @@ pub(super) enum Fate {
     Arrives,
     /// The same, beginning after so many milliseconds.
     Late(u64),
+    /// Responses come, each so many milliseconds after the one before.
+    Drips(u64),
     /// Nothing ever comes.
     Lost,
     /// Only the first so many responses come.
@@ -323,7 +325,10 @@ impl World {
             for response in [Some(response), repeat].into_iter().flatten() {
                 self.on_its_way.insert((arrival, self.count), (exchange, response));
                 self.count += 1;
-                arrival += Duration::from_millis(1);
+                arrival += match fate {
+                    Fate::Drips(pause) => Duration::from_millis(pause),
+                    _ => Duration::from_millis(1),
+                };
             }
         }
     }

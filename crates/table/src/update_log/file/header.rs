@@ -5,7 +5,7 @@ use crate::update_log::{EpochHash, PublisherId};
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity};
 
-const MAGIC: [u8; 8] = *b"\x89PRVL\r\n\x1a";
+pub(crate) const MAGIC: [u8; 8] = *b"\x89PRVL\r\n\x1a";
 const VERSION: u32 = 2;
 const CHECKSUM_LEN: usize = 32;
 

@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use zeroize::Zeroizing;
 
-const PREFIX: &str = "privet-publisher-secret-key-1 ";
+pub(crate) const PREFIX: &str = "privet-publisher-secret-key-1 ";
 const FILE_LEN: usize = PREFIX.len() + 64 + 1;
 
 impl PublisherKey {

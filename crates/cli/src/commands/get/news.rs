@@ -1,0 +1,135 @@
+//! What is heard of the servers while `privet get` waits, and what is said if nothing is.
+
+use super::say;
+use crate::arguments::Get;
+use privet_core::{Error, Result};
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// A server that fails is named this often while it does, not with every attempt.
+const BETWEEN_RETRIES: Duration = Duration::from_secs(10);
+
+/// After so long without news that is said, unless `--timeout` comes soon.
+const LONG_SILENCE: Duration = Duration::from_secs(10);
+
+/// What the client's thread has told, for the command.
+pub(super) struct News {
+    /// A server was given up.
+    pub(super) given_up: AtomicBool,
+    last: Mutex<Instant>,
+    /// How far the next generation of single-use hints is, if one is being prepared: bytes of the
+    /// table taken, and in all.
+    next_generation: Mutex<Option<(u64, u64)>>,
+}
+
+impl Default for News {
+    fn default() -> Self {
+        let last = Mutex::new(Instant::now());
+        Self { given_up: AtomicBool::new(false), last, next_generation: Mutex::default() }
+    }
+}
+
+impl News {
+    /// Something came that was waited for.
+    pub(super) fn came(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn silent_for(&self) -> Duration {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    pub(super) fn next_generation(&self, done: u64, total: u64) {
+        *self.next_generation.lock().unwrap_or_else(PoisonError::into_inner) = Some((done, total));
+    }
+
+    pub(super) fn of_next_generation(&self) -> Option<(u64, u64)> {
+        *self.next_generation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When each server's failure was last said. A server that was never there soon ends the command,
+/// which then says so; nothing is said before.
+#[derive(Default)]
+pub(super) struct Retries {
+    begun: bool,
+    told: HashMap<String, Instant>,
+}
+
+impl Retries {
+    /// The servers have been there.
+    pub(super) fn begin(&mut self) {
+        self.begun = true;
+    }
+
+    /// Whether to say that a server failed and is tried again: the first time, and now and then.
+    pub(super) fn is_worth_telling(&mut self, url: &str) -> bool {
+        let now = Instant::now();
+        let recently = self.told.get(url).is_some_and(|told| now - *told < BETWEEN_RETRIES);
+        if !self.begun || recently {
+            return false;
+        }
+        self.told.insert(url.to_owned(), now);
+        true
+    }
+}
+
+/// Says on standard error that nothing comes, while nothing does. Ends when it is dropped.
+pub(super) struct Silence {
+    end: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Silence {
+    pub(super) fn watch(arguments: &Get, news: Arc<News>) -> Result<Self> {
+        let limit = arguments.timeout().map_or(LONG_SILENCE, |limit| limit / 4).min(LONG_SILENCE);
+        let servers = arguments.urls.join(" and ");
+        let (end, ended) = mpsc::channel::<()>();
+        let watching = move || {
+            // Whoever has the other end never sends anything.
+            while ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let silent = news.silent_for();
+                if silent >= limit {
+                    let _ = say(&format!(
+                        "nothing has come from {servers} for {} s; still waiting (--timeout)",
+                        silent.as_secs()
+                    ));
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("silence".to_owned()).spawn(watching);
+        let thread = thread
+            .map_err(|error| Error::unavailable("no thread to watch the time").caused_by(error))?;
+        Ok(Self { end: Some(end), thread: Some(thread) })
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_server_is_named_once_in_a_while() {
+        let mut retries = Retries::default();
+        assert!(!retries.is_worth_telling("http://a"));
+        retries.begin();
+        assert!(retries.is_worth_telling("http://a"));
+        assert!(!retries.is_worth_telling("http://a"));
+        assert!(retries.is_worth_telling("http://b"));
+        let long_ago = Instant::now().checked_sub(BETWEEN_RETRIES).unwrap();
+        retries.told.insert("http://a".to_owned(), long_ago);
+        assert!(retries.is_worth_telling("http://a"));
+    }
+}

@@ -1,0 +1,396 @@
+//! How `privet get` prints what it found.
+//!
+//! A value may hold any bytes, and whoever wrote the table chose them. With `--json` each lookup is
+//! one compact object on one line, which no value can leave. On a terminal, characters that it would
+//! act on are escaped. Where plain output is piped to a file or another program, and with `--raw`,
+//! the bytes of a value are written as they are.
+
+use super::{Wanted, say};
+use crate::display;
+use crate::printable::{compact_json, printable_bytes, printable_json};
+use privet_client::Value;
+use privet_core::{Error, Result};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::io::IsTerminal as _;
+
+/// One lookup as a JSON line. The value stands under `value` if it is JSON itself, under `text` if it is other text, else under `hex`. Where keys have several values, a list of them stands
+/// under `values`, `texts` or `hexes`, by what all of them are.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u64>,
+    found: bool,
+    #[serde(flatten)]
+    value: Option<Shown<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Shown<'a> {
+    Value(Box<RawValue>),
+    Text(&'a str),
+    Hex(String),
+    Values(Vec<Box<RawValue>>),
+    Texts(Vec<&'a str>),
+    Hexes(Vec<String>),
+}
+
+impl<'a> Shown<'a> {
+    fn of(value: &'a Value) -> Self {
+        match value.is_list() {
+            true => Self::list(value.values().collect()),
+            false => Self::single(value),
+        }
+    }
+
+    fn single(value: &'a [u8]) -> Self {
+        match (json_of(value), text_of(value)) {
+            (Some(json), _) => Self::Value(json),
+            (None, Some(text)) => Self::Text(text),
+            (None, None) => Self::Hex(hex_of(value)),
+        }
+    }
+
+    fn list(values: Vec<&'a [u8]>) -> Self {
+        if let Some(values) = values.iter().map(|value| json_of(value)).collect() {
+            return Self::Values(values);
+        }
+        match values.iter().map(|value| text_of(value)).collect() {
+            Some(texts) => Self::Texts(texts),
+            None => Self::Hexes(values.into_iter().map(hex_of).collect()),
+        }
+    }
+}
+
+fn text_of(value: &[u8]) -> Option<&str> {
+    std::str::from_utf8(value).ok()
+}
+
+/// A value that is JSON, without space between its tokens: so it cannot end the line that it is in.
+fn json_of(value: &[u8]) -> Option<Box<RawValue>> {
+    let json: &RawValue = serde_json::from_str(text_of(value)?).ok()?;
+    RawValue::from_string(compact_json(json.get())?).ok()
+}
+
+fn hex_of(value: &[u8]) -> String {
+    value.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// How values are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// An object on each line, of printable characters.
+    Json,
+    /// The bytes of each value, and the end of a line.
+    Raw,
+    /// For a terminal: what it would act on is escaped. `alone`: there is one value, which may have
+    /// several lines; of several values, nobody could tell where one ends.
+    Screen {
+        /// One lookup is all there is.
+        alone: bool,
+    },
+}
+
+impl Style {
+    /// Values go to a terminal as text for people, and elsewhere as they are.
+    pub(super) fn new(json: bool, raw: bool, alone: bool) -> Self {
+        match (json, raw || !std::io::stdout().is_terminal()) {
+            (true, _) => Self::Json,
+            (false, true) => Self::Raw,
+            (false, false) => Self::Screen { alone },
+        }
+    }
+}
+
+/// Prints what came of one lookup.
+pub(super) fn print(style: Style, wanted: &Wanted, value: Option<&Value>) -> Result<()> {
+    if style == Style::Json {
+        return display::write_out(json_line(wanted, value.map(Shown::of))?.as_bytes());
+    }
+    match (value, wanted) {
+        (Some(value), _) => {
+            let alone = !value.is_list();
+            let values: Vec<&[u8]> = value.values().collect();
+            display::write_out(&plain_lines(style, &values, alone))
+        }
+        (None, Wanted::Key(key)) => say(&format!("not found: {}", String::from_utf8_lossy(key))),
+        (None, Wanted::Index(index)) => say(&format!("record {index} holds no value")),
+    }
+}
+
+/// Values, each with the end of a line. `alone`: they are not several of one key.
+fn plain_lines(style: Style, values: &[&[u8]], alone: bool) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for value in values {
+        match style {
+            Style::Screen { alone: only } => {
+                lines.extend(printable_bytes(value, only && alone).into_bytes());
+            }
+            Style::Raw | Style::Json => lines.extend_from_slice(value),
+        }
+        lines.push(b'\n');
+    }
+    lines
+}
+
+fn json_line(wanted: &Wanted, value: Option<Shown<'_>>) -> Result<String> {
+    let line = Line {
+        key: match wanted {
+            Wanted::Key(key) => Some(String::from_utf8_lossy(key).into_owned()),
+            Wanted::Index(_) => None,
+        },
+        index: match wanted {
+            Wanted::Key(_) => None,
+            Wanted::Index(index) => Some(*index),
+        },
+        found: value.is_some(),
+        value,
+    };
+    let line = serde_json::to_string(&line).map_err(|error| {
+        Error::unavailable("a value cannot be printed as JSON").caused_by(error)
+    })?;
+    Ok(printable_json(&line) + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::test_runner::TestCaseError;
+
+    #[test]
+    fn values_are_printed_as_what_they_are() {
+        let key = Wanted::Key(b"k".to_vec());
+        let line =
+            |value: Option<&'static [u8]>| json_line(&key, value.map(Shown::single)).unwrap();
+        assert_eq!(
+            line(Some(br#"{"price":1.10}"#)),
+            "{\"key\":\"k\",\"found\":true,\"value\":{\"price\":1.10}}\n"
+        );
+        assert_eq!(
+            line(Some(b"plain words")),
+            "{\"key\":\"k\",\"found\":true,\"text\":\"plain words\"}\n"
+        );
+        assert_eq!(line(Some(&[0xff, 0x00])), "{\"key\":\"k\",\"found\":true,\"hex\":\"ff00\"}\n");
+        assert_eq!(line(None), "{\"key\":\"k\",\"found\":false}\n");
+        assert_eq!(
+            json_line(&Wanted::Index(7), Some(Shown::single(b""))).unwrap(),
+            "{\"index\":7,\"found\":true,\"text\":\"\"}\n"
+        );
+    }
+
+    #[test]
+    fn lists_are_printed_as_what_all_of_their_values_are() {
+        let key = Wanted::Key(b"k".to_vec());
+        let line = |values: &[&[u8]]| json_line(&key, Some(Shown::list(values.to_vec()))).unwrap();
+        assert_eq!(
+            line(&[br#"{"price":1.10}"#, b"2"]),
+            "{\"key\":\"k\",\"found\":true,\"values\":[{\"price\":1.10},2]}\n"
+        );
+        assert_eq!(
+            line(&[b"2", b"plain words"]),
+            "{\"key\":\"k\",\"found\":true,\"texts\":[\"2\",\"plain words\"]}\n"
+        );
+        assert_eq!(
+            line(&[b"2", &[0xff, 0x00]]),
+            "{\"key\":\"k\",\"found\":true,\"hexes\":[\"32\",\"ff00\"]}\n"
+        );
+        assert_eq!(line(&[b"2"]), "{\"key\":\"k\",\"found\":true,\"values\":[2]}\n");
+    }
+
+    #[test]
+    fn values_cannot_command_a_terminal() {
+        let (one, several) = (Style::Screen { alone: true }, Style::Screen { alone: false });
+        let forged = b"555\x1b[2K\rnot so\nprivet: verified\xff\xe2\x80\xae";
+        let line = |style| String::from_utf8(plain_lines(style, &[forged], true)).unwrap();
+        assert_eq!(line(one), "555\\u{1b}[2K\\rnot so\nprivet: verified\\xff\\u{202e}\n");
+        assert_eq!(line(several), "555\\u{1b}[2K\\rnot so\\nprivet: verified\\xff\\u{202e}\n");
+        let list = plain_lines(one, &[b"a\nb", b"c"], false);
+        assert_eq!(list, b"a\\nb\nc\n");
+        assert_eq!(plain_lines(Style::Raw, &[forged], true), [&forged[..], b"\n"].concat());
+    }
+
+    /// What a line says, whatever it was made of: its key and its values.
+    fn read(line: &str) -> (String, Vec<Vec<u8>>) {
+        #[derive(serde::Deserialize)]
+        struct Read<'a> {
+            key: String,
+            found: bool,
+            #[serde(borrow)]
+            value: Option<&'a RawValue>,
+            text: Option<String>,
+            hex: Option<String>,
+            #[serde(borrow)]
+            values: Option<Vec<&'a RawValue>>,
+            texts: Option<Vec<String>>,
+            hexes: Option<Vec<String>>,
+        }
+        let read: Read<'_> = serde_json::from_str(line).unwrap();
+        assert!(read.found);
+        let raw = |json: &RawValue| json.get().as_bytes().to_vec();
+        let hex = |digits: &String| {
+            let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+            (0..digits.len()).step_by(2).map(byte).collect::<Vec<u8>>()
+        };
+        let mut forms = Vec::new();
+        forms.extend(read.value.map(|value| vec![raw(value)]));
+        forms.extend(read.text.map(|text| vec![text.into_bytes()]));
+        forms.extend(read.hex.map(|digits| vec![hex(&digits)]));
+        forms.extend(read.values.map(|values| values.into_iter().map(raw).collect()));
+        forms.extend(read.texts.map(|texts| texts.into_iter().map(String::into_bytes).collect()));
+        forms.extend(read.hexes.map(|digits| digits.iter().map(hex).collect()));
+        assert_eq!(forms.len(), 1, "a line has its values once: {line}");
+        (read.key, forms.remove(0))
+    }
+
+    /// JSON for what it says: the same tokens, and strings by what they hold.
+    fn tokens(json: &str) -> Vec<String> {
+        let (mut tokens, mut rest) = (Vec::new(), json);
+        while let Some(first) = rest.chars().next() {
+            let len = match first {
+                ' ' | '\t' | '\n' | '\r' => {
+                    rest = &rest[1..];
+                    continue;
+                }
+                '"' => {
+                    let mut strings = serde_json::Deserializer::from_str(rest).into_iter();
+                    let text: String = strings.next().unwrap().unwrap();
+                    let len = strings.byte_offset();
+                    tokens.push(format!("text {text}"));
+                    rest = &rest[len..];
+                    continue;
+                }
+                '[' | ']' | '{' | '}' | ':' | ',' => 1,
+                _ => rest
+                    .find(|next: char| !(next.is_ascii_alphanumeric() || "+-.".contains(next)))
+                    .unwrap_or(rest.len()),
+            };
+            tokens.push(rest[..len].to_owned());
+            rest = &rest[len..];
+        }
+        tokens
+    }
+
+    /// One line, of printable characters, which is one object that says the key and these values.
+    fn check(key: &[u8], values: &[Vec<u8>]) -> std::result::Result<(), TestCaseError> {
+        let slices: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+        let shown = match slices[..] {
+            [single] => Shown::single(single),
+            _ => Shown::list(slices),
+        };
+        let line = json_line(&Wanted::Key(key.to_vec()), Some(shown)).unwrap();
+        let object = line.strip_suffix('\n').unwrap();
+        prop_assert_eq!(&*crate::printable::printable(object), object);
+        let (told, read) = read(object);
+        prop_assert_eq!(told, String::from_utf8_lossy(key).into_owned());
+        prop_assert_eq!(read.len(), values.len());
+        for (read, value) in read.iter().zip(values) {
+            let (said, meant) = (String::from_utf8_lossy(read), String::from_utf8_lossy(value));
+            prop_assert!(
+                read == value || tokens(&said) == tokens(&meant),
+                "{} is not {}",
+                said,
+                meant
+            );
+        }
+        // Other programs read it as well, unless a number is beyond what they hold.
+        if !object.contains(['e', 'E']) {
+            prop_assert!(serde_json::from_str::<serde_json::Value>(object).is_ok());
+        }
+        Ok(())
+    }
+
+    /// Pieces of which JSON, near misses and forgeries are made.
+    fn pieces() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            proptest::sample::select(vec![
+                "{",
+                "}",
+                "[",
+                "]",
+                ",",
+                ":",
+                " ",
+                "\n",
+                "\r\n",
+                "\t",
+                "\"",
+                "\\",
+                "\\u",
+                "d83d",
+                "\\ude00",
+                "\\ud83d",
+                "\"a\"",
+                "\"a\":",
+                "1",
+                "-0.10",
+                "1e400",
+                "null",
+                "true",
+                "{\"key\":\"victim\",\"found\":true}",
+                "\u{2028}",
+                "\u{202e}",
+                "\u{85}",
+                "\x7f",
+                "\x1b[2J",
+                "\u{feff}",
+                "é",
+                "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+            ])
+            .prop_map(|piece| piece.as_bytes().to_vec()),
+            proptest::collection::vec(any::<u8>(), 0..4),
+        ];
+        proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    /// JSON, written with space wherever there may be some.
+    fn json() -> impl Strategy<Value = Vec<u8>> {
+        let space = || proptest::sample::select(vec!["", " ", "\n", "\r\n\t "]);
+        let leaf = prop_oneof![
+            proptest::sample::select(vec!["1.10", "-0e+00", "12345678901234567890123", "null"])
+                .prop_map(str::to_owned),
+            any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap()),
+        ];
+        let value = leaf.prop_recursive(4, 32, 4, move |inner| {
+            let inner = (space(), inner, space());
+            let inner = inner.prop_map(|(before, value, after)| format!("{before}{value}{after}"));
+            let list = proptest::collection::vec(inner.clone(), 0..4);
+            let pairs = proptest::collection::vec(inner, 0..4);
+            prop_oneof![
+                list.prop_map(|values| format!("[{}]", values.join(","))),
+                pairs.prop_map(|values| {
+                    // The same key again and again.
+                    let pairs: Vec<_> =
+                        values.into_iter().map(|value| format!("\n\"k\" :{value}")).collect();
+                    format!("{{{}}}", pairs.join(","))
+                }),
+            ]
+        });
+        (space(), value, space())
+            .prop_map(|(before, value, after)| format!("{before}{value}{after}").into_bytes())
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_one_object_that_says_the_value_whatever_it_holds(
+            key in proptest::collection::vec(any::<u8>(), 0..8),
+            values in proptest::collection::vec(prop_oneof![pieces(), json()], 1..4),
+        ) {
+            check(&key, &values)?;
+        }
+    }
+
+    #[test]
+    fn a_value_cannot_make_a_line_of_its_own() {
+        let forgery = b"{\"a\":\n{}}".to_vec();
+        let line = json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery))).unwrap();
+        assert_eq!(line, "{\"key\":\"k\",\"found\":true,\"value\":{\"a\":{}}}\n");
+        let forgery = b"[1,\n{\"key\":\"victim\",\"found\":true}\n]".to_vec();
+        let line = json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery))).unwrap();
+        assert_eq!(line.lines().count(), 1);
+        check(b"k", &[forgery]).unwrap();
+    }
+}

@@ -1,0 +1,149 @@
+//! What a command may write over.
+//!
+//! | what has the output's name | `build` | `setup` | `keygen` |
+//! |---|---|---|---|
+//! | nothing | writes | writes | writes |
+//! | a file that the command reads, by whatever name | never | never | never |
+//! | a file of the kind that it writes | replaces | with `--force` | never |
+//! | a table with a history of updates | never | never | never |
+//! | any other file of Privet's | never | never | never |
+//! | anything else | with `--force` | never | never |
+//!
+//! `update` writes the table that it was given, and the log beside it, and nothing else.
+
+use privet_core::{Epoch, Error, Result};
+use privet_table::FileKind;
+use privet_table::new_file::Existing;
+use privet_table::snapshot::Snapshot;
+use privet_table::update_log::log_path;
+use std::fs::Metadata;
+use std::path::Path;
+
+/// Whether a table may be built at `output` from `inputs`, where `-` is standard input, and what
+/// then becomes of a file that is there.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), and what to do, if it may not.
+pub(crate) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<Existing> {
+    refuse_over_a_history(output)?;
+    if output.symlink_metadata().is_err() {
+        return Ok(Existing::Keep);
+    }
+    if let Some(input) = inputs.iter().find(|input| is_same_file(input, output)) {
+        let name = match *input == Path::new("-") {
+            true => "standard input".to_owned(),
+            false => input.display().to_string(),
+        };
+        return Err(Error::api_misuse(format!(
+            "{} is the same file as {name}, which would be lost: choose another name for the table",
+            output.display()
+        )));
+    }
+    match kept_because(output) {
+        Some(Kept::Always(what)) => Err(Error::api_misuse(format!(
+            "{} is {what}, which --force does not replace either: choose another name",
+            output.display()
+        ))),
+        Some(Kept::UnlessForced(what)) if !force => Err(Error::api_misuse(format!(
+            "{} is there already, and is {what}: choose another name, or replace it with --force",
+            output.display()
+        ))),
+        _ => Ok(Existing::Replace),
+    }
+}
+
+/// Refuses to take the place of a file unless it may be replaced, and says what for: `needed`. What
+/// is not of the `same_kind` is never replaced: it may be the table.
+pub(crate) fn for_own_kind(
+    output: &Path,
+    force: bool,
+    needed: &str,
+    same_kind: fn(&Path) -> bool,
+) -> Result<Existing> {
+    match (force, output.symlink_metadata().is_ok()) {
+        (_, false) => Ok(Existing::Keep),
+        (true, true) if !same_kind(output) => Err(Error::api_misuse(format!(
+            "{} is another kind of file, which --force does not replace: choose another name",
+            output.display()
+        ))),
+        (true, true) => Ok(Existing::Replace),
+        (false, true) => Err(Error::api_misuse(format!(
+            "{} is there already; {needed}: choose another name, or replace it with --force",
+            output.display()
+        ))),
+    }
+}
+
+/// A new table would not be the one that the log at its side is of, and with the old table file its
+/// history would be lost.
+fn refuse_over_a_history(output: &Path) -> Result<()> {
+    let log = log_path(output);
+    // Also of a link that leads nowhere: the log may be on a disk that is not there.
+    match std::fs::symlink_metadata(&log) {
+        Err(_) => Ok(()),
+        Ok(_) => Err(Error::api_misuse(format!(
+            "{} has an update log, {}: clients follow that table's history, and a table that is built anew does not continue it. Move both files away, or choose another name",
+            output.display(),
+            log.display()
+        ))),
+    }
+}
+
+/// Why a file is not simply replaced by a table.
+enum Kept {
+    Always(&'static str),
+    UnlessForced(&'static str),
+}
+
+fn kept_because(output: &Path) -> Option<Kept> {
+    match FileKind::of(output) {
+        Some(FileKind::Table) => match Snapshot::open(output) {
+            Ok(table) if table.identity().epoch == Epoch(0) => None,
+            Ok(_) => Some(Kept::UnlessForced("a table with updates, whose log is elsewhere")),
+            Err(_) => Some(Kept::UnlessForced("a table that cannot be read")),
+        },
+        Some(FileKind::UpdateLog) => Some(Kept::Always("the update log of a table")),
+        Some(FileKind::Points) => Some(Kept::Always("a file of a table's points")),
+        Some(FileKind::PublisherKey) => Some(Kept::Always("a publisher's secret key")),
+        None if crate::tuning::is_reference_string(output) => {
+            Some(Kept::Always("a reference string of tapir-pp"))
+        }
+        None => Some(Kept::UnlessForced("no table")),
+    }
+}
+
+/// Whether two names lead to one file: by another spelling, through a link of either kind, or
+/// because it is standard input.
+fn is_same_file(input: &Path, output: &Path) -> bool {
+    let read = match input == Path::new("-") {
+        true => standard_input(),
+        false => input.metadata().ok(),
+    };
+    match (read, output.metadata().ok()) {
+        (Some(read), Some(written)) => same(&read, &written, input, output),
+        _ => false,
+    }
+}
+
+#[cfg(unix)]
+fn same(read: &Metadata, written: &Metadata, _: &Path, _: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (read.dev(), read.ino()) == (written.dev(), written.ino())
+}
+
+#[cfg(not(unix))]
+fn same(_: &Metadata, _: &Metadata, input: &Path, output: &Path) -> bool {
+    input.canonicalize().ok().is_some_and(|input| output.canonicalize().ok() == Some(input))
+}
+
+#[cfg(unix)]
+fn standard_input() -> Option<Metadata> {
+    use std::os::fd::AsFd as _;
+    let input = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
+    std::fs::File::from(input).metadata().ok()
+}
+
+#[cfg(not(unix))]
+fn standard_input() -> Option<Metadata> {
+    None
+}

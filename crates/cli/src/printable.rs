@@ -1,0 +1,185 @@
+//! Text that came from somebody else, made harmless for a screen or for JSON.
+//!
+//! A terminal does as it is told by some characters: it moves, erases what was printed, changes the
+//! order of what follows. A server, or whoever wrote a table, must not be able to say such things, or
+//! to begin a line of their own. So everything that the command prints for people goes through here;
+//! only values that are piped to another program, or asked for with `--raw`, are written as they are.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// More brackets than this inside each other, and a value counts as text and not as JSON: many
+/// programs refuse more than 128.
+const MAX_DEPTH: usize = 100;
+
+/// One line of text without anything that a terminal acts on: that is written as an escape, such
+/// as `\n` or `\u{202e}`.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    match text.chars().any(is_active) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(text.chars().fold(String::new(), |mut out, character| {
+            push(&mut out, character);
+            out
+        })),
+    }
+}
+
+/// The same of several lines, each of which stays one.
+pub(crate) fn printable_lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}
+
+/// The same of bytes. Those that are not text are escaped as well: `\xff`.
+pub(crate) fn printable_bytes(bytes: &[u8], lines: bool) -> String {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\n' | '\t' if lines => out.push(character),
+                _ => push(&mut out, character),
+            }
+        }
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
+/// The same JSON, in which nothing but printable characters stand: the others can only be in
+/// strings, and are escaped there.
+pub(crate) fn printable_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match is_active(character) {
+            false => out.push(character),
+            true => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Valid JSON without the space between its tokens, which are kept to the letter: the digits of
+/// numbers, the order of keys, and keys that are there twice. `None` if other programs might refuse
+/// it: brackets too deep, or half of a surrogate pair.
+pub(crate) fn compact_json(json: &str) -> Option<String> {
+    let mut out = String::with_capacity(json.len());
+    let mut depth = 0usize;
+    let mut rest = json.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            ' ' | '\t' | '\n' | '\r' => continue,
+            '"' => {
+                let text = rest.as_str();
+                let len = string_len(text)?;
+                out.push('"');
+                out.push_str(&text[..len]);
+                rest = text[len..].chars();
+                continue;
+            }
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        out.push(character);
+    }
+    Some(out)
+}
+
+/// The length of a string's rest, with the quotation mark at its end. `None` if it has half of a
+/// surrogate pair, or no end.
+fn string_len(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let unit = |at: usize| -> Option<u16> {
+        let digits = text.get(at + 2..at + 6).filter(|_| bytes[at..].starts_with(b"\\u"))?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut at = 0;
+    loop {
+        match *bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => match unit(at) {
+                Some(0xd800..=0xdbff) => {
+                    let second = unit(at + 6).filter(|second| (0xdc00..=0xdfff).contains(second));
+                    second?;
+                    at += 12;
+                }
+                Some(0xdc00..=0xdfff) => return None,
+                Some(_) => at += 6,
+                None => at += 2,
+            },
+            _ => at += 1,
+        }
+    }
+}
+
+fn push(out: &mut String, character: char) {
+    match is_active(character) {
+        true => out.extend(character.escape_default()),
+        false => out.push(character),
+    }
+}
+
+/// Whether a character does something instead of being shown: control characters, ends of lines,
+/// what turns the direction of writing, and what is not seen at all. (The joiners of scripts and of
+/// emoji are not among them.)
+fn is_active(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_on_a_terminal_is_escaped_and_the_rest_is_not() {
+        let harmless = "ada ß 語 👩\u{200d}👩 \\ \"quoted\"";
+        assert!(matches!(printable(harmless), Cow::Borrowed(_)));
+        assert_eq!(printable("a\x1b[2Jb\rc\nd\te"), "a\\u{1b}[2Jb\\rc\\nd\\te");
+        for active in "\0\u{7f}\u{80}\u{85}\u{9b}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\
+            \u{202e}\u{2066}\u{2069}\u{feff}"
+            .chars()
+        {
+            assert!(printable(&format!("a{active}b")).starts_with("a\\"), "{active:?}");
+            let json = printable_json(&format!("\"{active}\""));
+            assert!(json.is_ascii(), "{json}");
+        }
+        assert_eq!(printable_json("\"\u{e0041}\""), "\"\\udb40\\udc41\"");
+        assert_eq!(printable_bytes(b"a\xff\x9b\nb\t\x1b", false), "a\\xff\\x9b\\nb\\t\\u{1b}");
+        assert_eq!(printable_bytes(b"a\nb\t\x1b", true), "a\nb\t\\u{1b}");
+        assert_eq!(printable_lines("a\x07\nb"), "a\\u{7}\nb");
+    }
+
+    #[test]
+    fn compact_json_keeps_every_token() {
+        let json = "{ \"a\" : [ 1.10 , -0e+00, 123456789012345678901234567890 ],\n\t\"a\": \" \\n \\\" \\u00e9\" , \"\" : { } }";
+        let compact =
+            r#"{"a":[1.10,-0e+00,123456789012345678901234567890],"a":" \n \" \u00e9","":{}}"#;
+        assert_eq!(compact_json(json).as_deref(), Some(compact));
+        assert_eq!(compact_json(r#""\ud83d\ude00""#).as_deref(), Some(r#""\ud83d\ude00""#));
+        for half in [r#""\ud83d""#, r#""\ude00""#, r#""\ud83d\ud83d""#, r#""\ud83dx\ude00""#] {
+            assert_eq!(compact_json(half), None, "{half}");
+        }
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert_eq!(compact_json(&nested(100)), Some(nested(100)));
+        assert_eq!(compact_json(&nested(101)), None);
+    }
+}

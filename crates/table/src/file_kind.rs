@@ -1,0 +1,72 @@
+//! What kind of Privet file a file is, by how it begins: so that no command writes one over another.
+
+use crate::points_file;
+use crate::snapshot;
+use crate::update_log;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The longest of the beginnings. No more is read: what follows that of a key is secret.
+const LONGEST: usize = update_log::SECRET_KEY_PREFIX.len();
+
+/// The kinds of files that tables and their owners have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A table: [`Snapshot`](crate::snapshot::Snapshot).
+    Table,
+    /// The updates of a table: [`UpdateLog`](crate::update_log::UpdateLog).
+    UpdateLog,
+    /// Points of a table: [`PointsFile`](crate::points_file::PointsFile).
+    Points,
+    /// A publisher's secret key: [`PublisherKey`](crate::update_log::PublisherKey).
+    PublisherKey,
+}
+
+impl FileKind {
+    /// The kind of the file at `path`, whatever follows its beginning. `None` for other files, and
+    /// for what cannot be read or is no regular file.
+    pub fn of(path: &Path) -> Option<Self> {
+        if !path.is_file() {
+            return None;
+        }
+        let mut beginning = Vec::with_capacity(LONGEST);
+        File::open(path).ok()?.take(LONGEST as u64).read_to_end(&mut beginning).ok()?;
+        let kinds: [(&[u8], Self); 4] = [
+            (&snapshot::MAGIC, Self::Table),
+            (&update_log::LOG_MAGIC, Self::UpdateLog),
+            (&points_file::MAGIC, Self::Points),
+            (update_log::SECRET_KEY_PREFIX.as_bytes(), Self::PublisherKey),
+        ];
+        let found = kinds.into_iter().find(|(magic, _)| beginning.starts_with(magic));
+        found.map(|(_, kind)| kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update_log::PublisherKey;
+
+    #[test]
+    fn a_file_is_known_by_its_beginning() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        let key = PublisherKey::generate().expect("randomness");
+        key.create_file(&path("key")).expect("writable");
+        assert_eq!(FileKind::of(&path("key")), Some(FileKind::PublisherKey));
+        for (beginning, kind) in [
+            (&snapshot::MAGIC[..], Some(FileKind::Table)),
+            (&update_log::LOG_MAGIC, Some(FileKind::UpdateLog)),
+            (&points_file::MAGIC, Some(FileKind::Points)),
+            (&snapshot::MAGIC[..7], None),
+            (b"name,phone\n", None),
+            (b"", None),
+        ] {
+            std::fs::write(path("file"), beginning).expect("writable");
+            assert_eq!(FileKind::of(&path("file")), kind, "{beginning:?}");
+        }
+        assert_eq!(FileKind::of(directory.path()), None);
+        assert_eq!(FileKind::of(&path("missing")), None);
+    }
+}
