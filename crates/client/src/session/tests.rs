@@ -18,6 +18,7 @@ mod peer;
 mod reserved;
 mod simulator;
 mod single_use;
+mod timed;
 mod toy;
 mod two_servers;
 mod verified;

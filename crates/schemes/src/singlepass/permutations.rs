@@ -116,7 +116,9 @@ impl Permutations {
         encode_row(&self.offsets, bytes);
     }
 
-    /// Where the record `index` is. Takes the same time for every record of the table: the whole permutation of its partition is gone through.
+    /// Where the record `index` is. Takes the same steps for every record of the table, because the
+    /// whole permutation of its partition is gone through; which partition's it is, caches may
+    /// know.
     pub(crate) fn place_of(&self, index: &RecordIndex) -> Place {
         let (partition, offset) = index.divide(self.records as u64);
         let row = &self.offsets[partition as usize * self.records..][..self.records];
