@@ -90,7 +90,7 @@ impl<C: Updatable + Rehearsed + Send> Rehearsal for HintedRehearsal<C> {
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
         let reserved = self.client.reserve(index, rng)?;
         self.client.apply(&reserved.change)?;
-        let reservation = Reservation::new(reserved, QueryMessage::encode_query);
+        let reservation = Reservation::new(reserved.encoded(QueryMessage::encode_query));
         self.open = Some(reservation.id());
         Ok(())
     }
