@@ -219,6 +219,15 @@ pub(crate) struct Serve {
     /// middle of something. Each version takes memory of its own; at most 3 earlier ones are kept
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(0..=86400))]
     pub(crate) grace: u32,
+    /// Read again so many bytes a second of what is answered from, to find damage to memory and
+    /// files; a table in which some is found is not served any more. 0: read nothing again
+    #[arg(long, value_name = "BYTES", default_value = "2^25", value_parser = parse_number)]
+    pub(crate) scrub_rate: u64,
+    /// Serve tables without a look at whether they are whole. A start is shorter by the time in
+    /// which a table is read once. From a damaged table clients then get wrong records, and nobody
+    /// notices
+    #[arg(long)]
+    pub(crate) skip_verification: bool,
     /// Who has to sign the updates of these tables, as `privet keygen` printed it: an update log of anybody else is
     /// refused. Without it, it is whoever a table's log names when it is opened first
     #[arg(long, value_name = "HEX", value_parser = parse_publisher)]

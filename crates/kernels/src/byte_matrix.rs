@@ -194,6 +194,11 @@ impl TiledBytes {
         self.buffer.len()
     }
 
+    /// All bytes as they lie in memory, padding included: for a digest of them.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.buffer
+    }
+
     /// How many bytes lie in huge pages; see [`HugeBuffer::huge_page_bytes`].
     pub fn huge_page_bytes(&self) -> Option<usize> {
         self.buffer.huge_page_bytes()

@@ -139,6 +139,21 @@ pub trait Answerer: SchemeOf + Send + Sync {
 
     /// How much of the table's memory the system backs with huge pages, if it says.
     fn huge_page_bytes(&self) -> Option<u64>;
+
+    /// All bytes of the table, and of what was computed from it, that answers come from, wherever
+    /// they lie and in whatever order. They never change, so whoever notes their digest can find
+    /// out later whether the memory, or a mapped file, still holds what it was given.
+    fn held(&self) -> Vec<&[u8]>;
+
+    /// Asks of what lies in a file whether it is still what the server was made of, as far as the
+    /// system says at once. What was answered before the file changed is right.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if somebody has
+    /// written to it or cut it short: what was answered since then may be wrong.
+    fn check_held(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A server in the making: it holds the table, and computes from it once what takes long. The result follows from table and parameters alone, so it may be kept in

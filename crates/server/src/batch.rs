@@ -17,6 +17,7 @@
 //! A query whose caller has gone (connection lost, deadline passed) is dropped when its turn comes, before anything is computed. A query that does not
 //! parse gets an error of its own and leaves the others of its batch alone.
 
+use crate::hosted::Condition;
 use crate::observe::Metrics;
 use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
@@ -31,7 +32,7 @@ use tokio::sync::oneshot;
 
 /// What queries may be answered together: those for one version of a table, one scheme and one role.
 pub(crate) struct Lane {
-    pub(crate) table: String,
+    pub(crate) condition: Arc<Condition>,
     pub(crate) server: Arc<dyn ErasedServer>,
     pub(crate) role: Role,
 }
@@ -235,7 +236,7 @@ impl Shared {
         let answers = catch_unwind(AssertUnwindSafe(|| lane.server.answer(lane.role, &queries)));
         let Ok(answers) = answers else {
             tracing::error!(
-                table = lane.table,
+                table = lane.condition.table(),
                 role = lane.role.0,
                 queries = jobs.len(),
                 "a pass panicked; its queries are not answered"
@@ -245,15 +246,19 @@ impl Shared {
             return;
         };
         let elapsed = started.elapsed();
-        self.metrics.pass(&lane.table, jobs.len(), elapsed);
+        self.metrics.pass(lane.condition.table(), jobs.len(), elapsed);
         tracing::debug!(
-            table = lane.table,
+            table = lane.condition.table(),
             role = lane.role.0,
             queries = jobs.len(),
             seconds = elapsed.as_secs_f64(),
             "pass"
         );
+        // Damage that is found during a pass, or by it, counts for all its answers.
+        let answers: Vec<_> =
+            answers.into_iter().map(|answer| lane.condition.or_end(answer)).collect();
         for (job, answer) in jobs.into_iter().zip(answers) {
+            let answer = lane.condition.check().and(answer);
             // The caller may have gone meanwhile.
             let _ = job.reply.send(answer);
         }

@@ -67,6 +67,18 @@ pub struct ServerConfig {
     /// Where precomputed hints, and what servers keep of the computation for themselves, lie in files, so that a restart need not compute them again. Nobody else may write
     /// there. Default: none; hints then live in memory.
     pub cache_dir: Option<PathBuf>,
+    /// Whether the records of every table are hashed at the start, and refused unless they have the
+    /// table's digest. Default: true. Without it a damaged table is answered from, and clients of
+    /// most schemes get wrong records that nothing tells from right ones; what is computed is not
+    /// kept in the cache; and the memory that is answered from is not checked later either.
+    pub verify_records: bool,
+    /// How many bytes a second are read again, to find out whether what is answered from and
+    /// fetched is still what it was: see [`scrub`](crate::scrub). Default: 32 MiB; 0 reads nothing
+    /// again.
+    pub scrub_rate: u64,
+    /// How long after the beginning of one such pass the next begins, at the soonest. Default: 10
+    /// min.
+    pub scrub_interval: Duration,
     /// Hears how far the precomputation of hints is; of nothing if a scheme has none, or the cache has it. Default: nobody.
     pub progress: Option<ProgressListener>,
     /// Sees every query that is about to be answered: for demonstrations and tests of what a server sees. Default: nobody.
@@ -124,6 +136,9 @@ impl ServerConfig {
             drain_limit: Duration::from_secs(10),
             grace: Duration::from_secs(600),
             cache_dir: None,
+            verify_records: true,
+            scrub_rate: 32 << 20,
+            scrub_interval: Duration::from_secs(600),
             progress: None,
             query_observer: None,
         }
@@ -167,6 +182,7 @@ impl ServerConfig {
             ("stall_limit", self.stall_limit),
             ("handshake_limit", self.handshake_limit),
             ("keepalive", self.keepalive),
+            ("scrub_interval", self.scrub_interval),
         ];
         if self.batch_window > MAX_BATCH_WINDOW {
             return Err(Error::api_misuse(format!(

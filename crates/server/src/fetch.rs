@@ -3,9 +3,10 @@
 //! A producer copies chunk after chunk into a channel with room for [`READ_AHEAD`] of them. When the channel is full it waits, so a client that stops reading
 //! makes the server hold those, the one being sent and the transport's own bounded buffer: under a megabyte, however long the part.
 //!
-//! Chunks are copied on a thread that may block: parts are mapped files, and reading one may have to wait for a disk.
+//! Chunks are copied on a thread that may block: parts lie in files, and reading one may have to
+//! wait for a disk.
 
-use crate::hosted::Part;
+use crate::hosted::{Condition, Part};
 use privet_wire::limits::FETCH_CHUNK_LEN;
 use privet_wire::{FetchChunk, WireStatus, proto};
 use std::ops::Range;
@@ -21,19 +22,26 @@ pub(crate) type ChunkStream = ReceiverStream<Result<proto::FetchChunk, Status>>;
 type Chunks = mpsc::Sender<Result<proto::FetchChunk, Status>>;
 
 /// The bytes of `part` in `wanted`, in chunks. The end of `wanted` is at most that of the part.
-pub(crate) fn stream(part: Arc<Part>, wanted: Range<u64>) -> ChunkStream {
+///
+/// # Errors
+/// The stream ends with one if a part cannot be read, or damage is found in its table.
+pub(crate) fn stream(
+    part: Arc<Part>,
+    condition: Arc<Condition>,
+    wanted: Range<u64>,
+) -> ChunkStream {
     let (chunks, receiver) = mpsc::channel(READ_AHEAD);
-    tokio::spawn(produce(part, wanted, chunks));
+    tokio::spawn(produce(part, condition, wanted, chunks));
     ReceiverStream::new(receiver)
 }
 
 /// Ends when everything is sent or the client has gone.
-async fn produce(part: Arc<Part>, wanted: Range<u64>, chunks: Chunks) {
-    send(&part, wanted, &chunks).await;
+async fn produce(part: Arc<Part>, condition: Arc<Condition>, wanted: Range<u64>, chunks: Chunks) {
+    send(&part, &condition, wanted, &chunks).await;
     part.release();
 }
 
-async fn send(part: &Arc<Part>, wanted: Range<u64>, chunks: &Chunks) {
+async fn send(part: &Arc<Part>, condition: &Condition, wanted: Range<u64>, chunks: &Chunks) {
     let mut offset = wanted.start;
     while offset < wanted.end {
         // Room first, then read: what is read has a place to go.
@@ -41,7 +49,12 @@ async fn send(part: &Arc<Part>, wanted: Range<u64>, chunks: &Chunks) {
         let source = Arc::clone(part);
         let len = (wanted.end - offset).min(FETCH_CHUNK_LEN as u64) as usize;
         let read = tokio::task::spawn_blocking(move || source.copy(offset, len));
-        let data = match read.await {
+        let read = read.await.map(|read| match **part {
+            // Whatever is wrong with the log, the table is whole.
+            Part::Epochs(_) => read,
+            _ => condition.or_end(read),
+        });
+        let data = match read.map(|read| condition.check().and(read)) {
             Ok(Ok(data)) => data,
             Ok(Err(error)) => {
                 tracing::error!(error = %error.message(), "a part cannot be read");
@@ -66,6 +79,10 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio_stream::StreamExt;
 
+    fn condition() -> Arc<Condition> {
+        Arc::new(Condition::new("t"))
+    }
+
     /// Counts how often it is read, one chunk each time.
     struct Counting {
         bytes: Vec<u8>,
@@ -74,8 +91,13 @@ mod tests {
 
     impl RecordSource for Counting {
         fn bytes(&self) -> &[u8] {
-            self.reads.fetch_add(1, Ordering::SeqCst);
             &self.bytes
+        }
+
+        fn read(&self, offset: u64, into: &mut [u8]) -> privet_core::Result<()> {
+            self.reads.fetch_add(1, Ordering::SeqCst);
+            into.copy_from_slice(&self.bytes[offset as usize..][..into.len()]);
+            Ok(())
         }
 
         fn release(&self) {}
@@ -88,7 +110,7 @@ mod tests {
         let bytes = vec![7; CHUNKS * FETCH_CHUNK_LEN];
         let source = Counting { bytes, reads: Arc::clone(&reads) };
         let end = (CHUNKS * FETCH_CHUNK_LEN) as u64;
-        let mut stream = stream(Arc::new(Part::Records(Box::new(source))), 0..end);
+        let mut stream = stream(Arc::new(Part::Records(Box::new(source))), condition(), 0..end);
         for taken in 1..=CHUNKS {
             stream.next().await.unwrap().unwrap();
             // However long the producer is left alone, it reads no further than its room.
@@ -109,7 +131,7 @@ mod tests {
         let weak = Arc::downgrade(&part);
         let (chunks, receiver) = mpsc::channel(READ_AHEAD);
         let end = part.len();
-        let producer = tokio::spawn(produce(part, 0..end, chunks));
+        let producer = tokio::spawn(produce(part, condition(), 0..end, chunks));
         drop(receiver);
         producer.await.unwrap();
         assert!(weak.upgrade().is_none());

@@ -10,7 +10,7 @@
 //! ```text
 //! offset  bytes
 //!      0      8  "privhint"
-//!      8      4  format version, 2, little-endian
+//!      8      4  format version, 3, little-endian
 //!     12      4  zero
 //!     16     32  key: what the entry belongs to
 //!     48      8  length of the hint in bytes, little-endian
@@ -25,19 +25,23 @@
 //! Either part may be empty, not both: then there is nothing to keep a file for.
 //!
 //! It is written under a temporary name, synced, renamed, and the directory is synced: a crash at any moment leaves either no entry or a whole one (and
-//! perhaps a temporary file, removed by a later start). A whole entry is mapped, not read into memory.
+//! perhaps a temporary file, removed by a later start). A whole entry is not held in memory: what
+//! clients download is read from the file, piece by piece, and what the server keeps is mapped
+//! while a server is made of it.
 
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::memory::FileMapping;
 use privet_schemes::registry::SchemePlan;
+use privet_table::positioned::read_exact_at;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 const MAGIC: &[u8; 8] = b"privhint";
-const VERSION: u32 = 2;
+/// Since version 3 entries are computed from records that were verified.
+const VERSION: u32 = 3;
 const SIGNED_LEN: usize = 128;
 const HEADER_LEN: usize = 4096;
 const TEMPORARY_PREFIX: &str = ".privet-hint-";
@@ -78,17 +82,48 @@ pub(crate) struct CachedEntry {
 }
 
 impl CachedEntry {
-    /// What clients download.
+    /// What clients download, as it is mapped: to be [checked](Self::check_unchanged) afterwards.
+    #[cfg(test)]
     pub(crate) fn hint(&self) -> &[u8] {
         // A mapping shorter than this is never verified.
         self.mapping.as_slice().get(HEADER_LEN..self.kept_start).unwrap_or_default()
+    }
+
+    /// The length of what clients download, in bytes.
+    pub(crate) fn hint_len(&self) -> u64 {
+        (self.kept_start - HEADER_LEN) as u64
+    }
+
+    /// Reads as many bytes of it as `out` has, from byte `offset` on, which lie within.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if they are not there.
+    pub(crate) fn read_hint(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        read_exact_at(self.mapping.file(), HEADER_LEN as u64 + offset, out)
+            .map_err(|error| unusable(self.file(), "it cannot be read").caused_by(error))
+    }
+
+    /// That the file is what it was when it was loaded, as far as the system says at once.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if it is not.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        self.mapping.check_unchanged().map_err(|error| {
+            unusable(self.file(), "it was changed while it was in use").caused_by(error)
+        })
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &Path {
+        self.mapping.path()
     }
 
     pub(crate) fn hint_digest(&self) -> [u8; 32] {
         self.hint_digest
     }
 
-    /// What the server needs to answer.
+    /// What the server needs to answer, as it is mapped: to be [checked](Self::check_unchanged)
+    /// afterwards.
     pub(crate) fn kept(&self) -> &[u8] {
         self.mapping.as_slice().get(self.kept_start..).unwrap_or_default()
     }
@@ -123,14 +158,16 @@ impl HintCache {
     pub(crate) fn load(&self, key: &CacheKey, lengths: PartLengths) -> Result<Option<CachedEntry>> {
         let path = self.path(key);
         let mapping = match FileMapping::open(&path) {
-            Ok(mapping) => mapping,
+            Ok(mapping) => mapping.guarded(),
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(unusable(&path, "it cannot be opened").caused_by(error)),
         };
         let (hint, hint_digest) = verify(mapping.as_slice(), key, lengths)
             .map_err(|error| unusable(&path, error.message()).caused_by(error))?;
         let kept_start = HEADER_LEN + hint.len();
-        Ok(Some(CachedEntry { mapping, kept_start, hint_digest }))
+        let entry = CachedEntry { mapping, kept_start, hint_digest };
+        entry.check_unchanged()?;
+        Ok(Some(entry))
     }
 
     /// Writes the entry for `key` in place of whatever entry there is.

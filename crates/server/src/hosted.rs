@@ -4,11 +4,13 @@
 //! while under the table's earlier ones. Whoever asks says which version is meant. Everything that works on a version holds it, so one that is retired is freed when the last request about
 //! it has ended.
 
+mod condition;
 mod feed;
 mod making;
 mod part;
 mod setup;
 mod tables;
+mod verification;
 
 use crate::batch::Lane;
 use bytes::Bytes;
@@ -16,12 +18,15 @@ use privet_core::TableIdentity;
 use privet_schemes::contract::Role;
 use privet_schemes::registry::{ErasedServer, SchemePlan, Tuning};
 use privet_wire::{PartKind, TableDescription};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+pub(crate) use condition::Condition;
 pub(crate) use making::{Made, Maker};
 pub(crate) use part::Part;
 pub use setup::HintOrigin;
 pub(crate) use tables::HostedTables;
+pub(crate) use verification::Reading;
 
 /// What a server says of a table that is ready.
 #[derive(Clone, Debug)]
@@ -58,6 +63,12 @@ pub(crate) struct Version {
     /// What the next version is made with.
     tuning: Tuning,
     origin: HintOrigin,
+    /// Whether its table is served.
+    pub(crate) condition: Arc<Condition>,
+    /// The digests that what the server answers from had when it was made, if they were taken.
+    held_digests: Vec<[u8; 32]>,
+    /// The file of points that it answers from, if it does.
+    points_file: Option<PathBuf>,
 }
 
 impl Version {
@@ -76,10 +87,17 @@ impl Version {
         self.lanes.get(usize::from(role.0))
     }
 
-    fn lanes(name: &str, server: &Arc<dyn ErasedServer>, plan: &SchemePlan) -> Vec<Arc<Lane>> {
+    fn lanes(
+        condition: &Arc<Condition>,
+        server: &Arc<dyn ErasedServer>,
+        plan: &SchemePlan,
+    ) -> Vec<Arc<Lane>> {
         let roles = u8::try_from(plan.query_lens.len()).unwrap_or(u8::MAX);
-        let lane =
-            |role| Lane { table: name.to_owned(), server: Arc::clone(server), role: Role(role) };
+        let lane = |role| Lane {
+            condition: Arc::clone(condition),
+            server: Arc::clone(server),
+            role: Role(role),
+        };
         (0..roles).map(lane).map(Arc::new).collect()
     }
 

@@ -19,6 +19,7 @@
 //! | [`updates`] | [`NextVersion`]: what becomes of a table while it is served, and the [epochs](UpdateFeed) that say so |
 //! | [`updating`] | [`TableUpdates`]: has a next version take the place of the one before, and retires that after a while |
 //! | `hosted` | tables made ready, in each version that is served: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache, patched or computed |
+//! | `scrub` | reading again, all the time, what is answered from: is it still what it was? |
 //! | `hint_cache` | the files in which what was precomputed survives a restart |
 //! | `connections` | accepting, TLS, the connection cap, idle limits |
 //! | `admission` | slots, deadlines and load shedding for requests; counts what passes |
@@ -79,6 +80,7 @@ mod hosted;
 mod observe;
 mod preparations;
 pub mod running;
+mod scrub;
 mod secret_bytes;
 mod service;
 pub mod table;

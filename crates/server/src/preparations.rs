@@ -11,7 +11,7 @@
 //!
 //! A request says what the other servers of its scheme must not learn. It is not logged, and the server's own copy is [erased](SecretBytes) when it has served or was refused.
 
-use crate::hosted::Version;
+use crate::hosted::{Condition, Version};
 use crate::observe::{Metrics, Open};
 use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
@@ -49,7 +49,7 @@ impl Preparations {
         let waiting = Open::new(&self.metrics.preparations_waiting);
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| stopping())?;
         let computation = Computation {
-            table: version.name.clone(),
+            condition: Arc::clone(&version.condition),
             server: Arc::clone(&version.server),
             role,
             request,
@@ -75,7 +75,7 @@ fn stopping() -> Error {
 
 /// A request whose turn it is.
 struct Computation {
-    table: String,
+    condition: Arc<Condition>,
     server: Arc<dyn ErasedServer>,
     role: Role,
     request: SecretBytes,
@@ -87,7 +87,8 @@ struct Computation {
 
 impl Computation {
     fn run(self) -> Result<Vec<u8>> {
-        let Self { table, server, role, request, metrics, running, turn } = self;
+        let Self { condition, server, role, request, metrics, running, turn } = self;
+        let table = condition.table();
         let started = Instant::now();
         // A panic here is a bug of a scheme. It must cost this request its reply, and nobody anything else.
         let reply = catch_unwind(AssertUnwindSafe(|| server.prepare(role, &request)));
@@ -98,7 +99,7 @@ impl Computation {
             return Err(Error::unavailable("the server failed to reply; this is a bug in it"));
         };
         if reply.is_ok() {
-            metrics.preparation(&table, elapsed);
+            metrics.preparation(table, elapsed);
             tracing::debug!(
                 table,
                 role = role.0,
@@ -107,7 +108,7 @@ impl Computation {
             );
         }
         drop((running, turn));
-        reply
+        condition.or_end(reply).and_then(|reply| condition.check().map(|()| reply))
     }
 }
 

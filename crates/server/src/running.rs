@@ -6,6 +6,7 @@ use crate::connections::{Acceptor, Connection, tls_acceptor};
 use crate::hosted::{HostedTables, Maker};
 use crate::observe::{Endpoint, Health, Metrics};
 use crate::preparations::Preparations;
+use crate::scrub;
 use crate::service::{LimitedService, PrivetService};
 use crate::updates::NextVersion;
 use crate::updating::TableUpdates;
@@ -67,6 +68,7 @@ impl Server {
         let (tables, ready) = prepare(Arc::clone(&maker), tables).await?;
         let tables = Arc::new(tables);
         ready.iter().for_each(|table| metrics.table(table));
+        health.of_tables(tables.now().conditions());
         let settings = BatchSettings {
             window: config.batch_window,
             max_batch: config.max_batch,
@@ -84,6 +86,7 @@ impl Server {
             config.query_observer.clone(),
         );
         let service = LimitedService::new(service);
+        scrub::start(&config, Arc::clone(&tables), Arc::clone(&metrics), stop.clone());
         let updates = TableUpdates::new(tables, maker, Arc::clone(&metrics), &config, stop.clone());
         let acceptor = Acceptor::new(
             &config,

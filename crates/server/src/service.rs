@@ -43,7 +43,7 @@ impl PrivetService {
     }
 
     fn fetch_from(&self, request: &FetchRequest) -> Result<ChunkStream> {
-        let part = self.tables.now().part(request)?;
+        let (part, condition) = self.tables.now().part(request)?;
         if request.offset > part.len() {
             return Err(Error::invalid_message(format!(
                 "the {} of table {} ends at byte {}, before byte {}",
@@ -55,7 +55,7 @@ impl PrivetService {
         }
         let wanted = if request.len == 0 { u64::MAX } else { request.len };
         let end = request.offset.saturating_add(wanted).min(part.len());
-        Ok(fetch::stream(part, request.offset..end))
+        Ok(fetch::stream(part, condition, request.offset..end))
     }
 
     async fn answer_to(&self, message: proto::AnswerRequest) -> Result<AnswerResponse> {

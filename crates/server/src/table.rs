@@ -5,6 +5,7 @@ use privet_core::{Result, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::finite_differences::points::Points;
 use privet_schemes::registry::{self, SchemePlan, Tuning};
+use std::path::Path;
 use std::sync::Arc;
 
 /// One table to be served, by one scheme: the version that is served first, or from which that follows.
@@ -46,12 +47,42 @@ impl ServedTable {
     }
 }
 
-/// Where a table's records lie: in memory, in a mapped file.
+/// Where a table's records lie: in memory, in a file.
 ///
 /// The scheme's server makes a copy in the order in which it computes. The source stays, because clients may also fetch the table as a whole.
 pub trait RecordSource: Send + Sync {
-    /// All records, one after the other in their natural order: `identity.shape.bytes()` bytes, the same on every call.
+    /// All records, one after the other in their natural order: `identity.shape.bytes()` bytes, the
+    /// same on every call. They may lie in a mapped file, whose bytes somebody can change: what was
+    /// made of them is of use only if they are [unchanged](Self::check_unchanged) afterwards. That
+    /// it is cut short must not end the process.
     fn bytes(&self) -> &[u8];
+
+    /// Reads as many of these bytes as `into` has, from byte `offset` on, which lie within: of a
+    /// file by an ordinary read.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file was cut short,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read. Both name it.
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let start = offset as usize;
+        into.copy_from_slice(&self.bytes()[start..start + into.len()]);
+        Ok(())
+    }
+
+    /// That all that was read so far is what was there when the source was made, as far as the
+    /// system says at once.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if it was written
+    /// to or cut short.
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The file in which they lie, if they lie in one.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
 
     /// Says that the bytes will not be needed for a while, so that a mapped file need not stay in memory. They must stay readable.
     fn release(&self);
@@ -71,6 +102,14 @@ pub trait PointsSource: Send + Sync {
 
     /// How many bytes of points there are.
     fn len(&self) -> u64;
+
+    /// The BLAKE3 digest of the points, which [`load`](Self::load) has found them to have.
+    fn digest(&self) -> [u8; 32];
+
+    /// The file in which they lie, if they lie in one.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
 
     /// The points, once they are found to be what was written, with so many threads. `progress` hears of the share done, from 0 to 1.
     ///

@@ -86,6 +86,12 @@ impl TableUpdates {
             let (version, feed) = now.current(name)?;
             (Arc::clone(version), feed.cloned())
         };
+        if before.condition.has_ended() {
+            return Err(Error::integrity(
+                "damage was found in the table, and what comes after could be made of it: start the \
+                 server again",
+            ));
+        }
         let records_changed: usize = next.steps.iter().map(|step| step.changes.len()).sum();
         let epochs = next.steps.len();
         let made = {
@@ -127,6 +133,13 @@ impl TableUpdates {
         // It may be the last to hold what takes long to be freed.
         let _ = tokio::task::spawn_blocking(move || drop(before)).await;
         Ok(ready)
+    }
+}
+
+#[cfg(test)]
+impl TableUpdates {
+    pub(crate) fn tables(&self) -> Arc<HostedTables> {
+        Arc::clone(&self.0.tables)
     }
 }
 

@@ -12,9 +12,10 @@
 //! | [`update_log`] | a table that changes: signed epochs, each the next of the one before, and (with `files`) the file they are kept in | |
 //! | [`layers`] | tables that keep changing, of any scheme: a list of recent changes, and static tables of doubling size | |
 //! | [`edit`] | from keys or row numbers and values to the records that change | |
-//! | `snapshot` | a table as a file: checksummed, memory-mapped, written whole or not at all | `files` |
+//! | `snapshot` | a table as a file: checksummed, mapped or read, written whole or not at all | `files` |
 //! | `points_file` | what finite differences compute from a table, as a file of its own that is tied to the table's digest | `files` |
 //! | `new_file` | how all of these files come about: under a temporary name, synced, renamed | `files` |
+//! | `positioned`, `shared_hasher` | reads at a place in a file, and digests, by several threads | `large-files`, part of `files` |
 //! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
 //! | `build` | the whole way from an input file to a snapshot | `files` |
 //!
@@ -60,13 +61,17 @@ pub mod build;
 #[cfg(feature = "files")]
 mod file_kind;
 #[cfg(feature = "files")]
+mod file_pass;
+#[cfg(feature = "files")]
 pub mod import;
 #[cfg(feature = "files")]
 pub mod new_file;
 #[cfg(feature = "files")]
 pub mod points_file;
-#[cfg(feature = "files")]
-mod shared_hasher;
+#[cfg(feature = "large-files")]
+pub mod positioned;
+#[cfg(feature = "large-files")]
+pub mod shared_hasher;
 #[cfg(feature = "files")]
 pub mod snapshot;
 

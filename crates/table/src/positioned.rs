@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io;
 
 /// Reads all of `into`, from byte `offset` of the file on.
-pub(super) fn read_exact_at(file: &File, offset: u64, into: &mut [u8]) -> io::Result<()> {
+///
+/// # Errors
+/// What the system says; [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before.
+pub fn read_exact_at(file: &File, offset: u64, into: &mut [u8]) -> io::Result<()> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_exact_at(file, into, offset);
     #[cfg(not(unix))]
@@ -12,7 +15,10 @@ pub(super) fn read_exact_at(file: &File, offset: u64, into: &mut [u8]) -> io::Re
 }
 
 /// Writes all of `bytes`, from byte `offset` of the file on.
-pub(super) fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+///
+/// # Errors
+/// What the system says.
+pub fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::write_all_at(file, bytes, offset);
     #[cfg(not(unix))]

@@ -4,13 +4,14 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZero;
 
 /// A hasher whose work is shared by threads of its own: no more than it was told, and by the calling thread alone where the system refuses them.
-pub(crate) struct SharedHasher {
+pub struct SharedHasher {
     hasher: blake3::Hasher,
     pool: Option<ThreadPool>,
 }
 
 impl SharedHasher {
-    pub(crate) fn new(threads: NonZero<usize>) -> Self {
+    /// By so many threads.
+    pub fn new(threads: NonZero<usize>) -> Self {
         let pool = match threads.get() {
             1 => None,
             // Without them it only takes longer.
@@ -20,11 +21,12 @@ impl SharedHasher {
     }
 
     /// One thread for each core.
-    pub(crate) fn on_all_cores() -> Self {
+    pub fn on_all_cores() -> Self {
         Self::new(std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN))
     }
 
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
+    /// Goes on with `bytes`: the more at a time, the better they are shared.
+    pub fn update(&mut self, bytes: &[u8]) {
         let Self { hasher, pool } = self;
         match pool {
             Some(pool) => pool.install(|| {
@@ -36,7 +38,8 @@ impl SharedHasher {
         }
     }
 
-    pub(crate) fn digest(&self) -> [u8; 32] {
+    /// The digest of all so far.
+    pub fn digest(&self) -> [u8; 32] {
         *self.hasher.finalize().as_bytes()
     }
 }

@@ -181,13 +181,13 @@ struct Started {
 
 /// As many servers as the scheme takes, each with a copy of the table.
 async fn start(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<Vec<Started>> {
-    let first = start_one(copy(path, scheme, tuning)?).await?;
+    let first = start_one(copy(path, scheme, tuning)?, true).await?;
     let tables = first.running.tables();
     let plan = tables.iter().flat_map(|table| &table.description.schemes).next();
     let servers = plan.map_or(1, |scheme| scheme.plan.servers);
     let mut started = vec![first];
     while started.len() < servers {
-        started.push(start_one(copy(path, scheme, tuning)?).await?);
+        started.push(start_one(copy(path, scheme, tuning)?, true).await?);
     }
     Ok(started)
 }
@@ -201,11 +201,11 @@ async fn start_with_a_liar(path: &Path) -> Result<Vec<Started>> {
         *last ^= 1;
     }
     liar.records = Box::new(records);
-    Ok(vec![start_one(honest).await?, start_one(liar).await?])
+    Ok(vec![start_one(honest, true).await?, start_one(liar, false).await?])
 }
 
 fn copy(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<ServedTable> {
-    let snapshot = Arc::new(Snapshot::open(path)?);
+    let snapshot = Arc::new(Snapshot::open_guarded(path)?);
     Ok(served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme), tuning.clone()))
 }
 
@@ -217,9 +217,11 @@ async fn stop(servers: Vec<Started>) -> Result<()> {
     Ok(())
 }
 
-async fn start_one(table: ServedTable) -> Result<Started> {
+/// `verified`: unless its table is meant to be another than it says.
+async fn start_one(table: ServedTable, verified: bool) -> Result<Started> {
     let start = Instant::now();
     let mut config = ServerConfig::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
+    config.verify_records = verified;
     let seen = Seen::default();
     let sees = Arc::clone(&seen);
     config.query_observer = Some(Arc::new(move |request| {

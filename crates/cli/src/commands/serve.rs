@@ -123,6 +123,8 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
         (Some(directory), false) => Some(directory.clone()),
         (None, false) => default_cache(),
     };
+    config.verify_records = !arguments.skip_verification;
+    config.scrub_rate = arguments.scrub_rate;
     config.grace = Duration::from_secs(arguments.grace.into());
     config.progress = Some(progress(what_takes_long(arguments)));
     config.check()?;
@@ -165,12 +167,24 @@ fn progress(what: &'static str) -> privet_server::ProgressListener {
     })
 }
 
-/// A table file as a source of records.
+/// A table file, opened guarded, as a source of records.
 struct SnapshotRecords(Arc<Snapshot>);
 
 impl RecordSource for SnapshotRecords {
     fn bytes(&self) -> &[u8] {
         self.0.view().bytes()
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.0.read_records(offset, into)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.0.check_unchanged()
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(self.0.path())
     }
 
     fn release(&self) {
@@ -206,7 +220,7 @@ fn open(
     FollowedTable::open(name, path, scheme, tuning, publisher)
 }
 
-/// A table file as it is, whatever its update log says, to be served under `name`.
+/// A table file, opened guarded, as it is, whatever its update log says, to be served under `name`.
 pub(crate) fn served(
     name: String,
     snapshot: Arc<Snapshot>,

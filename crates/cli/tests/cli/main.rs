@@ -6,6 +6,7 @@
 mod authenticated;
 mod bench;
 mod build;
+mod damaged_files;
 mod demo_and_doctor;
 mod followed;
 mod get;

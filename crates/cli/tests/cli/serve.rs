@@ -33,18 +33,18 @@ fn a_scheme_without_a_hint_says_so() {
 }
 
 #[test]
-fn a_damaged_file_is_not_streamed_to_clients() {
+fn a_damaged_file_is_not_served() {
     let place = Place::with_phones();
     let mut bytes = std::fs::read(place.path("phones.privet")).unwrap();
     let record = bytes.windows(5).position(|window| window == b"555-1").unwrap();
     bytes[record] ^= 1;
     std::fs::write(place.path("phones.privet"), bytes).unwrap();
     let arguments = "serve phones.privet --no-cache --listen 127.0.0.1:0 --scheme";
-    for scheme in ["dummy-subsets", "download"] {
+    for scheme in ["dummy-subsets", "download", "simplepir", "dpf"] {
         insta::allow_duplicates! {
             assert_snapshot!(place.run(&format!("{arguments} {scheme}")).refusal(), @r#"
     [exit 2]
-    privet: table phones: its file is damaged: the records do not have the digest that was noted when it was built; build it again
+    privet: table phones: phones.privet: damaged: the records do not have the digest that was noted when the table was built; copy the file again from where it is whole, or build it again
     "#);
         }
     }
@@ -111,7 +111,10 @@ fn health_and_metrics_are_on_the_second_port() {
     privet_request_seconds histogram
     privet_requests counter
     privet_response_bytes counter
+    privet_scrub_bytes counter
+    privet_scrub_passes counter
     privet_table gauge
+    privet_table_damaged gauge
     privet_table_epoch gauge
     privet_table_extra_bytes gauge
     privet_table_record_len gauge

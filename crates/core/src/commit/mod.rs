@@ -171,6 +171,9 @@ pub trait Prover: Sized + Send + Sync {
 
     /// Memory held beside the table, in bytes.
     fn resident_bytes(&self) -> u64;
+
+    /// As much of that memory as can be read as bytes: for a digest of them.
+    fn held(&self) -> Vec<&[u8]>;
 }
 
 /// A record that an update changed.

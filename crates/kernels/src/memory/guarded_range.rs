@@ -19,7 +19,8 @@ pub(super) struct GuardedRange(#[cfg(all(target_os = "linux", not(miri)))] &'sta
 
 #[cfg(all(target_os = "linux", not(miri)))]
 impl GuardedRange {
-    /// Guards `range`, which begins with a page: `None` if the system lets nobody handle the signal.
+    /// Guards `range`, which begins with a page: `None` if the system lets nobody handle the
+    /// signal.
     pub(super) fn new(range: Range<usize>) -> Option<Self> {
         handler::is_installed().then(|| Self(slots::take(range)))
     }
@@ -61,8 +62,8 @@ mod slots {
 
     pub(super) struct Slot {
         start: AtomicUsize,
-        /// 0 while nothing is guarded here: it is written last when a range comes, and first when it
-        /// goes.
+        /// 0 while nothing is guarded here: it is written last when a range comes, and first when
+        /// it goes.
         end: AtomicUsize,
         hit: AtomicBool,
         next: AtomicPtr<Slot>,
@@ -136,11 +137,11 @@ mod handler {
     pub(super) fn is_installed() -> bool {
         static INSTALLED: OnceLock<bool> = OnceLock::new();
         *INSTALLED.get_or_init(|| {
-            // SAFETY: all that these calls are given is valid for as long as they take. An action of
-            // zeros is a valid one to be overwritten. The handler is of the type that SA_SIGINFO asks
-            // for. It does nothing but what is allowed in a handler: atomic reads and writes, `mmap`,
-            // `sigaction` and `raise`, which are single calls of the system. SA_ONSTACK: it also runs
-            // in threads whose own stack is the problem.
+            // SAFETY: all that these calls are given is valid for as long as they take. An action
+            // of zeros is a valid one to be overwritten. The handler is of the type that SA_SIGINFO
+            // asks for. It does nothing but what is allowed in a handler: atomic reads and writes,
+            // `mmap`, `sigaction` and `raise`, which are single calls of the system. SA_ONSTACK: it
+            // also runs in threads whose own stack is the problem.
             unsafe {
                 let mut before: libc::sigaction = mem::zeroed();
                 let page = libc::sysconf(libc::_SC_PAGESIZE);
@@ -160,9 +161,9 @@ mod handler {
     }
 
     extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
-        // SAFETY: `__errno_location` has no conditions and is valid in this thread. The system hands a
-        // handler with SA_SIGINFO a valid `info`, and for SIGBUS its address is set unless somebody
-        // sent the signal, which the code (0 or less) says.
+        // SAFETY: `__errno_location` has no conditions and is valid in this thread. The system
+        // hands a handler with SA_SIGINFO a valid `info`, and for SIGBUS its address is set unless
+        // somebody sent the signal, which the code (0 or less) says.
         let (errno, address, sent) = unsafe {
             let sent = (*info).si_code <= 0;
             (*libc::__errno_location(), (*info).si_addr() as usize, sent)
@@ -181,9 +182,9 @@ mod handler {
         };
         let start = address / page * page;
         // SAFETY: from `start` to `end`, rounded up to a page, there is nothing but a part of the
-        // guarded mapping: ranges begin with a page, belong to one mapping, and are given back before
-        // that is. It is read-only and so is what takes its place; what is borrowed of it stays
-        // readable. That its bytes change is what readers of a guarded range have to expect.
+        // guarded mapping: ranges begin with a page, belong to one mapping, and are given back
+        // before that is. It is read-only and so is what takes its place; what is borrowed of it
+        // stays readable. That its bytes change is what readers of a guarded range have to expect.
         let replaced = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             libc::mmap(start as *mut c_void, end - start, libc::PROT_READ, flags, -1, 0)

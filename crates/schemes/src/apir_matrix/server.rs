@@ -158,6 +158,10 @@ impl Answerer for ApirMatrixServer {
     fn huge_page_bytes(&self) -> Option<u64> {
         self.matrix.huge_page_bytes().map(|bytes| bytes as u64)
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![&self.matrix]
+    }
 }
 
 impl SchemeOf for ApirMatrixSetup {

@@ -118,6 +118,10 @@ impl Answerer for DoublePirServer {
     fn huge_page_bytes(&self) -> Option<u64> {
         self.table.huge_page_bytes().map(|bytes| bytes as u64)
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![self.table.as_bytes(), self.second.as_bytes()]
+    }
 }
 
 impl DoublePirServer {

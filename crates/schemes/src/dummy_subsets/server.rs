@@ -92,6 +92,10 @@ impl Answerer for DummySubsetsServer {
     fn huge_page_bytes(&self) -> Option<u64> {
         self.records.huge_page_bytes().map(|bytes| bytes as u64)
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![&self.records]
+    }
 }
 
 impl SchemeOf for DummySubsetsServer {

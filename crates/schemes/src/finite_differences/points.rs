@@ -72,6 +72,8 @@ enum Place {
 
 impl Points {
     /// Points that are left where they are: in a mapped file, from byte `start` on. Each query then reads as many pages of it as the system has not kept in memory.
+    /// The mapping should be [guarded](FileMapping::guarded): a server asks after each answer
+    /// whether the file was changed, and takes the answer back if it was.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file ends before `start`, or they do not begin with a cache line.
@@ -114,6 +116,20 @@ impl Points {
         }
         #[cfg(target_family = "wasm")]
         drop((sample, ranges));
+    }
+
+    /// That nobody has changed the file that they lie in, if they lie in one.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if somebody has.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        match &self.0 {
+            Place::Memory(_) => Ok(()),
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(file, _) => file
+                .check_unchanged()
+                .map_err(|error| Error::corrupted(error.to_string()).caused_by(error)),
+        }
     }
 
     /// All of them, if they are in memory.

@@ -139,6 +139,10 @@ impl<F: AnswerForm> Answerer for PianoServer<F> {
     fn huge_page_bytes(&self) -> Option<u64> {
         self.records.huge_page_bytes().map(|bytes| bytes as u64)
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![&self.records]
+    }
 }
 
 impl<F: AnswerForm> StreamingServer for PianoServer<F> {

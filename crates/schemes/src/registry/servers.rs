@@ -35,6 +35,8 @@ pub trait ErasedServer: Send + Sync {
     fn plan(&self) -> &SchemePlan;
 
     /// Answers a batch in one pass: one result for each query, in order. A query that does not parse gets an error and does not disturb the others.
+    /// All get one if [`check_held`](Self::check_held) does afterwards: no answer was read from a
+    /// file that had changed.
     fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>>;
 
     /// The reply to a request of the offline phase, if clients of this scheme ask for their hints. May take long.
@@ -69,6 +71,15 @@ pub trait ErasedServer: Send + Sync {
 
     /// How much of the table's memory the system backs with huge pages, if it says.
     fn huge_page_bytes(&self) -> Option<u64>;
+
+    /// All bytes that answers come from. See [`Answerer::held`].
+    fn held(&self) -> Vec<&[u8]>;
+
+    /// Whether the files that answers come from are what they were.
+    ///
+    /// # Errors
+    /// As [`Answerer::check_held`].
+    fn check_held(&self) -> Result<()>;
 }
 
 /// The server of a table's next version.
@@ -235,7 +246,14 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
     }
 
     fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
-        answer_encoded(&self.server, role, queries)
+        let answers = answer_encoded(&self.server, role, queries);
+        match self.server.check_held() {
+            Ok(()) => answers,
+            Err(error) => {
+                let damage = || Error::new(error.blame(), error.message());
+                queries.iter().map(|_| Err(damage())).collect()
+            }
+        }
     }
 
     fn prepare(&self, role: Role, request: &[u8]) -> Result<Vec<u8>> {
@@ -272,6 +290,14 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
 
     fn huge_page_bytes(&self) -> Option<u64> {
         self.server.huge_page_bytes()
+    }
+
+    fn held(&self) -> Vec<&[u8]> {
+        self.server.held()
+    }
+
+    fn check_held(&self) -> Result<()> {
+        self.server.check_held()
     }
 }
 
@@ -324,6 +350,14 @@ impl ErasedServer for FetchedHost {
 
     fn huge_page_bytes(&self) -> Option<u64> {
         None
+    }
+
+    fn held(&self) -> Vec<&[u8]> {
+        Vec::new()
+    }
+
+    fn check_held(&self) -> Result<()> {
+        Ok(())
     }
 }
 

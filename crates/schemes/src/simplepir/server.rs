@@ -86,6 +86,10 @@ impl Answerer for SimplePirServer {
     fn huge_page_bytes(&self) -> Option<u64> {
         self.table.huge_page_bytes().map(|bytes| bytes as u64)
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![self.table.as_bytes()]
+    }
 }
 
 impl SchemeOf for SimplePirServer {

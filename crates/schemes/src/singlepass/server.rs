@@ -79,6 +79,10 @@ impl Answerer for SinglePassServer {
     fn huge_page_bytes(&self) -> Option<u64> {
         self.records.huge_page_bytes().map(|bytes| bytes as u64)
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![&self.records]
+    }
 }
 
 impl PreparingServer for SinglePassServer {

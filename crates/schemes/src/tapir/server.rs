@@ -126,6 +126,11 @@ impl<F: Form> Answerer for TapirServer<F> {
     fn huge_page_bytes(&self) -> Option<u64> {
         self.records.huge_page_bytes().map(|bytes| bytes as u64)
     }
+
+    /// Not all that proofs are made of: clients check every proof.
+    fn held(&self) -> Vec<&[u8]> {
+        [&*self.records].into_iter().chain(self.prover.held()).collect()
+    }
 }
 
 impl<F: Form> StreamingServer for TapirServer<F> {

@@ -100,6 +100,14 @@ impl ErasedServer for Mirror {
     fn huge_page_bytes(&self) -> Option<u64> {
         None
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        Vec::new()
+    }
+
+    fn check_held(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 const NO_WINDOW: BatchSettings =
@@ -117,7 +125,11 @@ fn batcher(mirror: &Arc<Mirror>, roles: u8, settings: BatchSettings) -> Queued {
 }
 
 fn lane(mirror: &Arc<Mirror>, role: u8) -> Arc<Lane> {
-    Arc::new(Lane { table: "mirror".into(), server: Arc::clone(mirror) as _, role: Role(role) })
+    Arc::new(Lane {
+        condition: Arc::new(Condition::new("mirror")),
+        server: Arc::clone(mirror) as _,
+        role: Role(role),
+    })
 }
 
 /// Queues a query at once; its answer is to be awaited.

@@ -101,7 +101,7 @@ fn every_field_of_the_header_is_held_against_what_is_prescribed() {
     type Change = fn(&mut [u8]);
     let fields: [(&str, Change); 8] = [
         ("it is no cached hint", |header| header[0] ^= 1),
-        ("written by another release", |header| header[8] = 3),
+        ("written by another release", |header| header[8] = 2),
         ("its header is damaged", |header| header[12] = 1),
         ("belongs to another table", |header| header[16] ^= 1),
         ("99 bytes of hint and 60 of what", |header| header[48] = 99),

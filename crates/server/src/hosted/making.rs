@@ -9,7 +9,8 @@
 
 use super::feed::{FedEpoch, Feed};
 use super::setup::{Finished, Former, ReadyHint, finish, finish_with_points, load_cached};
-use super::{HintOrigin, Part, ReadyTable, Version};
+use super::verification::{self, HeldDigests, held_digests};
+use super::{Condition, HintOrigin, Part, ReadyTable, Version};
 use crate::ServerConfig;
 use crate::config::Progress;
 use crate::hint_cache::HintCache;
@@ -25,6 +26,7 @@ use privet_schemes::registry::{
 use privet_table::digest::DigestParts;
 use privet_wire::limits::MAX_LAYOUT_LEN;
 use privet_wire::{PartDescription, SchemeDescription, TableDescription};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,6 +45,12 @@ pub(crate) struct Maker {
 
 impl Maker {
     pub(crate) fn new(config: ServerConfig) -> Self {
+        if !config.verify_records {
+            tracing::warn!(
+                "tables are served without a look at whether they are whole: from a damaged one \
+                 clients get wrong records, and neither they nor this server will notice"
+            );
+        }
         let cache = config.cache_dir.as_deref().and_then(|dir| match HintCache::open(dir) {
             Ok(cache) => Some(cache),
             Err(error) => {
@@ -91,36 +99,72 @@ impl Maker {
         let planned = table.plan();
         let ServedTable { name, identity, layout, records, scheme, tuning, points, .. } = table;
         let view = TableView::new(identity, records.bytes())?;
-        let start = match points {
-            None => Start::Setup(registry::setup_as(planned?, view, &tuning, self.options())?),
-            Some(points) => {
-                points.check_table(&identity)?;
-                let plan = plan_of_points(scheme, &identity, &*points)?;
-                Start::Points(points, plan)
+        let points_file = points.as_ref().and_then(|points| points.file()).map(Path::to_owned);
+        let points_digest = points.as_ref().map(|points| points.digest());
+        // What clients receive has a digest that is announced, and only what has it is announced.
+        let must = points.is_none() && planned.as_ref().is_ok_and(receives_table);
+        let options = self.options();
+        let copy = || -> Result<Start> {
+            Ok(match points {
+                None => Start::Setup(registry::setup_as(planned?, view, &tuning, options)?),
+                Some(points) => {
+                    points.check_table(&identity)?;
+                    let plan = plan_of_points(scheme, &identity, &*points)?;
+                    Start::Points(points, plan)
+                }
+            })
+        };
+        let (start, records_digest) = match self.config.verify_records || must {
+            true => {
+                let threads = self.config.threads;
+                let (start, digest) =
+                    verification::beside(view, &layout, &*records, threads, copy)?;
+                (start, Some(digest))
             }
+            false => (copy()?, None),
         };
         let plan = match &start {
             Start::Setup(setup) => setup.plan().clone(),
             Start::Points(_, plan) => plan.clone(),
         };
-        let records_digest = match receives_table(&plan) {
-            true => Some(checked_digest(view, &layout)?),
-            false => None,
-        };
         records.release();
 
         let report = |share: f64| self.report(&name, share);
+        let cache = self.cache.as_ref();
         let finished = match start {
             Start::Setup(setup) => {
-                finish(&name, setup, &identity, self.cache.as_ref(), Former::None, &report)?
+                let keep = self.config.verify_records;
+                finish(&name, setup, &identity, cache, keep, Former::None, &report)?
             }
             Start::Points(points, plan) => {
-                finish_with_points(&*points, plan, &identity, self.options(), &report)?
+                finish_with_points(&*points, plan, &identity, options, &report)?
             }
         };
-        let what = What { name, identity, layout, records, records_digest, tuning };
+        let condition = Arc::new(Condition::new(&name));
+        let what = What {
+            identity,
+            layout,
+            records,
+            records_digest,
+            tuning,
+            condition,
+            held: self.held(points_digest),
+            points_file,
+            threads: self.config.threads,
+        };
         let (version, ready) = what.with(finished, plan, started)?;
         Ok(Made { version, ready, feed: feed.map(|feed| fitting(feed, scheme, &identity)) })
+    }
+
+    /// What is to be known of the memory that is answered from. `points` is the digest of the
+    /// points that it is, if it is points that were found to have it.
+    fn held(&self, points: Option<[u8; 32]>) -> HeldDigests {
+        match points {
+            _ if self.config.scrub_rate == 0 => HeldDigests::Unchecked,
+            Some(digest) => HeldDigests::Known(digest),
+            None if self.config.verify_records => HeldDigests::Hashed,
+            None => HeldDigests::Unchecked,
+        }
     }
 
     /// As the server starts, and no version before `next` is to be served.
@@ -140,8 +184,7 @@ impl Maker {
             identity,
             plan: &plan,
             tuning: &tuning,
-            server: None,
-            records: None,
+            version: None,
             hint: hint.as_ref().map(|hint| hint as &dyn HintSource),
             origin: HintOrigin::None,
         };
@@ -163,8 +206,7 @@ impl Maker {
             identity: before.identity,
             plan: &before.plan,
             tuning: &before.tuning,
-            server: Some(&*before.server),
-            records: Some(&before.records),
+            version: Some(before),
             hint: before.hint.as_deref().map(|hint| hint as &dyn HintSource),
             origin: before.origin,
         };
@@ -209,20 +251,27 @@ impl Maker {
                         self.report(base.name, share);
                     }
                 };
-                finish(base.name, setup, &identity, cache, Former::Patched(&patch), &report)?
+                let keep = self.config.verify_records;
+                finish(base.name, setup, &identity, cache, keep, Former::Patched(&patch), &report)?
             }
         };
+        // The records have their digest: so all that was made of them is made of the right ones.
+        records.check_unchanged()?;
         let told = commitments.is_some() || !needs_commitments(plan.scheme);
         let mut feed = next_feed(feed, base.identity.epoch, publisher, steps, commitments);
         feed.forget_before(if told { keep_from } else { identity.epoch });
         records.release();
+        let condition = base.version.map(|version| Arc::clone(&version.condition));
         let what = What {
-            name: base.name.to_owned(),
             identity,
             layout,
             records,
             records_digest: Some(records_digest),
             tuning: base.tuning.clone(),
+            condition: condition.unwrap_or_else(|| Arc::new(Condition::new(base.name))),
+            held: self.held(None),
+            points_file: None,
+            threads: self.config.threads,
         };
         let (version, ready) = what.with(finished, plan, started)?;
         Ok(Made { version, ready, feed: Some(feed) })
@@ -242,15 +291,18 @@ impl Maker {
         }
         let plan = plans.last().unwrap_or(base.plan).clone();
         let mut followed = Followed { plan, server: None, commitments: None };
-        let Some(server) = base.server else { return Ok(followed) };
+        let Some(version) = base.version else { return Ok(followed) };
+        let server = &*version.server;
         if !needs_commitments(base.plan.scheme) {
             let changes = changes(base.identity, steps)?;
             let successor = server.successor(&followed.plan, table, &changes, self.options())?;
+            if successor.is_some() {
+                version.found_whole(version.check_held())?;
+            }
             followed.server = successor.map(|successor| successor.server);
             return Ok(followed);
         }
-        let mut records =
-            base.records.map_or_else(Vec::new, |records| records.bytes().into_owned());
+        let mut records = Vec::from(version.records.copy(0, usize::MAX)?);
         let (mut latest, mut commitments) = (None::<Box<dyn ErasedServer>>, Vec::new());
         let mut before = base.identity;
         for (step, plan) in steps.iter().zip(&plans) {
@@ -265,6 +317,14 @@ impl Maker {
             latest = Some(successor.server);
             before = step.identity;
         }
+        if records != table.bytes() {
+            let damage = format!(
+                "its records at epoch {} are not what they were when they were first read",
+                version.identity.epoch.0
+            );
+            return version.found_whole(Err(Error::corrupted(damage)));
+        }
+        version.found_whole(version.check_held())?;
         (followed.server, followed.commitments) = (latest, Some(commitments));
         Ok(followed)
     }
@@ -283,6 +343,9 @@ impl Maker {
         };
         if !registry::patches_downloads(before, after) {
             return Ok(None);
+        }
+        if let Some(version) = base.version {
+            version.found_whole(version.check_hint())?;
         }
         let changes = changes(base.identity, steps)?;
         let mut patched = Vec::with_capacity(len as usize);
@@ -307,8 +370,7 @@ struct Base<'a> {
     identity: TableIdentity,
     plan: &'a SchemePlan,
     tuning: &'a Tuning,
-    server: Option<&'a dyn ErasedServer>,
-    records: Option<&'a Part>,
+    version: Option<&'a Version>,
     hint: Option<&'a dyn HintSource>,
     origin: HintOrigin,
 }
@@ -339,13 +401,16 @@ struct Followed {
 
 /// What a version has beside what its scheme makes of the table.
 struct What {
-    name: String,
     identity: TableIdentity,
     layout: Arc<[u8]>,
     records: Box<dyn RecordSource>,
     /// Known where clients receive the table.
     records_digest: Option<[u8; 32]>,
     tuning: Tuning,
+    condition: Arc<Condition>,
+    held: HeldDigests,
+    points_file: Option<PathBuf>,
+    threads: usize,
 }
 
 impl What {
@@ -356,8 +421,11 @@ impl What {
         plan: SchemePlan,
         started: Instant,
     ) -> Result<(Version, ReadyTable)> {
-        let Self { name, identity, layout, records, records_digest, tuning } = self;
+        let Self { identity, layout, records, records_digest, tuning, condition, .. } = self;
+        let name = condition.table().to_owned();
         let Finished { server, hint, origin } = finished;
+        let streamed = hint.as_ref().map(|hint| hint.digest);
+        let held_digests = held_digests(&*server, &self.held, streamed, self.threads);
         let computed = hint.as_ref().map(|hint| PartDescription::new(hint.part.len(), hint.digest));
         let table = records_digest
             .filter(|_| receives_table(&plan))
@@ -391,7 +459,7 @@ impl What {
             "table ready"
         );
         let version = Version {
-            lanes: Version::lanes(&name, &server, &plan),
+            lanes: Version::lanes(&condition, &server, &plan),
             name,
             identity,
             plan,
@@ -403,6 +471,9 @@ impl What {
             description,
             tuning,
             origin,
+            condition,
+            held_digests,
+            points_file: self.points_file,
         };
         Ok((version, ready))
     }
@@ -438,25 +509,6 @@ fn plan_of_points(
             "{scheme} makes {expected} bytes of points of this table, and there are {found}; compute them again"
         ))),
     }
-}
-
-/// The digest of a table's records, which clients that receive the table will check, whether they keep it or make hints from it.
-///
-/// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table is not the one whose identity it bears: every client would refuse it, after having received
-/// all of it.
-fn checked_digest(table: TableView<'_>, layout: &[u8]) -> Result<[u8; 32]> {
-    let digests = DigestParts {
-        layout: *blake3::hash(layout).as_bytes(),
-        records: *blake3::hash(table.bytes()).as_bytes(),
-    };
-    let identity = table.identity();
-    if digests.combine(identity.shape) != identity.digest {
-        return Err(Error::corrupted(
-            "its file is damaged: the records do not have the digest that was noted when it was built; build it again",
-        ));
-    }
-    Ok(digests.records)
 }
 
 /// Whether clients receive the table in its natural order.

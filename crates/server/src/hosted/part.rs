@@ -8,6 +8,7 @@ use privet_core::{Error, Result};
 use privet_schemes::offline::{HintSource, PublicWords};
 use privet_schemes::registry::ErasedServer;
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A part that clients fetch.
@@ -26,23 +27,52 @@ impl Part {
     pub(crate) fn len(&self) -> u64 {
         match self {
             Part::Epochs(epochs) => epochs.len(),
-            _ => self.bytes().len() as u64,
+            Part::Cached(cached) => cached.hint_len(),
+            Part::Records(records) => records.bytes().len() as u64,
+            _ => self.in_memory().len() as u64,
         }
     }
 
-    /// The bytes from `offset`, at most `max_len`; none beyond the end. Copied, because reading a mapped part may wait for a disk, and that must happen here rather
-    /// than wherever the bytes are used.
+    /// The bytes from `offset`, at most `max_len`; none beyond the end. Copied: out of a file by an
+    /// ordinary read, which may wait for a disk, and that must happen here rather than wherever the
+    /// bytes are used.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if a file cannot be read.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if a file cannot be read,
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not what it was when it was
+    /// opened.
     pub(crate) fn copy(&self, offset: u64, max_len: usize) -> Result<Bytes> {
         if let Part::Epochs(epochs) = self {
             return epochs.copy(offset, max_len);
         }
-        let bytes = self.bytes();
-        let start = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
-        let end = start.saturating_add(max_len).min(bytes.len());
-        Ok(Bytes::copy_from_slice(&bytes[start..end]))
+        let offset = offset.min(self.len());
+        let len = (self.len() - offset).min(max_len as u64) as usize;
+        let mut out = vec![0; len];
+        self.read_at(offset, &mut out)?;
+        Ok(out.into())
+    }
+
+    /// That the file in which it lies is what it was when it was opened, as far as the system says
+    /// at once.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if somebody has
+    /// written to it or cut it short.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        match self {
+            Part::Cached(cached) => cached.check_unchanged(),
+            Part::Records(records) => records.check_unchanged(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The file in which it lies, of a part that lies in one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Part::Cached(cached) => Some(cached.file()),
+            Part::Records(records) => records.file(),
+            _ => None,
+        }
     }
 
     /// Says that a reader has come to its end.
@@ -52,15 +82,13 @@ impl Part {
         }
     }
 
-    /// All of it, of a part that is not read piece by piece.
-    pub(super) fn bytes(&self) -> Cow<'_, [u8]> {
+    /// All of it, of a part that lies in memory.
+    fn in_memory(&self) -> Cow<'_, [u8]> {
         match self {
             Part::Memory(bytes) => Cow::Borrowed(bytes),
             Part::Computed(words) => words.as_bytes(),
-            Part::Cached(cached) => Cow::Borrowed(cached.hint()),
-            Part::Records(records) => Cow::Borrowed(records.bytes()),
             Part::Streamed(server) => Cow::Borrowed(server.streamed().unwrap_or_default()),
-            Part::Epochs(_) => Cow::Borrowed(&[]),
+            Part::Cached(_) | Part::Records(_) | Part::Epochs(_) => Cow::Borrowed(&[]),
         }
     }
 
@@ -88,12 +116,15 @@ impl HintSource for Part {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        let bytes = self.bytes();
-        let found = usize::try_from(offset)
-            .ok()
-            .and_then(|start| bytes.get(start..start.checked_add(out.len())?))
-            .ok_or_else(|| Error::corrupted("the hint is shorter than its parameters prescribe"))?;
-        out.copy_from_slice(found);
-        Ok(())
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > self.len()) {
+            return Err(Error::corrupted("the hint is shorter than its parameters prescribe"));
+        }
+        match self {
+            Part::Cached(cached) => cached.read_hint(offset, out)?,
+            Part::Records(records) => records.read(offset, out)?,
+            // It fits, so it can be counted.
+            _ => out.copy_from_slice(&self.in_memory()[offset as usize..][..out.len()]),
+        }
+        self.check_unchanged()
     }
 }

@@ -99,7 +99,9 @@ pub(super) fn load_cached(
     cache.load(&CacheKey::new(plan, identity), lengths).ok().flatten()
 }
 
-/// Finishes `setup` with what the cache has for it, or what `former` has, or else with what it computes. `progress` hears of the computing, and of nothing if there is none.
+/// Finishes `setup` with what the cache has for it, or what `former` has, or else with what it
+/// computes. That goes into the cache if `keep`: where the table was found to be whole. `progress`
+/// hears of the computing, and of nothing if there is none.
 ///
 /// # Errors
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. A cache that cannot be used costs time and memory, never the start.
@@ -108,6 +110,7 @@ pub(super) fn finish(
     setup: Box<dyn ErasedSetup>,
     identity: &TableIdentity,
     cache: Option<&HintCache>,
+    keep: bool,
     former: Former<'_>,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
@@ -144,7 +147,7 @@ pub(super) fn finish(
         }
     }
     let computed = checked(setup.precompute(progress)?, lengths, &*setup)?;
-    if let Some(cache) = cache {
+    if let Some(cache) = cache.filter(|_| keep) {
         let stored = cache.store(&key, &computed.hint.as_bytes(), &computed.kept.as_bytes());
         match stored.and_then(|()| cache.load(&key, lengths)) {
             Ok(Some(entry)) => {
@@ -214,6 +217,7 @@ fn from_cache(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
     let server = setup.finish(entry.kept(), progress)?;
+    entry.check_unchanged()?;
     entry.release_kept();
     let digest = entry.hint_digest();
     let hint = downloads(&*server).then(|| ReadyHint { part: Part::Cached(entry), digest });

@@ -3,7 +3,7 @@
 //! What is served is one value, which is replaced as a whole. Requests take it as it is when they come, so each of them finds a table before a switch-over or after it, and never between.
 
 use super::feed::Feed;
-use super::{Made, Maker, Part, ReadyTable, Version};
+use super::{Condition, Made, Maker, Part, ReadyTable, Version};
 use crate::table::ServedTable;
 use privet_core::{Epoch, Error, Result, TableId};
 use privet_wire::limits::{self, MAX_EARLIER};
@@ -148,6 +148,7 @@ impl Served {
     /// The version that a message is about.
     ///
     /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if damage was found in its table,
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its table is not served here, [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is, but
     /// in other versions or under other parameters.
     pub(crate) fn find(
@@ -167,14 +168,15 @@ impl Served {
         if *parameter_digest != version.parameter_digest {
             return Err(table.other_parameters());
         }
+        version.condition.check()?;
         Ok(version)
     }
 
-    /// The part that is asked for.
+    /// The part that is asked for, and whether its table is served.
     ///
     /// # Errors
     /// As [`find`](Self::find); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the version has no such part, or no epochs lead to it from the one that the client has.
-    pub(crate) fn part(&self, request: &FetchRequest) -> Result<Arc<Part>> {
+    pub(crate) fn part(&self, request: &FetchRequest) -> Result<(Arc<Part>, Arc<Condition>)> {
         let FetchRequest { table: id, epoch, parameter_digest, part, .. } = *request;
         if part == PartKind::Updates {
             let table = self.table(id)?;
@@ -187,15 +189,28 @@ impl Served {
             let part = feed
                 .part(epoch, target)
                 .map_err(|error| error.within(format!("table {}", table.current.name)))?;
-            return Ok(Arc::new(part));
+            let condition = &table.current.condition;
+            condition.check()?;
+            return Ok((Arc::new(part), Arc::clone(condition)));
         }
         let version = self.find(id, epoch, &parameter_digest)?;
-        version.part(part).cloned().ok_or_else(|| {
+        let part = version.part(part).cloned().ok_or_else(|| {
             Error::api_misuse(format!(
                 "table {} has no {part} to fetch under {}",
                 version.name, version.plan.scheme
             ))
-        })
+        })?;
+        Ok((part, Arc::clone(&version.condition)))
+    }
+
+    /// All versions of all tables that are served.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = &Arc<Version>> {
+        self.tables.iter().flat_map(TableVersions::versions)
+    }
+
+    /// Whether each table is served. The tables of a server stay the same.
+    pub(crate) fn conditions(&self) -> Vec<Arc<Condition>> {
+        self.tables.iter().map(|table| Arc::clone(&table.current.condition)).collect()
     }
 
     fn table(&self, id: TableId) -> Result<&TableVersions> {

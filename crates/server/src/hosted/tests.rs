@@ -20,10 +20,11 @@ impl HostedTables {
         let layout = PartDescription::new(0, *blake3::hash(&[]).as_bytes());
         let description = TableDescription::new(name, identity, layout, vec![scheme]).unwrap();
         let part = || Arc::new(Part::Memory(Bytes::new()));
+        let condition = Arc::new(Condition::new(name));
         Self::of_version(Version {
             name: name.to_owned(),
             identity,
-            lanes: Version::lanes(name, &server, &plan),
+            lanes: Version::lanes(&condition, &server, &plan),
             plan,
             parameter_digest,
             server,
@@ -33,6 +34,9 @@ impl HostedTables {
             description,
             tuning: Tuning::default(),
             origin: HintOrigin::None,
+            condition,
+            held_digests: Vec::new(),
+            points_file: None,
         })
     }
 }

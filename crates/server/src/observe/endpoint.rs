@@ -1,6 +1,10 @@
 //! `/metrics` and `/healthz` over plain HTTP/1, on an address of their own so that it can be kept from clients.
+//!
+//! `/healthz` is for whoever sends a server all clients or none: it is not ready once damage was
+//! found in one of its tables. `/healthz/NAME` is about the table of that name alone.
 
 use super::Metrics;
+use crate::hosted::Condition;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
@@ -9,8 +13,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -23,7 +27,10 @@ const MAX_CONNECTIONS: usize = 32;
 const IDLE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Whether the server can be sent clients.
-pub(crate) struct Health(AtomicU8);
+pub(crate) struct Health {
+    state: AtomicU8,
+    tables: OnceLock<Vec<Arc<Condition>>>,
+}
 
 impl Health {
     pub(crate) const STARTING: u8 = 0;
@@ -31,19 +38,47 @@ impl Health {
     pub(crate) const DRAINING: u8 = 2;
 
     pub(crate) fn new() -> Self {
-        Self(AtomicU8::new(Self::STARTING))
+        Self { state: AtomicU8::new(Self::STARTING), tables: OnceLock::new() }
     }
 
     pub(crate) fn set(&self, state: u8) {
-        self.0.store(state, Ordering::SeqCst);
+        self.state.store(state, Ordering::SeqCst);
     }
 
-    fn response(&self) -> (StatusCode, &'static str) {
-        match self.0.load(Ordering::SeqCst) {
-            Self::STARTING => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
-            Self::READY => (StatusCode::OK, "ready\n"),
-            _ => (StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+    /// From now on it is also about these tables.
+    pub(crate) fn of_tables(&self, tables: Vec<Arc<Condition>>) {
+        // They stay the same: nobody says it twice.
+        let _ = self.tables.set(tables);
+    }
+
+    /// The tables in which damage was found.
+    fn damaged(&self) -> impl Iterator<Item = &str> {
+        let tables = self.tables.get().into_iter().flatten();
+        tables.filter(|table| table.has_ended()).map(|table| table.table())
+    }
+
+    fn response(&self) -> (StatusCode, String) {
+        let unavailable = |words: &str| (StatusCode::SERVICE_UNAVAILABLE, format!("{words}\n"));
+        let damaged: Vec<&str> = self.damaged().collect();
+        match self.state.load(Ordering::SeqCst) {
+            Self::STARTING => unavailable("starting"),
+            Self::READY if !damaged.is_empty() => {
+                unavailable(&format!("damaged: {}", damaged.join(" ")))
+            }
+            Self::READY => (StatusCode::OK, "ready\n".to_owned()),
+            _ => unavailable("draining"),
         }
+    }
+
+    /// The same of one table, whatever the others are; `None` if there is none of that name.
+    fn response_for(&self, name: &str) -> Option<(StatusCode, String)> {
+        let mut tables = self.tables.get()?.iter();
+        let table = tables.find(|table| table.table() == name)?;
+        Some(match (self.state.load(Ordering::SeqCst), table.has_ended()) {
+            (Self::READY, true) => (StatusCode::SERVICE_UNAVAILABLE, "damaged\n".to_owned()),
+            (Self::READY, false) => (StatusCode::OK, "ready\n".to_owned()),
+            _ => self.response(),
+        })
     }
 }
 
@@ -97,12 +132,20 @@ impl Endpoint {
             return text(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is answered here\n");
         }
         match request.uri().path() {
-            "/metrics" => text(StatusCode::OK, OPEN_METRICS, self.metrics.render()),
+            "/metrics" => {
+                self.health.damaged().for_each(|table| self.metrics.damaged(table));
+                text(StatusCode::OK, OPEN_METRICS, self.metrics.render())
+            }
             "/healthz" => {
                 let (status, word) = self.health.response();
                 text(status, TEXT, word)
             }
-            _ => text(StatusCode::NOT_FOUND, TEXT, "there are /metrics and /healthz\n"),
+            path => {
+                match path.strip_prefix("/healthz/").and_then(|it| self.health.response_for(it)) {
+                    Some((status, word)) => text(status, TEXT, word),
+                    None => text(StatusCode::NOT_FOUND, TEXT, "there are /metrics and /healthz\n"),
+                }
+            }
         }
     }
 }

@@ -68,6 +68,9 @@ pub(crate) struct Metrics {
     updates: Family<Table, Counter>,
     updates_failed: Family<Table, Counter>,
     table_info: Family<TableInfo, Gauge>,
+    table_damaged: Family<Table, Gauge>,
+    scrub_passes: Family<Table, Counter>,
+    scrub_bytes: Counter,
     pub(crate) connections: Gauge,
     pub(crate) queue_depth: Gauge,
     pub(crate) preparations_waiting: Gauge,
@@ -98,6 +101,9 @@ impl Metrics {
             updates: Family::default(),
             updates_failed: Family::default(),
             table_info: Family::default(),
+            table_damaged: Family::default(),
+            scrub_passes: Family::default(),
+            scrub_bytes: Counter::default(),
             connections: Gauge::default(),
             queue_depth: Gauge::default(),
             preparations_waiting: Gauge::default(),
@@ -184,6 +190,21 @@ impl Metrics {
             "Tables served: name, id and scheme; always 1",
             self.table_info.clone(),
         );
+        registry.register(
+            "table_damaged",
+            "1 if damage was found in a table, which is not served since then, else 0",
+            self.table_damaged.clone(),
+        );
+        registry.register(
+            "scrub_passes",
+            "Passes that read all that is served of a version again and found it whole, by table",
+            self.scrub_passes.clone(),
+        );
+        registry.register(
+            "scrub_bytes",
+            "Bytes of tables that were read again to find damage",
+            self.scrub_bytes.clone(),
+        );
         registry.register("connections", "Connections open", self.connections.clone());
         registry.register("queue_depth", "Queries waiting for a pass", self.queue_depth.clone());
         registry.register(
@@ -208,6 +229,8 @@ impl Metrics {
         drop(self.preparations.get_or_create(&label));
         drop(self.updates.get_or_create(&label));
         drop(self.updates_failed.get_or_create(&label));
+        drop(self.table_damaged.get_or_create(&label));
+        drop(self.scrub_passes.get_or_create(&label));
         for scheme in &description.schemes {
             let info = TableInfo {
                 table: description.name.clone(),
@@ -229,6 +252,21 @@ impl Metrics {
     /// An update of a table did not come to be.
     pub(crate) fn update_failed(&self, table: &str) {
         self.updates_failed.get_or_create(&Table { table: table.to_owned() }).inc();
+    }
+
+    /// Damage was found in a table.
+    pub(crate) fn damaged(&self, table: &str) {
+        self.table_damaged.get_or_create(&Table { table: table.to_owned() }).set(1);
+    }
+
+    /// All of a version was read again, and is whole.
+    pub(crate) fn scrubbed(&self, table: &str) {
+        self.scrub_passes.get_or_create(&Table { table: table.to_owned() }).inc();
+    }
+
+    /// So many bytes were read again.
+    pub(crate) fn scrubbed_bytes(&self, count: u64) {
+        self.scrub_bytes.inc_by(count);
     }
 
     /// So many versions of a table are served.

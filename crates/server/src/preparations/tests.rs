@@ -126,6 +126,14 @@ impl ErasedServer for Hinting {
     fn huge_page_bytes(&self) -> Option<u64> {
         None
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        Vec::new()
+    }
+
+    fn check_held(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Limits that no test comes near.

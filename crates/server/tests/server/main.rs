@@ -5,6 +5,7 @@
 mod asked;
 mod cache;
 mod common;
+mod damage;
 mod doublepir;
 mod download;
 mod dummy_subsets;

@@ -35,6 +35,10 @@ impl PointsSource for Held {
         self.len
     }
 
+    fn digest(&self) -> [u8; 32] {
+        *blake3::hash(&self.points).as_bytes()
+    }
+
     fn load(&self, _threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points> {
         assert!(self.len < 1 << 40, "so many are refused before there is memory for them");
         let mut buffer = HugeBuffer::new_zeroed(self.points.len()).unwrap();

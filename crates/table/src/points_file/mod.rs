@@ -42,7 +42,6 @@
 //! its name leaves the output as it was.
 
 mod header;
-mod positioned;
 mod writer;
 
 #[cfg(test)]
@@ -53,23 +52,17 @@ pub use header::{MAX_PARAMETERS_LEN, MAX_SCHEME_LEN, PointsHeader};
 pub use writer::{PointsPlan, PointsWriter};
 
 use crate::FileKind;
-use crate::shared_hasher::SharedHasher;
+use crate::file_pass::{Pass, STEP};
 use header::{MOST_BEFORE_POINTS, damaged, parse};
-use positioned::read_exact_at;
 use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::memory::FileMapping;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 /// Points begin at a multiple of this, so that they begin at the start of a page of memory.
 pub const PAGE: u64 = 4096;
-
-/// Bytes read and hashed at a time: enough to occupy all cores, few enough for a smooth progress bar.
-const STEP: usize = 16 << 20;
 
 /// An open points file.
 ///
@@ -194,15 +187,19 @@ impl PointsFile {
         self.compare(pass)
     }
 
-    /// Maps the file, for points that shall not be held in memory. Returns the mapping and where in it the points begin. They have to be [verified](Self::verify) first; the mapping is of that very file,
-    /// whatever has its name by now.
+    /// Maps the file, for points that shall not be held in memory. Returns the mapping, which is
+    /// [guarded](FileMapping::guarded), and where in it the points begin. They have to be
+    /// [verified](Self::verify) afterwards, and the mapping
+    /// [unchanged](FileMapping::check_unchanged) since; it is of that very file, whatever has its
+    /// name by now.
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not map it.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it was cut short meanwhile.
     pub fn map(&self) -> Result<(FileMapping, usize)> {
         let mapping = FileMapping::of(&self.file, &self.path)
-            .map_err(|error| Error::unavailable(error.to_string()).caused_by(error))?;
+            .map_err(|error| Error::unavailable(error.to_string()).caused_by(error))?
+            .guarded();
         if mapping.len() as u64 != self.file_bytes() {
             return Err(damaged("it was changed while it was read").within(self.path.display()));
         }
@@ -220,79 +217,6 @@ impl PointsFile {
         }
         Err(damaged("the digest of its points does not match").within(self.path.display()))
     }
-}
-
-/// One pass over the points in a file, from the first to the last, in which they are hashed.
-struct Pass<'a, P> {
-    file: &'a File,
-    offset: u64,
-    done: u64,
-    total: u64,
-    threads: NonZero<usize>,
-    hasher: SharedHasher,
-    progress: P,
-}
-
-impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
-    fn new(file: &'a File, offset: u64, total: u64, threads: NonZero<usize>, progress: P) -> Self {
-        Self { file, offset, done: 0, total, threads, hasher: SharedHasher::new(threads), progress }
-    }
-
-    /// Reads the next bytes, as many as `step` has, and hashes them.
-    fn read(&mut self, step: &mut [u8]) -> io::Result<()> {
-        read_shared(self.file, self.offset + self.done, step, self.threads)?;
-        self.hasher.update(step);
-        self.done += step.len() as u64;
-        (self.progress)(self.done, self.total);
-        Ok(())
-    }
-
-    /// Reads what is left, and keeps nothing of it.
-    fn read_all(&mut self) -> io::Result<()> {
-        let left = |pass: &Self| usize::try_from(pass.total - pass.done).unwrap_or(usize::MAX);
-        let mut buffer = vec![0; left(self).min(STEP)];
-        while self.done < self.total {
-            let len = left(self).min(STEP);
-            self.read(&mut buffer[..len])?;
-        }
-        Ok(())
-    }
-
-    fn digest(&self) -> [u8; 32] {
-        self.hasher.digest()
-    }
-}
-
-/// Reads `into` from byte `offset` on: as many parts as there are threads, one after the other in the file. One thread does not keep up with a fast disk, nor with the system's own copy in memory.
-fn read_shared(
-    file: &File,
-    offset: u64,
-    into: &mut [u8],
-    threads: NonZero<usize>,
-) -> io::Result<()> {
-    /// Less is not worth a thread.
-    const LEAST: usize = 1 << 20;
-    let part_len = into.len().div_ceil(threads.get()).max(LEAST);
-    let parts = Mutex::new((offset..).step_by(part_len).zip(into.chunks_mut(part_len)));
-    let drain = || -> io::Result<()> {
-        loop {
-            let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((offset, part)) = next else { return Ok(()) };
-            read_exact_at(file, offset, part)?;
-        }
-    };
-    thread::scope(|scope| {
-        // As many as the system gives.
-        let others: Vec<_> = (1..threads.get())
-            .map_while(|_| thread::Builder::new().spawn_scoped(scope, drain).ok())
-            .collect();
-        let mut read = drain();
-        for other in others {
-            let outcome = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            read = read.and(outcome);
-        }
-        read
-    })
 }
 
 fn unreadable(path: &Path, error: io::Error) -> Error {

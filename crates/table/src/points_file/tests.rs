@@ -1,8 +1,9 @@
-use super::positioned::write_all_at;
 use super::*;
 use crate::new_file::Existing;
+use crate::positioned::write_all_at;
 use privet_core::{Blame, Epoch, TableDigest, TableId, TableShape};
 use std::fs;
+use std::thread;
 use tempfile::TempDir;
 
 const TWO: NonZero<usize> = NonZero::new(2).expect("2 is not 0");

@@ -1,9 +1,9 @@
 //! Writes a points file: whole, or not at all.
 
-use super::Pass;
 use super::header::PointsHeader;
-use super::positioned::{read_exact_at, write_all_at};
+use crate::file_pass::Pass;
 use crate::new_file::{Existing, NewFile, cannot};
+use crate::positioned::{read_exact_at, write_all_at};
 use privet_core::{Error, Result, TableIdentity};
 use std::fs::File;
 use std::io;

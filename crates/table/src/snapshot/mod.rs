@@ -1,7 +1,9 @@
 //! A table as a file.
 //!
-//! A snapshot file holds one table in one version. It is written once, under a temporary name, and never changed: the next
-//! version is another file. A server maps it into memory and answers from the mapping.
+//! A snapshot file holds one table in one version. It is written once, under a temporary name, and
+//! never changed: the next version is another file. Whoever needs single records of it, or copies
+//! all of them elsewhere, finds them in a mapping of the file; whoever passes a part of them on
+//! reads it.
 //!
 //! # Layout
 //!
@@ -37,6 +39,14 @@
 //! and the exact length of the file, so a file that opens is whole. It does not read the records; [`Snapshot::verify`]
 //! does, and finds any changed bit.
 //!
+//! # A file that is changed in place
+//!
+//! Nobody should do that, and somebody will: `cp` over a table writes into the file that is served.
+//! A program that does one thing and ends is ended by the system if the file is cut short under it.
+//! A server opens the file [guarded](Snapshot::open_guarded): then the records that are missing
+//! read as zeros, and [`check_unchanged`](Snapshot::check_unchanged) says that they are not to be
+//! used.
+//!
 //! # A crash while writing
 //!
 //! [`SnapshotWriter`] writes to a temporary file in the directory of the output, syncs it, renames it over the output and
@@ -54,21 +64,25 @@ pub use header::{SnapshotHeader, ValueForm};
 pub use writer::{SnapshotPlan, SnapshotWriter};
 
 use crate::digest::layout_digest;
-use crate::shared_hasher::SharedHasher;
+use crate::file_pass::{Pass, STEP};
+use crate::positioned::read_exact_at;
 use crate::{KeyMap, TableLayout, TableRoot};
 use header::ParsedHeader;
 use privet_core::{Error, Result, TableIdentity, TableView};
 use privet_kernels::memory::FileMapping;
-use std::path::{Path, PathBuf};
+use std::num::NonZero;
+use std::path::Path;
+use std::{io, thread};
 
 /// Records begin at a multiple of this, so that they begin at the start of a page of memory.
 pub const PAGE: u64 = 4096;
 
 /// An open snapshot file, mapped into memory.
 pub struct Snapshot {
-    path: PathBuf,
     mapping: FileMapping,
     parsed: ParsedHeader,
+    // A copy: only records are looked for in the file.
+    section: Vec<u8>,
     layout: TableLayout,
 }
 
@@ -80,30 +94,47 @@ impl Snapshot {
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no snapshot file, or one of another version.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
     pub fn open(path: &Path) -> Result<Self> {
-        let mapping = FileMapping::open(path).map_err(|error| {
+        Self::over(Self::map(path)?).map_err(|error| error.within(path.display()))
+    }
+
+    /// As [`open`](Self::open), for a process that must not end when the file is truncated while it
+    /// is open. Records that are missing then read as zeros. Whoever has read some through
+    /// [`view`](Self::view) has to ask [`check_unchanged`](Self::check_unchanged) before they are
+    /// used.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_guarded(path: &Path) -> Result<Self> {
+        let opened = Self::over(Self::map(path)?.guarded());
+        let snapshot = opened.map_err(|error| error.within(path.display()))?;
+        snapshot.check_unchanged()?;
+        Ok(snapshot)
+    }
+
+    fn map(path: &Path) -> Result<FileMapping> {
+        FileMapping::open(path).map_err(|error| {
             if error.is_not_found() {
                 let message = format!("{error}; build it with `privet build`");
                 return Error::api_misuse(message).caused_by(error);
             }
             Error::unavailable(error.to_string()).caused_by(error)
-        })?;
-        Self::over(path, mapping).map_err(|error| error.within(path.display()))
+        })
     }
 
-    fn over(path: &Path, mapping: FileMapping) -> Result<Self> {
+    fn over(mapping: FileMapping) -> Result<Self> {
         let bytes = mapping.as_slice();
         let parsed = ParsedHeader::parse(bytes)?;
-        let section = &bytes[parsed.layout.clone()];
-        if layout_digest(section) != parsed.header.parts.layout {
+        let section = bytes[parsed.layout.clone()].to_vec();
+        if layout_digest(&section) != parsed.header.parts.layout {
             return Err(header::damaged("the digest of its layout section does not match"));
         }
         if bytes[parsed.layout.end..parsed.records.start].iter().any(|&byte| byte != 0) {
             return Err(header::damaged("there is something between its sections"));
         }
         let as_damage = |error: Error| header::damaged(error.message());
-        let layout = TableLayout::decode(section).map_err(as_damage)?;
+        let layout = TableLayout::decode(&section).map_err(as_damage)?;
         layout.check_shape(parsed.header.identity.shape).map_err(as_damage)?;
-        Ok(Self { path: path.to_owned(), mapping, parsed, layout })
+        Ok(Self { mapping, parsed, section, layout })
     }
 
     /// What the header says.
@@ -134,7 +165,7 @@ impl Snapshot {
 
     /// The encoded [`TableLayout`], which is what clients download.
     pub fn layout_bytes(&self) -> &[u8] {
-        &self.mapping[self.parsed.layout.clone()]
+        &self.section
     }
 
     /// The key map, for a table by key.
@@ -154,41 +185,86 @@ impl Snapshot {
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.mapping.path()
     }
 
-    /// Reads all records and compares their digest with the header's, on all cores; those of an authenticated table are then verified against its root as well, one by one. `progress` is told
-    /// how many of how many bytes are done.
+    /// Reads records from the file, as many bytes as `into` has, from byte `offset` of all records
+    /// on. An ordinary read: a file that was cut short is an error.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they differ, or a record does not belong to the root.
-    pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<()> {
-        /// Large enough to occupy all cores, small enough for a smooth progress bar.
-        const STEP: usize = 16 << 20;
-        let records = self.records();
-        self.mapping.advise_sequential();
-        let mut hasher = SharedHasher::on_all_cores();
-        let mut done = 0;
-        for step in records.chunks(STEP) {
-            hasher.update(step);
-            done += step.len() as u64;
-            progress(done, records.len() as u64);
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file ends before.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are not so many records.
+    pub fn read_records(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let records = &self.parsed.records;
+        if offset.saturating_add(into.len() as u64) > records.len() as u64 {
+            return Err(Error::api_misuse("there are not so many records"));
         }
-        if hasher.digest() != self.header().parts.records {
-            let damaged = header::damaged("the digest of its records does not match");
-            return Err(damaged.within(self.path.display()));
+        read_exact_at(self.mapping.file(), records.start as u64 + offset, into)
+            .map_err(|error| self.unreadable(error))
+    }
+
+    fn unreadable(&self, error: io::Error) -> Error {
+        let path = self.path().display();
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                header::damaged("it was cut short while it was in use").within(path)
+            }
+            _ => Error::unavailable(format!("cannot read {path}: {error}")),
         }
+        .caused_by(error)
+    }
+
+    /// That nobody has written to the file or cut it short since it was opened, as far as the
+    /// system says: then everything that was read of it so far is what it had.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if somebody has.
+    pub fn check_unchanged(&self) -> Result<()> {
+        self.mapping
+            .check_unchanged()
+            .map_err(|error| Error::corrupted(error.to_string()).caused_by(error))
+    }
+
+    /// Reads all records and compares their digest with the header's, on all cores; those of an
+    /// authenticated table are then verified against its root as well, one by one. `progress` is
+    /// told how many of how many bytes are done.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they differ, or a record does not
+    /// belong to the root, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file
+    /// cannot be read.
+    pub fn verify(&self, progress: impl FnMut(u64, u64)) -> Result<()> {
+        let (start, len) = (self.parsed.records.start as u64, self.parsed.records.len());
+        let threads = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+        let mut pass = Pass::new(self.mapping.file(), start, len as u64, threads, progress);
         let shape = self.identity().shape;
-        if self.layout().authentication().is_some() {
-            for (index, record) in (0..).zip(records.chunks_exact(shape.record_len() as usize)) {
-                self.layout().verified(shape, index, record).map_err(|error| {
-                    header::damaged(&format!("record {index} does not belong to its root"))
-                        .caused_by(error)
-                        .within(self.path.display())
-                })?;
+        let record_len = shape.record_len() as usize;
+        let authenticated = self.layout().authentication().is_some();
+        // Whole records at a time.
+        let step = STEP.max(record_len) / record_len * record_len;
+        let mut buffer = vec![0; step.min(len)];
+        let (mut index, mut stranger) = (0, None);
+        while index < shape.records() {
+            let left = usize::try_from(shape.records() - index).unwrap_or(usize::MAX);
+            let records = &mut buffer[..left.saturating_mul(record_len).min(step)];
+            pass.read(records).map_err(|error| self.unreadable(error))?;
+            for record in records.chunks_exact(record_len) {
+                if authenticated && stranger.is_none() {
+                    let verified = self.layout().verified(shape, index, record);
+                    stranger = verified.err().map(|error| (index, error));
+                }
+                index += 1;
             }
         }
-        Ok(())
+        let damaged = |what: &str| header::damaged(what).within(self.path().display());
+        if pass.digest() != self.header().parts.records {
+            return Err(damaged("the digest of its records does not match"));
+        }
+        stranger.map_or(Ok(()), |(index, error)| {
+            let what = format!("record {index} does not belong to its root");
+            Err(damaged(&what).caused_by(error))
+        })
     }
 
     /// Takes the records out of this process's resident memory, for a server that has copied them elsewhere. They stay
@@ -202,7 +278,7 @@ impl std::fmt::Debug for Snapshot {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Snapshot")
-            .field("path", &self.path)
+            .field("path", &self.path())
             .field("header", self.header())
             .finish()
     }

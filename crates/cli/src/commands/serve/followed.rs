@@ -14,6 +14,7 @@ use privet_core::{Epoch, Error, Result, TableIdentity, TableShape};
 use privet_schemes::registry::Tuning;
 use privet_server::{EpochSource, NextVersion, RecordSource, ServedTable, UpdateFeed, VersionStep};
 use privet_table::digest::{DigestParts, layout_digest};
+use privet_table::shared_hasher::SharedHasher;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{
     Chain, EpochHash, EpochUpdate, PublisherId, StoredEpoch, UpdateLog, log_path,
@@ -271,6 +272,18 @@ impl FollowedTable {
                 log.base().0
             )));
         }
+        // The difference says what each record was before, and hints are made of that.
+        let mut hasher = SharedHasher::on_all_cores();
+        hasher.update(&before);
+        let parts = DigestParts { layout: chain.layout_digest(), records: hasher.digest() };
+        if parts.combine(known.shape) != known.digest {
+            return Err(Error::integrity(format!(
+                "the records of {} at epoch {} are damaged, so what became of them cannot be told: \
+                 start the server again",
+                self.files.snapshot.path().display(),
+                known.epoch.0
+            )));
+        }
         let identity = files.snapshot.identity();
         let chain = Chain::new(identity, files.snapshot.layout().clone(), log.publisher(), None)?;
         let changes =
@@ -282,7 +295,7 @@ impl FollowedTable {
 impl Files {
     fn open(path: &Path, publisher: Option<PublisherId>) -> Result<Self> {
         let stamps = Stamps::of(path);
-        let snapshot = Arc::new(Snapshot::open(path)?);
+        let snapshot = Arc::new(Snapshot::open_guarded(path)?);
         let log_path = log_path(path);
         let log = match log_path.exists() {
             true => Some(UpdateLog::open(&log_path, &snapshot)?),
@@ -309,7 +322,10 @@ impl Files {
         } else {
             Box::new(log.table(&self.snapshot)?.to_vec())
         };
-        let records_digest = *blake3::hash(records.bytes()).as_bytes();
+        let mut hasher = SharedHasher::on_all_cores();
+        hasher.update(records.bytes());
+        let records_digest = hasher.digest();
+        self.snapshot.check_unchanged()?;
         let parts = DigestParts { layout: layout_digest(&layout), records: records_digest };
         if parts.combine(identity.shape) != identity.digest {
             return Err(Error::corrupted(format!(

@@ -76,12 +76,24 @@ impl PointsSource for FilePoints {
         self.file.header().points_len
     }
 
+    fn digest(&self) -> [u8; 32] {
+        self.file.header().digest
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(self.file.path())
+    }
+
     fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points> {
         let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
         let report = |done: u64, total: u64| progress(done as f64 / total as f64);
         if self.mapped {
-            self.file.verify(threads, report)?;
+            // Mapped first: whatever happens to the file from then on is noticed.
             let (mapping, start) = self.file.map()?;
+            self.file.verify(threads, report)?;
+            mapping
+                .check_unchanged()
+                .map_err(|error| Error::corrupted(error.to_string()).caused_by(error))?;
             return Points::in_file(mapping, start);
         }
         let len = self.len();

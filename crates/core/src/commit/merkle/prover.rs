@@ -225,6 +225,10 @@ impl Prover for MerkleProver {
     fn resident_bytes(&self) -> u64 {
         self.nodes.len() as u64
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![&self.nodes]
+    }
 }
 
 /// A node of some height.

@@ -288,6 +288,10 @@ impl Prover for PointproofsProver {
         let commitments = size_of_val(self.commitments.as_slice());
         source + (commitments + size_of_val(self.scalars.as_slice())) as u64
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![self.commitments.as_flattened()]
+    }
 }
 
 /// A record of a vector that was there before and has other bytes now.

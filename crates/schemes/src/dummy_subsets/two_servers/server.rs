@@ -88,6 +88,10 @@ impl Answerer for DummySubsetsTwoServer {
     fn huge_page_bytes(&self) -> Option<u64> {
         self.server.huge_page_bytes()
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        self.server.held()
+    }
 }
 
 impl PreparingServer for DummySubsetsTwoServer {

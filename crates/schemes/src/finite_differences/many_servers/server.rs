@@ -134,6 +134,14 @@ impl Answerer for ManyServersServer {
     fn huge_page_bytes(&self) -> Option<u64> {
         self.points.huge_page_bytes()
     }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![&self.points]
+    }
+
+    fn check_held(&self) -> Result<()> {
+        self.points.check_unchanged()
+    }
 }
 
 impl SchemeOf for ManyServersServer {

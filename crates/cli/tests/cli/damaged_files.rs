@@ -1,0 +1,163 @@
+//! Files that are damaged before they are served, and changed in place while they are.
+
+use crate::place::Place;
+use crate::served::{Served, http_get};
+use std::fs::{self, File};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
+const METRICS: &str = "--no-cache --metrics-listen 127.0.0.1:0";
+
+/// What can happen to a file in place.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Truncated,
+    /// Another file of the same length is copied over it, as `cp` does: emptied first, then
+    /// written.
+    Overwritten,
+}
+
+impl Change {
+    const ALL: [Change; 2] = [Change::Truncated, Change::Overwritten];
+
+    fn make(self, place: &Place, name: &str) {
+        let path = place.path(name);
+        let good = fs::read(&path).unwrap();
+        match self {
+            Change::Truncated => {
+                File::options().write(true).open(path).unwrap().set_len(0).unwrap()
+            }
+            Change::Overwritten => {
+                place.write("other", good.iter().map(|byte| byte ^ 0x11).collect::<Vec<u8>>());
+                fs::copy(place.path("other"), path).unwrap();
+            }
+        }
+    }
+}
+
+/// What a client that knows nothing yet prints, if it ends soon. Whatever it prints is not wrong.
+fn get_anew(place: &Place, urls: &str, number: usize) -> Option<i32> {
+    let home = place.path(&format!("home-{number}"));
+    fs::create_dir(&home).unwrap();
+    let mut command = place.command(&format!("get {urls} -k ada"));
+    let output = File::create(place.path("output")).unwrap();
+    let child = command.env("HOME", home).stdout(output).stderr(Stdio::null()).spawn().unwrap();
+    let ended = within(child, Duration::from_secs(10));
+    let output = fs::read_to_string(place.path("output")).unwrap();
+    assert!(output.is_empty() || output == FOUND, "wrong: {output:?}");
+    assert!(ended != Some(1), "a false \"not found\"");
+    ended.filter(|code| *code != 0 || !output.is_empty())
+}
+
+/// The exit code, of a process that ends in time; killed if it does not.
+fn within(mut child: Child, limit: Duration) -> Option<i32> {
+    let began = Instant::now();
+    while began.elapsed() < limit {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
+}
+
+/// The server is there, says that its table is damaged, and has logged which file it is.
+fn lives_and_says_so(place: &Place, served: &Served, file: &str) {
+    served.until_metric("privet_table_damaged{table=\"phones\"}", 1);
+    let (status, body) = http_get(served.metrics_address(), "/healthz");
+    assert!(status.contains("503"), "{status}");
+    assert_eq!(body.trim_end(), "damaged: phones");
+    let log = fs::read_to_string(place.path("server.log")).unwrap();
+    let line = log.lines().find(|line| line.contains("ERROR") && line.contains("is damaged"));
+    let line = line.unwrap_or_else(|| panic!("no such line in:\n{log}"));
+    assert!(line.contains(file) && line.contains("phones"), "{line}");
+}
+
+#[test]
+fn a_table_file_that_is_changed_in_place_does_not_end_its_server() {
+    for scheme in ["download", "dummy-subsets"] {
+        for change in Change::ALL {
+            let place = Place::with_phones();
+            let serve = format!("phones.privet --scheme {scheme} {METRICS}");
+            let served = Served::start(&place, &serve);
+            assert_eq!(get_anew(&place, &served.url, 0), Some(0), "{scheme}");
+            change.make(&place, "phones.privet");
+            // At once, before anybody has looked at the file.
+            assert_ne!(get_anew(&place, &served.url, 1), Some(0), "{scheme} {change:?}");
+            lives_and_says_so(&place, &served, "phones.privet");
+            assert_ne!(get_anew(&place, &served.url, 2), Some(0), "{scheme} {change:?}");
+            assert_eq!(served.terminate(), Some(0), "{scheme} {change:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_mapped_points_that_is_changed_in_place_does_not_end_its_server() {
+    for change in Change::ALL {
+        let place = Place::with_phones();
+        let run = place.run("setup points phones.privet --scheme finite-differences -o points");
+        assert_eq!(run.code(), 0, "{run}");
+        fs::copy(place.path("points"), place.path("mapped")).unwrap();
+        let whole = Served::start(&place, "phones.privet --points points");
+        let served =
+            Served::start(&place, &format!("phones.privet --points mapped --mapped {METRICS}"));
+        let urls = format!("{} {}", whole.url, served.url);
+        assert_eq!(get_anew(&place, &urls, 0), Some(0));
+        change.make(&place, "mapped");
+        assert_ne!(get_anew(&place, &urls, 1), Some(0), "{change:?}");
+        lives_and_says_so(&place, &served, "mapped");
+        assert_eq!(served.terminate(), Some(0), "{change:?}");
+    }
+}
+
+/// What answers come from is in memory: the file may change, and the next start refuses it.
+#[test]
+fn a_table_that_is_answered_from_memory_is_not_touched_by_what_happens_to_its_file() {
+    let place = Place::with_phones();
+    let serve = format!("phones.privet --scheme simplepir {METRICS}");
+    let served = Served::start(&place, &serve);
+    Change::Overwritten.make(&place, "phones.privet");
+    assert_eq!(get_anew(&place, &served.url, 0), Some(0));
+    assert_eq!(served.terminate(), Some(0));
+    let refused = place.run(&format!("serve {serve} --listen 127.0.0.1:0"));
+    assert_eq!(refused.code(), 2, "{refused}");
+}
+
+#[test]
+fn a_scrub_says_that_a_table_is_whole_and_can_be_switched_off() {
+    let place = Place::with_phones();
+    let passes = "privet_scrub_passes_total{table=\"phones\"}";
+    let served = Served::start(&place, &format!("phones.privet --scheme simplepir {METRICS}"));
+    served.until_metric(passes, 1);
+    let log = fs::read_to_string(place.path("server.log")).unwrap();
+    assert!(log.contains("table checked: it is whole"), "{log}");
+    drop(served);
+    let off = format!("phones.privet --scheme simplepir {METRICS} --scrub-rate 0");
+    let served = Served::start(&place, &off);
+    std::thread::sleep(Duration::from_millis(300));
+    served.until_metric(passes, 0);
+}
+
+#[test]
+fn skipping_the_verification_is_said_aloud_and_serves_what_is_damaged() {
+    let place = Place::with_phones();
+    let mut bytes = fs::read(place.path("phones.privet")).unwrap();
+    let record = bytes.windows(5).position(|window| window == b"555-1").unwrap();
+    bytes[record] ^= 1;
+    fs::write(place.path("phones.privet"), bytes).unwrap();
+    let serve = "phones.privet --scheme simplepir --no-cache";
+    let refused = place.run(&format!("serve {serve} --listen 127.0.0.1:0"));
+    assert_eq!(refused.code(), 2, "{refused}");
+    assert!(refused.stderr().contains("phones.privet: damaged"), "{refused}");
+    // So the check is what refuses it.
+    let served = Served::start(&place, &format!("{serve} --skip-verification"));
+    let log = fs::read_to_string(place.path("server.log")).unwrap();
+    assert!(
+        log.contains("WARN") && log.contains("without a look at whether they are whole"),
+        "{log}"
+    );
+    assert_eq!(served.terminate(), Some(0));
+}

@@ -1,0 +1,262 @@
+//! Making sure that a version answers from what its digest says, when it is made and from then on.
+//!
+//! **When it is made**, its records are hashed, by all threads, while the scheme's server copies
+//! them into place. Both read the same source, and that has to be
+//! [unchanged](RecordSource::check_unchanged) afterwards. Nothing is computed, read from the cache or
+//! announced before.
+//!
+//! **From then on**, the memory that the server answers from is held against the digest that it had
+//! when it was made: it is in an order of the scheme's own and has more in it than records. What
+//! clients fetch is held against the digest that is announced, wherever it lies. See
+//! [`scrub`](crate::scrub).
+
+use super::{Part, Version};
+use crate::table::RecordSource;
+use privet_core::{Error, Result, TableView};
+use privet_schemes::registry::ErasedServer;
+use privet_table::digest::DigestParts;
+use privet_table::shared_hasher::SharedHasher;
+use privet_wire::PartKind;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Bytes hashed at a time: enough to occupy all threads.
+const STEP: usize = 16 << 20;
+
+/// The BLAKE3 digest of `bytes`, by so many threads; `None` if it was given up.
+fn digest(bytes: &[u8], threads: usize, given_up: &AtomicBool) -> Option<[u8; 32]> {
+    let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
+    // Not worth a thread.
+    let threads = if bytes.len() < STEP / 16 { NonZero::<usize>::MIN } else { threads };
+    let mut hasher = SharedHasher::new(threads);
+    for step in bytes.chunks(STEP) {
+        if given_up.load(Ordering::Relaxed) {
+            return None;
+        }
+        hasher.update(step);
+    }
+    Some(hasher.digest())
+}
+
+/// Does `work`, which copies the records of `table`, and hashes them meanwhile, by so many threads.
+/// Returns the digest of the records.
+///
+/// # Errors
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table is not the one whose identity
+/// it bears, or its source changed meanwhile; what `work` says.
+pub(super) fn beside<T>(
+    table: TableView<'_>,
+    layout: &[u8],
+    records: &dyn RecordSource,
+    threads: usize,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<(T, [u8; 32])> {
+    let given_up = AtomicBool::new(false);
+    let hash = || digest(table.bytes(), threads, &given_up);
+    let (outcome, hashed) = thread::scope(|scope| {
+        let hashing = thread::Builder::new().spawn_scoped(scope, hash);
+        let outcome = work();
+        given_up.store(outcome.is_err(), Ordering::Relaxed);
+        let hashed = match hashing {
+            Ok(hashing) => hashing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // The system gives no thread: one after the other.
+            Err(_) => hash(),
+        };
+        (outcome, hashed)
+    });
+    // What is damaged may be refused by the scheme as well, and this is the better reason.
+    let Some(hashed) = hashed else { return outcome.map(|made| (made, [0; 32])) };
+    let checked = check_digest(table, layout, hashed).and_then(|()| records.check_unchanged());
+    match (checked, records.file()) {
+        (Err(error), Some(file)) if !error.message().contains(&*file.to_string_lossy()) => {
+            Err(error.within(file.display()))
+        }
+        (checked, _) => {
+            checked?;
+            Ok((outcome?, hashed))
+        }
+    }
+}
+
+fn check_digest(table: TableView<'_>, layout: &[u8], records: [u8; 32]) -> Result<()> {
+    let identity = table.identity();
+    let parts = DigestParts { layout: *blake3::hash(layout).as_bytes(), records };
+    match parts.combine(identity.shape) == identity.digest {
+        true => Ok(()),
+        false => Err(Error::corrupted(
+            "damaged: the records do not have the digest that was noted when the table was built; \
+             copy the file again from where it is whole, or build it again",
+        )),
+    }
+}
+
+/// What is known of the memory that a server answers from.
+pub(super) enum HeldDigests {
+    /// Nothing, and nothing is to be known.
+    Unchecked,
+    /// It has just been made of what was verified.
+    Hashed,
+    /// It is all of what has this digest.
+    Known([u8; 32]),
+}
+
+/// The digests of all that `server` answers from, one for each piece.
+pub(super) fn held_digests(
+    server: &dyn ErasedServer,
+    digests: &HeldDigests,
+    streamed: Option<[u8; 32]>,
+    threads: usize,
+) -> Vec<[u8; 32]> {
+    let hash = |piece: &&[u8]| match (streamed, server.streamed()) {
+        // Clients were told of it.
+        (Some(digest), Some(streamed)) if std::ptr::eq(streamed, *piece) => digest,
+        _ => digest(piece, threads, &AtomicBool::new(false)).unwrap_or_default(),
+    };
+    match digests {
+        HeldDigests::Unchecked => Vec::new(),
+        HeldDigests::Known(digest) => vec![*digest],
+        HeldDigests::Hashed => server.held().iter().map(hash).collect(),
+    }
+}
+
+/// Something that is held against a digest from time to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Checked {
+    what: What,
+    digest: [u8; 32],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// A piece of what the server answers from.
+    Held(usize),
+    /// What clients fetch.
+    Part(PartKind),
+}
+
+/// How far something has been read again.
+pub(crate) struct Reading {
+    checked: Checked,
+    offset: u64,
+    hasher: blake3::Hasher,
+}
+
+impl Reading {
+    pub(crate) fn new(checked: Checked) -> Self {
+        Self { checked, offset: 0, hasher: blake3::Hasher::new() }
+    }
+}
+
+impl Version {
+    /// Everything of this version that is held against a digest.
+    pub(crate) fn checked(&self) -> Vec<Checked> {
+        let part = |kind, digest| Checked { what: What::Part(kind), digest };
+        let mut checked = vec![part(PartKind::Layout, self.description.layout.digest)];
+        let held = self.held_digests.iter().enumerate();
+        checked.extend(held.map(|(place, &digest)| Checked { what: What::Held(place), digest }));
+        for scheme in &self.description.schemes {
+            let (Some(kind), Some(announced)) = (scheme.hint_kind(), scheme.hint) else { continue };
+            let lent = matches!(self.part(kind).map(|part| &**part), Some(Part::Streamed(_)));
+            // What the server lends is among what it holds.
+            if !lent || self.held_digests.is_empty() {
+                checked.push(part(kind, announced.digest));
+            }
+        }
+        checked
+    }
+
+    /// Reads at most `len` more bytes. Returns how many: 0 when all were read and their digest is
+    /// right.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with what it is and where it lies, if
+    /// it is not what it was; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot
+    /// be read.
+    pub(crate) fn read_on(&self, reading: &mut Reading, len: usize) -> Result<u64> {
+        let Reading { checked: Checked { what, digest }, offset, hasher } = reading;
+        let read = match *what {
+            What::Held(place) => {
+                let held = self.server.held();
+                let piece = held.get(place).copied().unwrap_or_default();
+                let start = usize::try_from(*offset).map_or(piece.len(), |at| at.min(piece.len()));
+                let piece = &piece[start..start.saturating_add(len).min(piece.len())];
+                hasher.update(piece);
+                piece.len()
+            }
+            What::Part(kind) => {
+                let piece = match self.part(kind) {
+                    Some(part) => part.copy(*offset, len)?,
+                    None => return Err(Error::corrupted("a part is gone; this is a bug")),
+                };
+                hasher.update(&piece);
+                piece.len()
+            }
+        };
+        self.check_files()?;
+        *offset += read as u64;
+        if read > 0 || hasher.finalize() == *digest {
+            return Ok(read as u64);
+        }
+        Err(Error::corrupted(match *what {
+            What::Held(_) => match self.points_file.as_ref() {
+                Some(file) => format!("the points of {} have another digest", file.display()),
+                None => {
+                    "the memory that it is answered from has another digest than when it was made"
+                        .to_owned()
+                }
+            },
+            What::Part(kind) => match self.part(kind).and_then(|part| part.file()) {
+                Some(file) => format!("the {kind} in {} has another digest", file.display()),
+                None => format!("the {kind} in memory has another digest"),
+            },
+        }))
+    }
+
+    /// Whether the files that are served from are what they were, as far as the system says at
+    /// once.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if one was
+    /// written to or cut short.
+    pub(crate) fn check_files(&self) -> Result<()> {
+        self.server.check_held()?;
+        let fetched = self.description.schemes.iter().filter_map(|scheme| scheme.hint_kind());
+        fetched.filter_map(|kind| self.part(kind)).try_for_each(|part| part.check_unchanged())
+    }
+
+    /// Reads all that its server answers from, at once: before the server of another version is
+    /// made of it.
+    ///
+    /// # Errors
+    /// As [`read_on`](Self::read_on).
+    pub(super) fn check_held(&self) -> Result<()> {
+        self.check_all(|what| matches!(what, What::Held(_)))
+    }
+
+    /// Reads all of its hint at once: before that of another version is made of it.
+    ///
+    /// # Errors
+    /// As [`read_on`](Self::read_on).
+    pub(super) fn check_hint(&self) -> Result<()> {
+        self.check_all(|what| matches!(what, What::Part(PartKind::Hint)))
+    }
+
+    /// Ends the service of the table if damage was found in this version: what was made of it would
+    /// be damaged as well, and have a digest of its own.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) in place of what was found, which is
+    /// logged.
+    pub(super) fn found_whole<T>(&self, found: Result<T>) -> Result<T> {
+        self.condition.or_end(found)
+    }
+
+    fn check_all(&self, wanted: impl Fn(What) -> bool) -> Result<()> {
+        for checked in self.checked().into_iter().filter(|checked| wanted(checked.what)) {
+            let mut reading = Reading::new(checked);
+            while self.read_on(&mut reading, STEP)? > 0 {}
+        }
+        Ok(())
+    }
+}

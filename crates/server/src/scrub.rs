@@ -1,0 +1,167 @@
+//! Reading again, at a bounded rate, what is answered from and what clients fetch: is it still what
+//! it was?
+//!
+//! Memory and disks lose bits, and somebody copies another file over one that is served. Clients
+//! notice that for what they fetch, which has an announced digest, and for schemes that verify
+//! answers. Of all other answers nobody can tell a wrong one from a right one. So a running server
+//! checks:
+//!
+//! | what | against |
+//! |---|---|
+//! | the memory that answers come from, of every version | its digest when it was made |
+//! | points in a mapped file | the digest that the file was made with |
+//! | layout and hint; the records, if clients fetch them first | the digest that is announced |
+//!
+//! That nobody has written to one of these files, or cut it short, is looked at each second, and
+//! with each piece that is sent.
+//!
+//! Not checked are the table's file where answers come from a copy in memory (the next start does),
+//! and what the program itself computes with.
+//!
+//! One pass after the other reads everything once, [`scrub_rate`](crate::ServerConfig::scrub_rate)
+//! bytes a second, on one thread, beside serving. Each begins
+//! [`scrub_interval`](crate::ServerConfig::scrub_interval) after the one before did, or when that
+//! is over. What is damaged ends the service of its [table](crate::hosted::Condition); other tables
+//! go on.
+
+use crate::ServerConfig;
+use crate::hosted::{HostedTables, Reading, Version};
+use crate::observe::Metrics;
+use privet_core::{Blame, Error, Result};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+/// Bytes read at a time.
+const STEP: usize = 1 << 20;
+
+/// How often it is asked whether files were changed.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Begins to check, until `stop`.
+pub(crate) fn start(
+    config: &ServerConfig,
+    tables: Arc<HostedTables>,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+) {
+    let scrub = Scrub { tables, metrics, rate: config.scrub_rate, interval: config.scrub_interval };
+    let scrub = Arc::new(scrub);
+    let watching = Arc::clone(&scrub);
+    tokio::spawn(stop.clone().run_until_cancelled_owned(async move { watching.watch().await }));
+    if scrub.rate > 0 {
+        tokio::spawn(stop.run_until_cancelled_owned(async move { scrub.run().await }));
+    }
+}
+
+struct Scrub {
+    tables: Arc<HostedTables>,
+    metrics: Arc<Metrics>,
+    rate: u64,
+    interval: Duration,
+}
+
+/// What a pass did to a version.
+enum Outcome {
+    Whole(u64),
+    /// It is not served any more.
+    Gone,
+}
+
+impl Scrub {
+    /// The versions that are served, none of them kept alive.
+    fn versions(&self) -> Vec<Weak<Version>> {
+        self.tables.now().versions().map(Arc::downgrade).collect()
+    }
+
+    /// Looks at the files from time to time.
+    async fn watch(&self) {
+        loop {
+            sleep(LOOK).await;
+            let versions = self.versions();
+            // A file may be far away.
+            let looked = spawn_blocking(move || {
+                for version in versions.iter().filter_map(Weak::upgrade) {
+                    if !version.condition.has_ended() {
+                        let _ = version.condition.or_end(version.check_files());
+                    }
+                }
+            });
+            if looked.await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Pass after pass.
+    async fn run(&self) {
+        loop {
+            let began = Instant::now();
+            for version in self.versions() {
+                self.pass(version).await;
+            }
+            sleep_until(began + self.interval).await;
+        }
+    }
+
+    async fn pass(&self, version: Weak<Version>) {
+        let began = Instant::now();
+        let outcome = self.read(&version).await;
+        let Some(version) = version.upgrade() else { return };
+        let (table, epoch) = (&version.name, version.identity.epoch.0);
+        match outcome {
+            Ok(Outcome::Gone) => {}
+            Ok(Outcome::Whole(bytes)) => {
+                self.metrics.scrubbed(table);
+                let seconds = began.elapsed().as_secs_f64();
+                tracing::info!(table, epoch, bytes, seconds, "table checked: it is whole");
+            }
+            Err(error) if error.blame() == Blame::Corrupted => version.condition.end(&error),
+            Err(error) => {
+                let error = error.message();
+                tracing::warn!(table, epoch, error, "the table cannot be checked");
+            }
+        }
+    }
+
+    /// Reads all of a version, at the rate.
+    async fn read(&self, version: &Weak<Version>) -> Result<Outcome> {
+        let Some(checked) = version.upgrade().map(|version| version.checked()) else {
+            return Ok(Outcome::Gone);
+        };
+        let mut bytes = 0;
+        for checked in checked {
+            let mut reading = Reading::new(checked);
+            loop {
+                let began = Instant::now();
+                // Held for a step: a version that is retired meanwhile is freed then.
+                let Some(held) = version.upgrade().filter(|held| !held.condition.has_ended())
+                else {
+                    return Ok(Outcome::Gone);
+                };
+                let step = spawn_blocking(move || {
+                    let read = held.read_on(&mut reading, STEP);
+                    (read, reading)
+                });
+                let (read, back) = step.await.map_err(|error| {
+                    Error::unavailable("the check ended unexpectedly").caused_by(error)
+                })?;
+                reading = back;
+                let read = read?;
+                if read == 0 {
+                    break;
+                }
+                bytes += read;
+                self.metrics.scrubbed_bytes(read);
+                let due = Duration::from_secs_f64(read as f64 / self.rate as f64);
+                sleep_until(began + due).await;
+            }
+        }
+        Ok(Outcome::Whole(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+use super::*;
+use crate::hosted::HostedTables;
+use crate::{RunningServer, ServedTable, Server};
+use privet_core::{Epoch, TableId, TableIdentity, TableShape};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::Tuning;
+use privet_table::digest::DigestParts;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+const RECORDS: u64 = 300;
+const RECORD_LEN: u64 = 8;
+
+/// A table whose records follow from its id.
+fn table(name: &str, id: u8, scheme: SchemeId) -> ServedTable {
+    let shape = TableShape::new(RECORDS, RECORD_LEN).unwrap();
+    let word = |at: u64| (at + u64::from(id)).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    let records: Vec<u8> = (0..RECORDS).flat_map(word).collect();
+    let parts = DigestParts {
+        layout: *blake3::hash(b"layout").as_bytes(),
+        records: *blake3::hash(&records).as_bytes(),
+    };
+    ServedTable {
+        name: name.to_owned(),
+        identity: TableIdentity {
+            id: TableId([id; 16]),
+            epoch: Epoch(0),
+            digest: parts.combine(shape),
+            shape,
+        },
+        layout: (*b"layout").into(),
+        records: Box::new(records),
+        scheme,
+        tuning: Tuning::default(),
+        planned_for: None,
+        points: None,
+        updates: None,
+    }
+}
+
+fn config() -> ServerConfig {
+    ServerConfig {
+        threads: 1,
+        scrub_rate: 1 << 40,
+        scrub_interval: Duration::from_millis(1),
+        ..ServerConfig::new("127.0.0.1:0".parse().unwrap())
+    }
+}
+
+fn tables(server: &RunningServer) -> Arc<HostedTables> {
+    server.table_updates().tables()
+}
+
+fn version(tables: &HostedTables, name: &str) -> Arc<Version> {
+    Arc::clone(tables.now().current(name).unwrap().0)
+}
+
+/// Whether requests about a version are let in.
+fn is_served(tables: &HostedTables, version: &Version) -> Result<()> {
+    let identity = version.identity;
+    tables.now().find(identity.id, identity.epoch, &version.parameter_digest).map(drop)
+}
+
+/// Turns a bit of this process's memory round, behind the back of everything in it, as a failing
+/// memory would.
+fn flip(address: usize) {
+    let memory = File::options().read(true).write(true).open("/proc/self/mem").unwrap();
+    let mut byte = [0];
+    memory.read_exact_at(&mut byte, address as u64).unwrap();
+    byte[0] ^= 0x10;
+    memory.write_all_at(&byte, address as u64).unwrap();
+}
+
+/// Every scheme whose servers answer from memory.
+const ANSWERING: [SchemeId; 13] = [
+    SchemeId::SimplePir,
+    SchemeId::DoublePir,
+    SchemeId::Dpf,
+    SchemeId::ApirDpf,
+    SchemeId::ApirMatrix,
+    SchemeId::DummySubsets,
+    SchemeId::DummySubsetsTwo,
+    SchemeId::Piano,
+    SchemeId::PianoAllParities,
+    SchemeId::SinglePass,
+    SchemeId::TapirMerkle,
+    SchemeId::FiniteDifferences,
+    SchemeId::FiniteDifferencesMany,
+];
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bit_that_flips_in_memory_ends_the_service_of_its_table_and_of_no_other() {
+    for scheme in ANSWERING {
+        let served = vec![table("bent", 1, scheme), table("whole", 2, scheme)];
+        let server = Server::start(config(), served).await.unwrap();
+        let tables = tables(&server);
+        let (bent, whole) = (version(&tables, "bent"), version(&tables, "whole"));
+        // Passes over memory that is whole find nothing.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        assert!(!bent.condition.has_ended() && !whole.condition.has_ended(), "{scheme}");
+        is_served(&tables, &bent).unwrap();
+
+        let addresses: Vec<_> =
+            bent.server.held().iter().map(|it| (it.as_ptr(), it.len())).collect();
+        let bytes: usize = addresses.iter().map(|(_, len)| len).sum();
+        assert!(bytes as u64 >= RECORDS * RECORD_LEN, "{scheme} holds less than its table");
+        let (start, len) = addresses[addresses.len() - 1];
+        flip(start.addr() + len / 3);
+        let found = async {
+            while !bent.condition.has_ended() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), found)
+            .await
+            .unwrap_or_else(|_| panic!("{scheme}: the flipped bit was not found"));
+        let refused = is_served(&tables, &bent).unwrap_err();
+        assert_eq!(refused.blame(), Blame::Unavailable, "{refused}");
+        is_served(&tables, &whole).unwrap();
+        assert!(!whole.condition.has_ended(), "{scheme}");
+        server.shutdown();
+        server.wait().await.unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_scrub_a_flipped_bit_is_served() {
+    let config = ServerConfig { scrub_rate: 0, ..config() };
+    let server = Server::start(config, vec![table("bent", 1, SchemeId::Dpf)]).await.unwrap();
+    let tables = tables(&server);
+    let bent = version(&tables, "bent");
+    flip(bent.server.held()[0].as_ptr().addr());
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    is_served(&tables, &bent).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scrub_keeps_to_its_rate_and_keeps_no_version_alive() {
+    // Slow enough that the first pass lasts longer than the test.
+    let config = ServerConfig { scrub_rate: 100, ..config() };
+    let server = Server::start(config, vec![table("slow", 1, SchemeId::Dpf)]).await.unwrap();
+    let tables = tables(&server);
+    let before = version(&tables, "slow");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    // The table, this test and nobody else: between its steps the scrub holds nothing.
+    let mut holders = Arc::strong_count(&before);
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        holders = holders.min(Arc::strong_count(&before));
+    }
+    assert_eq!(holders, 2);
+}
