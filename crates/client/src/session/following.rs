@@ -191,7 +191,9 @@ impl Session {
         let before = std::mem::replace(&mut self.phase, Phase::OpeningHints);
         // Only for hints are several servers asked.
         let Phase::Following(following) = before else { return };
-        let Whom::Hints(mut loaded) = following.whom else { return };
+        let Whom::Hints(mut loaded) = following.whom else {
+            return self.fail(Error::api_misuse("updates differ of which one server was asked"));
+        };
         let ended = loaded.hints().and_then(|hints| Ok((hints.disagree()?, hints.ended())));
         match ended {
             Ok((change, Some(error))) => self.end_hints(None, change, None, &error),

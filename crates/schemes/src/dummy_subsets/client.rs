@@ -3,7 +3,7 @@
 //! Why queries teach nothing is said in [`privet_core::hints::table`]. The fresh hint is half of a backup pair, the one that does not select the record's partition, with the
 //! record as its extra: a hint sampled given that it contains the record. A pair's halves have their parities from the offline phase.
 //!
-//! Whether a *record* can be told may depend on hints whose answers were withheld: see `SECURITY.md`.
+//! Whether a *record* can be told may depend on hints whose answers were withheld: see `docs/security/wrong-answers.md`.
 
 use super::generation::Generation;
 use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};

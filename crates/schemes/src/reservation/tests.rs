@@ -280,6 +280,29 @@ fn every_program_that_must_not_compile_has_a_twin_that_does() {
     }
 }
 
+/// Stable compilers do not compare the error codes of programs that must not compile. So the fields
+/// that those programs try are named here: under another name they would fail for another reason.
+#[test]
+fn the_fields_that_programs_try_are_there() {
+    fn fields(reservation: &Reservation, receipt: &Receipt, stored: &StoredRecord) -> usize {
+        let Reservation { id: _, record, queries } = reservation;
+        let JournalRecord { change: _, encoded } = record;
+        let Receipt { record } = receipt;
+        let StoredRecord { change, sendable: Sendable(sent) } = stored;
+        encoded.len() + queries.len() + record.as_bytes().len() + change.len() + sent.len()
+    }
+    let record = JournalRecord {
+        change: Arc::new(Zeroizing::new(Vec::new())),
+        encoded: Arc::new(Zeroizing::new(vec![0; 2])),
+    };
+    let queries = Zeroizing::new(vec![vec![1]]);
+    let reservation = Reservation { id: ReservationId(0), record, queries };
+    let receipt = Receipt { record: blake3::hash(b"") };
+    let sendable = Sendable::stateless(vec![vec![2]]);
+    let stored = StoredRecord { change: Zeroizing::new(vec![0; 3]), sendable };
+    assert_eq!(fields(&reservation, &receipt, &stored), 2 + 1 + 32 + 3 + 1);
+}
+
 #[test]
 fn identities_are_printable_and_the_index_is_not() {
     let shape = TableShape::new(256, 1).unwrap();
