@@ -147,7 +147,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
 fn hints_that_have_ended_say_why() {
     let (place, mut store) = kept();
     let why = "the second server's answer is not from the table that was agreed on";
-    hints(&mut store).end(ReservationId(2), &[8; 20], why).unwrap();
+    hints(&mut store).end(Some(ReservationId(2)), &[8; 20], why).unwrap();
     assert_snapshot!(place.run("state show kept"), @r#"
     [exit 0]
     [stdout]
