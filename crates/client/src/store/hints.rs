@@ -165,7 +165,7 @@ impl Hints {
     ) -> Result<Opening> {
         let path = folder.path(ANCHOR);
         let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
-        let Some(medium) = locked else { return Ok(Opening::Busy) };
+        let Some(mut medium) = locked else { return Ok(Opening::Busy) };
         // A process that was killed may have left it to the system to write this out some time. What follows relies on it.
         let synced = medium.sync().and_then(|()| folder.sync());
         synced.map_err(|error| files::failed(&path, "sync", error))?;
@@ -175,7 +175,14 @@ impl Hints {
             // Nothing is written before the anchor, so without other files there was never anything.
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => (None, None),
             Err(error) => return Err(advised(files::blame(&path, error))),
-            Ok(file) if !file.is_original()? => (None, notice_of_copy(&path, &names)),
+            Ok(file) if !file.is_original()? => {
+                drop(file);
+                match replaced_anchor(&*folder, &names, medium)? {
+                    Some(fresh) => medium = fresh,
+                    None => return Ok(Opening::Busy),
+                }
+                (None, notice_of_copy(&path, &names))
+            }
             Ok(file) => {
                 let found = Found::behind(&*folder, file)?;
                 // Where there is nothing, there is nothing to follow.
@@ -288,6 +295,22 @@ impl Hints {
         drop(self.journal.replace(journal));
         erase_all(folder, &[journal_name(old_number), generation_name(old_number)])
     }
+}
+
+/// Erases what `names` says and the anchor of a copy, and locks a new anchor in its place: the file
+/// system of a container may give a file that was copied up another number at the next start.
+/// `None`: another process was quicker.
+fn replaced_anchor(
+    folder: &dyn Folder,
+    names: &[String],
+    copied: Arc<dyn Medium>,
+) -> Result<Option<Arc<dyn Medium>>> {
+    erase_all(folder, names)?;
+    let path = folder.path(ANCHOR);
+    // Last: as long as it is there, what is left beside it is a copy.
+    folder.remove(ANCHOR).map_err(|error| files::failed(&path, "remove", error))?;
+    drop(copied);
+    folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))
 }
 
 fn fresh_lineage() -> Result<Lineage> {
