@@ -204,6 +204,10 @@ impl ErasedHints for Slow {
         self.of_hints(|hints| hints.apply_deltas(before, after, deltas))
     }
 
+    fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        self.of_hints(|hints| hints.disagree())
+    }
+
     fn verifies(&self) -> bool {
         self.of_hints(|hints| hints.verifies())
     }

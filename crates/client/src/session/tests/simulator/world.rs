@@ -443,7 +443,7 @@ impl World {
             Persist::Discard(part) => self.state.discard(&part).unwrap(),
             // A disk that fails here is cut off, and with it the process.
             Persist::Journal { lookup, id, record } => {
-                self.report.trace.push((self.now, self.process, 0, "journal", record.len()));
+                self.report.trace.push((self.now, self.process, 0, "journal", record.record_len()));
                 if let Ok(receipt) = self.disk.reserve(id, &record) {
                     session.handle_persisted(lookup, receipt, self.now);
                     process.unflushed = false;
