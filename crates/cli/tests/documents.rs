@@ -41,7 +41,18 @@ fn has_test(source: &str, name: &str) -> bool {
         let is_test =
             |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
         declares && attributes.take(8).any(|line| is_test(line))
-    })
+    }) || is_made_by_macro(&lines, name)
+}
+
+/// Whether a macro that makes one test for each of several forms is given the name.
+fn is_made_by_macro(lines: &[&str], name: &str) -> bool {
+    let listed = format!("{name},");
+    let begins = |line: &&&str| line.starts_with("tests_of_both_forms!(");
+    let in_a_list = lines.iter().enumerate().any(|(at, line)| {
+        let before = lines[..at].iter().rev().take_while(|line| !line.starts_with(");"));
+        *line == listed && before.clone().any(|line| begins(&line))
+    });
+    in_a_list || lines.contains(&format!("for_both_forms!({name});").as_str())
 }
 
 fn exists(named: &str) -> Result<(), String> {
@@ -78,6 +89,8 @@ fn a_test_that_does_not_exist_is_noticed() {
     assert_eq!(found, [false, false, false, true], "`root` is a function and no test");
     assert!(!has_test("// #[test]\n// fn a() {}", "a"));
     assert!(!has_test("#[test]\nfn ab() {}", "a"));
+    assert!(has_test("tests_of_both_forms!(World:\n    a,\n);", "a"));
+    assert!(!has_test("tests_of_both_forms!(World:\n);\n    a,", "a"));
     assert!(has_test("#[tokio::test(start_paused = true)]\nasync fn a() {}", "a"));
 }
 
