@@ -20,9 +20,7 @@
 
 use crate::addresses::{self, Address};
 use crate::driver::{Command, Driver};
-use crate::session::{
-    ChosenTable, Clock, KnownPin, Patience, Session, SessionOptions, Target, Value,
-};
+use crate::session::{ChosenTable, KnownPin, Patience, Session, SessionOptions, Target, Value};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
 use crate::transport::Transport;
@@ -92,7 +90,7 @@ impl ClientOptions {
     /// Defaults for the servers at `urls`: the only table, any scheme that fits, state in memory, at most 4 GiB of hint or table, the fastest
     /// kernels of this machine.
     pub fn new<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
-        let session = SessionOptions::new(0, Kernels::detect(), clock(Instant::now()));
+        let session = SessionOptions::new(0, Kernels::detect());
         Self {
             urls: urls.into_iter().map(Into::into).collect(),
             table: None,
@@ -207,10 +205,9 @@ pub struct Stats {
     pub lookup: Traffic,
     /// Lookups that are over, whatever came of them.
     pub lookups: u64,
-    /// Computing queries, in total, and waiting for the ends of the times that they are given: see
-    /// [`Session::busy_until`].
+    /// Computing queries, in total.
     pub query_time: Duration,
-    /// The same of reading records, from answers or from the table that is kept.
+    /// Reading records, from answers or from the table that is kept, in total.
     pub recover_time: Duration,
     /// Waiting for journal records to be durable, in total: for schemes with single-use hints.
     pub journal_time: Duration,
@@ -493,8 +490,7 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
         None => Box::new(MemoryState::default()),
     };
     let mut transports = Vec::new();
-    let started = Instant::now();
-    let mut session = SessionOptions::new(options.urls.len(), options.kernels, clock(started));
+    let mut session = SessionOptions::new(options.urls.len(), options.kernels);
     for (server, address) in addresses.iter().enumerate() {
         let known = state.pins(address.url())?.into_iter();
         session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
@@ -517,11 +513,8 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     session.compare_streams = options.compare_streams;
     session.in_flight = options.in_flight;
     session.patience = options.patience;
+    let started = Instant::now();
     Ok((Session::new(session, started.elapsed())?, state, transports, started))
-}
-
-fn clock(started: Instant) -> Clock {
-    Clock::new(move || started.elapsed())
 }
 
 impl Ready {

@@ -23,7 +23,6 @@ mod schemes;
 mod simulator;
 mod single_use;
 mod slow;
-mod timed;
 mod toy;
 mod two_servers;
 mod verified;
