@@ -8,9 +8,10 @@
 //! - **By its id**: a table that was pinned at one of these servers, under any name, is compared
 //!   with that pin. An older version, other contents, another scheme and another publisher are
 //!   refused under a new name as under the old one, whether or not the caller gave the new name.
-//! - **Elsewhere**: a table that is new at these servers but was pinned at others must not
-//!   contradict what was pinned there: no older version, no other contents of the same version, no
-//!   other publisher and no missing one. It may be a later version, and served by another scheme.
+//! - **Elsewhere**: a table that was pinned at other servers must not contradict what was pinned
+//!   there: no other contents of the same version, no other publisher and no missing one, and, if it
+//!   is new here, no older version. It may be a later version, and served by another scheme. What
+//!   was used here before in just this version stays good, so that accepting it once is enough.
 //! - **Without a name**: who names no table means the one that was used last. The only table of a
 //!   server is taken for that if it has its name. Otherwise a server could pass by every pin with a
 //!   new name and a new id. Who names the table has chosen it, so a server may have many.
@@ -154,15 +155,20 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> 
     Ok(behind.map_or(Standing::AsPinned, |pin| Standing::Behind(Box::new(*pin))))
 }
 
-/// Checks that a table that is new at these servers does not contradict what was pinned at others.
+/// Checks that the table does not contradict what was pinned of it at other servers.
 fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
     let id = chosen.identity.id;
-    if options.pins.iter().any(|known| known.pin.table.id == id) {
-        // It has been compared with that, and who accepted it once is not asked again.
-        return Ok(());
-    }
     let seen = pin_of(chosen, None, None);
     let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
+    let mut known = options.pins.iter().map(|known| &known.pin).filter(|pin| pin.table.id == id);
+    let contents = |pin: &Pin| (pin.table, pin.layout, pin.publisher);
+    if known.clone().any(|pin| contents(pin) == (seen.table, seen.layout, announced)) {
+        // It is exactly what was used here before: nothing of it is new, and whoever accepted it
+        // then need not do so again.
+        return Ok(());
+    }
+    // What is behind the version elsewhere has been compared with the pins here, if there are any.
+    let known_here = known.next().is_some();
     for PinElsewhere { server, name, pin } in &options.pins_elsewhere {
         if pin.table.id != id {
             continue;
@@ -178,7 +184,9 @@ fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()>
                     "is version {now} here and says of nobody that they publish it, and there {there} does"
                 )
             }
-            _ if then > now => format!("is version {now} here, and was version {then} there"),
+            _ if then > now && !known_here => {
+                format!("is version {now} here, and was version {then} there")
+            }
             _ if then == now && !same_contents => {
                 format!("has other contents of version {now} than there")
             }

@@ -54,6 +54,13 @@ fn table(peer: &Peer, name: &str, publisher: [u8; 32]) -> TableDescription {
 
 /// A session with `former`'s state, shown `peer` by every server; `change` says what it is told.
 fn shown(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -> World {
+    let mut world = after(former, peer, change);
+    world.run();
+    world
+}
+
+/// The same before it has begun, when the former session is gone with all that it held.
+fn after(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -> World {
     let servers = former.peers.len();
     let (mut options, mut state) = (options(servers), former.state);
     for server in 0..servers {
@@ -63,7 +70,6 @@ fn shown(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -
     change(&mut options);
     let mut world = World::with_options(vec![peer.clone(); servers], options);
     world.state = state;
-    world.run();
     world
 }
 
@@ -198,11 +204,16 @@ fn a_server_with_several_tables_is_used_by_name_without_another_word() {
             .zip(1..)
             .map(|(name, id)| table(&peer(scheme, name, id), name, PUBLISHER))
             .collect();
-        let mut many = peer(scheme, "one", 1);
-        many.description = ServerDescription::new("", tables).unwrap();
-        let mut world = World::with_options(vec![many.clone(); servers], options(servers));
-        for name in ["one", "two", "three", "one", "three", "two"] {
-            world = shown(world, &many, named(name));
+        let many = ServerDescription::new("", tables).unwrap();
+        let mut world =
+            World::with_options(vec![peer(scheme, "one", 1); servers], options(servers));
+        for (name, id) in
+            [("one", 1), ("two", 2), ("three", 3), ("one", 1), ("three", 3), ("two", 2)]
+        {
+            // A server in memory has the parts of one table.
+            let mut server = peer(scheme, name, id);
+            server.description = many.clone();
+            world = shown(world, &server, named(name));
             assert!(world.failure.is_none(), "{name}: {:?}", world.failure);
             assert_eq!(world.session.table().unwrap().name, name);
         }
@@ -333,6 +344,17 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
             assert!(next.failure.is_none(), "{what}: {:?}", next.failure);
         }
         let later = known.clone().with_identity(|identity| identity.epoch = Epoch(6));
+        // A version that is new here is compared as well, whatever was used here before; and one that
+        // nobody is said to have signed.
+        let mut fork = pin;
+        fork.table.epoch = Epoch(6);
+        fork.table.digest.0[0] ^= 1;
+        let announced = called(later.clone(), "old", PUBLISHER);
+        let mut world = shown(having_used(&known, servers), &announced, elsewhere(fork));
+        let message = refusal(&mut world, &[("old", ID, EPOCH)]);
+        assert!(message.contains("has other contents of version 6 than there"), "{message}");
+        let mut world = shown(nothing(), &later, elsewhere(pin));
+        assert!(refusal(&mut world, &[]).contains("says of nobody that they publish it"));
         for fine in [
             known.clone(),
             called(later, "new", PUBLISHER),
