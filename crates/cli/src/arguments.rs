@@ -278,7 +278,7 @@ pub(crate) struct Get {
     #[arg(long, value_name = "BYTES", default_value = "2^32", value_parser = parse_number)]
     pub(crate) max_download: u64,
     /// End with exit code 3 once a server has left the command waiting for about so long: half of it for an answer,
-    /// half of it in new attempts. Not for the whole command, which is --max-time [default: 120; 360 while a server
+    /// half of it in new attempts. Not for the whole command, which is --max-time [default: 120; 600 while a server
     /// computes hints]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86400))]
     timeout: Option<u32>,

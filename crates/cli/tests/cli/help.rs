@@ -337,7 +337,7 @@ fn get_explains_itself() {
                                   2^32, and to keep hints that take more [default: 2^32]
           --timeout <SECONDS>     End with exit code 3 once a server has left the command waiting for
                                   about so long: half of it for an answer, half of it in new attempts.
-                                  Not for the whole command, which is --max-time [default: 120; 360
+                                  Not for the whole command, which is --max-time [default: 120; 600
                                   while a server computes hints]
           --max-time <SECONDS>    End with exit code 3 when the whole command has taken so long,
                                   whatever it is doing. What was found by then is printed

@@ -280,7 +280,8 @@ impl Calls {
         }
     }
 
-    /// Tries the call at `at` again after a pause, unless that went on for too long. Concerns nothing but this call.
+    /// Tries the call at `at` again after a pause, unless that went on for too long. Concerns nothing but this call, unless the
+    /// server was busy for all others as long.
     fn paused(
         &mut self,
         at: usize,
@@ -289,10 +290,20 @@ impl Calls {
         rng: &mut SecretRng,
         out: &mut VecDeque<Output>,
     ) -> Vec<Ended> {
+        let (server, purpose) = (self.calls[at].server, self.calls[at].purpose);
+        let patience = self.patience_with(server);
         let call = &mut self.calls[at];
-        let (server, purpose) = (call.server, call.purpose);
         call.failing.add(now);
-        if call.failing.for_how_long(now) >= self.patience.give_up_after {
+        let link = &mut self.links[server];
+        if purpose != Purpose::Background {
+            link.failing.add(now);
+        }
+        if call.failing.for_how_long(now) >= patience {
+            // Busy for as long, and for everybody: others would wait in vain as well.
+            if purpose != Purpose::Background && link.failing.for_how_long(now) >= patience {
+                (link.failing, link.given_up) = (Failing::default(), true);
+                return self.give_up(server, &error, out);
+            }
             self.calls.remove(at);
             return vec![Ended { server, purpose, error }];
         }
@@ -311,15 +322,17 @@ impl Calls {
         out: &mut VecDeque<Output>,
     ) -> Vec<Ended> {
         let (server, purpose) = (self.calls[at].server, self.calls[at].purpose);
+        let patience = self.patience_with(server);
         let call = &mut self.calls[at];
         call.state = CallState::Held;
         call.failing.add(now);
         if purpose != Purpose::Describe
             && call.failing.for_how_long(now) >= self.patience.give_up_after
         {
-            // Others may have been answered all the while.
+            // Others may have been answered all the while. Those that wait go out once it has described itself.
             self.calls.remove(at);
             self.links[server].trusted = false;
+            self.describe_again(server, now, now, out);
             return vec![Ended { server, purpose, error }];
         }
         let link = &mut self.links[server];
@@ -330,10 +343,6 @@ impl Calls {
         }
         link.trusted = false;
         link.failing.add(now);
-        let patience = match link.known && !link.given_up {
-            true => self.patience.give_up_after,
-            false => self.patience.first_contact,
-        };
         if link.failing.for_how_long(now) >= patience {
             (link.failing, link.given_up) = (Failing::default(), true);
             return self.give_up(server, &error, out);
@@ -361,6 +370,15 @@ impl Calls {
         });
         self.given_up = Some(GivenUp { server, error: repeat(error) });
         ended
+    }
+
+    /// How long a server may go on failing.
+    fn patience_with(&self, server: usize) -> Duration {
+        let link = &self.links[server];
+        match link.known && !link.given_up {
+            true => self.patience.give_up_after,
+            false => self.patience.first_contact,
+        }
     }
 
     /// The server that was given up since this was last asked.

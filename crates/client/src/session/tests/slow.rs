@@ -6,12 +6,11 @@ use crate::session::*;
 use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
 
-/// How long a server can hold a session at most when it gets nothing done, by the default patience, and a little for
-/// the way.
-fn longest() -> Duration {
-    let Patience { chunk, reply, answer, give_up_after, longest_pause, describe, .. } =
-        Patience::default();
-    chunk.max(reply).max(answer) + give_up_after + 2 * longest_pause + describe
+/// How long a server can hold a session when it gets nothing done, where a response may take `one`: as long as one,
+/// as long again in new attempts, and a little for the way.
+fn longest(one: Duration) -> Duration {
+    let Patience { give_up_after, longest_pause, describe, .. } = Patience::default();
+    2 * one.max(give_up_after) + 2 * longest_pause + describe
 }
 
 /// A world as users have it.
@@ -47,7 +46,8 @@ fn is_for(part: PartKind, request: &Request) -> bool {
 fn fails_in_time(world: &mut World, within: Duration) -> String {
     let lookup = world.session.lookup(Target::index(0));
     while world.failure.is_none() {
-        assert!(world.step(), "it waits for nothing, and is not over");
+        let goes_on = world.step();
+        assert!(goes_on || world.failure.is_some(), "it waits for nothing, and is not over");
         assert!(world.now <= within, "still waiting after {:?}", world.now);
     }
     while let Some(output) = world.session.poll(world.now) {
@@ -62,9 +62,8 @@ fn fails_in_time(world: &mut World, within: Duration) -> String {
 fn updated() -> (Peer, Peer) {
     let mut living = Living::new(SchemeId::Dpf, KeyMapKind::Cuckoo, 60);
     let before = living.peer(0, &[], 0);
-    let edits: Vec<_> = (0..40)
-        .map(|k| (format!("key-{k}").into_bytes(), Some(b"another value".to_vec())))
-        .collect();
+    let edits: Vec<_> =
+        (0..10).map(|k| (format!("key-{k}").into_bytes(), Some(b"new".to_vec()))).collect();
     let version = living.update(&edits);
     let after = living.peer(version, &[], 0);
     (before, after)
@@ -86,11 +85,11 @@ fn behind((before, after): (Peer, Peer)) -> World {
 /// Every part that is fetched, by a scheme that fetches it.
 fn parts() -> Vec<(Peer, PartKind)> {
     vec![
-        (Peer::indexed(24, 20, 1), PartKind::Layout),
-        (Peer::indexed(24, 20, 1), PartKind::Hint),
-        (Peer::indexed_by(SchemeId::Download, 24, 20, 1), PartKind::Table),
-        (Peer::indexed_by(SchemeId::DummySubsets, 24, 20, 1), PartKind::Table),
-        (Peer::indexed_by(SchemeId::Piano, 24, 20, 1), PartKind::Hint),
+        (Peer::keyed(20), PartKind::Layout),
+        (Peer::indexed(1000, 20, 1), PartKind::Hint),
+        (Peer::indexed_by(SchemeId::Download, 1000, 20, 1), PartKind::Table),
+        (Peer::indexed_by(SchemeId::DummySubsets, 1000, 20, 1), PartKind::Table),
+        (Peer::indexed_by(SchemeId::Piano, 1000, 20, 1), PartKind::Hint),
         (updated().1, PartKind::Updates),
     ]
 }
@@ -119,7 +118,9 @@ fn a_byte_now_and_then_does_not_keep_a_client() {
 /// With each attempt a byte, and then the connection breaks: progress, by the letter.
 #[test]
 fn a_byte_with_each_attempt_does_not_keep_a_client() {
-    for (peer, part) in parts().into_iter().filter(|(_, part)| *part != PartKind::Updates) {
+    // What is small would be there before anybody is given up.
+    let large = |part: &PartKind| !matches!(part, PartKind::Updates | PartKind::Layout);
+    for (peer, part) in parts().into_iter().filter(|(_, part)| large(part)) {
         let mut world = world(&peer);
         let mut drip = bytes_of(part);
         world.falsify = Box::new(move |request, responses| {
@@ -167,8 +168,13 @@ fn a_server_that_says_nothing_is_given_up_in_every_phase() {
             let mut blames = vec![Blame::Unavailable, Blame::Exhausted];
             world.session.lookup(Target::index(0));
             while world.failure.is_none() {
-                assert!(world.step());
-                assert!(world.now <= longest(), "{scheme} {fate:?}: {:?}", world.now);
+                let goes_on = world.step();
+                assert!(goes_on || world.failure.is_some());
+                let one = match scheme {
+                    SchemeId::SinglePass => Patience::default().reply,
+                    _ => Patience::default().answer,
+                };
+                assert!(world.now <= longest(one), "{scheme} {fate:?}: {:?}", world.now);
             }
             blames.retain(|blame| *blame == world.failed_with());
             assert_eq!(blames.len(), 1, "{:?}", world.failure);
@@ -206,10 +212,12 @@ fn a_server_that_stops_in_the_middle_ends_all_lookups_together() {
                 assert!(lookups.iter().all(|lookup| world.outcomes.contains_key(lookup)));
                 let found = lookups.iter().filter(|lookup| world.outcomes[lookup].is_ok()).count();
                 assert_eq!(found, if dead == 1 { 0 } else { 10 }, "{scheme} {fate:?}");
-                assert!(world.now - start <= longest(), "{scheme} {fate:?}: {:?}", world.now);
+                let one = Patience::default().answer;
+                assert!(world.now - start <= longest(one), "{scheme} {fate:?}: {:?}", world.now);
                 assert!(world.failure.is_none(), "the session goes on");
                 let given_up = world.events.iter().filter(|event| event.starts_with("GivenUp"));
-                assert_eq!(given_up.count(), 1, "{scheme} {fate:?}: {:?}", world.events);
+                let dead = if dead == 1 { 1 } else { servers };
+                assert_eq!(given_up.count(), dead, "{scheme} {fate:?}");
 
                 // The next lookup is a try, and a short one.
                 let start = world.now;
@@ -217,7 +225,8 @@ fn a_server_that_stops_in_the_middle_ends_all_lookups_together() {
                 assert!(world.now - start <= Duration::from_secs(75), "{:?}", world.now - start);
                 world.fate = Box::new(|_, _| Fate::Arrives);
                 world.fates = vec![Fate::Arrives; servers];
-                if scheme != SchemeId::SinglePass {
+                // What single-use hints are owed by an earlier query, the next session gets.
+                if let SchemeId::SimplePir | SchemeId::Dpf = scheme {
                     world.found(Target::index(2));
                 }
             }
@@ -243,7 +252,8 @@ fn one_lookup_that_is_never_answered_ends_though_all_others_are() {
         if world.session.has_no_lookups() || world.outcomes.len().is_multiple_of(7) {
             world.session.lookup(Target::index(5));
         }
-        assert!(world.step());
+        let goes_on = world.step();
+        assert!(goes_on || world.outcomes.contains_key(&starved));
         assert!(world.now - start <= Duration::from_secs(240), "{:?}", world.now - start);
     }
     assert_eq!(world.outcomes[&starved].as_ref().unwrap_err().blame(), Blame::Unavailable);
@@ -258,7 +268,9 @@ fn what_comes_for_nothing_counts_as_well() {
         [(SchemeId::SimplePir, PartKind::Hint), (SchemeId::DummySubsets, PartKind::Table)]
     {
         let peer = Peer::indexed_by(scheme, 24, 20, 1);
-        let limit = 10 * (peer.hint.len() + peer.records.len() + peer.layout.len()) as u64;
+        let hints = peer.scheme().plan.hints_len(&peer.identity());
+        let parts = (peer.hint.len() + peer.records.len() + peer.layout.len()) as u64;
+        let limit = 10 * parts.max(hints);
         let flood = |times: u64| {
             let limited = SessionOptions { max_download: limit, ..options(1) };
             let mut world = World::with_options(vec![peer.clone()], limited);
