@@ -40,7 +40,7 @@ fn has_test(source: &str, name: &str) -> bool {
         });
         let is_test =
             |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-        declares && attributes.take(8).any(|line| is_test(line))
+        declares && attributes.take(8).any(is_test)
     }) || is_made_by_macro(&lines, name)
 }
 
