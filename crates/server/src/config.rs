@@ -73,7 +73,7 @@ pub struct ServerConfig {
     /// kept in the cache; and the memory that is answered from is not checked later either.
     pub verify_records: bool,
     /// How many bytes a second are read again, to find out whether what is answered from and
-    /// fetched is still what it was: see [`scrub`](crate::scrub). Default: 32 MiB; 0 reads nothing
+    /// fetched is still what it was: see the module `scrub`. Default: 32 MiB; 0 reads nothing
     /// again.
     pub scrub_rate: u64,
     /// How long after the beginning of one such pass the next begins, at the soonest. Default: 10
