@@ -170,7 +170,7 @@ async fn the_wrong_number_of_servers_is_explained() {
     let (_server, single) = serve(vec![table_by(SchemeId::SimplePir, "packages", 1, 0)]).await;
     let error = refusal(options_of(&[&single, &url(&other)])).await;
     assert_eq!(error.blame(), Blame::ApiMisuse);
-    assert!(error.message().contains("takes one server, and two were named"), "{error}");
+    assert!(error.message().contains("does not serve table packages by dpf"), "{error}");
 }
 
 /// Whether `server` has had any request, as its metrics say.

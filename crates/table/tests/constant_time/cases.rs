@@ -10,7 +10,7 @@ use privet_kernels::{Arm, Kernels, taint};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, SchemePlan, ServerOptions, Tuning};
-use privet_schemes::reservation::Prepared;
+use privet_schemes::reservation::{Journal, JournalEntry, Prepared, Receipt};
 use privet_table::key_map::{KeyMapKind, PackOptions, pack_with};
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -93,7 +93,17 @@ fn reservations(scheme: SchemeId) {
         let Prepared::Reserved(reservation) = client.prepare(&index, &mut coins).unwrap() else {
             unreachable!("a scheme with single-use hints");
         };
-        send(reservation.record());
+        Receipt::append(&mut Sent, reservation.record()).unwrap();
+    }
+}
+
+/// A journal whose records are seen.
+struct Sent;
+
+impl Journal for Sent {
+    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> privet_core::Result<()> {
+        send(entry.record);
+        Ok(())
     }
 }
 
