@@ -94,9 +94,10 @@ fn servers_with_different_reference_strings_are_not_asked() {
     assert_eq!(place.run("setup pointproofs --size 4 -o other").code(), 0);
     let first = serve(&place, "phones.privet", "tapir-pp --reference-string string");
     let second = serve(&place, "phones.privet", "tapir-pp --reference-string other");
-    assert_snapshot!(place.run(&format!("get {} {} -k ada", first.url, second.url)), @r#"
-    [exit 2]
-    [stderr]
-    privet: the second server serves table phones by tapir-pp with other parameters than the first server; nothing was asked. They have to be started with the same parameters
-    "#);
+    let run = place.run(&format!("get {} {} -k ada", first.url, second.url));
+    assert_eq!(run.code(), 2, "{run}");
+    // The strings are random, and so is which of the two is named first.
+    let told = run.stderr();
+    assert!(told.contains("serves table phones by tapir-pp with other parameters than"), "{run}");
+    assert!(told.contains("nothing was asked"), "{run}");
 }
