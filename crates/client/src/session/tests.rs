@@ -19,6 +19,7 @@ mod reserved;
 mod simulator;
 mod single_use;
 mod toy;
+mod traces;
 mod two_servers;
 mod verified;
 mod world;
