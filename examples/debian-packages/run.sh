@@ -81,7 +81,7 @@ mkdir "$work/liar"
 mv "$work/wrong.privet" "$work/liar/packages.privet"
 serve packages apir-dpf honest
 urls=("$url")
-serve liar/packages apir-dpf liar
+serve liar/packages apir-dpf liar --skip-verification
 urls+=("$url")
 status=0
 "$privet" get "${urls[@]}" --state "$work/state" --key openssl 2>"$work/refusal" || status=$?

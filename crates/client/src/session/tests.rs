@@ -24,6 +24,7 @@ mod simulator;
 mod single_use;
 mod slow;
 mod toy;
+mod traces;
 mod two_servers;
 mod verified;
 mod world;

@@ -1,0 +1,57 @@
+//! Mistakes that tests plant in a session, to show that they would be noticed in what servers see.
+//! Compiled for this crate's tests and for nothing else.
+
+use super::interface::{Event, LookupId, Target};
+use super::{Session, Value};
+use privet_core::Result;
+use std::cell::Cell;
+
+/// A mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// What lies in the stash, which the client has, is not asked for.
+    StashNotAskedFor,
+    /// What was not found is asked for once more.
+    AsksAgainWhenNotFound,
+    /// A lookup that failed is made once more.
+    AsksAgainWhenFailed,
+}
+
+thread_local! {
+    static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
+    static ASKED_AGAIN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Plants a mistake in this thread, or none any more.
+pub(super) fn plant(flaw: Option<Flaw>) {
+    PLANTED.set(flaw);
+    ASKED_AGAIN.set(false);
+}
+
+fn is(flaw: Flaw) -> bool {
+    PLANTED.get() == Some(flaw)
+}
+
+impl Session {
+    /// [`Flaw::StashNotAskedFor`].
+    pub(super) fn known_from_the_stash(&mut self, target: &Target) -> Option<LookupId> {
+        let records = self.records.as_ref().filter(|_| is(Flaw::StashNotAskedFor))?;
+        let nothing = vec![None; records.fetches()];
+        let value = records.value(target, &nothing).ok().flatten()?;
+        let lookup = self.lookups.add_nothing();
+        self.event(Event::Found { lookup, value });
+        Some(lookup)
+    }
+
+    /// [`Flaw::AsksAgainWhenNotFound`] and [`Flaw::AsksAgainWhenFailed`]: each once.
+    pub(super) fn ask_again(&mut self, target: &Target, outcome: &Result<Option<Value>>) {
+        let again = match outcome {
+            Ok(Some(_)) => false,
+            Ok(None) => is(Flaw::AsksAgainWhenNotFound),
+            Err(_) => is(Flaw::AsksAgainWhenFailed),
+        };
+        if again && !ASKED_AGAIN.replace(true) {
+            self.lookups.add(target.clone());
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! What servers see of a client is the same whatever it looks up: for every scheme, however keys
+//! get to records, and whatever the servers answer.
+//!
+//! Two clients with the same coins and the same number of lookups differ in their keys alone. Each
+//! request to each server must come at the same time, be of the same kind and as long; and what is
+//! kept before a query and after an answer must be as much and as long, for it takes time to write.
+//! Mistakes are planted in the session itself, and each must show.
+
+use super::super::planted::{Flaw, plant};
+use super::world::*;
+use crate::session::*;
+use privet_core::commit::pointproofs::ReferenceString;
+use privet_core::{Epoch, PublicSeed, SecretRng, TableId, TableIdentity, TableShape, TableView};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::{ServerOptions, Tuning};
+use privet_table::authentication::{MerkleTree, shape_with_paths};
+use privet_table::digest::{DigestParts, layout_digest};
+use privet_table::key_map::{KeyMapKind, PackOptions, encode_list, pack_with};
+use privet_table::{RecordLayout, TableLayout};
+use std::sync::OnceLock;
+
+const KEYS: usize = 24;
+
+/// How keys get to records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    Buckets,
+    Cuckoo,
+    Parts,
+    Authenticated,
+}
+
+const LAYOUTS: [Layout; 4] =
+    [Layout::Buckets, Layout::Cuckoo, Layout::Parts, Layout::Authenticated];
+
+/// What servers answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    Right,
+    /// A bit of every answer of every server is another.
+    AllWrong,
+    /// A bit of every third answer of the last server is another.
+    SomeWrong,
+    /// An answer of the last server is a byte too short, once.
+    OneTooShort,
+    /// Every other record of the table is rubbish, at all servers alike: some keys suffer from it.
+    RecordsSpoilt,
+}
+
+const ANSWERS: [Answers; 5] = [
+    Answers::Right,
+    Answers::AllWrong,
+    Answers::SomeWrong,
+    Answers::OneTooShort,
+    Answers::RecordsSpoilt,
+];
+
+/// The key that lies in the stash.
+const IN_THE_STASH: usize = 3;
+
+/// Keys that are there; that are not; one for ever; the one in the stash; and some of each.
+const HISTORIES: [[usize; 6]; 5] = [
+    [0, 1, 2, 4, 5, 6],
+    [KEYS, KEYS + 1, KEYS + 2, KEYS + 3, KEYS + 4, KEYS + 5],
+    [7, 7, 7, 7, 7, 7],
+    [IN_THE_STASH; 6],
+    [IN_THE_STASH, KEYS, 8, 9, 8, KEYS],
+];
+
+fn key(k: usize) -> Vec<u8> {
+    pair(k).0
+}
+
+fn value(layout: Layout, k: usize) -> Vec<u8> {
+    let (_, value) = pair(k);
+    match layout {
+        // Most values are in one part; some take both; one is too long for that.
+        Layout::Parts if k == IN_THE_STASH => encode_list([vec![3; 3000]]),
+        Layout::Parts if k % 4 == 1 => encode_list([vec![k as u8; 150]]),
+        Layout::Parts => encode_list([value]),
+        _ => value,
+    }
+}
+
+/// A table of [`KEYS`] keys, or of `few`: its layout, its records, and its shape.
+fn table(layout: Layout, few: bool, spoilt: bool) -> (Vec<u8>, Vec<u8>, TableShape) {
+    let pairs: Vec<_> = match few {
+        true => vec![(key(0), vec![0])],
+        false => (0..KEYS).map(|k| (key(k), value(layout, k))).collect(),
+    };
+    let kind = if layout == Layout::Cuckoo { KeyMapKind::Cuckoo } else { KeyMapKind::Buckets };
+    let lists = layout == Layout::Parts;
+    let options = PackOptions { kind, parts: Some(if lists { 2 } else { 1 }), lists };
+    let packed = pack_with(&options, &pairs[..], PublicSeed::derive("privet test", b"seed"));
+    let packed = packed.unwrap();
+    let map = packed.key_map().clone();
+    assert!(few || map.stash_entries() > 0, "the long value is in the stash, in parts one of them");
+    let record = |bucket: u64, record: &mut Vec<u8>| {
+        packed.write_record(&pairs[..], bucket, record);
+    };
+    let mut records: Vec<Vec<u8>> = Vec::new();
+    let (encoded, shape);
+    if layout == Layout::Authenticated {
+        let tree = MerkleTree::over(map.buckets(), record);
+        for bucket in 0..map.buckets() {
+            let mut bytes = Vec::new();
+            record(bucket, &mut bytes);
+            tree.append_path(bucket, &mut bytes);
+            records.push(bytes);
+        }
+        shape = shape_with_paths(map.shape()).unwrap();
+        let keyed = RecordLayout::Keyed(map);
+        encoded = TableLayout::authenticated(tree.authentication(), keyed).encode();
+    } else {
+        for bucket in 0..map.buckets() {
+            let mut bytes = Vec::new();
+            record(bucket, &mut bytes);
+            records.push(bytes);
+        }
+        shape = map.shape();
+        encoded = RecordLayout::Keyed(map).encode();
+    }
+    if spoilt {
+        records.iter_mut().step_by(2).for_each(|record| record.fill(0xa5));
+    }
+    (encoded, records.concat(), shape)
+}
+
+/// A server of it by a scheme.
+fn peer(scheme: SchemeId, layout: Layout, spoilt: bool) -> Peer {
+    static REFERENCE: OnceLock<Arc<ReferenceString>> = OnceLock::new();
+    let tuning = match scheme {
+        SchemeId::TapirPointproofs => {
+            let reference = REFERENCE.get_or_init(|| {
+                let mut rng = SecretRng::from_fixed_seed([5; 32]);
+                Arc::new(ReferenceString::generate(8, &mut rng).unwrap())
+            });
+            let reference_string = Some(Arc::clone(reference));
+            Tuning { reference_string, partition_records: Some(8), ..Tuning::default() }
+        }
+        _ => Tuning::default(),
+    };
+    let (layout, records, shape) = table(layout, scheme == SchemeId::DoublePir, spoilt);
+    let records_digest = *blake3::hash(&records).as_bytes();
+    let parts = DigestParts { layout: layout_digest(&layout), records: records_digest };
+    let digest = parts.combine(shape);
+    let identity = TableIdentity { id: TableId([1; 16]), epoch: Epoch(1), digest, shape };
+    let view = TableView::new(identity, &records).unwrap();
+    let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
+    let setup = registry::setup(scheme, view, &tuning, options).unwrap();
+    let precomputed = setup.precompute(&|_| {}).unwrap();
+    let server = setup.finish(&precomputed.kept.as_bytes(), &|_| {}).unwrap();
+    let hint = precomputed.hint.as_bytes().into_owned();
+    Peer::with_server(Arc::from(server), identity, layout, &records, hint)
+}
+
+/// A client with coins of its own, the same each time.
+fn client(peer: &Peer) -> World {
+    let servers = peer.scheme().plan.servers;
+    let parts = Parts {
+        start_client: registry::client,
+        start_hinted: registry::hinted_client,
+        pace: Pace::default(),
+        rng: SecretRng::from_fixed_seed([6; 32]),
+    };
+    let session = Session::with_parts(options(servers), Duration::ZERO, parts).unwrap();
+    World::with_session(vec![peer.clone(); servers], session)
+}
+
+fn falsify(answers: Answers, servers: usize) -> Falsify {
+    let last = servers - 1;
+    let mut count = 0;
+    Box::new(move |request, mut responses| {
+        let (Request::Answer(request), Some(Ok(Response::Answered(response)))) =
+            (request, responses.first_mut())
+        else {
+            return responses;
+        };
+        let of_the_last = usize::from(request.role.0) == last;
+        count += usize::from(of_the_last);
+        let mut answer = response.answer.to_vec();
+        let middle = answer.len() / 2;
+        match answers {
+            Answers::AllWrong => answer[middle] ^= 0x10,
+            Answers::SomeWrong if of_the_last && count % 3 == 2 => answer[middle] ^= 0x10,
+            Answers::OneTooShort if of_the_last && count == 3 => answer.truncate(middle),
+            _ => {}
+        }
+        response.answer = answer.into();
+        responses
+    })
+}
+
+/// All that servers see, and all that is written down meanwhile.
+#[derive(PartialEq, Eq, Debug)]
+struct Trace {
+    /// When each request was sent, to whom, of which kind and how long it was.
+    sent: Vec<(Duration, usize, &'static str, usize)>,
+    /// How much had been sent before each journal record, and how long it is.
+    journal: Vec<(usize, usize)>,
+    /// How many journal records there were before each completion, and how long it is.
+    completions: Vec<(usize, usize)>,
+    ends: usize,
+    generations: u64,
+}
+
+/// The trace of a client that looks up two keys one after the other, and then the others together.
+fn trace(peer: &Peer, answers: Answers, history: &[usize], flaw: Option<Flaw>) -> Trace {
+    plant(flaw);
+    let mut world = client(peer);
+    world.falsify = falsify(answers, world.peers.len());
+    let mut times = Vec::new();
+    run(&mut world, &mut times);
+    let (alone, together) = history.split_at(2);
+    for k in alone {
+        world.session.lookup(Target::key(key(*k)));
+        run(&mut world, &mut times);
+    }
+    for k in together {
+        world.session.lookup(Target::key(key(*k)));
+    }
+    run(&mut world, &mut times);
+    plant(None);
+    let requests = world.trace().into_iter().zip(times);
+    Trace {
+        sent: requests.map(|((server, kind, len), at)| (at, server, kind, len)).collect(),
+        journal: world.journal.iter().map(|(sent, record)| (*sent, record.len())).collect(),
+        completions: world.completions.iter().map(|(at, change)| (*at, change.len())).collect(),
+        ends: world.ends.len(),
+        generations: world.condensed,
+    }
+}
+
+/// Lets everything happen, and notes when each request is sent.
+fn run(world: &mut World, times: &mut Vec<Duration>) {
+    loop {
+        while let Some(output) = world.session.poll(world.now) {
+            if let Output::Transmit { .. } = output {
+                times.push(world.now);
+            }
+            world.carry_out(output);
+        }
+        if !world.step() {
+            return;
+        }
+        // What `step` sent itself went out at the time that it was called.
+        times.resize(world.sent.len(), world.now);
+    }
+}
+
+/// DoublePIR's hint has 16 MiB for each byte of a record, and it refuses records longer than 64
+/// bytes. So what it serves here has one key, and little is looked up.
+fn looks_up(scheme: SchemeId, layout: Layout) -> (&'static [Answers], &'static [[usize; 6]]) {
+    match (scheme, layout) {
+        (SchemeId::DoublePir, Layout::Parts | Layout::Authenticated) => (&[], &[]),
+        (SchemeId::DoublePir, _) => (&ANSWERS[..2], &HISTORIES[..2]),
+        _ => (&ANSWERS, &HISTORIES),
+    }
+}
+
+fn assert_the_same(scheme: SchemeId, layout: Layout) {
+    let (all_answers, histories) = looks_up(scheme, layout);
+    let mut whole = None;
+    for answers in all_answers {
+        let spoilt = matches!(answers, Answers::RecordsSpoilt).then(|| peer(scheme, layout, true));
+        let peer = match &spoilt {
+            Some(spoilt) => spoilt,
+            None => whole.get_or_insert_with(|| peer(scheme, layout, false)),
+        };
+        let reference = trace(peer, *answers, &histories[0], None);
+        let asks = reference.sent.iter().any(|sent| sent.2 == "answer");
+        assert_eq!(asks, scheme != SchemeId::Download, "{scheme}, {layout:?}");
+        for history in &histories[1..] {
+            let other = trace(peer, *answers, history, None);
+            assert_eq!(other, reference, "{scheme}, {layout:?}, {answers:?}, {history:?}");
+        }
+    }
+}
+
+/// A test for each layout: they run beside each other.
+macro_rules! every_scheme {
+    ($($name:ident: $layout:expr),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                for scheme in SchemeId::ALL {
+                    assert_the_same(*scheme, $layout);
+                }
+            }
+        )*
+    };
+}
+
+every_scheme!(
+    whatever_is_looked_up_in_buckets_servers_see_the_same: Layout::Buckets,
+    whatever_is_looked_up_in_either_of_two_servers_see_the_same: Layout::Cuckoo,
+    whatever_is_looked_up_in_parts_servers_see_the_same: Layout::Parts,
+    whatever_is_looked_up_and_verified_servers_see_the_same: Layout::Authenticated,
+);
+
+/// Whether any two histories look different.
+fn tells(scheme: SchemeId, layout: Layout, answers: Answers, flaw: Option<Flaw>) -> bool {
+    let peer = peer(scheme, layout, answers == Answers::RecordsSpoilt);
+    let traces: Vec<_> =
+        HISTORIES.iter().map(|history| trace(&peer, answers, history, flaw)).collect();
+    traces.iter().any(|trace| *trace != traces[0])
+}
+
+#[test]
+fn planted_mistakes_show() {
+    // One scheme without state, one with hints, one that verifies.
+    for scheme in [SchemeId::Dpf, SchemeId::DummySubsets, SchemeId::TapirMerkle] {
+        for layout in LAYOUTS {
+            let not_found = Some(Flaw::AsksAgainWhenNotFound);
+            assert!(tells(scheme, layout, Answers::Right, not_found), "{scheme}, {layout:?}");
+            // Where values are in parts, the stash has only one of them.
+            if layout != Layout::Parts {
+                let stash = Some(Flaw::StashNotAskedFor);
+                assert!(tells(scheme, layout, Answers::Right, stash), "{scheme}, {layout:?}");
+            }
+        }
+        let failed = Some(Flaw::AsksAgainWhenFailed);
+        let (layout, answers) = (Layout::Authenticated, Answers::RecordsSpoilt);
+        assert!(tells(scheme, layout, answers, failed), "{scheme}");
+        assert!(!tells(scheme, layout, answers, None), "{scheme}");
+    }
+}
