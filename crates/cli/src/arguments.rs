@@ -370,6 +370,9 @@ pub(crate) struct StateReset {
     /// Erase only what is kept for this table
     #[arg(long, value_name = "ID", value_parser = parse_table_id)]
     pub(crate) table: Option<[u8; 16]>,
+    /// Forget only what was seen at this server: its pins
+    #[arg(long, value_name = "URL", conflicts_with = "table")]
+    pub(crate) server: Option<String>,
     /// Really do it
     #[arg(long)]
     pub(crate) yes: bool,

@@ -40,13 +40,15 @@ mod identity;
 mod part_file;
 mod pin_file;
 mod report;
+mod reset;
 #[cfg(test)]
 mod tests;
 
 pub use report::{
-    Erased, HintsCondition, HintsReport, PartForm, PartReport, PinnedVersion, StateReport,
-    TableReport, Verification, report, reset, verify, what_reset_would_erase,
+    HintsCondition, HintsReport, PartForm, PartReport, PinnedVersion, StateReport, TableReport,
+    Verification, report, verify,
 };
+pub use reset::{Erased, Scope, reset, what_reset_would_erase};
 
 use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, PinElsewhere, State};
 use files::Lock;
@@ -55,6 +57,7 @@ use part_file::{CompletePart, GrowingPart};
 use privet_core::{Blame, Error, Result, TableId};
 use privet_schemes::offline::HintSource;
 use privet_wire::PartKind;
+use privet_wire::limits::MAX_TABLES;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -449,6 +452,11 @@ impl State for Store {
             return Ok(());
         }
         let replaced = known.map(|at| pins.remove(at).1);
+        if pins.len() >= MAX_TABLES {
+            return Err(Error::unavailable(format!(
+                "{MAX_TABLES} tables of {server} are remembered, and no more are; forget that server (privet state reset --server {server}), or keep some of its tables apart (--state)"
+            )));
+        }
         pins.push((name.to_owned(), *pin));
         files::replace(&self.pin_path(server), &pin_file::encode(server, &pins))?;
         match replaced {

@@ -620,8 +620,9 @@ fn state_explains_itself() {
       [DIR]  The state directory; default: the user's
 
     Options:
-          --table <ID>  Erase only what is kept for this table
-          --yes         Really do it
-      -h, --help        Print help
+          --table <ID>    Erase only what is kept for this table
+          --server <URL>  Forget only what was seen at this server: its pins
+          --yes           Really do it
+      -h, --help          Print help
     "#);
 }

@@ -32,7 +32,7 @@ fn part_of(bytes: &[u8], kind: PartKind) -> PartKey {
     PartKey { table: identity(1, 0), kind, len: bytes.len() as u64, digest }
 }
 
-fn store(root: &Path) -> Store {
+pub(super) fn store(root: &Path) -> Store {
     let mut store = Store::open(root).unwrap();
     store.chunk_len = CHUNK_LEN;
     store
@@ -85,7 +85,7 @@ fn contents(source: &dyn HintSource) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn pin(table: u8, epoch: u64) -> Pin {
+pub(super) fn pin(table: u8, epoch: u64) -> Pin {
     Pin {
         table: identity(table, epoch),
         parameter_digest: [4; 32],
