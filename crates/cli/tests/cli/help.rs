@@ -289,8 +289,9 @@ fn serve_explains_itself() {
                                      damage to memory and files; a table in which some is found is not
                                      served any more. 0: read nothing again [default: 2^25]
           --skip-verification        Serve tables without a look at whether they are whole. A start is
-                                     shorter by the time in which a table is read once. From a damaged
-                                     table clients then get wrong records, and nobody notices
+                                     shorter by the time in which a table is read once, but hints are
+                                     computed anew. From a damaged table clients then get wrong records,
+                                     and nobody notices
           --publisher <HEX>          Who has to sign the updates of these tables, as `privet keygen`
                                      printed it: an update log of anybody else is refused. Without it,
                                      it is whoever a table's log names when it is opened first

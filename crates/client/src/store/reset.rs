@@ -3,7 +3,7 @@
 use super::files::{self, Lock};
 use super::hints::{self, Directory};
 use super::report::{entries, pin_files, report, tables};
-use super::{PRIVATE, Pins, pin_file, private_directories};
+use super::{PRIVATE, Pins, pin_file, pin_path, private_directories};
 use crate::addresses::Address;
 use privet_core::{Blame, Error, Result, TableId};
 use std::path::Path;
@@ -16,8 +16,8 @@ pub enum Scope {
     Everything,
     /// Private hints, downloads and pins of one table.
     Table(TableId),
-    /// What is remembered of the server at this address: its pins, and nothing else. For a server
-    /// that turned out to lie about a table that others serve, too.
+    /// What is remembered of the server at this address: its pins, also in a damaged file, and
+    /// nothing else. For a server that turned out to lie about a table that others serve, too.
     Server(String),
 }
 
@@ -114,8 +114,11 @@ pub fn reset(root: &Path, scope: &Scope) -> Result<Erased> {
     let lock = root.join("pins/lock");
     let _lock = Lock::try_take(&lock)?.ok_or_else(|| in_use(&lock))?;
     for path in pin_files(root)? {
-        match scope {
+        match &scope {
             Scope::Everything => files::remove_if_there(&path)?,
+            Scope::Server(server) if path == pin_path(root, server) => {
+                files::remove_if_there(&path)?;
+            }
             _ => remove_pins_of(&path, &scope)?,
         }
     }
@@ -182,6 +185,10 @@ mod tests {
         assert_eq!(reset(directory.path(), &scope).unwrap(), expected);
         assert_eq!(store.pins(liar).unwrap(), []);
         assert_eq!(store.pins(other).unwrap().len(), 2);
+
+        std::fs::write(store.pin_path(liar), b"damaged").unwrap();
+        reset(directory.path(), &scope).unwrap();
+        assert_eq!(store.pins(liar).unwrap(), []);
         let nowhere = reset(directory.path(), &Scope::Server("liar".to_owned())).unwrap_err();
         assert_eq!(nowhere.blame(), Blame::ApiMisuse);
     }
