@@ -34,7 +34,8 @@ fn the_command_explains_itself() {
       -h, --help     Print help
       -V, --version  Print version
 
-    Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 integrity.
+    Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 do not try
+    again: a lie, damage, or a failure that may depend on what was asked for.
     "#);
     assert_snapshot!(place.run("--version"), @r#"
     [exit 0]
