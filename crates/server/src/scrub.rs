@@ -65,6 +65,12 @@ struct Scrub {
     interval: Duration,
 }
 
+/// The epochs of a table that clients fetch, none of them kept alive.
+struct Log {
+    condition: Arc<Condition>,
+    epochs: Vec<Weak<dyn EpochSource>>,
+}
+
 /// What a pass did to a version.
 enum Outcome {
     Whole(u64),
@@ -78,14 +84,14 @@ impl Scrub {
         self.tables.now().versions().map(Arc::downgrade).collect()
     }
 
-    /// The epochs that clients fetch, none of them kept alive, and the condition of their table.
-    fn logs(&self) -> Vec<(Arc<Condition>, Vec<Weak<dyn EpochSource>>)> {
+    /// The update logs of all tables that have one.
+    fn logs(&self) -> Vec<Log> {
         let now = self.tables.now();
-        now.feeds()
-            .map(|(condition, feed)| {
-                (Arc::clone(condition), feed.sources().map(Arc::downgrade).collect())
-            })
-            .collect()
+        let feeds = now.feeds().map(|(condition, feed)| Log {
+            condition: Arc::clone(condition),
+            epochs: feed.sources().map(Arc::downgrade).collect(),
+        });
+        feeds.collect()
     }
 
     /// Looks at the files from time to time.
@@ -115,8 +121,8 @@ impl Scrub {
             for version in self.versions() {
                 self.pass(version).await;
             }
-            for (condition, epochs) in self.logs() {
-                self.pass_over_log(&condition, epochs).await;
+            for log in self.logs() {
+                self.pass_over(log).await;
             }
             sleep_until(began + self.interval).await;
         }
@@ -152,8 +158,9 @@ impl Scrub {
         }
     }
 
-    async fn pass_over_log(&self, condition: &Condition, epochs: Vec<Weak<dyn EpochSource>>) {
-        for epoch in epochs {
+    async fn pass_over(&self, log: Log) {
+        let condition = &log.condition;
+        for epoch in log.epochs {
             if condition.has_ended() {
                 return;
             }

@@ -82,7 +82,7 @@ async fn a_damaged_server_has_no_damaged_successor() {
     let mut refusals = Vec::new();
     for scheme in ANSWERING {
         let whole = started(scheme, None).await;
-        let expected = contents(&*updated(&whole, scheme).await.unwrap());
+        let expected = contents(&updated(&whole, scheme).await.unwrap());
 
         let bent = started(scheme, None).await;
         let before = version(&tables(&bent), "t");
