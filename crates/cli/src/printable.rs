@@ -2,7 +2,8 @@
 //!
 //! A terminal does as it is told by some characters: it moves, erases what was printed, changes the
 //! order of what follows. A server, or whoever wrote a table, must not be able to say such things, or
-//! to begin a line of their own. So everything that the command prints for people goes through here;
+//! to end the line that they are in. (Where a line is longer than the screen is wide, nobody can tell
+//! where the screen begins the next.) So everything that the command prints for people goes through here;
 //! only values that are piped to another program, or asked for with `--raw`, are written as they are.
 
 use std::borrow::Cow;

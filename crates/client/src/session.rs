@@ -124,7 +124,7 @@ use following::{Followed, Following};
 use hints::{Hints, Loaded};
 use lookups::Lookups;
 use preparation::Pace;
-use privet_core::{Error, Result, SecretRng, TableIdentity};
+use privet_core::{Blame, Error, Result, SecretRng, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::offline::{Download, HintSource};
 use privet_schemes::registry::{self, ErasedClient, SchemePlan};
@@ -456,11 +456,16 @@ impl Session {
         }
     }
 
-    /// Something could not be kept or read. Ends the session unless it is ready. A ready one needs no more of storage, unless it has single-use hints: then it
-    /// sends no more queries.
+    /// Something could not be kept or read. Ends the session unless it is ready. A ready one needs
+    /// no more of storage, unless it has single-use hints: then it sends no more queries. If what
+    /// is kept contradicts what the servers show, nothing is sent any more at all.
     pub fn handle_storage_failure(&mut self, error: Error) {
         match self.phase {
             Phase::Ending { .. } => self.tell_the_end(Some(&error)),
+            Phase::Ready(_) if error.blame() == Blame::Integrity => {
+                self.outputs.retain(|output| !matches!(output, Output::Transmit { .. }));
+                self.fail(error);
+            }
             Phase::Ready(_) => {
                 self.hints.broken.get_or_insert(error);
             }

@@ -458,7 +458,8 @@ impl State for Store {
         let _lock = self.lock_pins()?;
         let compared = self.known.get(server).map_or(&[][..], |pins| pins);
         let compared = compared.iter().find(|(known, _)| known == name).map(|(_, pin)| *pin);
-        let mut pins = self.pins(server)?;
+        pin_file::check_server(server)?;
+        let mut pins = self.read_pins(&self.pin_path(server))?.unwrap_or_default();
         let known = pins.iter().position(|(known, _)| known == name);
         if let Some(other) = known.map(|at| pins[at].1)
             && !self.replace_damaged_pins

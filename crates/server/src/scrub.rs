@@ -193,9 +193,9 @@ impl Scrub {
     /// Reads all of a version, at the rate.
     async fn read(&self, version: &Weak<Version>) -> Result<Outcome> {
         let Some(held) = version.upgrade() else { return Ok(Outcome::Gone) };
-        let Ok(checked) = spawn_blocking(move || held.checked()).await else {
-            return Ok(Outcome::Gone);
-        };
+        let checked = spawn_blocking(move || held.checked()).await;
+        let checked = checked
+            .map_err(|error| Error::unavailable("the check ended unexpectedly").caused_by(error))?;
         let mut bytes = 0;
         for checked in checked {
             let mut reading = Reading::new(checked);

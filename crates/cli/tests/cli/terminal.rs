@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Stdio;
 
 /// Ends a line, writes to the clipboard (OSC 52), clears the screen, sounds the bell, moves up and
@@ -20,7 +21,12 @@ fn on_a_terminal(place: &Place, arguments: &str) -> Vec<u8> {
     grantpt(&screen).unwrap();
     unlockpt(&screen).unwrap();
     let name = ptsname(&screen, Vec::new()).unwrap();
-    let terminal = File::options().read(true).write(true).open(OsStr::from_bytes(name.as_bytes()));
+    // It must not become the terminal that controls this process.
+    let terminal = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(OpenptFlags::NOCTTY.bits() as i32)
+        .open(OsStr::from_bytes(name.as_bytes()));
     let mut command = place.command(arguments);
     command.stdout(terminal.unwrap()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();

@@ -190,7 +190,7 @@ impl Session {
                 self.fetch_failed(lookup, repeat(&error));
                 self.fail(error);
             }
-            Err(error) => self.tell(lookup, &target, Err(error)),
+            Err(error) => self.tell(lookup, &target, Err(where_the_record_leads(error))),
         }
         true
     }
@@ -241,6 +241,19 @@ impl Session {
         if self.lookups.end(lookup) {
             self.fetch_failed(lookup, error);
         }
+    }
+}
+
+/// Which part of a hint is read to make sense of an answer follows from the record. So does what
+/// comes of a disk that cannot be read there.
+fn where_the_record_leads(error: Error) -> Error {
+    match error.blame() {
+        Blame::Unavailable => Error::selective(format!(
+            "{}. Do not look it up again because of that: it may tell the server about the record",
+            error.message()
+        ))
+        .caused_by(error),
+        _ => error,
     }
 }
 

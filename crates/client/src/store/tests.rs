@@ -416,8 +416,10 @@ fn a_pin_that_nobody_compared_is_not_replaced() {
     one.pin("http://a", "t", &pin(1, 0)).unwrap();
     other.pin("http://a", "t", &pin(1, 0)).unwrap();
     one.pin("http://a", "t", &pin(2, 0)).unwrap();
-    let refused = other.pin("http://a", "t", &pin(3, 0)).unwrap_err();
-    assert_eq!(refused.blame(), Blame::Integrity);
+    for _ in 0..2 {
+        let refused = other.pin("http://a", "t", &pin(3, 0)).unwrap_err();
+        assert_eq!(refused.blame(), Blame::Integrity);
+    }
     assert_eq!(store(directory.path()).pins("http://a").unwrap(), [("t".to_owned(), pin(2, 0))]);
     // Who has read it, or accepts whatever is served, may replace it.
     other.pins("http://a").unwrap();

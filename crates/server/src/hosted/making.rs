@@ -64,6 +64,11 @@ impl Maker {
         Self { config, cache }
     }
 
+    /// The cache of hints. It is for records that were found to be whole, and for no others.
+    fn cache(&self) -> Option<&HintCache> {
+        self.cache.as_ref().filter(|_| self.config.verify_records)
+    }
+
     fn options(&self) -> ServerOptions {
         ServerOptions { kernels: self.config.kernels, threads: self.config.threads }
     }
@@ -132,8 +137,7 @@ impl Maker {
         let report = |share: f64| self.report(&name, share);
         let finished = match start {
             Start::Setup(setup) => {
-                let cache = self.cache.as_ref().filter(|_| self.config.verify_records);
-                finish(&name, setup, &identity, cache, Former::None, &report)?
+                finish(&name, setup, &identity, self.cache(), Former::None, &report)?
             }
             Start::Points(points, plan) => {
                 finish_with_points(&*points, plan, &identity, options, &report)?
@@ -175,7 +179,7 @@ impl Maker {
     ) -> Result<Made> {
         let plan = table.plan()?;
         let ServedTable { name, identity, tuning, .. } = table;
-        let cached = self.cache.as_ref().and_then(|cache| load_cached(cache, &plan, &identity));
+        let cached = self.cache().and_then(|cache| load_cached(cache, &plan, &identity));
         let hint = cached.map(Part::Cached);
         let base = Base {
             name: &name,
@@ -346,9 +350,6 @@ impl Maker {
         if !registry::patches_downloads(before, after) {
             return Ok(None);
         }
-        if let Some(version) = base.version {
-            version.found_whole(version.check_hint())?;
-        }
         let changes = changes(base.identity, steps)?;
         let mut patched = Vec::with_capacity(len as usize);
         let mut sink = |piece: &[u8]| {
@@ -356,6 +357,10 @@ impl Maker {
             Ok(())
         };
         registry::patch_downloaded(before, after, &changes, hint, &mut sink, self.config.kernels)?;
+        // Looked at after it was read: what is whole now was whole then.
+        if let Some(version) = base.version {
+            version.found_whole(version.check_hint())?;
+        }
         Ok(Some(patched.into()))
     }
 

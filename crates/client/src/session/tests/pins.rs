@@ -307,6 +307,39 @@ fn a_renamed_table_is_followed_and_all_its_names_move_on() {
     }
 }
 
+/// Two sessions begin at once, and the servers show each another table. The one that is to be
+/// remembered second cannot be, and asks nothing.
+#[test]
+fn a_pin_that_contradicts_another_processs_ends_the_session_before_anything_is_asked() {
+    for (scheme, servers) in [
+        (SchemeId::SimplePir, 1),
+        (SchemeId::Download, 1),
+        (SchemeId::Dpf, 2),
+        (SchemeId::SinglePass, 2),
+    ] {
+        let peers = vec![peer(scheme, "table", ID); servers];
+        let mut world = World::with_options(peers, options(servers));
+        let lookups: Vec<_> = (0..3).map(|k| world.session.lookup(Target::index(k))).collect();
+        loop {
+            while let Some(output) = world.session.poll(world.now) {
+                match output {
+                    Output::Persist(Persist::Pin { .. }) => {
+                        let error = Error::integrity("another process has used another table");
+                        world.session.handle_storage_failure(error);
+                    }
+                    other => world.carry_out(other),
+                }
+            }
+            if !world.step() {
+                break;
+            }
+        }
+        assert_eq!(world.failed_with(), Blame::Integrity, "{scheme}");
+        assert!(world.trace().iter().all(|sent| sent.1 != "answer"), "{scheme}");
+        assert!(lookups.iter().all(|lookup| world.outcomes[lookup].is_err()), "{scheme}");
+    }
+}
+
 /// At first use of an address, what is known of the table from another address counts.
 #[test]
 fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
