@@ -19,6 +19,11 @@ pub trait Form: Send + Sync + 'static {
     /// Memory that a client needs to verify with it, in bytes.
     fn verifier_memory(commitment: &Self::Commitment) -> u64;
 
+    /// A proof that is of the right form and proves nothing: of answers that no server gave.
+    fn proof_in_form(commitment: &Self::Commitment) -> Vec<u8> {
+        vec![0; commitment.proof_len()]
+    }
+
     /// Reads it.
     ///
     /// # Errors
@@ -87,6 +92,13 @@ mod pointproofs {
         /// Multiples of the commitments, and what pairings with the reference string's points begin with.
         fn verifier_memory(commitment: &Pointproofs) -> u64 {
             commitment.verifier_memory() + commitment.announcement_len()
+        }
+
+        /// The point at infinity: what is no point is not verified any further.
+        fn proof_in_form(commitment: &Pointproofs) -> Vec<u8> {
+            let mut proof = vec![0; commitment.proof_len()];
+            proof[0] = 0xc0;
+            proof
         }
 
         fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Pointproofs> {

@@ -162,6 +162,8 @@ fn client(peer: &Peer) -> World {
         start_hinted: registry::hinted_client,
         pace: Pace::default(),
         rng: SecretRng::from_fixed_seed([6; 32]),
+        measuring: Measuring::brief(),
+        timetable_flaw: timetable::Flaw::None,
     };
     let session = Session::with_parts(options(servers), Duration::ZERO, parts).unwrap();
     World::with_session(vec![peer.clone(); servers], session)
