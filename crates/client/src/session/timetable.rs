@@ -19,20 +19,24 @@
 //!
 //! # How long slots are
 //!
-//! D is five quarters of the slowest of some hundred queries for dummy indices, measured when the
-//! session opens, and R the same of answers. The price is a quarter of the client's time, not a
-//! coarse clock. What takes longer than its slot ends at the next multiple of a quarter of it
+//! D is five quarters of the slowest of some thirty dummy queries, measured when the session opens,
+//! and R the same of answers. The price is about a quarter of the client's time, not a coarse
+//! clock. What takes longer than its slot ends at the next multiple of a quarter of it
 //! ([`Lengths`]). So a server may see in rare cases *that* something took longer, to a quarter of
-//! D, and never by how much.
+//! D.
+//!
+//! If those cases are not rare, because the processor has less time for this than when the session
+//! opened, then slots grow, up to four times, and shrink again slowly ([`Stretch`]).
 //!
 //! What the session measures ([`Session::rehearse`]):
 //!
 //! - The dummies are uniform, and of a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes. A
 //!   longer key may take longer to hash.
-//! - Before each, some memory is read, because a real lookup finds the caches as others have left
-//!   them.
-//! - The same dummies are looked up several times over, and each counts with its fastest time. What
-//!   slows one of them down once is an interruption, and what always does is the index.
+//! - Before each, the thread sleeps for a moment and some memory is read, because a real lookup
+//!   finds the processor and its caches as others have left them.
+//! - The same dummies are looked up three times over, and each counts with the median of its times.
+//!   What slows one of them down once is an interruption. Its fastest time would be that of warm
+//!   caches, a third of what real lookups take.
 //! - Copies of single-use hints are used for it, and coins of its own; what it would have sent is
 //!   dropped. No hint is used up.
 //!
@@ -58,12 +62,13 @@ use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::ErasedHints;
 use privet_schemes::registry::{ErasedClient, Rehearsal};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// The length of keys that are looked up to measure: one block of the hash.
 const DUMMY_KEY_LEN: usize = 64;
 
 /// No slot is shorter: what is too short to be measured well shall not be cut to measure.
-const SHORTEST: Duration = Duration::from_micros(20);
+const SHORTEST: Duration = Duration::from_micros(32);
 
 /// How long a slot is if nothing could be measured.
 const UNMEASURED: Duration = Duration::from_millis(1);
@@ -85,13 +90,22 @@ pub(super) struct Measuring {
     pub(super) rounds: u32,
     /// … in about this time, all rounds together.
     pub(super) time: Duration,
-    /// How many bytes are read before each.
+    /// Before each the thread sleeps for so long, …
+    pub(super) pause: Duration,
+    /// … and so many bytes are read, as well as before each answer.
     pub(super) swept: usize,
 }
 
 impl Default for Measuring {
     fn default() -> Self {
-        Self { dummies: 128, fewest: 8, rounds: 3, time: Duration::from_millis(48), swept: 1 << 20 }
+        Self {
+            dummies: 32,
+            fewest: 8,
+            rounds: 3,
+            time: Duration::from_millis(48),
+            pause: Duration::from_micros(50),
+            swept: 1 << 20,
+        }
     }
 }
 
@@ -99,7 +113,8 @@ impl Default for Measuring {
 impl Measuring {
     /// For sessions whose clock stands still while they compute.
     pub(super) fn brief() -> Self {
-        Self { dummies: 2, fewest: 1, rounds: 1, time: Duration::ZERO, swept: 0 }
+        let (time, pause) = (Duration::ZERO, Duration::ZERO);
+        Self { dummies: 2, fewest: 1, rounds: 1, time, pause, swept: 0 }
     }
 }
 
@@ -146,6 +161,33 @@ impl Lengths {
     }
 }
 
+/// By how much slots are longer than was measured, in 1024ths of that.
+///
+/// It follows from how earlier slots ended. Those moments have been seen, so what becomes of them
+/// tells nothing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stretch(u64);
+
+impl Stretch {
+    const NONE: Self = Self(1024);
+    /// Four times.
+    const MOST: u64 = 4 * 1024;
+
+    fn of(self, length: Duration) -> Duration {
+        let nanos = length.as_nanos() * u128::from(self.0) / 1024;
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX / 2);
+        Duration::from_nanos(nanos.next_multiple_of(4))
+    }
+
+    /// A slot has ended: in time, or late. About one in thirty may be late without it growing.
+    fn note(&mut self, late: bool) {
+        self.0 = match late {
+            true => (self.0 + self.0 / 4).min(Self::MOST),
+            false => (self.0 - self.0 / 128).max(Self::NONE.0),
+        };
+    }
+}
+
 fn nanos(duration: Duration) -> u64 {
     // 292 years of computing fit.
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2)
@@ -175,6 +217,8 @@ pub(super) struct Timetable {
     ends: Option<Duration>,
     /// `None`: nothing is ever sent that depends on an index, and there are no slots.
     pub(super) lengths: Option<Lengths>,
+    /// Of queries, and of answers.
+    stretches: [Stretch; 2],
     /// When it was measured last, and how long that took, to a multiple of [`OPENING_STEP`].
     pub(super) measured: Option<(Duration, Duration)>,
     measuring: Measuring,
@@ -205,6 +249,7 @@ impl Timetable {
             now,
             ends: None,
             lengths: Some(unmeasured),
+            stretches: [Stretch::NONE; 2],
             measured: None,
             measuring,
             #[cfg(test)]
@@ -244,7 +289,9 @@ impl Timetable {
     pub(super) fn end(&mut self, work: Work, search_len: u64, count: u32) {
         let Some(lengths) = self.lengths else { return };
         let took = self.took();
-        let length = lengths.of(work, search_len).saturating_mul(count);
+        let stretch = &mut self.stretches[work as usize];
+        let length = stretch.of(lengths.of(work, search_len)).saturating_mul(count);
+        stretch.note(took > length);
         #[cfg(test)]
         let slot = self.flaw.slot_end(work, length, took);
         #[cfg(not(test))]
@@ -288,8 +335,7 @@ impl Flaw {
     }
 }
 
-/// How long a dummy took, or the fastest of its times.
-#[derive(Clone, Copy)]
+/// How long a dummy took.
 struct Took {
     query: Duration,
     answer: Duration,
@@ -304,6 +350,7 @@ struct Rehearsing<'a> {
     /// As many as servers, and as long as theirs.
     answers: Vec<&'a [u8]>,
     record: &'a [u8],
+    pause: Duration,
     memory: Vec<u8>,
 }
 
@@ -321,6 +368,9 @@ impl Rehearsing<'_> {
         // Whether they pass or not: nobody gave them.
         let _ = self.rehearsal.recover(&self.answers);
         let _ = self.records.piece(target, candidate, self.record);
+        // It is not found, but a value that is would be copied: by its record, and by its lookup.
+        let value = Some(Zeroizing::new(self.record.to_vec()));
+        let _ = self.records.value(target, &vec![value; self.records.fetches()]);
         Some(Took { query, answer: self.clock.now().saturating_sub(begun) })
     }
 
@@ -330,6 +380,7 @@ impl Rehearsing<'_> {
         candidate: usize,
         rng: &mut SecretRng,
     ) -> (Result<()>, Duration) {
+        self.rest();
         sweep(&mut self.memory);
         let begun = self.clock.now();
         let index = self.records.locate(target, candidate);
@@ -337,14 +388,14 @@ impl Rehearsing<'_> {
         (prepared, self.clock.now().saturating_sub(begun))
     }
 
-    /// Looks dummies up, as often as `measuring` says. Returns the fastest of each one's times.
+    /// Looks dummies up, as often as `measuring` says. Returns what each one took, all its times.
     fn rounds(
         &mut self,
         targets: &[Target],
         measuring: &Measuring,
         rng: &mut SecretRng,
-    ) -> Vec<Took> {
-        let mut fastest: Vec<Took> = Vec::new();
+    ) -> Vec<Vec<Took>> {
+        let mut times: Vec<Vec<Took>> = Vec::new();
         let begun = self.clock.now();
         for round in 0..measuring.rounds {
             let spent = self.clock.now().saturating_sub(begun);
@@ -356,24 +407,39 @@ impl Rehearsing<'_> {
                 let spent = self.clock.now().saturating_sub(begun);
                 let enough = match round {
                     0 => number >= measuring.fewest && spent >= measuring.time / measuring.rounds,
-                    _ => number >= fastest.len(),
+                    _ => number >= times.len(),
                 };
                 if enough {
                     break;
                 }
                 let candidate = number % self.records.fetches();
-                let Some(took) = self.look_up(target, candidate, rng) else { return fastest };
-                match fastest.get_mut(number) {
-                    Some(before) => {
-                        before.query = before.query.min(took.query);
-                        before.answer = before.answer.min(took.answer);
-                    }
-                    None => fastest.push(took),
+                let Some(took) = self.look_up(target, candidate, rng) else { return times };
+                match times.get_mut(number) {
+                    Some(times) => times.push(took),
+                    None => times.push(vec![took]),
                 }
             }
         }
-        fastest
+        times
     }
+
+    /// The processor does something else for a while, as between lookups.
+    fn rest(&self) {
+        #[cfg(not(target_family = "wasm"))]
+        if !self.pause.is_zero() {
+            std::thread::sleep(self.pause);
+        }
+    }
+}
+
+/// The slowest dummy, by the median of each one's times.
+fn slowest(times: &[Vec<Took>], kind: fn(&Took) -> Duration) -> Option<Duration> {
+    let medians = times.iter().filter_map(|times| {
+        let mut times: Vec<Duration> = times.iter().map(kind).collect();
+        times.sort_unstable();
+        times.get(times.len().checked_sub(1)? / 2).copied()
+    });
+    medians.max()
 }
 
 impl Session {
@@ -401,7 +467,8 @@ impl Session {
         let mut copy = start()?;
         let search_len = copy.hints().map_or(1, |hints| hints.search_len());
         let Some(rehearsal) = copy.into_rehearsal() else { return Ok(()) };
-        let zeros = vec![0; plan.answer_len];
+        let answers: Vec<Vec<u8>> =
+            (0..plan.servers).map(|_| some_memory(plan.answer_len)).collect();
         let record = vec![0; chosen.identity.shape.record_len() as usize];
         // Coins of its own: those of lookups do not depend on what was measured.
         let rng = &mut SecretRng::from_os()?;
@@ -412,14 +479,14 @@ impl Session {
             records,
             start,
             rehearsal,
-            answers: vec![&zeros; plan.servers],
+            answers: answers.iter().map(Vec::as_slice).collect(),
             record: &record,
-            memory: vec![1; measuring.swept],
+            pause: measuring.pause,
+            memory: some_memory(measuring.swept),
         };
-        let fastest = rehearsing.rounds(&targets, &measuring, rng);
-        let slowest = |time: fn(&Took) -> Duration| fastest.iter().map(time).max();
+        let times = rehearsing.rounds(&targets, &measuring, rng);
         if let (Some(query), Some(answer)) =
-            (slowest(|dummy| dummy.query), slowest(|dummy| dummy.answer))
+            (slowest(&times, |took| took.query), slowest(&times, |took| took.answer))
         {
             self.timetable.lengths = Some(Lengths::of_slowest(query, answer, search_len));
         }
@@ -427,6 +494,14 @@ impl Session {
         self.timetable.measured = Some((self.timetable.now, took));
         Ok(())
     }
+}
+
+/// Zeros that take up memory: fresh pages of zeros are all the same one before something is
+/// written, and that would always lie in a cache.
+fn some_memory(len: usize) -> Vec<u8> {
+    let mut memory = vec![0; len];
+    memory.fill(std::hint::black_box(0));
+    memory
 }
 
 /// Reads memory, so that caches hold that instead of what was there.

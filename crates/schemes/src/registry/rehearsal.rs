@@ -88,7 +88,9 @@ impl<C> HintedRehearsal<C> {
 
 impl<C: Updatable + Rehearsed + Send> Rehearsal for HintedRehearsal<C> {
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
-        let reserved = self.client.reserve(index, rng)?;
+        let reserved = self.client.reserve(index, rng);
+        rng.rekey();
+        let reserved = reserved?;
         self.client.apply(&reserved.change)?;
         let reservation = Reservation::new(reserved.encoded(QueryMessage::encode_query));
         self.open = Some(reservation.id());

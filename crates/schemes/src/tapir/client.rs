@@ -202,8 +202,9 @@ impl<F: Form> Rehearsed for TapirClient<F> {
         let [first, second] = [first, second]
             .map(|answer| TapirAnswer { records: answer.records.clone(), proof: proof.clone() });
         debug_assert_eq!(asked.id(), id);
-        // Of zeros, only a table of zeros has a proof.
-        let _ = std::hint::black_box(asked.verify([&first, &second])?);
+        // Of zeros, only a table of zeros has a proof. Which server would be to blame is not
+        // found out, because a lookup that comes to something does not find it out either.
+        let _ = std::hint::black_box(asked.accepts([&first, &second])?);
         let change = encode_pass(&asked.brought([&first, &second])?);
         self.apply(&change)
     }

@@ -74,6 +74,7 @@ mod pointproofs {
     use privet_core::codec::Reader;
     use privet_core::commit::VectorCommitment as _;
     use privet_core::commit::pointproofs::Pointproofs;
+    use privet_kernels::bls12_381::G1;
 
     /// TAPIR-PP: Pointproofs, aggregated over all partitions. The proof in an answer is 48 bytes.
     pub struct PointproofsForm;
@@ -94,11 +95,9 @@ mod pointproofs {
             commitment.verifier_memory() + commitment.announcement_len()
         }
 
-        /// The point at infinity: what is no point is not verified any further.
-        fn proof_in_form(commitment: &Pointproofs) -> Vec<u8> {
-            let mut proof = vec![0; commitment.proof_len()];
-            proof[0] = 0xc0;
-            proof
+        /// Some point: what is none is not verified any further, and infinity is easily added.
+        fn proof_in_form(_: &Pointproofs) -> Vec<u8> {
+            G1::generator().compress().to_vec()
         }
 
         fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Pointproofs> {

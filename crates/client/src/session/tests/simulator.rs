@@ -19,7 +19,7 @@
 
 mod disk;
 mod scenario;
-mod slow;
+pub(super) mod slow;
 mod stateless;
 mod world;
 

@@ -27,6 +27,31 @@ fn slots_are_five_quarters_of_the_slowest_and_grow_with_the_search() {
     assert_eq!((short.query, short.answer), (SHORTEST, SHORTEST));
 }
 
+#[test]
+fn slots_that_are_too_short_grow_and_shrink_again() {
+    let (mut timetable, time) = timetable();
+    let mut slot = |took| {
+        timetable.ends = None;
+        let now = timetable.at(Duration::ZERO);
+        time.fetch_add(took, Ordering::Relaxed);
+        timetable.end(Work::Query, 1, 1);
+        timetable.ends().unwrap() - now
+    };
+    let lengths: Vec<u64> = (0..9).map(|_| slot(300).as_micros() as u64).collect();
+    // Late by quarters of 100, 125, 156, 195 and 244 microseconds, and then in time for a while.
+    assert_eq!(lengths[..8], [300, 312, 312, 341, 305, 305, 302, 300]);
+    // In time, whatever that is: how much less it takes is not to be seen.
+    let shorter: Vec<Duration> = (0..400).map(|k| slot(k % 100)).collect();
+    assert!(shorter.is_sorted_by(|a, b| a >= b));
+    assert_eq!(shorter[399], micros(100));
+    // Four times is the most, and what takes longer still ends at a quarter of that.
+    for _ in 0..20 {
+        slot(5000);
+    }
+    assert_eq!(slot(5050), micros(5100));
+    assert_eq!(slot(1), micros(400));
+}
+
 fn timetable() -> (Timetable, Arc<AtomicU64>) {
     let time = Arc::new(AtomicU64::new(0));
     let shown = Arc::clone(&time);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How long lookups take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Costs {
+pub(in super::super) enum Costs {
     /// No longer than the slowest dummy, and anything between that and nothing.
     #[default]
     Within,
@@ -38,14 +38,14 @@ impl Costs {
 
 /// The clock of a simulated client: it shows how long it has computed.
 #[derive(Clone, Default)]
-pub(super) struct Computed(Arc<AtomicU64>);
+pub(in super::super) struct Computed(Arc<AtomicU64>);
 
 impl Computed {
-    pub(super) fn total(&self) -> Duration {
+    pub(in super::super) fn total(&self) -> Duration {
         Duration::from_micros(self.0.load(Ordering::Relaxed))
     }
 
-    pub(super) fn clock(&self) -> Clock {
+    pub(in super::super) fn clock(&self) -> Clock {
         let computed = self.clone();
         Clock::new(move || computed.total())
     }
@@ -69,7 +69,7 @@ fn world() -> World {
 }
 
 /// The same parts, of which clients take their time, as `computed` shows.
-pub(super) fn slowed(parts: Parts, costs: Costs, computed: &Computed) -> Parts {
+pub(in super::super) fn slowed(parts: Parts, costs: Costs, computed: &Computed) -> Parts {
     let Parts { start_client, start_hinted, .. } = parts;
     let computed = computed.clone();
     WORLD.set(Some(World { computed, costs, start_client, start_hinted }));
