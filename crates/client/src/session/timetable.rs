@@ -266,6 +266,8 @@ impl Timetable {
     pub(super) fn at(&mut self, now: Duration) -> Duration {
         self.begun = self.clock.now();
         self.now = self.now.max(now).max(self.ends.unwrap_or_default());
+        #[cfg(test)]
+        self.tell_adversary();
         self.now
     }
 
@@ -320,6 +322,26 @@ impl Timetable {
     /// Whether it is time to measure: for the first time, or once more and not too soon.
     fn is_time_to_measure(&self) -> bool {
         self.measured.is_none_or(|(when, took)| self.now >= when + took.saturating_mul(PAUSES))
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    static TOLD: std::cell::Cell<[Duration; 2]> = const { std::cell::Cell::new([Duration::ZERO; 2]) };
+}
+
+/// How long the slots of this thread's session are, for tests whose work takes just longer.
+#[cfg(test)]
+pub(super) fn length_of(work: Work) -> Duration {
+    TOLD.get()[work as usize]
+}
+
+#[cfg(test)]
+impl Timetable {
+    fn tell_adversary(&self) {
+        let Some(lengths) = self.lengths else { return };
+        let told = [Work::Query, Work::Answer];
+        TOLD.set(told.map(|work| self.stretches[work as usize].of(lengths.of(work, 1))));
     }
 }
 

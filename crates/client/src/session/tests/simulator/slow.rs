@@ -1,5 +1,6 @@
 //! Clients whose computing takes time: for each index another, chosen so that it would be seen.
 
+use super::super::super::timetable::{Work, length_of};
 use super::super::super::*;
 use privet_core::{RecordIndex, TableDelta, TableShape};
 use privet_schemes::contract::{Record, ReservationId, Supply};
@@ -16,7 +17,7 @@ pub(in super::super) enum Costs {
     /// No longer than the slowest dummy, and anything between that and nothing.
     #[default]
     Within,
-    /// Longer than a slot, and up to the same multiple of its quarter.
+    /// Longer than the slot, however long that is by now, and up to the same multiple of its quarter.
     Beyond,
 }
 
@@ -25,13 +26,23 @@ const QUERY: u64 = 2000;
 /// … and the slowest dummy answer.
 const ANSWER: u64 = 800;
 
+/// In microseconds.
+fn slowest_dummy(work: Work) -> u64 {
+    match work {
+        Work::Query => QUERY,
+        Work::Answer => ANSWER,
+    }
+}
+
 impl Costs {
-    /// Microseconds of which `slowest` is those of the slowest dummy.
-    fn range(self, slowest: u64) -> Range<u64> {
+    /// Nanoseconds that work takes.
+    fn range(self, work: Work) -> Range<u64> {
         match self {
-            Costs::Within => 1..slowest,
-            // D is 1.25 times the slowest, so these end at 1.5 D.
-            Costs::Beyond => slowest * 157 / 100..slowest * 187 / 100,
+            Costs::Within => 1000..1000 * slowest_dummy(work),
+            Costs::Beyond => {
+                let length = length_of(work).as_nanos() as u64;
+                length / 4 * 5 + 1..length / 4 * 6 + 1
+            }
         }
     }
 }
@@ -42,7 +53,7 @@ pub(in super::super) struct Computed(Arc<AtomicU64>);
 
 impl Computed {
     pub(in super::super) fn total(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
     }
 
     pub(in super::super) fn clock(&self) -> Clock {
@@ -85,15 +96,18 @@ pub(in super::super) fn slowed(parts: Parts, costs: Costs, computed: &Computed) 
 }
 
 /// Computes for as long as `secret` says.
-fn compute(slowest: u64, secret: &[u8]) {
-    let range = world().costs.range(slowest);
+fn compute(work: Work, secret: &[u8]) {
+    compute_for(world().costs.range(work), secret);
+}
+
+fn compute_for(range: Range<u64>, secret: &[u8]) {
     let hash = blake3::hash(secret);
     let [low, ..] = hash.as_bytes().as_chunks::<8>().0 else { return };
     spend(range.start + u64::from_le_bytes(*low) % (range.end - range.start));
 }
 
-fn spend(microseconds: u64) {
-    world().computed.0.fetch_add(microseconds, Ordering::Relaxed);
+fn spend(nanoseconds: u64) {
+    world().computed.0.fetch_add(nanoseconds, Ordering::Relaxed);
 }
 
 /// Takes its time. Of the client within, hints are to be had only by who may change it, so it lies
@@ -117,9 +131,9 @@ impl Slow {
 /// Reads what came of an answer, for as long as that says.
 fn read(recovered: Result<Recovered>) -> Result<Recovered> {
     match &recovered {
-        Ok(Recovered::Record(record)) => compute(ANSWER, record),
-        Ok(Recovered::Settled { change, .. }) => compute(ANSWER, change),
-        Err(_) => compute(ANSWER, b"no answer"),
+        Ok(Recovered::Record(record)) => compute(Work::Answer, record),
+        Ok(Recovered::Settled { change, .. }) => compute(Work::Answer, change),
+        Err(_) => compute(Work::Answer, b"no answer"),
     }
     recovered
 }
@@ -132,7 +146,7 @@ impl ErasedClient for Slow {
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
         // Nobody sees when a record is read from a table that is kept.
         if !matches!(self.plan.offline, OfflinePhase::KeepTable { .. }) {
-            compute(QUERY, &index.expose().to_le_bytes());
+            compute(Work::Query, &index.expose().to_le_bytes());
         }
         self.client.get_mut().prepare(index, rng)
     }
@@ -183,7 +197,8 @@ impl ErasedHints for Slow {
 
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
         let condensed = self.of_hints(|hints| hints.condense())?;
-        compute(QUERY, &condensed);
+        // Opening and condensing ends at a multiple of a time that is longer than this.
+        compute_for(Costs::Within.range(Work::Query), &condensed);
         Ok(condensed)
     }
 
@@ -222,12 +237,12 @@ struct Dummies(Box<dyn Rehearsal>);
 
 impl Rehearsal for Dummies {
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
-        spend(QUERY);
+        spend(1000 * QUERY);
         self.0.prepare(index, rng)
     }
 
     fn recover(&mut self, answers: &[&[u8]]) -> Result<()> {
-        spend(ANSWER);
+        spend(1000 * ANSWER);
         self.0.recover(answers)
     }
 }
