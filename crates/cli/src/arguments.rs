@@ -20,7 +20,7 @@ use std::time::Duration;
 #[derive(Parser)]
 #[command(name = "privet", version, about, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 integrity."
+    after_help = "Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 do not try again: a lie, damage, or a failure that may depend on what was asked for."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -224,8 +224,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "BYTES", default_value = "2^25", value_parser = parse_number)]
     pub(crate) scrub_rate: u64,
     /// Serve tables without a look at whether they are whole. A start is shorter by the time in
-    /// which a table is read once. From a damaged table clients then get wrong records, and nobody
-    /// notices
+    /// which a table is read once, but hints are computed anew. From a damaged table clients then
+    /// get wrong records, and nobody notices
     #[arg(long)]
     pub(crate) skip_verification: bool,
     /// Who has to sign the updates of these tables, as `privet keygen` printed it: an update log of anybody else is
@@ -370,6 +370,9 @@ pub(crate) struct StateReset {
     /// Erase only what is kept for this table
     #[arg(long, value_name = "ID", value_parser = parse_table_id)]
     pub(crate) table: Option<[u8; 16]>,
+    /// Forget only what was seen at this server: its pins
+    #[arg(long, value_name = "URL", conflicts_with = "table")]
+    pub(crate) server: Option<String>,
     /// Really do it
     #[arg(long)]
     pub(crate) yes: bool,

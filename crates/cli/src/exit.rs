@@ -1,4 +1,6 @@
-//! Exit codes: 0 found (or done), 1 not found, 2 usage or bad input, 3 server or network, 4 integrity.
+//! Exit codes: 0 found (or done), 1 not found, 2 usage or bad input, 3 server or network, 4 do not try
+//! again: what came is not to be believed, data is damaged, or a lookup failed for a reason that may
+//! depend on what it asked for.
 
 use crate::printable::printable;
 use privet_core::{Blame, Error};
@@ -47,8 +49,8 @@ pub(crate) fn from_outcome(outcome: Result<Outcome, Error>) -> ExitCode {
 
 fn code(blame: Blame) -> u8 {
     match blame {
-        Blame::ApiMisuse | Blame::Corrupted => 2,
-        Blame::Integrity => 4,
+        Blame::ApiMisuse => 2,
+        Blame::Integrity | Blame::Corrupted | Blame::Selective => 4,
         _ => 3,
     }
 }

@@ -13,9 +13,9 @@
 
 use privet_core::{Epoch, Error, Result};
 use privet_table::FileKind;
+use privet_table::build::refuse_over_a_history;
 use privet_table::new_file::Existing;
 use privet_table::snapshot::Snapshot;
-use privet_table::update_log::log_path;
 use std::fs::Metadata;
 use std::path::Path;
 
@@ -70,21 +70,6 @@ pub(crate) fn for_own_kind(
         (false, true) => Err(Error::api_misuse(format!(
             "{} is there already; {needed}: choose another name, or replace it with --force",
             output.display()
-        ))),
-    }
-}
-
-/// A new table would not be the one that the log at its side is of, and with the old table file its
-/// history would be lost.
-fn refuse_over_a_history(output: &Path) -> Result<()> {
-    let log = log_path(output);
-    // Also of a link that leads nowhere: the log may be on a disk that is not there.
-    match std::fs::symlink_metadata(&log) {
-        Err(_) => Ok(()),
-        Ok(_) => Err(Error::api_misuse(format!(
-            "{} has an update log, {}: clients follow that table's history, and a table that is built anew does not continue it. Move both files away, or choose another name",
-            output.display(),
-            log.display()
         ))),
     }
 }

@@ -29,13 +29,16 @@ pub(crate) fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// The same of bytes. Those that are not text are escaped as well: `\xff`.
+/// The same of bytes. Those that are not text are escaped as well: `\xff`. With `lines`, tabs and
+/// ends of lines stay, and what follows one is indented: it must not look like a line of the
+/// command's own.
 pub(crate) fn printable_bytes(bytes: &[u8], lines: bool) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
             match character {
-                '\n' | '\t' if lines => out.push(character),
+                '\t' if lines => out.push(character),
+                '\n' if lines => out.push_str("\n  "),
                 _ => push(&mut out, character),
             }
         }
@@ -130,19 +133,26 @@ fn push(out: &mut String, character: char) {
 
 /// Whether a character does something instead of being shown: control characters, ends of lines,
 /// what turns the direction of writing, and what is not seen at all. (The joiners of scripts and of
-/// emoji are not among them.)
+/// emoji, and what chooses between their forms, are not among them.)
 fn is_active(character: char) -> bool {
     character.is_control()
         || matches!(character,
-            '\u{61c}'
-            | '\u{180e}'
+            '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180e}'
             | '\u{200b}'
             | '\u{200e}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
             | '\u{feff}'
+            | '\u{ffa0}'
             | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -155,7 +165,7 @@ mod tests {
         assert!(matches!(printable(harmless), Cow::Borrowed(_)));
         assert_eq!(printable("a\x1b[2Jb\rc\nd\te"), "a\\u{1b}[2Jb\\rc\\nd\\te");
         for active in "\0\u{7f}\u{80}\u{85}\u{9b}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\
-            \u{202e}\u{2066}\u{2069}\u{feff}"
+            \u{202e}\u{2066}\u{2069}\u{feff}\u{ad}\u{3164}\u{e0100}"
             .chars()
         {
             assert!(printable(&format!("a{active}b")).starts_with("a\\"), "{active:?}");
@@ -164,7 +174,7 @@ mod tests {
         }
         assert_eq!(printable_json("\"\u{e0041}\""), "\"\\udb40\\udc41\"");
         assert_eq!(printable_bytes(b"a\xff\x9b\nb\t\x1b", false), "a\\xff\\x9b\\nb\\t\\u{1b}");
-        assert_eq!(printable_bytes(b"a\nb\t\x1b", true), "a\nb\t\\u{1b}");
+        assert_eq!(printable_bytes(b"a\nb\t\x1b", true), "a\n  b\t\\u{1b}");
         assert_eq!(printable_lines("a\x07\nb"), "a\\u{7}\nb");
     }
 

@@ -38,9 +38,10 @@ fn has_test(source: &str, name: &str) -> bool {
         let attributes = lines[..at].iter().rev().take_while(|line| {
             line.starts_with("#[") || line.starts_with("//") || line.ends_with(")]")
         });
-        let is_test =
-            |line: &&str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-        declares && attributes.take(8).any(is_test)
+        let is_test = |line: &str| line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        let attributes: Vec<&str> = attributes.take(8).copied().collect();
+        let is_run = !attributes.iter().any(|line| line.starts_with("#[ignore"));
+        declares && is_run && attributes.into_iter().any(is_test)
     }) || is_made_by_macro(&lines, name)
 }
 
@@ -89,6 +90,7 @@ fn a_test_that_does_not_exist_is_noticed() {
     assert_eq!(found, [false, false, false, true], "`root` is a function and no test");
     assert!(!has_test("// #[test]\n// fn a() {}", "a"));
     assert!(!has_test("#[test]\nfn ab() {}", "a"));
+    assert!(!has_test("#[test]\n#[ignore = \"slow\"]\nfn a() {}", "a"));
     assert!(has_test("tests_of_both_forms!(World:\n    a,\n);", "a"));
     assert!(!has_test("tests_of_both_forms!(World:\n);\n    a,", "a"));
     assert!(has_test("#[tokio::test(start_paused = true)]\nasync fn a() {}", "a"));

@@ -10,7 +10,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("privet-kernels", &[]),
     ("privet-core", &["privet-kernels"]),
     ("privet-schemes", &["privet-kernels", "privet-core"]),
-    ("privet-table", &["privet-kernels", "privet-core", "privet-schemes"]),
+    ("privet-table", &["privet-kernels", "privet-core"]),
+    ("privet-layers", &["privet-kernels", "privet-core", "privet-schemes", "privet-table"]),
     ("privet-wire", &["privet-kernels", "privet-core", "privet-schemes"]),
     (
         "privet-client",

@@ -410,8 +410,8 @@ impl Session {
             }
         }
         if self.came > self.options.max_download {
-            self.fail(Error::peer_misbehaved(format!(
-                "more came than was announced, and more than the {} bytes that are allowed (--max-download)",
+            self.fail(Error::exhausted(format!(
+                "more came than the {} bytes that are allowed before the first lookup; allow more (--max-download) if the table that you expect has as much",
                 self.options.max_download
             )));
         }

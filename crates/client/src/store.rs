@@ -40,13 +40,15 @@ mod identity;
 mod part_file;
 mod pin_file;
 mod report;
+mod reset;
 #[cfg(test)]
 mod tests;
 
 pub use report::{
-    Erased, HintsCondition, HintsReport, PartForm, PartReport, PinnedVersion, StateReport,
-    TableReport, Verification, report, reset, verify, what_reset_would_erase,
+    HintsCondition, HintsReport, PartForm, PartReport, PinnedVersion, StateReport, TableReport,
+    Verification, report, verify,
 };
+pub use reset::{Erased, Scope, reset, what_reset_would_erase};
 
 use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, PinElsewhere, State};
 use files::Lock;
@@ -55,6 +57,8 @@ use part_file::{CompletePart, GrowingPart};
 use privet_core::{Blame, Error, Result, TableId};
 use privet_schemes::offline::HintSource;
 use privet_wire::PartKind;
+use privet_wire::limits::MAX_TABLES;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -74,6 +78,8 @@ pub struct Store {
     replace_damaged_pins: bool,
     chunk_len: u32,
     growing: Vec<(PartKey, GrowingPart, Lock)>,
+    /// The pins as they were read, and written since: what a session compared with what it is served.
+    known: HashMap<String, Pins>,
 }
 
 /// Where the state lies if nobody says otherwise: `$XDG_STATE_HOME/privet`, or else `~/.local/state/privet`.
@@ -108,6 +114,7 @@ impl Store {
             replace_damaged_pins: false,
             chunk_len: part_file::CHUNK_LEN,
             growing: Vec::new(),
+            known: HashMap::new(),
         })
     }
 
@@ -135,8 +142,7 @@ impl Store {
     }
 
     fn pin_path(&self, server: &str) -> PathBuf {
-        let hash = blake3::hash(server.as_bytes()).to_hex();
-        self.root.join("pins").join(format!("{}.pins", &hash[..32]))
+        pin_path(&self.root, server)
     }
 
     fn growing(&mut self, part: &PartKey) -> Result<usize> {
@@ -309,6 +315,12 @@ impl Store {
     }
 }
 
+/// The file of the pins of a server.
+fn pin_path(root: &Path, server: &str) -> PathBuf {
+    let hash = blake3::hash(server.as_bytes()).to_hex();
+    root.join("pins").join(format!("{}.pins", &hash[..32]))
+}
+
 /// The name of a part's file, without its extension.
 fn part_name(kind: PartKind, digest: &[u8; 32]) -> String {
     let digest = blake3::Hash::from_bytes(*digest).to_hex();
@@ -420,7 +432,9 @@ impl State for Store {
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {
         pin_file::check_server(server)?;
-        Ok(self.read_pins(&self.pin_path(server))?.unwrap_or_default())
+        let pins = self.read_pins(&self.pin_path(server))?.unwrap_or_default();
+        self.known.insert(server.to_owned(), pins.clone());
+        Ok(pins)
     }
 
     fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>> {
@@ -442,15 +456,33 @@ impl State for Store {
 
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
         let _lock = self.lock_pins()?;
+        let compared = self.known.get(server).map_or(&[][..], |pins| pins);
+        let compared = compared.iter().find(|(known, _)| known == name).map(|(_, pin)| *pin);
         let mut pins = self.pins(server)?;
         let known = pins.iter().position(|(known, _)| known == name);
-        // Another process has followed the table further in the meantime.
-        if known.is_some_and(|at| pins[at].1.follows(pin)) && !self.replace_damaged_pins {
-            return Ok(());
+        if let Some(other) = known.map(|at| pins[at].1)
+            && !self.replace_damaged_pins
+        {
+            // Another process has followed the table further in the meantime.
+            if other.follows(pin) {
+                return Ok(());
+            }
+            // Or has seen something else, with which nobody has compared this.
+            if Some(other) != compared && !other.agrees_with(pin) && !pin.follows(&other) {
+                return Err(Error::integrity(format!(
+                    "another process has just used another table as table {name} of {server}, or another version of it that does not lead to this one: the server may be showing different clients different tables"
+                )));
+            }
         }
         let replaced = known.map(|at| pins.remove(at).1);
+        if pins.len() >= MAX_TABLES {
+            return Err(Error::unavailable(format!(
+                "{MAX_TABLES} tables of {server} are remembered, and no more are; forget that server (privet state reset --server {server}), or keep some of its tables apart (--state)"
+            )));
+        }
         pins.push((name.to_owned(), *pin));
         files::replace(&self.pin_path(server), &pin_file::encode(server, &pins))?;
+        self.known.insert(server.to_owned(), pins);
         match replaced {
             Some(old) if !old.agrees_with(pin) => self.drop_superseded(&old, pin),
             _ => Ok(()),

@@ -191,7 +191,7 @@ async fn a_wrong_answer_is_the_end_for_this_process_and_every_later_one() {
         assert_eq!(served.queries(), 2);
 
         // Whoever begins anew does so with new hints.
-        store::reset(state.path(), None).unwrap();
+        store::reset(state.path(), &store::Scope::Everything).unwrap();
         let honest = serve(None).await;
         let client = Client::connect(honest.options(state.path()), |_| {}).await.unwrap();
         assert_eq!(client.stats().hint_was_stored, Some(false));

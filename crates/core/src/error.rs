@@ -22,6 +22,10 @@ pub enum Blame {
     Integrity,
     /// A budget has run out: hints, queries of a window, a size limit, a queue.
     Exhausted,
+    /// A lookup failed for a reason that may depend on the record it asked for. Whoever does
+    /// anything about it that a server can see, such as asking again, tells that server about the
+    /// record.
+    Selective,
     /// A file of our own is damaged: truncated, bit-rotted or written by something else.
     Corrupted,
     /// The other side, or a resource of this machine, cannot be had right now; trying again later may help.
@@ -37,6 +41,7 @@ impl Blame {
             Blame::PeerMisbehaved => "peer-misbehaved",
             Blame::Integrity => "integrity",
             Blame::Exhausted => "exhausted",
+            Blame::Selective => "selective",
             Blame::Corrupted => "corrupted",
             Blame::Unavailable => "unavailable",
         }
@@ -86,6 +91,8 @@ impl Error {
         integrity => Integrity,
         /// [`Blame::Exhausted`]
         exhausted => Exhausted,
+        /// [`Blame::Selective`]
+        selective => Selective,
         /// [`Blame::Corrupted`]
         corrupted => Corrupted,
         /// [`Blame::Unavailable`]

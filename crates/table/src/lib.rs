@@ -10,7 +10,6 @@
 //! | [`key_map`] | tables by key: a fixed number of records answer a key, and a miss looks like a hit | |
 //! | [`digest`] | how a table's digest comes about from its records and its layout | |
 //! | [`update_log`] | a table that changes: signed epochs, each the next of the one before, and (with `files`) the file they are kept in | |
-//! | [`layers`] | tables that keep changing, of any scheme: a list of recent changes, and static tables of doubling size | |
 //! | [`edit`] | from keys or row numbers and values to the records that change | |
 //! | `snapshot` | a table as a file: checksummed, mapped or read, written whole or not at all | `files` |
 //! | `points_file` | what finite differences compute from a table, as a file of its own that is tied to the table's digest | `files` |
@@ -52,7 +51,6 @@ pub mod authentication;
 pub mod digest;
 pub mod edit;
 pub mod key_map;
-pub mod layers;
 pub mod layout;
 pub mod update_log;
 

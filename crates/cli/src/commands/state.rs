@@ -5,8 +5,8 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use privet_client::state::NextGeneration;
 use privet_client::store::{
-    self, Erased, HintsCondition, HintsReport, PartForm, PinnedVersion, StateReport, TableReport,
-    Verification,
+    self, Erased, HintsCondition, HintsReport, PartForm, PinnedVersion, Scope, StateReport,
+    TableReport, Verification,
 };
 use privet_core::{Error, Result, TableId};
 use serde::Serialize;
@@ -92,11 +92,7 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
             page.entry(
                 "  used",
                 used.map_or("none prepared yet".to_owned(), |used| {
-                    format!(
-                        "by {} {}",
-                        display::count(used),
-                        if used == 1 { "lookup" } else { "lookups" }
-                    )
+                    format!("by {}", some(used, "lookup", "lookups"))
                 }),
             );
             page.entry("  unfinished lookups", display::count(*unfinished));
@@ -120,11 +116,11 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
 }
 
 fn tables(count: u64) -> String {
-    format!("{} {}", display::count(count), if count == 1 { "table" } else { "tables" })
+    some(count, "table", "tables")
 }
 
 fn servers(count: u64) -> String {
-    format!("{} {}", display::count(count), if count == 1 { "server" } else { "servers" })
+    some(count, "server", "servers")
 }
 
 #[derive(Serialize)]
@@ -314,15 +310,28 @@ impl Verified {
 
 fn reset(arguments: &StateReset) -> Result<Outcome> {
     let root = directory(&arguments.directory)?;
-    let only = arguments.table.map(TableId);
-    let erased = match arguments.yes {
-        true => store::reset(&root, only)?,
-        false => store::what_reset_would_erase(&root, only)?,
+    let scope = match (&arguments.table, &arguments.server) {
+        (Some(table), _) => Scope::Table(TableId(*table)),
+        (None, Some(server)) => Scope::Server(server.clone()),
+        (None, None) => Scope::Everything,
     };
-    let words = in_words(&erased);
+    let erased = match arguments.yes {
+        true => store::reset(&root, &scope)?,
+        false => store::what_reset_would_erase(&root, &scope)?,
+    };
+    let (words, consequence) = match scope {
+        Scope::Server(server) => (
+            format!("{} of {server}", some(erased.pins, "pin", "pins")),
+            "Without them, whatever that server shows next is believed.",
+        ),
+        _ => (
+            in_words(&erased),
+            "Hints and downloads are prepared anew at the next lookup; without the pins, whatever the servers show then is believed.",
+        ),
+    };
     if !arguments.yes {
         return Err(Error::api_misuse(format!(
-            "this would erase {words} from {}. Hints and downloads are prepared anew at the next lookup; without the pins, whatever the servers show then is believed. If that is what you want, say so with --yes",
+            "this would erase {words} from {}. {consequence} If that is what you want, say so with --yes",
             root.display()
         )));
     }
@@ -332,10 +341,11 @@ fn reset(arguments: &StateReset) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+fn some(count: u64, one: &str, more: &str) -> String {
+    format!("{} {}", display::count(count), if count == 1 { one } else { more })
+}
+
 fn in_words(erased: &Erased) -> String {
-    let some = |count: u64, one: &str, more: &str| {
-        format!("{} {}", display::count(count), if count == 1 { one } else { more })
-    };
     format!(
         "{}, {} and {} of {}",
         some(erased.hints, "set of private hints", "sets of private hints"),

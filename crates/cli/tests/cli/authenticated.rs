@@ -155,7 +155,7 @@ fn a_record_that_does_not_belong_to_the_root_is_not_believed() {
     forge(&place, |records| records[1][4] ^= 1);
     // The file is whole, and inspecting all of it finds the record all the same.
     let inspected = place.run("inspect phones.privet --verify");
-    assert_eq!(inspected.code(), 2, "{inspected}");
+    assert_eq!(inspected.code(), 4, "{inspected}");
     assert!(inspected.stderr().contains("record 1 does not belong to its root"), "{inspected}");
     let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
     let known = get(&place, &served, &format!("-i 0 -i 1 -i 2 --root {root}"));

@@ -150,7 +150,7 @@ fn skipping_the_verification_is_said_aloud_and_serves_what_is_damaged() {
     fs::write(place.path("phones.privet"), bytes).unwrap();
     let serve = "phones.privet --scheme simplepir --no-cache";
     let refused = place.run(&format!("serve {serve} --listen 127.0.0.1:0"));
-    assert_eq!(refused.code(), 2, "{refused}");
+    assert_eq!(refused.code(), 4, "{refused}");
     assert!(refused.stderr().contains("phones.privet: damaged"), "{refused}");
     // So the check is what refuses it.
     let served = Served::start(&place, &format!("{serve} --skip-verification"));

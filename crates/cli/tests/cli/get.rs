@@ -208,7 +208,7 @@ fn a_damaged_hint_is_fetched_again() {
     }
     assert_eq!(damaged, 1);
     assert_snapshot!(get(&place, &served, "-k ada --state state"), @r#"
-    [exit 2]
+    [exit 4]
     [stderr]
     privet: state/tables/[ID]/hint-[ID].part: it was damaged after it was written; it is set aside and will be fetched again next time
     "#);

@@ -34,7 +34,8 @@ fn the_command_explains_itself() {
       -h, --help     Print help
       -V, --version  Print version
 
-    Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 integrity.
+    Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 do not try
+    again: a lie, damage, or a failure that may depend on what was asked for.
     "#);
     assert_snapshot!(place.run("--version"), @r#"
     [exit 0]
@@ -289,8 +290,9 @@ fn serve_explains_itself() {
                                      damage to memory and files; a table in which some is found is not
                                      served any more. 0: read nothing again [default: 2^25]
           --skip-verification        Serve tables without a look at whether they are whole. A start is
-                                     shorter by the time in which a table is read once. From a damaged
-                                     table clients then get wrong records, and nobody notices
+                                     shorter by the time in which a table is read once, but hints are
+                                     computed anew. From a damaged table clients then get wrong records,
+                                     and nobody notices
           --publisher <HEX>          Who has to sign the updates of these tables, as `privet keygen`
                                      printed it: an update log of anybody else is refused. Without it,
                                      it is whoever a table's log names when it is opened first
@@ -620,8 +622,9 @@ fn state_explains_itself() {
       [DIR]  The state directory; default: the user's
 
     Options:
-          --table <ID>  Erase only what is kept for this table
-          --yes         Really do it
-      -h, --help        Print help
+          --table <ID>    Erase only what is kept for this table
+          --server <URL>  Forget only what was seen at this server: its pins
+          --yes           Really do it
+      -h, --help          Print help
     "#);
 }

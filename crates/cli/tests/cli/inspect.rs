@@ -67,13 +67,13 @@ fn a_truncated_file_is_refused() {
     let bytes = std::fs::read(place.path("phones.privet")).unwrap();
     place.write("short.privet", &bytes[..bytes.len() - 1]);
     assert_snapshot!(place.run("inspect short.privet"), @r#"
-    [exit 2]
+    [exit 4]
     [stderr]
     privet: short.privet: the snapshot file is damaged or incomplete: it should have 4210 bytes and has 4209; build it again, or copy it again from where it is whole
     "#);
     place.write("shorter.privet", &bytes[..20]);
     assert_snapshot!(place.run("inspect shorter.privet"), @r#"
-    [exit 2]
+    [exit 4]
     [stderr]
     privet: shorter.privet: the snapshot file is damaged or incomplete: it ends within its header; build it again, or copy it again from where it is whole
     "#);
@@ -87,7 +87,7 @@ fn a_damaged_record_is_found_by_reading_everything() {
     place.write("damaged.privet", bytes);
     assert_eq!(place.run("inspect damaged.privet").code(), 0);
     assert_snapshot!(place.run("inspect damaged.privet --verify"), @r#"
-    [exit 2]
+    [exit 4]
     [stderr]
     privet: damaged.privet: the snapshot file is damaged or incomplete: the digest of its records does not match; build it again, or copy it again from where it is whole
     "#);
@@ -100,7 +100,7 @@ fn a_damaged_header_is_found_at_once() {
     bytes[60] ^= 1;
     place.write("damaged.privet", bytes);
     assert_snapshot!(place.run("inspect damaged.privet"), @r#"
-    [exit 2]
+    [exit 4]
     [stderr]
     privet: damaged.privet: the snapshot file is damaged or incomplete: the checksum of its header does not match; build it again, or copy it again from where it is whole
     "#);
@@ -116,7 +116,7 @@ fn other_files_are_refused() {
     privet: phones.csv: this is no Privet snapshot file; build one with `privet build`
     "#);
     assert_snapshot!(place.run("inspect empty.privet"), @r#"
-    [exit 2]
+    [exit 4]
     [stderr]
     privet: empty.privet: the snapshot file is damaged or incomplete: it ends within its first bytes; build it again, or copy it again from where it is whole
     "#);

@@ -184,14 +184,14 @@ fn a_damaged_file_of_points_is_named_and_not_computed_again() {
     for mapped in ["", " --mapped"] {
         insta::allow_duplicates! {
             assert_snapshot!(serve(mapped), @r#"
-            [exit 2]
+            [exit 4]
             privet: table phones: points: the file of points is damaged or incomplete: the digest of its points does not match; compute it again with `privet setup points`, or copy it again from where it is whole
             "#);
         }
     }
     altered(60);
     assert_snapshot!(serve(""), @r#"
-    [exit 2]
+    [exit 4]
     privet: points: the file of points is damaged or incomplete: the checksum of its header does not match; compute it again with `privet setup points`, or copy it again from where it is whole
     "#);
     altered(8);
@@ -201,7 +201,7 @@ fn a_damaged_file_of_points_is_named_and_not_computed_again() {
     "#);
     place.write("points", &good[..good.len() - 1]);
     assert_snapshot!(serve(" --mapped"), @r#"
-    [exit 2]
+    [exit 4]
     privet: points: the file of points is damaged or incomplete: it should have 13824 bytes and has 13823; compute it again with `privet setup points`, or copy it again from where it is whole
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --points phones.csv")).refusal(), @r#"
@@ -244,7 +244,7 @@ fn points_that_cannot_be_computed_leave_no_file() {
     *table.last_mut().unwrap() ^= 1;
     place.write("phones.privet", table);
     assert_snapshot!(setup("--scheme finite-differences").refusal(), @r#"
-    [exit 2]
+    [exit 4]
     privet: phones.privet: the snapshot file is damaged or incomplete: the digest of its records does not match; build it again, or copy it again from where it is whole
     "#);
     assert_eq!(place.files(), ["phones.csv", "phones.privet"]);
@@ -273,7 +273,7 @@ fn a_file_of_points_is_inspected() {
     place.write("points", bytes);
     assert_eq!(place.run("inspect points").code(), 0);
     assert_snapshot!(place.run("inspect points --verify").refusal(), @r#"
-    [exit 2]
+    [exit 4]
     privet: points: the file of points is damaged or incomplete: the digest of its points does not match; compute it again with `privet setup points`, or copy it again from where it is whole
     "#);
 }

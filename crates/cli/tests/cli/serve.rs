@@ -43,7 +43,7 @@ fn a_damaged_file_is_not_served() {
     for scheme in ["dummy-subsets", "download", "simplepir", "dpf"] {
         insta::allow_duplicates! {
             assert_snapshot!(place.run(&format!("{arguments} {scheme}")).refusal(), @r#"
-    [exit 2]
+    [exit 4]
     privet: table phones: phones.privet: damaged: the records do not have the digest that was noted when the table was built; copy the file again from where it is whole, or build it again
     "#);
         }

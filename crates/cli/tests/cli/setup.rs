@@ -92,7 +92,7 @@ fn what_is_no_reference_string_is_refused_by_name() {
     privet: cannot read the reference string string: No such file or directory (os error 2); `privet setup pointproofs` makes one
     "#);
     assert_snapshot!(serve("phones.privet"), @r#"
-    [exit 2]
+    [exit 4]
     privet: phones.privet: this is no reference string for Pointproofs
     "#);
     assert_eq!(place.run("setup pointproofs --size 4 -o string").code(), 0);
@@ -105,12 +105,12 @@ fn what_is_no_reference_string_is_refused_by_name() {
     bytes[middle] ^= 1;
     place.write("string", &bytes);
     assert_snapshot!(serve("string"), @r#"
-    [exit 2]
+    [exit 4]
     privet: string: the reference string is damaged: its digest does not match; copy it again from where it was made
     "#);
     place.write("string", &bytes[..middle]);
     assert_snapshot!(serve("string"), @r#"
-    [exit 2]
+    [exit 4]
     privet: string: a reference string for vectors of 4 records has 766 bytes, and this one has 383; copy it again from where it was made
     "#);
 }

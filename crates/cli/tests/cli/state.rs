@@ -312,6 +312,37 @@ fn a_reset_says_what_would_be_lost_and_needs_a_yes() {
 }
 
 #[test]
+fn a_server_can_be_forgotten() {
+    let (place, _) = kept();
+    assert_snapshot!(place.run("state reset kept --server HTTP://A/"), @r#"
+    [exit 2]
+    [stderr]
+    privet: this would erase 2 pins of HTTP://A/ from kept. Without them, whatever that server shows next is believed. If that is what you want, say so with --yes
+    "#);
+    assert_snapshot!(place.run("state reset kept --server HTTP://A/ --yes"), @r#"
+    [exit 0]
+    [stdout]
+    erased 2 pins of HTTP://A/ from kept
+    "#);
+    assert_snapshot!(place.run("state show kept"), @r#"
+    [exit 0]
+    [stdout]
+    kept
+      pins                   1 table from 1 server, 322 B
+    table [ID]
+      hint                   64.12 KiB, partly downloaded
+      layout                 420 B, complete
+    table [ID]
+      pinned                 epoch 4, updates signed by [DIGEST]
+      private hints          dummy-subsets, 125.07 KiB
+        epoch                4
+        used                 by 3 lookups
+        unfinished lookups   2
+        next generation      120.56 KiB received
+    "#);
+}
+
+#[test]
 fn other_directories_are_refused() {
     let place = Place::new();
     assert_snapshot!(place.run("state show missing"), @r#"

@@ -116,7 +116,7 @@ fn updates_that_are_not_the_publishers_are_refused() {
     *log.last_mut().unwrap() ^= 1;
     place.write("phones.privet.log", log);
     let refused = place.run("serve phones.privet --no-cache --listen 127.0.0.1:0");
-    assert_eq!(refused.code(), 2, "{refused}");
+    assert_eq!(refused.code(), 4, "{refused}");
     assert!(refused.stderr().contains("phones.privet.log"), "{refused}");
 }
 

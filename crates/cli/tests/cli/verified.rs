@@ -85,7 +85,7 @@ fn servers_that_commit_to_different_tables_are_not_asked() {
     }
     // A server of TAPIR-MT would have to announce another table.
     let arguments = "serve wrong.privet --no-cache --listen 127.0.0.1:0 --scheme tapir-mt";
-    assert_eq!(place.run(arguments).code(), 2);
+    assert_eq!(place.run(arguments).code(), 4);
 }
 
 #[test]

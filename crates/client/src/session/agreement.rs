@@ -130,7 +130,14 @@ pub(super) fn disagreement(
                 "{other} does not serve table {name} by {scheme}, as {first} does: {}",
                 served_by(name, &offered)
             ),
-            "They have to be started with the same scheme; or name one that all of them offer (--scheme)",
+            match scheme.verifies() {
+                true => {
+                    "They have to be started with the same scheme. A server that cannot answer truly may hide a scheme that verifies answers: ask those who run them, and do not use a scheme that verifies none instead"
+                }
+                false => {
+                    "They have to be started with the same scheme; or name one that all of them offer (--scheme)"
+                }
+            },
         ),
         Difference::Parameters => (
             format!("{other} serves table {name} by {scheme} with other parameters than {first}"),

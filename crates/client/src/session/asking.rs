@@ -271,7 +271,7 @@ impl Session {
 
 /// What becomes of a lookup that waits for an older reservation's answer when that will not come in this session.
 fn unanswered_before() -> Error {
-    Error::unavailable(
-        "the server did not answer an earlier query, and what this one was to bring cannot be told without that answer",
+    Error::selective(
+        "the server did not answer an earlier query, and what this one was to bring cannot be told without that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
     )
 }

@@ -483,7 +483,7 @@ impl Session {
 
 /// What becomes of a lookup that waits for an older reservation's answer when the session is over.
 pub(super) fn ended_before() -> Error {
-    Error::unavailable(
-        "the session ended before the answer to an earlier query came, which this lookup's record depends on; look it up again",
+    Error::selective(
+        "the session ended before the answer to an earlier query came, which this lookup's record depends on. Do not look it up again because of that: a server that held the answer back would learn about the record",
     )
 }

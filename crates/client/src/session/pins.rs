@@ -193,7 +193,7 @@ fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()>
             _ => continue,
         };
         return Err(Error::integrity(format!(
-            "table {} was used before as table {name} of {server}, and {what}; nothing was asked. One of the two is behind, or does not tell the truth. If you believe what is served here, accept it (--accept-new-table)",
+            "table {} was used before as table {name} of {server}, and {what}; nothing was asked. One of the two is behind, or does not tell the truth. If you believe what is served here, accept it (--accept-new-table), and forget the other server if it lies (privet state reset --server {server})",
             chosen.name
         )));
     }

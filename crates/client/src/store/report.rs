@@ -2,10 +2,10 @@
 //!
 //! Nothing here tells contents: no key, no index, no name of a table or server.
 
-use super::files::{self, Lock};
+use super::files;
 use super::hints::{self, Condition, Directory};
 use super::part_file::CompletePart;
-use super::{PRIVATE, pin_file, private_directories};
+use super::{pin_file, private_directories};
 use crate::state::NextGeneration;
 use privet_core::{Blame, Epoch, Error, Result, TableId};
 use privet_table::update_log::PublisherId;
@@ -120,19 +120,6 @@ pub struct Verification {
     pub ended: Vec<(PathBuf, String)>,
 }
 
-/// What was erased, or would be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Erased {
-    /// Tables of which anything was kept.
-    pub tables: u64,
-    /// Single-use hints, each of one table under one scheme.
-    pub hints: u64,
-    /// Downloaded parts.
-    pub parts: u64,
-    /// Pins.
-    pub pins: u64,
-}
-
 fn check_root(root: &Path) -> Result<()> {
     if root.join("tables").is_dir() || root.join("pins").is_dir() {
         return Ok(());
@@ -144,7 +131,7 @@ fn check_root(root: &Path) -> Result<()> {
 }
 
 /// The paths in a directory, in order; none if there is no such directory.
-fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error| files::failed(directory, "list", error);
     let listed = match std::fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -159,7 +146,7 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The directories of tables, with their ids. Others are not ours.
-fn tables(root: &Path) -> Result<Vec<(TableId, PathBuf)>> {
+pub(super) fn tables(root: &Path) -> Result<Vec<(TableId, PathBuf)>> {
     let id = |path: &PathBuf| {
         let name = path.file_name()?.to_str()?;
         let byte = |k: usize| u8::from_str_radix(name.get(2 * k..2 * k + 2)?, 16).ok();
@@ -195,7 +182,7 @@ fn parts(directory: &Path) -> Result<Vec<(PathBuf, PartReport)>> {
     Ok(parts)
 }
 
-fn pin_files(root: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn pin_files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = entries(&root.join("pins"))?;
     paths.retain(|path| extension(path) == "pins");
     Ok(paths)
@@ -325,101 +312,4 @@ pub fn verify(root: &Path) -> Result<Verification> {
         }
     }
     Ok(verification)
-}
-
-/// What [`reset`] would erase.
-///
-/// # Errors
-/// As [`report`].
-pub fn what_reset_would_erase(root: &Path, only: Option<TableId>) -> Result<Erased> {
-    let report = report(root)?;
-    let chosen = report.tables.iter().filter(|table| only.is_none_or(|only| only == table.table));
-    let mut erased = Erased { pins: pins_to_remove(root, only)?, ..Erased::default() };
-    for table in chosen {
-        erased.tables += 1;
-        erased.hints += table.hints.len() as u64;
-        erased.parts += table.parts.len() as u64;
-    }
-    Ok(erased)
-}
-
-fn pins_to_remove(root: &Path, only: Option<TableId>) -> Result<u64> {
-    let mut count = 0;
-    for path in pin_files(root)? {
-        count += match (pins_in(&path)?, only) {
-            (Some(pins), Some(only)) => pins.iter().filter(|(_, pin)| pin.table.id == only).count(),
-            (Some(pins), None) => pins.len(),
-            (None, _) => 0,
-        } as u64;
-    }
-    Ok(count)
-}
-
-/// The pins in a file; `None` if it is damaged.
-fn pins_in(path: &Path) -> Result<Option<super::Pins>> {
-    match files::read_if_there(path, pin_file::MAX_LEN) {
-        Err(error) if error.blame() == Blame::Corrupted => Ok(None),
-        Ok(Some(bytes)) => Ok(pin_file::decode(&bytes).ok()),
-        other => other.map(|_| None),
-    }
-}
-
-/// Erases the single-use hints of all tables, or of one, with zeros, and removes their downloaded parts and pins. Without `only`, damaged files of pins are removed as well.
-///
-/// # Errors
-/// [`Blame::Unavailable`] if another process uses any of it: it says which. What was erased by then stays erased.
-pub fn reset(root: &Path, only: Option<TableId>) -> Result<Erased> {
-    let erased = what_reset_would_erase(root, only)?;
-    for (table, directory) in tables(root)? {
-        if only.is_none_or(|only| only == table) {
-            reset_table(&directory)?;
-        }
-    }
-    let lock = root.join("pins/lock");
-    let _lock = Lock::try_take(&lock)?.ok_or_else(|| in_use(&lock))?;
-    for path in pin_files(root)? {
-        match only {
-            None => files::remove_if_there(&path)?,
-            Some(only) => remove_pins_of(&path, only)?,
-        }
-    }
-    Ok(erased)
-}
-
-fn in_use(path: &Path) -> Error {
-    Error::unavailable(format!("another process uses {}; end it and try again", path.display()))
-}
-
-fn reset_table(directory: &Path) -> Result<()> {
-    let lock = directory.join("lock");
-    let _lock = Lock::try_take(&lock)?.ok_or_else(|| in_use(directory))?;
-    for (_, path) in private_directories(directory)? {
-        if !hints::erase_folder(&Directory::existing(&path))? {
-            return Err(in_use(&path));
-        }
-        // Somebody else's file in it stays, and the directory with it.
-        let _ = std::fs::remove_dir(&path);
-    }
-    for path in entries(directory)? {
-        let private =
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PRIVATE));
-        if !private && path != lock && !path.is_dir() {
-            files::remove_if_there(&path)?;
-        }
-    }
-    files::remove_if_there(&lock)?;
-    let _ = std::fs::remove_dir(directory);
-    Ok(())
-}
-
-fn remove_pins_of(path: &Path, table: TableId) -> Result<()> {
-    let Some(bytes) = files::read_if_there(path, pin_file::MAX_LEN)? else { return Ok(()) };
-    let Ok((server, mut pins)) = pin_file::decode_with_server(&bytes) else { return Ok(()) };
-    let before = pins.len();
-    pins.retain(|(_, pin)| pin.table.id != table);
-    match pins.len() {
-        len if len == before => Ok(()),
-        0 => files::remove_if_there(path),
-        _ => files::replace(path, &pin_file::encode(&server, &pins)),
-    }
 }

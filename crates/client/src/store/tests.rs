@@ -32,7 +32,7 @@ fn part_of(bytes: &[u8], kind: PartKind) -> PartKey {
     PartKey { table: identity(1, 0), kind, len: bytes.len() as u64, digest }
 }
 
-fn store(root: &Path) -> Store {
+pub(super) fn store(root: &Path) -> Store {
     let mut store = Store::open(root).unwrap();
     store.chunk_len = CHUNK_LEN;
     store
@@ -85,7 +85,7 @@ fn contents(source: &dyn HintSource) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn pin(table: u8, epoch: u64) -> Pin {
+pub(super) fn pin(table: u8, epoch: u64) -> Pin {
     Pin {
         table: identity(table, epoch),
         parameter_digest: [4; 32],
@@ -403,6 +403,27 @@ fn pins_are_kept_per_server_and_name_and_replaced() {
     pins.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(pins, [("one".to_owned(), pin(1, 7)), ("two".to_owned(), pin(2, 0))]);
     assert_eq!(store.pins("http://b").unwrap(), [("one".to_owned(), pin(1, 0))]);
+}
+
+/// Two clients that begin at once, and are shown different tables, do not both believe them.
+#[test]
+fn a_pin_that_nobody_compared_is_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut one, mut other) = (store(directory.path()), store(directory.path()));
+    for store in [&mut one, &mut other] {
+        assert_eq!(store.pins("http://a").unwrap(), []);
+    }
+    one.pin("http://a", "t", &pin(1, 0)).unwrap();
+    other.pin("http://a", "t", &pin(1, 0)).unwrap();
+    one.pin("http://a", "t", &pin(2, 0)).unwrap();
+    let refused = other.pin("http://a", "t", &pin(3, 0)).unwrap_err();
+    assert_eq!(refused.blame(), Blame::Integrity);
+    assert_eq!(store(directory.path()).pins("http://a").unwrap(), [("t".to_owned(), pin(2, 0))]);
+    // Who has read it, or accepts whatever is served, may replace it.
+    other.pins("http://a").unwrap();
+    other.pin("http://a", "t", &pin(3, 0)).unwrap();
+    let mut accepting = store(directory.path()).replacing_damaged_pins(true);
+    accepting.pin("http://a", "t", &pin(4, 0)).unwrap();
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl Ledger {
 }
 
 fn no_hint() -> Error {
-    Error::exhausted(
-        "no hint contains the record, which happens with a probability below e^-40; the query that was sent was a cover. Try again after other lookups, or with fresh hints",
+    Error::selective(
+        "no hint contains the record, which happens with a probability below e^-40; the query that was sent was a cover. Do nothing about it that the server can see: that would tell it about the record",
     )
 }

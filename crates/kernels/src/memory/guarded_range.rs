@@ -192,16 +192,21 @@ mod handler {
         replaced != libc::MAP_FAILED
     }
 
-    /// Leaves the signal to the handler before. It comes again when this one returns: the access is
-    /// repeated, and a signal that was sent is sent once more.
+    /// Leaves the signal to the handler before: the access is repeated when this one returns. Who
+    /// sent the signal wants the process to end, and it does: the handler of Rust's own runtime
+    /// would let it live on, without this one.
     fn pass_on(signal: c_int, sent: bool) {
         let Some((before, _)) = BEFORE.get() else { return };
-        // SAFETY: `before` is the action that the system itself returned for this signal.
+        // SAFETY: `before` is the action that the system itself returned for this signal; an action
+        // of zeros is the default one.
         unsafe {
-            libc::sigaction(signal, before, ptr::null_mut());
-            if sent {
-                libc::raise(signal);
-            }
+            match sent {
+                false => libc::sigaction(signal, before, ptr::null_mut()),
+                true => {
+                    libc::sigaction(signal, &mem::zeroed(), ptr::null_mut());
+                    libc::raise(signal)
+                }
+            };
         }
     }
 }

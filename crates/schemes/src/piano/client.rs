@@ -27,7 +27,7 @@ use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, Tab
 use privet_kernels::Kernels;
 use privet_kernels::taint::{admit, conceal, declassify};
 use std::marker::PhantomData;
-use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
+use subtle::{ConditionallySelectable as _, ConstantTimeEq as _, ConstantTimeLess as _};
 use zeroize::{Zeroize as _, Zeroizing};
 
 /// A client with the hints of one window.
@@ -210,8 +210,10 @@ impl<F: AnswerForm> PianoClient<F> {
         } else {
             // The last place takes what is not to be kept, and no branch tells from where on offsets move up.
             for place in 0..offsets.len() - 1 {
-                let moves = place >= chunk as usize;
-                offsets[place] = if moves { offsets[place + 1] } else { offsets[place] };
+                // What is not smaller than the chunk moves.
+                let moves = !(place as u32).ct_lt(&chunk);
+                let next = offsets[place + 1];
+                offsets[place].conditional_assign(&next, moves);
             }
             offsets.pop();
         }

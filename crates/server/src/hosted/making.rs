@@ -130,11 +130,10 @@ impl Maker {
         records.release();
 
         let report = |share: f64| self.report(&name, share);
-        let cache = self.cache.as_ref();
         let finished = match start {
             Start::Setup(setup) => {
-                let keep = self.config.verify_records;
-                finish(&name, setup, &identity, cache, keep, Former::None, &report)?
+                let cache = self.cache.as_ref().filter(|_| self.config.verify_records);
+                finish(&name, setup, &identity, cache, Former::None, &report)?
             }
             Start::Points(points, plan) => {
                 finish_with_points(&*points, plan, &identity, options, &report)?
@@ -251,8 +250,8 @@ impl Maker {
                         self.report(base.name, share);
                     }
                 };
-                let keep = self.config.verify_records;
-                finish(base.name, setup, &identity, cache, keep, Former::Patched(&patch), &report)?
+                let cache = cache.filter(|_| self.config.verify_records);
+                finish(base.name, setup, &identity, cache, Former::Patched(&patch), &report)?
             }
         };
         // The records have their digest: so all that was made of them is made of the right ones.

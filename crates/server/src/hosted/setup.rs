@@ -100,8 +100,9 @@ pub(super) fn load_cached(
 }
 
 /// Finishes `setup` with what the cache has for it, or what `former` has, or else with what it
-/// computes. That goes into the cache if `keep`: where the table was found to be whole. `progress`
-/// hears of the computing, and of nothing if there is none.
+/// computes, which goes into the cache. The cache is for tables that were found to be whole: a hint
+/// of the true records beside damaged ones would make answers wrong in ways that tell of queries.
+/// `progress` hears of the computing, and of nothing if there is none.
 ///
 /// # Errors
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. A cache that cannot be used costs time and memory, never the start.
@@ -110,7 +111,6 @@ pub(super) fn finish(
     setup: Box<dyn ErasedSetup>,
     identity: &TableIdentity,
     cache: Option<&HintCache>,
-    keep: bool,
     former: Former<'_>,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
@@ -147,7 +147,7 @@ pub(super) fn finish(
         }
     }
     let computed = checked(setup.precompute(progress)?, lengths, &*setup)?;
-    if let Some(cache) = cache.filter(|_| keep) {
+    if let Some(cache) = cache {
         let stored = cache.store(&key, &computed.hint.as_bytes(), &computed.kept.as_bytes());
         match stored.and_then(|()| cache.load(&key, lengths)) {
             Ok(Some(entry)) => {

@@ -20,6 +20,7 @@ use crate::key_map::{KeyMapKind, PackOptions, pack_with};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
 use crate::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
+use crate::update_log::log_path;
 use privet_core::{
     Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
 };
@@ -181,6 +182,24 @@ pub fn build_table(
     write_table(&kept, selection, options, id, seed, output, progress)
 }
 
+/// A new table would not be the one that the log at its side is of, and with the old table file its
+/// history would be lost.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is an update log beside `output`.
+pub fn refuse_over_a_history(output: &Path) -> Result<()> {
+    let log = log_path(output);
+    // Also of a link that leads nowhere: the log may be on a disk that is not there.
+    match std::fs::symlink_metadata(&log) {
+        Err(_) => Ok(()),
+        Ok(_) => Err(Error::api_misuse(format!(
+            "{} has an update log, {}: clients follow that table's history, and a table that is built anew does not continue it. Move both files away, or choose another name",
+            output.display(),
+            log.display()
+        ))),
+    }
+}
+
 fn selection(options: &BuildOptions) -> Result<Selection> {
     let value = match (&options.raw_value, options.value_columns.as_slice()) {
         (Some(_), [_, ..]) => {
@@ -292,6 +311,8 @@ impl Unfinished<'_> {
             writer.write_record(&record)?;
             report_record(progress, Stage::Writing, number, shape);
         }
+        // Building takes a while, in which a history may have begun.
+        refuse_over_a_history(output)?;
         let (header, file_bytes) = writer.finish()?;
         Ok(report(self.kept, &layout, within, header.identity, file_bytes))
     }

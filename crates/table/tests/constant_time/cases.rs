@@ -1,6 +1,6 @@
 //! What the client computes from secrets before a query is sent.
 
-use super::{Case, secret, secret_coins, send};
+use super::{Case, mark_key, secret, secret_coins, send};
 use privet_core::combinations::FixedWeight;
 use privet_core::permutation::Permutation;
 use privet_core::{
@@ -32,6 +32,9 @@ pub(crate) const CASES: &[Case] = &[
     Case::clean("reservations of piano: shuffle, search, exchange", || {
         reservations(SchemeId::Piano);
     }),
+    Case::clean("reservations of piano-all-parities: the same", || {
+        reservations(SchemeId::PianoAllParities);
+    }),
     Case::clean("from an index to its place in a shuffled table", permutation),
     Case::clean("from an index to its word of fixed weight", word_of_fixed_weight),
     Case::clean("from a key to its records: buckets", || keys(KeyMapKind::Buckets, 1)),
@@ -61,16 +64,25 @@ fn secret_index(shape: TableShape, index: u64) -> RecordIndex {
 /// Queries of a scheme without state, up to their bytes.
 fn queries(scheme: SchemeId) {
     let identity = identity(shape(16));
+    queries_for(scheme, |index| secret_index(identity.shape, index));
+}
+
+/// The same for indices as `index_of` makes them of numbers.
+pub(crate) fn queries_for(scheme: SchemeId, index_of: impl Fn(u64) -> RecordIndex) {
+    let identity = identity(shape(16));
     let plan = registry::plan(scheme, &identity, &Tuning::default()).unwrap();
     let hint = Arc::new(vec![5u8; plan.offline.len() as usize]);
     let mut client = registry::client(plan, &identity, hint, kernels()).unwrap();
     let mut coins = secret_coins();
     for index in [0, 1234, RECORDS - 1] {
-        let index = secret_index(identity.shape, index);
+        let index = index_of(index);
         let Prepared::Ready(lookup) = client.prepare(&index, &mut coins).unwrap() else {
             unreachable!("a scheme without state");
         };
-        lookup.sendable.queries().iter().for_each(|query| send(query));
+        // One of two servers may be sent nothing but coins.
+        let queries: Vec<&[u8]> =
+            lookup.sendable.queries().iter().map(|query| &query[..]).collect();
+        send(&queries.concat());
     }
 }
 
@@ -84,7 +96,7 @@ fn reservations(scheme: SchemeId) {
         // The key of the pseudorandom function, behind the version. (With two servers the first one
         // is told it, and the cutoffs of coming hints, whose addresses do follow from it, are
         // computed every few lookups, whatever these are for.)
-        taint::mark_secret(&mut generation[4..20]);
+        mark_key(&mut generation[4..20]);
     }
     let mut client = registry::hinted_client(plan, &identity, generation, kernels()).unwrap();
     let mut coins = secret_coins();

@@ -1,9 +1,12 @@
 //! Mistakes that must be reported: without these, a check that sees nothing would pass.
 
+use super::cases::queries_for;
 use super::{Case, secret, secret_coins};
 use privet_core::hints::{HintForm, HintTable, LiveHint, Partitions};
 use privet_core::{RecordIndex, Secret, TableShape};
+use privet_kernels::taint::declassify;
 use privet_kernels::{Arm, Kernels};
+use privet_schemes::SchemeId;
 use std::hint::black_box;
 use zeroize::Zeroizing;
 
@@ -13,6 +16,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::planted("planted: a search that ends with the first match", search_that_ends_early),
     Case::planted("planted: a branch on a coin", branch_on_a_coin),
     Case::planted("planted: a branch on the hint that was chosen", branch_on_a_chosen_hint),
+    Case::planted("planted: an index that is declassified", declassified_index),
 ];
 
 const RECORDS: u64 = 1 << 12;
@@ -56,6 +60,14 @@ fn branch_on_a_chosen_hint() {
     if row.unwrap() % 2 == 1 {
         something();
     }
+}
+
+/// Nothing is reported then, whatever is done with it: but what is sent has lost its mark.
+fn declassified_index() {
+    queries_for(SchemeId::SimplePir, |index| {
+        let shape = TableShape::new(3001, 16).unwrap();
+        RecordIndex::new(declassify(secret(index)), shape).unwrap()
+    });
 }
 
 /// A table of hints that have a record in every one of 64 partitions of 64 records.

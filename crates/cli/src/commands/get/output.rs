@@ -206,7 +206,7 @@ mod tests {
         let (one, several) = (Style::Screen { alone: true }, Style::Screen { alone: false });
         let forged = b"555\x1b[2K\rnot so\nprivet: verified\xff\xe2\x80\xae";
         let line = |style| String::from_utf8(plain_lines(style, &[forged], true)).unwrap();
-        assert_eq!(line(one), "555\\u{1b}[2K\\rnot so\nprivet: verified\\xff\\u{202e}\n");
+        assert_eq!(line(one), "555\\u{1b}[2K\\rnot so\n  privet: verified\\xff\\u{202e}\n");
         assert_eq!(line(several), "555\\u{1b}[2K\\rnot so\\nprivet: verified\\xff\\u{202e}\n");
         let list = plain_lines(one, &[b"a\nb", b"c"], false);
         assert_eq!(list, b"a\\nb\nc\n");

@@ -90,7 +90,9 @@ fn a_liar_that_leaves_schemes_out_downgrades_nobody() {
                 let what = "does not serve table table by apir-dpf, as the ";
                 assert!(message.contains(what), "{pair:?}: {message}");
                 assert!(message.contains("table table is served at the first server by"));
-                assert!(message.contains("(--scheme)"), "{message}");
+                // Nor is the one that the liar left talked into.
+                assert!(!message.contains("--scheme"), "{message}");
+                assert!(message.contains("do not use a scheme that verifies none"), "{message}");
                 // Who wants answers verified is not given another either.
                 let verified = meets(&pair, |options| options.verified = true);
                 assert_ne!(chosen(&verified), Some(Dpf), "{pair:?}");

@@ -288,7 +288,7 @@ fn what_comes_for_nothing_counts_as_well() {
             world
         };
         let limited = flood(2);
-        assert_eq!(limited.failed_with(), Blame::PeerMisbehaved, "{scheme}");
+        assert_eq!(limited.failed_with(), Blame::Exhausted, "{scheme}");
         assert!(limited.failure.unwrap().message().contains("--max-download"));
         assert!(flood(0).failure.is_none());
     }

@@ -133,7 +133,7 @@ fn a_lookup_without_a_hint_sends_a_cover_and_fails() {
             }
             Err(error) => {
                 failed += 1;
-                assert_eq!(error.blame(), Blame::Exhausted);
+                assert_eq!(error.blame(), Blame::Selective);
             }
         }
     }

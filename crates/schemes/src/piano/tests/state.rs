@@ -196,7 +196,7 @@ fn a_record_behind_an_unanswered_query_waits_for_it() {
             match world.settle(&mut client, &next) {
                 // A cover fails; all others are told.
                 Some(Ok(record)) => assert_eq!(&record[..], world.record(index)),
-                Some(Err(error)) => assert_eq!(error.blame(), Blame::Exhausted),
+                Some(Err(error)) => assert_eq!(error.blame(), Blame::Selective),
                 None => waiting.push((next.id, index)),
             }
         }

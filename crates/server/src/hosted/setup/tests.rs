@@ -167,7 +167,7 @@ impl Lives {
             heard.fetch_add(1, Ordering::SeqCst);
         };
         let finished =
-            finish("test", Box::new(setup), &self.identity, cache, true, Former::None, &progress)
+            finish("test", Box::new(setup), &self.identity, cache, Former::None, &progress)
                 .unwrap();
         let computed = computed.load(Ordering::SeqCst);
         assert_eq!(heard.load(Ordering::SeqCst), computed, "progress is that of computing");
@@ -275,8 +275,7 @@ fn results_of_other_lengths_than_the_plans_are_not_served() {
             streamed: None,
             computed: Arc::clone(&computed),
         };
-        let refusal =
-            finish("test", Box::new(setup), &lives.identity, None, true, Former::None, &|_| {});
+        let refusal = finish("test", Box::new(setup), &lives.identity, None, Former::None, &|_| {});
         let refusal = refusal.err().expect("the hint has another length");
         assert!(refusal.to_string().contains("this is a bug"), "{refusal}");
     }
@@ -289,8 +288,7 @@ fn the_hint_of_a_real_scheme_is_the_same_from_memory_and_from_the_file() {
     let identity = identity(40, 3);
     let obtain = |cache| {
         let finished =
-            finish("test", simplepir(identity), &identity, cache, true, Former::None, &|_| {})
-                .unwrap();
+            finish("test", simplepir(identity), &identity, cache, Former::None, &|_| {}).unwrap();
         let hint = finished.hint.unwrap();
         (hint.part.copy(0, usize::MAX).unwrap(), hint.digest, finished.origin)
     };
@@ -319,8 +317,7 @@ fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached
         for origin in origins {
             let setup = setup(kept.clone(), Some(shuffled.clone()));
             let finished =
-                finish("test", setup, &identity, Some(&cache), true, Former::None, &|_| {})
-                    .unwrap();
+                finish("test", setup, &identity, Some(&cache), Former::None, &|_| {}).unwrap();
             assert_eq!(finished.origin, origin);
             let hint = finished.hint.unwrap();
             assert_eq!(hint.digest, *blake3::hash(&shuffled).as_bytes());
@@ -338,7 +335,7 @@ fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached
 
     for streamed in [None, Some(vec![]), Some(vec![1; 119]), Some(vec![1; 121])] {
         let refusal =
-            finish("test", setup(vec![], streamed), &identity, None, true, Former::None, &|_| {});
+            finish("test", setup(vec![], streamed), &identity, None, Former::None, &|_| {});
         let refusal = refusal.err().expect("that is not the table");
         assert!(refusal.to_string().contains("this is a bug"), "{refusal}");
     }

@@ -1,7 +1,7 @@
 //! Announcements, pieces and answers that are not what they should be.
 
 use super::world::{Builds, TABLE, World, key, set};
-use crate::layers::{
+use crate::{
     Announcement, Change, Due, Event, LayerDescription, LayeredClient, LayeredParameters, MAX_LIST,
     MAX_VALUE_LEN, Span,
 };

@@ -1,7 +1,7 @@
 //! What it costs to keep a table up to date in layers, against making it anew for each batch of changes, and against the bound of the paper.
 //!
 //! ```text
-//! cargo run --release -p privet-table --example layers -- dummy-subsets 2^18
+//! cargo run --release -p privet-layers --example layers -- dummy-subsets 2^18
 //! ```
 //!
 //! Runs as many changes as the table has keys, twice, in batches: once so that levels fill, and once to measure. Every value that comes back is compared with a map. Prints one line of JSON for each table. Without arguments: dummy subsets, SimplePIR and DPF-PIR with 2^16, 2^18 and 2^20 keys.
@@ -10,12 +10,12 @@
 
 use privet_core::{Error, Result, SecretRng, TableId};
 use privet_kernels::Kernels;
-use privet_schemes::SchemeId;
-use privet_schemes::registry::ServerOptions;
-use privet_table::layers::{
+use privet_layers::{
     Announcement, Change, Due, HintStore, LayeredClient, LayeredParameters, LayeredServer, Logged,
     Span,
 };
+use privet_schemes::SchemeId;
+use privet_schemes::registry::ServerOptions;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl World {
         let queries =
             self.client.lookup(&key.to_le_bytes(), &mut self.rng, &mut Forgetful).unwrap();
         let start = ProcessorTime::now();
-        let answer = |query: privet_table::layers::LayerQuery<'_>| {
+        let answer = |query: privet_layers::LayerQuery<'_>| {
             self.server.layer(query.layer).unwrap().answer(query.role, query.bytes).unwrap()
         };
         let answers: Vec<_> = queries.iter().map(answer).collect();

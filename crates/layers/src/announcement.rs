@@ -18,10 +18,10 @@
 //! | [`TakesOver`](Event::TakesOver) | 3 | first and last change (u64 each) |
 
 use super::{Change, Span};
-use crate::digest::{DigestParts, layout_digest};
-use crate::key_map::KeyMap;
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, PublicSeed, Result, TableId, TableIdentity};
+use privet_table::digest::{DigestParts, layout_digest};
+use privet_table::key_map::KeyMap;
 use std::sync::Arc;
 
 const VERSION: u16 = 1;

@@ -1,7 +1,7 @@
 //! A client that ends at any point goes on from its store, and never uses a hint for two queries.
 
 use super::world::{Builds, World, key, set};
-use crate::layers::{LayeredClient, NoHints, Span};
+use crate::{LayeredClient, NoHints, Span};
 use privet_core::{Blame, Result};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
@@ -58,7 +58,7 @@ fn queries_in(record: &[u8]) -> Vec<Vec<u8>> {
     stored[0].sendable().queries().to_vec()
 }
 
-fn by_layer(queries: &crate::layers::Queries) -> BTreeMap<Span, Vec<Vec<u8>>> {
+fn by_layer(queries: &crate::Queries) -> BTreeMap<Span, Vec<Vec<u8>>> {
     let mut sent: BTreeMap<Span, Vec<Vec<u8>>> = BTreeMap::new();
     for query in queries.iter() {
         sent.entry(query.layer).or_default().push(query.bytes.to_vec());

@@ -1,8 +1,8 @@
 //! One layer at a client: what has to be fetched before it can be asked, its hints, and the next generation of them.
 
 use super::{Due, HintStore, Logged};
-use crate::layers::Span;
-use crate::layers::announcement::LayerDescription;
+use crate::Span;
+use crate::announcement::LayerDescription;
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableId, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;

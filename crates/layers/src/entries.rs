@@ -1,7 +1,7 @@
 //! What a layer holds: keys in ascending order, each once, with a value or the note that it was deleted.
 
 use super::Change;
-use crate::key_map::Pairs;
+use privet_table::key_map::Pairs;
 use std::collections::BTreeMap;
 
 /// The first byte of what a layer's table keeps for a key that has a value. For one that was deleted, the *tombstone*, it keeps nothing at all.

@@ -1,12 +1,12 @@
 //! What servers see does not depend on what is looked up.
 
 use super::world::{Builds, Seen, World, delete, key, set};
-use crate::key_map::Pairs;
 use privet_schemes::SchemeId;
+use privet_table::key_map::Pairs;
 
 /// A client that asks the newest layer first and stops at the one that knows the key: what it would have sent.
 fn stops_early(world: &World, key: &[u8], sent: &[Seen]) -> Vec<Seen> {
-    let knows = |layer: crate::layers::Span| {
+    let knows = |layer: crate::Span| {
         let held = world.layer(0, layer).held().clone();
         (0..held.len()).any(|number| held.key(number) == key)
     };

@@ -1,7 +1,7 @@
 //! Random histories of changes and lookups, for several schemes, against a map.
 
 use super::world::{Builds, World, delete, key, set};
-use crate::layers::Change;
+use crate::Change;
 use privet_schemes::SchemeId;
 use proptest::prelude::*;
 
@@ -157,7 +157,7 @@ fn a_lookup_under_way_outlives_what_it_asked() {
         let kept = |world: &World| world.store.kept.keys().any(|(of, _)| gone.contains(of));
         let hinted = !world.store.kept.is_empty();
         assert_eq!(kept(&world), hinted, "hints are kept while a lookup needs them");
-        let answer = |query: crate::layers::LayerQuery<'_>| {
+        let answer = |query: crate::LayerQuery<'_>| {
             let layer = world.servers[usize::from(query.role.0)].layer(query.layer)?;
             Some(layer.answer(query.role, query.bytes).unwrap())
         };

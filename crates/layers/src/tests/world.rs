@@ -1,6 +1,6 @@
 //! Servers, a client, its store, and a map that knows better.
 
-use crate::layers::{
+use crate::{
     Announcement, Build, Change, Due, HintStore, Layer, LayeredClient, LayeredParameters,
     LayeredServer, Logged, LookupNumber, Queries, Span,
 };
@@ -224,7 +224,7 @@ impl World {
     }
 
     pub(super) fn answers(&self, queries: &Queries) -> Vec<Vec<u8>> {
-        let answer = |query: crate::layers::LayerQuery<'_>| {
+        let answer = |query: crate::LayerQuery<'_>| {
             let layer = self.layer(query.role.0.into(), query.layer);
             layer.answer(query.role, query.bytes).unwrap()
         };

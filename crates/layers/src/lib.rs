@@ -73,11 +73,16 @@
 //! Keys, values, changes and layers are public: they are the table. Secret is what a client looks up; [`LayeredClient`] says what a server sees of it.
 //!
 //! An announcement is not signed. Clients believe what the server says of the table, as they do for a table that does not change; with several servers, they compare [versions](LayeredClient::version) before they ask. What an
-//! owner signs is the [update log](crate::update_log), from which servers take the changes.
+//! owner signs is the [update log](privet_table::update_log), from which servers take the changes.
 //!
-//! # Why in this crate
+//! # Why in a crate of its own
 //!
-//! Layers are tables by key of a scheme: this is the first crate that knows both [key maps](crate::key_map) and the schemes' registry. A layer is never edited, so its key map is one of buckets, and a lookup one query for each.
+//! Layers are tables by key of a scheme, so they need both [key maps](privet_table::key_map) and the
+//! schemes' registry. No command serves them yet: what a layered table announces has no place in the
+//! wire protocol, whose descriptions name one table with one digest. So they stand beside what is
+//! served, and nothing else depends on them.
+//!
+//! A layer is never edited, so its key map is one of buckets, and a lookup one query for each.
 
 mod announcement;
 mod build;
@@ -99,7 +104,6 @@ pub use server::LayeredServer;
 
 use privet_core::{Error, Result, TableId};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::Tuning;
 
 /// No key is longer.
 pub const MAX_KEY_LEN: usize = 1 << 16;
@@ -114,7 +118,6 @@ pub const MAX_LIST: u32 = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct LayeredParameters {
     scheme: SchemeId,
-    tuning: Tuning,
     list: u32,
 }
 
@@ -131,13 +134,7 @@ impl LayeredParameters {
                 "a layered table needs a list of 1 to {MAX_LIST} changes, not {list}"
             )));
         }
-        Ok(Self { scheme, tuning: Tuning::default(), list })
-    }
-
-    /// The same, with choices about the scheme beyond its name. Concerns servers alone: clients take a layer's parameters as they are announced.
-    #[must_use]
-    pub fn with_tuning(self, tuning: Tuning) -> Self {
-        Self { tuning, ..self }
+        Ok(Self { scheme, list })
     }
 
     /// The layers' scheme.

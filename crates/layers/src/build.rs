@@ -3,11 +3,11 @@
 use super::announcement::LayerDescription;
 use super::entries::Entries;
 use super::{LayeredParameters, Span};
-use crate::key_map::{Pairs, pack};
 use privet_core::{Error, PublicSeed, Result, TableId, TableIdentity, TableShape, TableView};
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{self, ErasedServer, ServerOptions};
+use privet_schemes::registry::{self, ErasedServer, ServerOptions, Tuning};
+use privet_table::key_map::{Pairs, pack};
 use std::sync::Arc;
 
 /// What all layers of a table are made with.
@@ -100,9 +100,9 @@ impl Layer {
         let mut description = LayerDescription::new(span, digest, [0; 32], Vec::new(), key_map);
         let identity = description.identity(recipe.table);
 
-        let LayeredParameters { scheme, tuning, .. } = &recipe.parameters;
+        let scheme = recipe.parameters.scheme;
         let view = TableView::new(identity, &records)?;
-        let setup = registry::setup(*scheme, view, tuning, recipe.options)?;
+        let setup = registry::setup(scheme, view, &Tuning::default(), recipe.options)?;
         let precomputed = setup.precompute(&|_| {})?;
         let server = setup.finish(&precomputed.kept.as_bytes(), &|_| {})?;
         let fetched = match server.plan().offline {

@@ -1,7 +1,7 @@
 //! What changes cost, by counting entries and bytes.
 
 use super::world::{Builds, World, set};
-use crate::layers::schedule::smallest_level;
+use crate::schedule::smallest_level;
 use privet_schemes::SchemeId;
 
 /// Records of layers are as wide as they are; what is counted per entry is bounded by what the first, largest layer has.
@@ -57,9 +57,9 @@ fn a_change_costs_a_logarithm_of_what_building_one_entry_does() {
 /// Changes keys, and counts the entries of what is built for it.
 fn update_counting(
     world: &mut World,
-    changes: Vec<crate::layers::Change>,
+    changes: Vec<crate::Change>,
     built: &mut u64,
-) -> Vec<crate::layers::Announcement> {
+) -> Vec<crate::Announcement> {
     world.builds = Builds::OnTheSpot;
     let mut announcements = world.update_servers(changes);
     for build in world.servers[0].builds() {
