@@ -221,7 +221,7 @@ pub(crate) struct Serve {
     pub(crate) grace: u32,
     /// Read again so many bytes a second of what is answered from, to find damage to memory and
     /// files; a table in which some is found is not served any more. 0: read nothing again
-    #[arg(long, value_name = "BYTES", default_value = "2^25", value_parser = parse_number)]
+    #[arg(long, value_name = "BYTES", default_value = "2^25", value_parser = parse_rate)]
     pub(crate) scrub_rate: u64,
     /// Serve tables without a look at whether they are whole. A start is shorter by the time in
     /// which a table is read once, but hints are computed anew. From a damaged table clients then
@@ -573,6 +573,11 @@ fn parse_milliseconds(text: &str) -> Result<f64, String> {
         Ok(value) if (0.0..=1000.0).contains(&value) => Ok(value),
         _ => Err("a number of milliseconds from 0 to 1000 is expected".to_owned()),
     }
+}
+
+/// As [`parse_number`], or 0.
+fn parse_rate(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { parse_number(text) }
 }
 
 /// A positive whole number: `1000000`, `1_000_000` or `2^20`.

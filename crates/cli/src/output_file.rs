@@ -39,6 +39,12 @@ pub(crate) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<
             output.display()
         )));
     }
+    if output.is_dir() {
+        return Err(Error::api_misuse(format!(
+            "{}: this is a directory; name a file to write to",
+            output.display()
+        )));
+    }
     match kept_because(output) {
         Some(Kept::Always(what)) => Err(Error::api_misuse(format!(
             "{} is {what}, which --force does not replace either: choose another name",

@@ -151,6 +151,10 @@ fn no_kernel_and_no_scheme_reads_the_environment() {
         while let Some(directory) = directories.pop() {
             for entry in std::fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
+                // Tests read how many coins to toss, and which process they are.
+                if path.ends_with("tests") || path.ends_with("test_statistics.rs") {
+                    continue;
+                }
                 if path.is_dir() {
                     directories.push(path);
                 } else {

@@ -80,7 +80,7 @@ fn two_servers_answer_together_and_only_together() {
     assert_snapshot!(place.run(&format!("{both} {} -k ada", third.url)), @r#"
     [exit 2]
     [stderr]
-    privet: at the first server, table phones is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both
+    privet: table phones is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both
     "#);
 }
 
@@ -101,7 +101,7 @@ fn two_servers_that_differ_are_not_asked() {
     assert_snapshot!(place.run(&format!("get {} {} -k ada", single.url, first.url)), @r#"
     [exit 2]
     [stderr]
-    privet: at the first server, table phones is served by simplepir, which takes one server, and two were named: name one address
+    privet: the first server does not serve table phones by dpf, as the second server does: table phones is served at the first server by simplepir, at the second server by dpf; nothing was asked. They have to be started with the same scheme; or name one that all of them offer (--scheme)
     "#);
 }
 
