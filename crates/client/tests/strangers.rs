@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{any_port, config, options, pair, serve, table};
+use common::{any_port, config, options, pair, serve, table, table_by};
 use privet_client::transport::Transport;
 use privet_client::{Client, ClientOptions, Patience, session};
 use privet_core::{Blame, Epoch, Error, TableDigest, TableId, TableIdentity, TableShape};
@@ -15,15 +15,20 @@ use privet_schemes::registry::SchemePlan;
 use privet_schemes::reservation::{Journal, JournalEntry, Reservation};
 use privet_server::Server;
 use privet_wire::PartKind;
+use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::proto::privet_server::{Privet, PrivetServer};
 use privet_wire::proto::{
     AnswerRequest, AnswerResponse, DescribeRequest, DescribeResponse, FetchChunk, FetchRequest,
     PrepareRequest, PrepareResponse,
 };
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
 async fn refusal(options: ClientOptions) -> Error {
@@ -335,4 +340,218 @@ async fn tls_to_a_server_without_it() {
     let error = refusal(options(&url.replace("http://", "https://"))).await;
     assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error:?}");
     assert!(error.message().contains("http:// instead of https://"), "{error}");
+}
+
+/// Waits for a moment, and no longer, whatever it is for.
+fn impatient(url: &str) -> ClientOptions {
+    let moment = Duration::from_millis(250);
+    let patience = Patience {
+        describe: moment,
+        chunk: moment,
+        reply: moment,
+        answer: moment,
+        first_pause: Duration::from_millis(10),
+        longest_pause: Duration::from_millis(50),
+        first_contact: moment,
+        give_up_after: moment,
+        least_rate: 10_000,
+        ..Patience::default()
+    };
+    ClientOptions { patience, ..options(url) }
+}
+
+/// The value of the first key, if a client that is impatient gets it. Whatever servers do, it has
+/// an answer of some kind within a few moments.
+async fn look_up(url: &str) -> Result<Vec<u8>, Error> {
+    let began = Instant::now();
+    let lookup = async {
+        let client = Client::connect(impatient(url), |_| {}).await?;
+        Ok(client.get(&pair(1, 0).0).await?.unwrap().to_vec())
+    };
+    let outcome = tokio::time::timeout(Duration::from_secs(20), lookup).await;
+    let outcome = outcome.expect("it waits for ever");
+    // About two moments for each of four things, and nothing is fast on a busy machine.
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}: {outcome:?}", began.elapsed());
+    outcome
+}
+
+/// Passes everything on to `server`, and of what the server says the first `freely` bytes at once.
+/// What comes then, a byte each `pause`. The receiver sees whether it came to that.
+async fn dripping(
+    server: SocketAddr,
+    freely: usize,
+    pause: Duration,
+) -> (String, watch::Receiver<bool>) {
+    let listener = TcpListener::bind(any_port()).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, drips) = watch::channel(false);
+    tokio::spawn(async move {
+        loop {
+            let (client, _) = listener.accept().await.unwrap();
+            client.set_nodelay(true).unwrap();
+            let server = TcpStream::connect(server).await.unwrap();
+            let (mut from_client, mut to_client) = client.into_split();
+            let (mut from_server, mut to_server) = server.into_split();
+            tokio::spawn(async move {
+                let _ = tokio::io::copy(&mut from_client, &mut to_server).await;
+            });
+            let tell = tell.clone();
+            tokio::spawn(async move {
+                let mut left = freely;
+                let mut bytes = [0; 4096];
+                while let Ok(read @ 1..) = from_server.read(&mut bytes).await {
+                    let free = read.min(left);
+                    left -= free;
+                    if to_client.write_all(&bytes[..free]).await.is_err() {
+                        return;
+                    }
+                    for byte in &bytes[free..read] {
+                        tell.send_replace(true);
+                        tokio::time::sleep(pause).await;
+                        if to_client.write_all(&[*byte]).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    (url, drips)
+}
+
+/// Wherever it begins to drip: in the first frame, in headers, in a description, in a download, in
+/// an answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_sends_a_byte_now_and_then_is_given_up() {
+    let (server, _) = serve(vec![table("packages", 1, 0)]).await;
+    let mut all = tokio::task::JoinSet::new();
+    for freely in [0, 5, 9, 40, 80, 120, 200, 400, 1000, 2000, 5000, 20_000, 50_000] {
+        let address = server.local_addr();
+        all.spawn(async move {
+            let (url, drips) = dripping(address, freely, Duration::from_millis(40)).await;
+            let outcome = look_up(&url).await;
+            assert!(*drips.borrow(), "all of it is no more than {freely} bytes");
+            let error = outcome.expect_err("so much takes longer");
+            assert_eq!(error.blame(), Blame::Unavailable, "after {freely} bytes: {error}");
+            let told = error.message();
+            assert!(told.contains(&url) || told.contains("the server"), "{freely}: {told}");
+            told.to_owned()
+        });
+    }
+    let told = all.join_all().await;
+    assert!(told.iter().any(|told| told.contains("--timeout")), "{told:?}");
+    // Without the drip, the same client is patient enough.
+    let (url, _) = dripping(server.local_addr(), usize::MAX, Duration::ZERO).await;
+    assert_eq!(look_up(&url).await.unwrap(), pair(1, 0).1);
+}
+
+/// How a server that has the table sends its parts.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// In chunks of one byte, each of them whole, and a pause after each.
+    Crumbs(Duration),
+    /// As it should, and then the same again and again.
+    WithoutEnd,
+    /// As it should, but never says that this was all.
+    Unfinished,
+}
+
+/// Has all answers from a server, and a manner of its own of sending parts.
+struct Mannered(PrivetClient<Channel>, Manner);
+
+#[tonic::async_trait]
+impl Privet for Mannered {
+    async fn describe(
+        &self,
+        request: Request<DescribeRequest>,
+    ) -> Result<Response<DescribeResponse>, Status> {
+        self.0.clone().describe(request.into_inner()).await
+    }
+
+    type FetchStream = tonic::codegen::BoxStream<FetchChunk>;
+
+    async fn fetch(
+        &self,
+        request: Request<FetchRequest>,
+    ) -> Result<Response<Self::FetchStream>, Status> {
+        let mut stream = self.0.clone().fetch(request.into_inner()).await?.into_inner();
+        let (chunks, receiver) = mpsc::channel(1);
+        let manner = self.1;
+        tokio::spawn(async move {
+            let mut sent = Vec::new();
+            while let Ok(Some(chunk)) = stream.message().await {
+                match manner {
+                    Manner::Crumbs(pause) => {
+                        for (at, byte) in chunk.data.iter().enumerate() {
+                            let (offset, data) = (chunk.offset + at as u64, vec![*byte].into());
+                            let crumb = FetchChunk { offset, data };
+                            if chunks.send(Ok(crumb)).await.is_err() {
+                                return;
+                            }
+                            tokio::time::sleep(pause).await;
+                        }
+                    }
+                    _ => {
+                        sent.push(chunk.clone());
+                        if chunks.send(Ok(chunk)).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+            }
+            if let Manner::Unfinished = manner {
+                chunks.closed().await;
+            }
+            while let (Manner::WithoutEnd, Some(chunk)) = (manner, sent.last()) {
+                if chunks.send(Ok(chunk.clone())).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn answer(
+        &self,
+        request: Request<AnswerRequest>,
+    ) -> Result<Response<AnswerResponse>, Status> {
+        self.0.clone().answer(request.into_inner()).await
+    }
+
+    async fn prepare(
+        &self,
+        request: Request<PrepareRequest>,
+    ) -> Result<Response<PrepareResponse>, Status> {
+        self.0.clone().prepare(request.into_inner()).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_download_below_the_least_rate_and_one_without_an_end_end() {
+    for scheme in [SchemeId::SimplePir, SchemeId::Download, SchemeId::DummySubsets] {
+        let (_server, url) = serve(vec![table_by(scheme, "packages", 1, 0)]).await;
+        let channel = Channel::from_shared(url).unwrap().connect().await.unwrap();
+        let stub = PrivetClient::new(channel);
+        let mannered = |manner| speaking(Mannered(stub.clone(), manner));
+
+        // Each chunk comes long before anybody loses patience.
+        let url = mannered(Manner::Crumbs(Duration::from_millis(5))).await;
+        let error = look_up(&url).await.expect_err("so much takes longer");
+        assert_eq!(error.blame(), Blame::Unavailable, "{scheme}: {error}");
+        assert!(error.message().starts_with("the server sends the "), "{scheme}: {error}");
+        assert!(error.message().contains("slower than 10000 bytes a second"), "{scheme}: {error}");
+        assert!(error.message().contains("--min-rate"), "{scheme}: {error}");
+
+        for manner in [Manner::WithoutEnd, Manner::Unfinished] {
+            let url = mannered(manner).await;
+            match look_up(&url).await {
+                // It had all it needs.
+                Ok(value) => assert_eq!(value, pair(1, 0).1, "{scheme}"),
+                Err(error) => {
+                    let at_fault = [Blame::PeerMisbehaved, Blame::InvalidMessage];
+                    assert!(at_fault.contains(&error.blame()), "{scheme}: {error}");
+                }
+            }
+        }
+    }
 }

@@ -35,6 +35,7 @@
 //! Threads fetch one chunk after another, and each has sums of its own, which are added up at the end. Time
 //! and addresses depend on the lengths alone.
 
+use crate::dispatch::on_arm;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -123,7 +124,10 @@ impl Kernels {
                 let (nodes, leaves) = (&mut nodes[..count], &mut leaves[..count]);
                 for (k, own) in own.iter_mut().enumerate() {
                     expand(chunk, k, nodes, leaves);
-                    self.accumulate_authenticated(nodes, leaves, records, record_len, own);
+                    on_arm!(
+                        self,
+                        authenticated_sum::accumulate(nodes, leaves, records, record_len, own)
+                    );
                 }
             }
             // A panic of another thread becomes one of the caller, who then never sees the sums.
@@ -157,7 +161,10 @@ impl Kernels {
         assert_eq!(tag.len(), elements(value.len()), "a tag has as many elements as its value");
         // A table of one record, which is not selected and whose leaf is the factor.
         let mut sums = lanes(value.len());
-        self.accumulate_authenticated(&[0], &[factor], value, value.len(), &mut sums);
+        on_arm!(
+            self,
+            authenticated_sum::accumulate(&[0], &[factor], value, value.len(), &mut sums)
+        );
         let mut sum = Zeroizing::new(vec![0; 2 * tag.len()]);
         add_reduced(&sums, value.len(), &mut sum);
         tag.copy_from_slice(&sum[tag.len()..]);

@@ -26,6 +26,7 @@
 //! results: AVX-512 into four signed bytes (balanced digits in base 256), AVX2 into two signed
 //! half-words, and the portable arm multiplies words. All sums are modulo 2³², and all arms agree.
 
+use crate::dispatch::on_arm;
 use std::ops::Range;
 
 use crate::dispatch::Kernels;
@@ -174,7 +175,10 @@ impl TiledBytes {
             let first_row = item * panels_per_item * PANEL_ROWS;
             for (run, columns) in columns.chunks(COLUMNS_PER_RUN).enumerate() {
                 let group = (first_column + run * COLUMNS_PER_RUN) / GROUP_COLUMNS;
-                kernels.tile_rows(columns, first_row, panels, stride, group * GROUP_BYTES);
+                on_arm!(
+                    kernels,
+                    byte_matrix::tile_rows(columns, first_row, panels, stride, group * GROUP_BYTES)
+                );
             }
         });
     }

@@ -7,6 +7,7 @@
 //! translation of addresses too.
 
 use crate::dispatch::Kernels;
+use crate::dispatch::on_x86_64;
 
 /// A position beyond the end of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +47,7 @@ impl Kernels {
             "there is room for one record for each position"
         );
         check_positions(records, record_len, positions)?;
-        self.gather_records_dispatch(records, record_len, positions, out);
+        on_x86_64!(self, gather::records(records, record_len, positions, out));
         Ok(())
     }
 }

@@ -11,6 +11,7 @@
 //! arm is whatever the `aes` crate chooses, which is free of tables too.) The buffers belong to the
 //! caller, who erases them.
 
+use crate::dispatch::on_arm;
 use aes::Aes128Enc;
 use aes::cipher::{Array, KeyInit};
 
@@ -66,7 +67,7 @@ impl Kernels {
             parents.len(),
             "every parent has two children, but the last may have one"
         );
-        self.ggm_expand_dispatch(keys, parents, corrections, children);
+        on_arm!(self, ggm_tree::expand(keys, parents, corrections, children));
     }
 
     /// From the last level to values: `leaves[i] = MMO_left(seed_i) ^ (t_i · correction)`, where `seed_i` is
@@ -83,6 +84,6 @@ impl Kernels {
         leaves: &mut [u128],
     ) {
         assert_eq!(nodes.len(), leaves.len(), "one leaf for each node");
-        self.ggm_convert_dispatch(keys, nodes, correction, leaves);
+        on_arm!(self, ggm_tree::convert(keys, nodes, correction, leaves));
     }
 }

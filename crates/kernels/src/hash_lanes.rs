@@ -12,6 +12,7 @@
 //! is gives parallel work enough.
 
 use crate::dispatch::Kernels;
+use crate::dispatch::on_arm;
 
 /// The longest input in bytes, its number included: one chunk of BLAKE3.
 pub const MAX_INPUT_LEN: usize = 1024;
@@ -83,7 +84,7 @@ impl Kernels {
     ) {
         let inputs = Inputs { numbers: None, records: inputs, record_len: input_len };
         inputs.check(outputs.len());
-        self.blake3_keyed_dispatch(key, &inputs, outputs);
+        on_arm!(self, hash_lanes::blake3_keyed(key, &inputs, outputs));
     }
 
     /// `outputs[i]` becomes the BLAKE3 hash under `key` of `numbers[i]` and record `i`, one after the other. The
@@ -103,7 +104,7 @@ impl Kernels {
     ) {
         let inputs = Inputs { numbers: Some(numbers), records, record_len };
         inputs.check(outputs.len());
-        self.blake3_keyed_dispatch(key, &inputs, outputs);
+        on_arm!(self, hash_lanes::blake3_keyed(key, &inputs, outputs));
     }
 }
 

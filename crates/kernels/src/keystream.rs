@@ -11,6 +11,7 @@
 //! encrypt.
 
 use crate::dispatch::Kernels;
+use crate::dispatch::on_arm;
 use crate::threads;
 
 /// Words of one AES block.
@@ -26,7 +27,7 @@ impl Kernels {
     /// Fills `out` with keystream words from block `first_block` on. Any length: words of the last
     /// block that do not fit are dropped. The counter wraps after 2⁶⁴ − 1.
     pub fn aes128_ctr_words(self, key: &[u8; 16], first_block: u64, out: &mut [u32]) {
-        self.aes128_ctr_words_dispatch(key, first_block, out);
+        on_arm!(self, keystream::aes128_ctr_words(key, first_block, out));
     }
 
     /// `out[j] = Σ_k A[j][k] · vector[k]` modulo 2³², where `A[j]` is row `first_row + j` of the
@@ -51,7 +52,7 @@ impl Kernels {
             "rows of the keystream matrix are whole blocks of 4 words"
         );
         let first_block = first_row.wrapping_mul((vector.len() / BLOCK_WORDS) as u64);
-        self.keystream_times_vector_dispatch(key, first_block, vector, out);
+        on_arm!(self, keystream::keystream_times_vector(key, first_block, vector, out));
     }
 
     /// `out[k][c] += Σ_r vectors[k][r] · A[first_row + r][c]` modulo 2³² for all `k`, where `A` is the keystream
@@ -99,7 +100,10 @@ impl Kernels {
             items.iter_mut().zip(pieces).for_each(|((_, item), piece)| item.push(piece));
         }
         threads::for_each(threads, items, |(block, mut out)| {
-            self.vectors_times_keystream_dispatch(key, block, row_blocks, &groups, &mut out);
+            on_arm!(
+                self,
+                keystream::vectors_times_keystream(key, block, row_blocks, &groups, &mut out)
+            );
         });
     }
 
@@ -115,7 +119,7 @@ impl Kernels {
             out.len().checked_mul(vector.len()),
             "a matrix has one row for each output word and one column for each word of the vector"
         );
-        self.words_times_vector_dispatch(matrix, vector, out);
+        on_arm!(self, keystream::words_times_vector(matrix, vector, out));
     }
 }
 

@@ -17,6 +17,7 @@
 //! Addresses follow `first`, which whoever runs this is meant to know.
 
 use crate::dispatch::Kernels;
+use crate::dispatch::on_arm;
 use crate::gather::PositionOutOfRange;
 
 /// Bytes of a line.
@@ -230,7 +231,7 @@ impl Kernels {
     ) -> Result<(), PositionOutOfRange> {
         let lines = reads.check(table, queries, LINE as u64, reads.count)?;
         for queries in queries.chunks_mut(MOST_TOGETHER) {
-            self.line_bytes(lines, reads, queries);
+            on_arm!(self, line_reads::bytes(lines, reads, queries));
         }
         Ok(())
     }
@@ -255,7 +256,7 @@ impl Kernels {
         let answer_len = reads.count.div_ceil(8);
         let lines = reads.check(table, queries, LINE_BITS as u64, answer_len)?;
         for queries in queries.chunks_mut(MOST_TOGETHER) {
-            self.line_bits(lines, reads, queries);
+            on_arm!(self, line_reads::bits(lines, reads, queries));
         }
         Ok(())
     }

@@ -12,6 +12,7 @@
 //! on the numbers.
 
 use crate::dispatch::Kernels;
+use crate::dispatch::on_arm;
 
 /// The most numbers of a permutation: they are 16 bits.
 pub const MAX_PERMUTATION_LEN: usize = 1 << 16;
@@ -43,6 +44,6 @@ impl Kernels {
             permutation.len().checked_mul(record_len),
             "a sum is one record for each element of the permutation"
         );
-        self.xor_accumulate_permuted_dispatch(partition, record_len, permutation, sums);
+        on_arm!(self, permutations::xor_accumulate(partition, record_len, permutation, sums));
     }
 }

@@ -50,6 +50,7 @@ pub(crate) use order_statistic::{Bracket, Window, look_in_windows, narrow};
 pub use partition_group::PartitionGroup;
 
 use crate::dispatch::Kernels;
+use crate::dispatch::on_arm;
 use crate::taint::declassify;
 
 /// The most records of a partition: offsets are 16 bits.
@@ -90,7 +91,7 @@ impl Kernels {
         assert!(partitions < 1 << 31, "a table has fewer than 2^31 partitions");
         assert!(0 < rank && rank < partitions, "the rank of a cutoff is in 1..partitions");
         check_ids(first_id, out.len());
-        self.subset_cutoffs_dispatch(key, first_id, partitions, rank, out);
+        on_arm!(self, subset_hints::cutoffs(key, first_id, partitions, rank, out));
     }
 
     /// Adds the partitions of `group`, which are those of the table from `first_partition` on, to the
@@ -117,13 +118,16 @@ impl Kernels {
             cutoffs.len().checked_mul(group.record_len()),
             "a parity is one record for each hint"
         );
-        self.subset_accumulate_single_dispatch(
-            key,
-            first_id,
-            cutoffs,
-            first_partition,
-            group,
-            parities,
+        on_arm!(
+            self,
+            subset_hints::accumulate_single(
+                key,
+                first_id,
+                cutoffs,
+                first_partition,
+                group,
+                parities
+            )
         );
     }
 
@@ -150,13 +154,16 @@ impl Kernels {
             cutoffs.len().checked_mul(2 * group.record_len()),
             "a pair of parities is two records for each hint"
         );
-        self.subset_accumulate_pairs_dispatch(
-            key,
-            first_id,
-            cutoffs,
-            first_partition,
-            group,
-            parities,
+        on_arm!(
+            self,
+            subset_hints::accumulate_pairs(
+                key,
+                first_id,
+                cutoffs,
+                first_partition,
+                group,
+                parities
+            )
         );
     }
 
@@ -183,7 +190,10 @@ impl Kernels {
         );
         check_ids(first_id, hints);
         check_partitions(first_partition, group);
-        self.subset_accumulate_all_dispatch(key, first_id, first_partition, group, parities);
+        on_arm!(
+            self,
+            subset_hints::accumulate_all(key, first_id, first_partition, group, parities)
+        );
     }
 
     /// Which hints from `64 * first_word` on, `64 * matches.len()` of them, have the given offset in the given
@@ -210,7 +220,10 @@ impl Kernels {
         let end = first_word as usize + matches.len();
         assert!(end <= 1 << 26, "hint ids are below 2^32");
         let offset = offset as u16;
-        self.subset_offset_matches_dispatch(key, partition, offset, mask, first_word, matches);
+        on_arm!(
+            self,
+            subset_hints::offset_matches(key, partition, offset, mask, first_word, matches)
+        );
     }
 
     /// Which hints of some groups of eight have the given offset in the given partition: bit `b` of
@@ -235,7 +248,10 @@ impl Kernels {
         let is_inside = declassify(offset < records_per_partition);
         assert!(is_inside, "an offset lies within its partition");
         assert_eq!(groups.len(), matches.len(), "eight bits for each group of hints");
-        self.subset_group_matches_dispatch(key, partition, offset as u16, mask, groups, matches);
+        on_arm!(
+            self,
+            subset_hints::group_matches(key, partition, offset as u16, mask, groups, matches)
+        );
     }
 
     /// Which of `words` equal `wanted`: bit `b` of `matches[w]` becomes 1 if `words[64 * w + b] == wanted`, else
@@ -246,7 +262,7 @@ impl Kernels {
     /// If `matches` has not one word for each 64 of `words`, the last one begun included.
     pub fn subset_equal_words(self, words: &[u32], wanted: u32, matches: &mut [u64]) {
         assert_eq!(matches.len(), words.len().div_ceil(64), "one bit for each word");
-        self.subset_equal_words_dispatch(words, wanted, matches);
+        on_arm!(self, subset_hints::equal_words(words, wanted, matches));
     }
 
     /// As [`subset_equal_words`](Kernels::subset_equal_words), for half-words.
@@ -256,7 +272,7 @@ impl Kernels {
     /// If `matches` has not one word for each 64 of `words`, the last one begun included.
     pub fn subset_equal_halfwords(self, words: &[u16], wanted: u16, matches: &mut [u64]) {
         assert_eq!(matches.len(), words.len().div_ceil(64), "one bit for each half-word");
-        self.subset_equal_halfwords_dispatch(words, wanted, matches);
+        on_arm!(self, subset_hints::equal_halfwords(words, wanted, matches));
     }
 
     /// The select values of scattered hints in one partition: `out[i] = v(ids[i], partition)`, at one
@@ -267,7 +283,7 @@ impl Kernels {
     /// If `ids` and `out` differ in length.
     pub fn subset_selects_at(self, key: &[u8; 16], partition: u32, ids: &[u32], out: &mut [u32]) {
         assert_eq!(ids.len(), out.len(), "one select value for each hint");
-        self.subset_selects_at_dispatch(key, partition, ids, out);
+        on_arm!(self, subset_hints::selects_at(key, partition, ids, out));
     }
 
     /// One hint in the partitions from 0 on: `selects[k] = v(id, k)` and `offsets[k] = r(id, k)`.
@@ -287,7 +303,7 @@ impl Kernels {
         let mask = offset_mask(records_per_partition);
         assert_eq!(selects.len(), offsets.len(), "a select value and an offset for each partition");
         assert!(selects.len() < 1 << 31, "a table has fewer than 2^31 partitions");
-        self.subset_rebuild_dispatch(key, id, mask, selects, offsets);
+        on_arm!(self, subset_hints::rebuild(key, id, mask, selects, offsets));
     }
 }
 

@@ -27,6 +27,7 @@
 //! Measured on one core of Zen 4 with AVX-512, 2²⁸ entries of one byte take 0.07 s if they are in memory already, and
 //! 2³³ take 3.5 s. Fresh memory costs more than that: the system must find and clear it first.
 
+use crate::dispatch::on_arm;
 use std::sync::{Mutex, PoisonError};
 
 use crate::dispatch::Kernels;
@@ -100,7 +101,7 @@ impl Kernels {
         each(threads, blocks, || {
             |(i, block): (usize, &mut [u8])| {
                 fill((i * block_entries) as u64, block);
-                self.sum_block(block, entry_len);
+                on_arm!(self, subset_sums::sum_block(block, entry_len));
                 progress.add(block.len());
             }
         });
@@ -113,7 +114,7 @@ impl Kernels {
                 let mut stage = Vec::new();
                 let progress = &progress;
                 move |mut rows: Vec<&mut [u8]>| {
-                    self.sum_tile(&mut rows, &mut stage);
+                    on_arm!(self, subset_sums::sum_tile(&mut rows, &mut stage));
                     progress.add(rows.iter().map(|row| row.len()).sum());
                 }
             });

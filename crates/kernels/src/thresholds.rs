@@ -9,6 +9,7 @@
 //! threshold by subtraction; there is no branch and no address that depends on a place.
 
 use crate::dispatch::Kernels;
+use crate::dispatch::on_arm;
 
 /// A number below 2¹²⁶ in two halves of 63 bits, the higher first: their difference shows in its
 /// highest bit which was smaller.
@@ -32,6 +33,6 @@ impl Kernels {
     ) {
         assert_eq!(high.len(), counts.len(), "one count for each place");
         assert_eq!(low.len(), counts.len(), "each place has two halves");
-        self.count_thresholds_above_dispatch(thresholds, high, low, counts);
+        on_arm!(self, thresholds::count_above(thresholds, high, low, counts));
     }
 }

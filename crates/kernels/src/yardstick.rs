@@ -4,6 +4,7 @@
 //! in order or at random, at which AES blocks can be made, at which bytes can be multiplied. Each loop
 //! returns a value that depends on all its work, so that no compiler can leave any of it out.
 
+use crate::dispatch::on_arm;
 use std::hint::black_box;
 
 use crate::dispatch::Kernels;
@@ -13,7 +14,7 @@ impl Kernels {
     /// The sum modulo 2⁶⁴ of the 64-bit little-endian words of `bytes` (the last filled up with
     /// zeros): one sequential reading, with every byte loaded.
     pub fn read_sum(self, bytes: &[u8]) -> u64 {
-        self.read_sum_dispatch(bytes)
+        on_arm!(self, yardstick::read_sum(bytes))
     }
 
     /// XORs the records at `positions` (in records; repeats count) into `out`, which it overwrites. The
@@ -37,14 +38,14 @@ impl Kernels {
         assert!(record_len > 0, "records have at least one byte");
         assert_eq!(out.len(), record_len, "the sum is as long as a record");
         check_positions(table, record_len, positions)?;
-        self.gather_xor_dispatch(table, record_len, positions, out);
+        on_arm!(self, yardstick::gather_xor(table, record_len, positions, out));
         Ok(())
     }
 
     /// Encrypts the counter blocks `0..blocks` with AES-128 under the key of zeros, in registers, and
     /// returns the XOR of the results. The counter block is that of [`keystream`](crate::keystream).
     pub fn aes_blocks(self, blocks: u64) -> [u8; 16] {
-        black_box(self.aes_blocks_dispatch(&[0; 16], black_box(blocks)))
+        black_box(on_arm!(self, yardstick::aes_blocks(&[0; 16], black_box(blocks))))
     }
 
     /// Multiplies bytes by signed digits and adds up, in registers and the first-level cache, with what
@@ -56,6 +57,6 @@ impl Kernels {
     /// On the AVX-512 arm [`multiply`](Kernels::multiply) needs four of them for each byte of the
     /// matrix and each query, on the AVX2 arm two, on the portable arm one.
     pub fn multiply_accumulate_peak(self, multiplications: u64) -> u64 {
-        black_box(self.multiply_accumulate_dispatch(black_box(multiplications)))
+        black_box(on_arm!(self, yardstick::multiply_accumulate(black_box(multiplications))))
     }
 }

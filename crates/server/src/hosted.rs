@@ -22,10 +22,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use condition::Condition;
+pub(crate) use feed::EpochReading;
 pub(crate) use making::{Made, Maker};
 pub(crate) use part::Part;
 pub use setup::HintOrigin;
 pub(crate) use tables::HostedTables;
+use verification::HeldDigests;
 pub(crate) use verification::Reading;
 
 /// What a server says of a table that is ready.
@@ -65,8 +67,8 @@ pub(crate) struct Version {
     origin: HintOrigin,
     /// Whether its table is served.
     pub(crate) condition: Arc<Condition>,
-    /// The digests that what the server answers from had when it was made, if they were taken.
-    held_digests: Vec<[u8; 32]>,
+    /// The digests that what the server answers from had when it was made.
+    held_digests: HeldDigests,
     /// The file of points that it answers from, if it does.
     points_file: Option<PathBuf>,
 }

@@ -8,12 +8,13 @@
 //!
 //! | what | against |
 //! |---|---|
-//! | the memory that answers come from, of every version | its digest when it was made |
+//! | the memory that answers come from, of every version | its digest right after it was made |
 //! | points in a mapped file | the digest that the file was made with |
 //! | layout and hint; the records, if clients fetch them first | the digest that is announced |
+//! | the epochs of the update log, where they lie | their digest when they were verified |
 //!
 //! That nobody has written to one of these files, or cut it short, is looked at each second, and
-//! with each piece that is sent.
+//! with each piece that is sent; not of the update log, which grows where it is.
 //!
 //! Not checked are the table's file where answers come from a copy in memory (the next start does),
 //! and what the program itself computes with.
@@ -24,8 +25,9 @@
 //! is over. What is damaged ends the service of its [table](crate::hosted::Condition); other tables
 //! go on.
 
+use crate::EpochSource;
 use crate::ServerConfig;
-use crate::hosted::{HostedTables, Reading, Version};
+use crate::hosted::{Condition, EpochReading, HostedTables, Reading, Version};
 use crate::observe::Metrics;
 use privet_core::{Blame, Error, Result};
 use std::sync::{Arc, Weak};
@@ -63,6 +65,12 @@ struct Scrub {
     interval: Duration,
 }
 
+/// The epochs of a table that clients fetch, none of them kept alive.
+struct Log {
+    condition: Arc<Condition>,
+    epochs: Vec<Weak<dyn EpochSource>>,
+}
+
 /// What a pass did to a version.
 enum Outcome {
     Whole(u64),
@@ -74,6 +82,16 @@ impl Scrub {
     /// The versions that are served, none of them kept alive.
     fn versions(&self) -> Vec<Weak<Version>> {
         self.tables.now().versions().map(Arc::downgrade).collect()
+    }
+
+    /// The update logs of all tables that have one.
+    fn logs(&self) -> Vec<Log> {
+        let now = self.tables.now();
+        let feeds = now.feeds().map(|(condition, feed)| Log {
+            condition: Arc::clone(condition),
+            epochs: feed.sources().map(Arc::downgrade).collect(),
+        });
+        feeds.collect()
     }
 
     /// Looks at the files from time to time.
@@ -97,12 +115,26 @@ impl Scrub {
 
     /// Pass after pass.
     async fn run(&self) {
+        self.take_digests().await;
         loop {
             let began = Instant::now();
             for version in self.versions() {
                 self.pass(version).await;
             }
+            for log in self.logs() {
+                self.pass_over(log).await;
+            }
             sleep_until(began + self.interval).await;
+        }
+    }
+
+    /// Has the digests taken of what all versions answer from, before the first of them is read at
+    /// the rate: the sooner, the less can happen before.
+    async fn take_digests(&self) {
+        for version in self.versions().into_iter().filter_map(|version| version.upgrade()) {
+            if spawn_blocking(move || version.held_digests().len()).await.is_err() {
+                return;
+            }
         }
     }
 
@@ -126,42 +158,84 @@ impl Scrub {
         }
     }
 
+    async fn pass_over(&self, log: Log) {
+        let condition = &log.condition;
+        for epoch in log.epochs {
+            if condition.has_ended() {
+                return;
+            }
+            match self.read_epoch(&epoch).await {
+                Ok(()) => {}
+                Err(error) if error.blame() == Blame::Corrupted => condition.end(&error),
+                Err(error) => {
+                    let (table, error) = (condition.table(), error.message());
+                    tracing::warn!(table, error, "the update log cannot be checked");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads all of an epoch, at the rate, for as long as clients may fetch it.
+    async fn read_epoch(&self, epoch: &Weak<dyn EpochSource>) -> Result<()> {
+        let mut reading = EpochReading::new();
+        while let Some(held) = epoch.upgrade() {
+            let step = self.step(reading, move |reading| reading.read_on(&*held, STEP));
+            let (read, back) = step.await?;
+            reading = back;
+            if read == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads all of a version, at the rate.
     async fn read(&self, version: &Weak<Version>) -> Result<Outcome> {
-        let Some(checked) = version.upgrade().map(|version| version.checked()) else {
+        let Some(held) = version.upgrade() else { return Ok(Outcome::Gone) };
+        let Ok(checked) = spawn_blocking(move || held.checked()).await else {
             return Ok(Outcome::Gone);
         };
         let mut bytes = 0;
         for checked in checked {
             let mut reading = Reading::new(checked);
             loop {
-                let began = Instant::now();
                 // Held for a step: a version that is retired meanwhile is freed then.
                 let Some(held) = version.upgrade().filter(|held| !held.condition.has_ended())
                 else {
                     return Ok(Outcome::Gone);
                 };
-                let step = spawn_blocking(move || {
-                    let read = held.read_on(&mut reading, STEP);
-                    (read, reading)
-                });
-                let (read, back) = step.await.map_err(|error| {
-                    Error::unavailable("the check ended unexpectedly").caused_by(error)
-                })?;
+                let step = self.step(reading, move |reading| held.read_on(reading, STEP));
+                let (read, back) = step.await?;
                 reading = back;
-                let read = read?;
                 if read == 0 {
                     break;
                 }
                 bytes += read;
-                self.metrics.scrubbed_bytes(read);
-                let due = Duration::from_secs_f64(read as f64 / self.rate as f64);
-                sleep_until(began + due).await;
             }
         }
         Ok(Outcome::Whole(bytes))
     }
+
+    /// Has `read` read the next bytes, where it may wait for a disk. Returns how many those were
+    /// when as much time has passed as so many may take.
+    async fn step<R: Send + 'static>(
+        &self,
+        mut reading: R,
+        read: impl FnOnce(&mut R) -> Result<u64> + Send + 'static,
+    ) -> Result<(u64, R)> {
+        let began = Instant::now();
+        let step = spawn_blocking(move || (read(&mut reading), reading));
+        let (read, reading) = step
+            .await
+            .map_err(|error| Error::unavailable("the check ended unexpectedly").caused_by(error))?;
+        let read = read?;
+        self.metrics.scrubbed_bytes(read);
+        let due = Duration::from_secs_f64(read as f64 / self.rate as f64);
+        sleep_until(began + due).await;
+        Ok((read, reading))
+    }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,6 +2,7 @@
 
 use privet_core::table::Replacement;
 use privet_core::{Epoch, Result, TableIdentity};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The update log of a table, as far as the version that is served first.
@@ -61,8 +62,17 @@ pub trait EpochSource: Send + Sync {
     /// `len` bytes from `offset` on, which lie within. May wait for a disk.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read,
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not there any more.
     fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>>;
+
+    /// The BLAKE3 digest that all of it had when it was verified.
+    fn digest(&self) -> [u8; 32];
+
+    /// The file in which it lies, if it lies in one.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
 }
 
 impl EpochSource for Vec<u8> {
@@ -73,5 +83,9 @@ impl EpochSource for Vec<u8> {
     fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
         let start = offset as usize;
         Ok(self[start..start + len].to_vec())
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        *blake3::hash(self).as_bytes()
     }
 }

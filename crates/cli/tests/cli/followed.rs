@@ -99,6 +99,69 @@ fn a_damaged_log_changes_nothing_until_it_is_whole() {
     assert_eq!(found(&place, &served), number(2));
 }
 
+/// Turns a bit round of the first byte of `part` in a file, where it is.
+fn flip(place: &Place, name: &str, part: &[u8]) {
+    let mut bytes = std::fs::read(place.path(name)).unwrap();
+    let at = bytes.windows(part.len()).position(|window| window == part).unwrap();
+    bytes[at] ^= 1;
+    place.write(name, bytes);
+}
+
+/// The table file is damaged when an update is to be made of it. A server that answers from memory
+/// serves the version before, as it was; whoever starts on these files serves nothing.
+#[cfg(unix)]
+#[test]
+fn an_update_onto_a_damaged_table_file_is_not_served() {
+    let place = with_key();
+    update(&place, &set(1));
+    let served = serve(&place, "--watch 0 --scheme simplepir");
+    served.until_metric(EPOCH, 1);
+    update(&place, &set(2));
+    let whole = std::fs::read(place.path("phones.privet")).unwrap();
+    // Not what the update changes.
+    flip(&place, "phones.privet", b"555-2");
+    served.hang_up();
+    served.until_metric(FAILED, 1);
+    served.until_metric(EPOCH, 1);
+    assert_eq!(found(&place, &served), number(1));
+    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+    assert!(log.contains("damaged") || log.contains("was written to"), "{log}");
+    assert!(log.contains("phones.privet"), "{log}");
+    let refused = place.run("serve phones.privet --no-cache --listen 127.0.0.1:0");
+    assert_eq!(refused.code(), 2, "{refused}");
+    assert!(refused.stderr().contains("phones.privet"), "{refused}");
+    // Put back as it was, it is followed.
+    place.write("whole", whole);
+    std::fs::rename(place.path("whole"), place.path("phones.privet")).unwrap();
+    served.hang_up();
+    served.until_metric(EPOCH, 2);
+    assert_eq!(found(&place, &served), number(2));
+}
+
+/// The log is damaged where clients fetch it from. Only the server itself could tell its operator.
+#[cfg(unix)]
+#[test]
+fn a_log_that_is_damaged_while_it_is_served_ends_the_service_of_its_table() {
+    use crate::served::http_get;
+    let place = with_key();
+    place.build("phones.csv --key name -o other.privet");
+    update(&place, &set(1));
+    // So slow that the first pass comes to the log after some seconds.
+    let served = serve(&place, "other.privet --watch 0 --scheme simplepir --scrub-rate 60000");
+    served.until_metric("privet_table_damaged{table=\"phones\"}", 0);
+    flip(&place, "phones.privet.log", b"555-1");
+    served.until_metric("privet_table_damaged{table=\"phones\"}", 1);
+    let (status, body) = http_get(served.metrics_address(), "/healthz");
+    assert!(status.contains("503") && body.trim_end() == "damaged: phones", "{status}: {body}");
+    let other = place.run(&format!("get {} --table other -k ada", served.url));
+    assert_eq!(other.code(), 0, "{other}");
+    let phones = place.run(&format!("get {} --table phones -k ada --timeout 1", served.url));
+    assert_eq!((phones.code(), phones.stdout()), (3, ""), "{phones}");
+    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+    let line = log.lines().find(|line| line.contains("ERROR") && line.contains("is damaged"));
+    assert!(line.is_some_and(|line| line.contains("phones.privet.log")), "{log}");
+}
+
 #[cfg(unix)]
 #[test]
 fn points_in_memory_follow_and_points_in_a_file_do_not() {

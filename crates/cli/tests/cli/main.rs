@@ -22,6 +22,8 @@ mod serve;
 mod served;
 mod setup;
 mod state;
+#[cfg(unix)]
+mod terminal;
 mod tradeoff;
 mod update;
 mod verified;

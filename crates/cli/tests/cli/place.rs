@@ -23,12 +23,19 @@ impl Place {
         Self { directory, _placeholders }
     }
 
-    /// A place that holds the phone book as `phones.csv`, and its table by name as `phones.privet`.
+    /// A place that holds the phone book as `phones.csv`, and its table by name as `phones.privet`:
+    /// of 3 records of 38 bytes, as almost every seed has it. The seed is drawn at random, and about
+    /// one in 300 scatters the keys so badly that more room is needed. Then another is drawn.
     pub(crate) fn with_phones() -> Self {
         let place = Self::new();
         place.write("phones.csv", PHONES);
-        place.build("phones.csv --key name -o phones.privet");
-        place
+        for _ in 0..20 {
+            let report = place.build("phones.csv --key name -o phones.privet --json").json();
+            if (&report["records"], &report["record_len"]) == (&3.into(), &38.into()) {
+                return place;
+            }
+        }
+        panic!("no seed makes the usual table of the phone book");
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -10,6 +10,7 @@
 use super::strassen;
 use super::{GROUP_BYTES, GROUP_COLUMNS, PANEL_ROWS, TiledBytes};
 use crate::dispatch::Kernels;
+use crate::dispatch::on_arm;
 use crate::memory::{HugeBuffer, MemoryError};
 use crate::threads;
 
@@ -104,11 +105,14 @@ impl Kernels {
                             // The next chunk is the first of this block in the next panel.
                             matrix.stride - (start - block) * GROUP_BYTES
                         };
-                        self.multiply_chunk(
-                            matrix.panel_groups(panel, start..end),
-                            &prepared[start * width..end * width],
-                            &mut sums,
-                            ahead,
+                        on_arm!(
+                            self,
+                            byte_matrix::multiply_chunk(
+                                matrix.panel_groups(panel, start..end),
+                                &prepared[start * width..end * width],
+                                &mut sums,
+                                ahead
+                            )
                         );
                     }
                     let last_row = rows.min(first_row + PANEL_ROWS);
@@ -232,11 +236,14 @@ impl Kernels {
                         } else {
                             matrix.stride - start * GROUP_BYTES
                         };
-                        self.multiply_chunk(
-                            matrix.panel_groups(panel, first_group + start..first_group + end),
-                            &prepared[start * tile_width..end * tile_width],
-                            sums,
-                            ahead,
+                        on_arm!(
+                            self,
+                            byte_matrix::multiply_chunk(
+                                matrix.panel_groups(panel, first_group + start..first_group + end),
+                                &prepared[start * tile_width..end * tile_width],
+                                sums,
+                                ahead
+                            )
                         );
                     }
                 });

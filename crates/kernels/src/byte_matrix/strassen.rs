@@ -19,6 +19,7 @@
 use super::product::{PanelSums, Prepared, transpose};
 use super::{GROUP_BYTES, GROUP_COLUMNS, PANEL_ROWS, TiledBytes};
 use crate::dispatch::Kernels;
+use crate::dispatch::on_arm;
 use crate::memory::{HugeBuffer, MemoryError};
 use crate::threads;
 
@@ -257,7 +258,7 @@ impl Block<'_> {
                 for (row, sums) in strip.chunks_mut(self.width).zip(rows.chunks(self.part_width()))
                 {
                     let row = &mut row[first..first + self.part_width()];
-                    self.kernels.accumulate_words(sums, term.minus, row);
+                    on_arm!(self.kernels, strassen::accumulate_words(sums, term.minus, row));
                 }
             }
         });
@@ -291,9 +292,9 @@ impl Block<'_> {
             }
             touched = true;
             let wide = &mut wide[..len];
-            self.kernels.sum_groups(&sum.plus, &sum.minus, wide);
+            on_arm!(self.kernels, strassen::sum_groups(&sum.plus, &sum.minus, wide));
             let prepared = &right[start * self.part_width()..(start + len) * self.part_width()];
-            self.kernels.multiply_wide(wide, prepared, &mut sums);
+            on_arm!(self.kernels, strassen::multiply_wide(wide, prepared, &mut sums));
         }
         touched.then_some(sums)
     }
@@ -315,7 +316,7 @@ impl Block<'_> {
                             + term.column * part_width;
                         (group < self.groups).then_some((first, term.minus))
                     }));
-                    self.kernels.sum_words(self.words, &places, row);
+                    on_arm!(self.kernels, strassen::sum_words(self.words, &places, row));
                 }
                 let (ab, cd) = rows.split_at(2 * part_width);
                 let ((a, b), (c, d)) = (ab.split_at(part_width), cd.split_at(part_width));

@@ -31,6 +31,7 @@
 //! it ends with the record.
 
 use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
+use crate::dispatch::on_avx512;
 use crate::dispatch::{Arm, Kernels};
 
 /// Selections that are worked on together, and records of a row group.
@@ -299,7 +300,10 @@ impl ThreadSums for Sums {
                     select(k, bits);
                 }
                 let interleaved = &mut interleaved[..words * WORD_RECORDS / EIGHT];
-                self.kernels.interleave_selections(bits, transposed, interleaved);
+                on_avx512!(
+                    self.kernels,
+                    selected_xor::by_eight::interleave(bits, transposed, interleaved)
+                );
             }
             let mut pass = Pass {
                 kernels: self.kernels,
@@ -377,12 +381,23 @@ impl Pass<'_> {
             match tiles.staging {
                 Staging::Short => {
                     let tile_bytes = tiles.tile_records() * record_len;
-                    kernels.stage_short(records, tile_bytes, order, out, ahead);
+                    on_avx512!(
+                        kernels,
+                        selected_xor::by_eight::stage_short(records, tile_bytes, order, out, ahead)
+                    );
                 }
                 Staging::Blocks => {
-                    kernels.stage_blocks(records, record_len, groups, order, out, ahead);
+                    on_avx512!(
+                        kernels,
+                        selected_xor::by_eight::stage_blocks(
+                            records, record_len, groups, order, out, ahead
+                        )
+                    );
                 }
-                Staging::Rows => kernels.stage_rows(records, record_len, column, out, ahead),
+                Staging::Rows => on_avx512!(
+                    kernels,
+                    selected_xor::by_eight::stage_rows(records, record_len, column, out, ahead)
+                ),
             }
         }
         let of_eights = self.sums.chunks_exact_mut(tiles.segments.len() * tiles.lines);
@@ -391,7 +406,16 @@ impl Pass<'_> {
             let sums = sums.chunks_exact_mut(tiles.lines).skip(piece.first_segment);
             for (matrices, sums) in matrices.chunks_exact(lines_of_segment).zip(sums) {
                 let group_of_word = &tiles.group_of_word;
-                self.kernels.multiply_matrices(matrices, words, tiles.groups, group_of_word, sums);
+                on_avx512!(
+                    self.kernels,
+                    selected_xor::by_eight::multiply(
+                        matrices,
+                        words,
+                        tiles.groups,
+                        group_of_word,
+                        sums
+                    )
+                );
             }
         }
     }

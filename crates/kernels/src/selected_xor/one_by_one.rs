@@ -16,6 +16,7 @@
 
 use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
 use crate::dispatch::Kernels;
+use crate::dispatch::on_arm;
 
 /// Narrow records of one group: as many as a line has bytes, so that every group begins alike.
 pub(crate) const GROUP_RECORDS: usize = 64;
@@ -151,7 +152,7 @@ fn narrow_chunk(
     let batches = (PIECE_BYTES / batch_bytes).max(1);
     for (piece, records) in records.chunks(batches * batch_bytes).enumerate() {
         let bits = bits.starting_at(piece * batches * BATCH_RECORDS);
-        kernels.xor_narrow(records, pattern, bits, sums);
+        on_arm!(kernels, selected_xor::one_by_one::narrow(records, pattern, bits, sums));
     }
 }
 
@@ -171,7 +172,10 @@ fn wide_chunk(
         let bits = bits.starting_at(piece * piece_records);
         for start in (0..record_len).step_by(span) {
             let columns = start..record_len.min(start + span);
-            kernels.xor_wide(records, record_len, columns, bits, sums);
+            on_arm!(
+                kernels,
+                selected_xor::one_by_one::wide(records, record_len, columns, bits, sums)
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Arms for x86-64. The functions are compiled for instructions beyond the baseline and called through
-//! [`dispatch`](crate::dispatch) alone.
+//! the macros of [`dispatch`](crate::dispatch) alone.
 
 use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 

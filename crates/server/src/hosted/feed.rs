@@ -66,6 +66,39 @@ impl FedEpoch {
     }
 }
 
+/// How far an epoch has been read again, to see whether it is what it was.
+pub(crate) struct EpochReading {
+    offset: u64,
+    hasher: blake3::Hasher,
+}
+
+impl EpochReading {
+    pub(crate) fn new() -> Self {
+        Self { offset: 0, hasher: blake3::Hasher::new() }
+    }
+
+    /// Reads at most `len` more bytes. Returns how many: 0 when all were read and their digest is
+    /// right.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if it is not what
+    /// it was; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read.
+    pub(crate) fn read_on(&mut self, epoch: &dyn EpochSource, len: usize) -> Result<u64> {
+        let len = (epoch.len() - self.offset).min(len as u64);
+        let named = |error: Error| match epoch.file() {
+            Some(file) => error.within(file.display()),
+            None => error,
+        };
+        if len > 0 {
+            self.hasher.update(&epoch.read(self.offset, len as usize).map_err(named)?);
+            self.offset += len;
+        } else if self.hasher.finalize() != epoch.digest() {
+            return Err(named(Error::corrupted("an epoch of the update log has another digest")));
+        }
+        Ok(len)
+    }
+}
+
 fn fill(out: &mut Vec<u8>, len: usize, bytes: &[u8]) {
     out.extend_from_slice(&bytes[..bytes.len().min(len - out.len())]);
 }
@@ -97,6 +130,11 @@ impl Feed {
     /// The version that the last of the epochs leads to.
     fn last_epoch(&self) -> u64 {
         self.first_epoch.0.saturating_add(self.epochs.len() as u64)
+    }
+
+    /// The epochs, wherever they lie.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &Arc<dyn EpochSource>> {
+        self.epochs.iter().map(|fed| &fed.epoch)
     }
 
     /// Appends the next epoch. One that is too long to be sent is passed over, and with it those before: nobody could come by.
@@ -257,6 +295,10 @@ mod tests {
 
         fn read(&self, _offset: u64, _len: usize) -> Result<Vec<u8>> {
             Err(Error::unavailable("never read"))
+        }
+
+        fn digest(&self) -> [u8; 32] {
+            [0; 32]
         }
     }
 

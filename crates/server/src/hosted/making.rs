@@ -9,7 +9,7 @@
 
 use super::feed::{FedEpoch, Feed};
 use super::setup::{Finished, Former, ReadyHint, finish, finish_with_points, load_cached};
-use super::verification::{self, HeldDigests, held_digests};
+use super::verification::{self, HeldDigests};
 use super::{Condition, HintOrigin, Part, ReadyTable, Version};
 use crate::ServerConfig;
 use crate::config::Progress;
@@ -149,7 +149,6 @@ impl Maker {
             condition,
             held: self.held(points_digest),
             points_file,
-            threads: self.config.threads,
         };
         let (version, ready) = what.with(finished, plan, started)?;
         Ok(Made { version, ready, feed: feed.map(|feed| fitting(feed, scheme, &identity)) })
@@ -161,7 +160,7 @@ impl Maker {
         match points {
             _ if self.config.scrub_rate == 0 => HeldDigests::Unchecked,
             Some(digest) => HeldDigests::Known(digest),
-            None if self.config.verify_records => HeldDigests::Hashed,
+            None if self.config.verify_records => HeldDigests::hashed(self.config.threads),
             None => HeldDigests::Unchecked,
         }
     }
@@ -256,6 +255,8 @@ impl Maker {
         };
         // The records have their digest: so all that was made of them is made of the right ones.
         records.check_unchanged()?;
+        // Damage may have been found in the version before: then nothing that follows it is served.
+        base.version.map_or(Ok(()), |version| version.condition.check())?;
         let told = commitments.is_some() || !needs_commitments(plan.scheme);
         let mut feed = next_feed(feed, base.identity.epoch, publisher, steps, commitments);
         feed.forget_before(if told { keep_from } else { identity.epoch });
@@ -270,9 +271,11 @@ impl Maker {
             condition: condition.unwrap_or_else(|| Arc::new(Condition::new(base.name))),
             held: self.held(None),
             points_file: None,
-            threads: self.config.threads,
         };
         let (version, ready) = what.with(finished, plan, started)?;
+        if base.version.is_some() {
+            version.held_digests();
+        }
         Ok(Made { version, ready, feed: Some(feed) })
     }
 
@@ -409,7 +412,6 @@ struct What {
     condition: Arc<Condition>,
     held: HeldDigests,
     points_file: Option<PathBuf>,
-    threads: usize,
 }
 
 impl What {
@@ -423,8 +425,6 @@ impl What {
         let Self { identity, layout, records, records_digest, tuning, condition, .. } = self;
         let name = condition.table().to_owned();
         let Finished { server, hint, origin } = finished;
-        let streamed = hint.as_ref().map(|hint| hint.digest);
-        let held_digests = held_digests(&*server, &self.held, streamed, self.threads);
         let computed = hint.as_ref().map(|hint| PartDescription::new(hint.part.len(), hint.digest));
         let table = records_digest
             .filter(|_| receives_table(&plan))
@@ -471,7 +471,7 @@ impl What {
             tuning,
             origin,
             condition,
-            held_digests,
+            held_digests: self.held,
             points_file: self.points_file,
         };
         Ok((version, ready))

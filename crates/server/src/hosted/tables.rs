@@ -208,6 +208,13 @@ impl Served {
         self.tables.iter().flat_map(TableVersions::versions)
     }
 
+    /// The update logs of all tables that have one.
+    pub(crate) fn feeds(&self) -> impl Iterator<Item = (&Arc<Condition>, &Feed)> {
+        self.tables
+            .iter()
+            .filter_map(|table| Some((&table.current.condition, &**table.feed.as_ref()?)))
+    }
+
     /// Whether each table is served. The tables of a server stay the same.
     pub(crate) fn conditions(&self) -> Vec<Arc<Condition>> {
         self.tables.iter().map(|table| Arc::clone(&table.current.condition)).collect()

@@ -1,3 +1,5 @@
+mod predecessors;
+
 use super::*;
 use privet_wire::{PartDescription, SchemeDescription};
 
@@ -35,7 +37,7 @@ impl HostedTables {
             tuning: Tuning::default(),
             origin: HintOrigin::None,
             condition,
-            held_digests: Vec::new(),
+            held_digests: HeldDigests::Unchecked,
             points_file: None,
         })
     }

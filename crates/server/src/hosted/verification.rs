@@ -6,9 +6,10 @@
 //! announced before.
 //!
 //! **From then on**, the memory that the server answers from is held against the digest that it had
-//! when it was made: it is in an order of the scheme's own and has more in it than records. What
-//! clients fetch is held against the digest that is announced, wherever it lies. See
-//! [`scrub`](crate::scrub).
+//! when it was made: it is in an order of the scheme's own and has more in it than records. That
+//! digest is taken beside serving, by all threads, right after a start, so that nobody has to wait
+//! for it; and that of a later version before it is served. What clients fetch is held against the
+//! digest that is announced, wherever it lies. See [`scrub`](crate::scrub).
 
 use super::{Part, Version};
 use crate::table::RecordSource;
@@ -18,6 +19,7 @@ use privet_table::digest::DigestParts;
 use privet_table::shared_hasher::SharedHasher;
 use privet_wire::PartKind;
 use std::num::NonZero;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -95,28 +97,32 @@ fn check_digest(table: TableView<'_>, layout: &[u8], records: [u8; 32]) -> Resul
 pub(super) enum HeldDigests {
     /// Nothing, and nothing is to be known.
     Unchecked,
-    /// It has just been made of what was verified.
-    Hashed,
+    /// It was made of what was verified: its digests, one for each piece, are taken by so many
+    /// threads when they are first asked for. That is soon, and not before a start has ended.
+    Hashed(usize, OnceLock<Vec<[u8; 32]>>),
     /// It is all of what has this digest.
     Known([u8; 32]),
 }
 
-/// The digests of all that `server` answers from, one for each piece.
-pub(super) fn held_digests(
-    server: &dyn ErasedServer,
-    digests: &HeldDigests,
-    streamed: Option<[u8; 32]>,
-    threads: usize,
-) -> Vec<[u8; 32]> {
-    let hash = |piece: &&[u8]| match (streamed, server.streamed()) {
-        // Clients were told of it.
-        (Some(digest), Some(streamed)) if std::ptr::eq(streamed, *piece) => digest,
-        _ => digest(piece, threads, &AtomicBool::new(false)).unwrap_or_default(),
-    };
-    match digests {
-        HeldDigests::Unchecked => Vec::new(),
-        HeldDigests::Known(digest) => vec![*digest],
-        HeldDigests::Hashed => server.held().iter().map(hash).collect(),
+impl HeldDigests {
+    pub(super) fn hashed(threads: usize) -> Self {
+        Self::Hashed(threads, OnceLock::new())
+    }
+
+    /// The digests of all that `server` answers from. Clients were told of that of what it lends
+    /// them: `streamed`.
+    fn of(&self, server: &dyn ErasedServer, streamed: Option<[u8; 32]>) -> &[[u8; 32]] {
+        let hash = |piece: &[u8], threads| match (streamed, server.streamed()) {
+            (Some(digest), Some(streamed)) if std::ptr::eq(streamed, piece) => digest,
+            _ => digest(piece, threads, &AtomicBool::new(false)).unwrap_or_default(),
+        };
+        match self {
+            HeldDigests::Unchecked => &[],
+            HeldDigests::Known(digest) => std::slice::from_ref(digest),
+            HeldDigests::Hashed(threads, digests) => digests.get_or_init(|| {
+                server.held().into_iter().map(|piece| hash(piece, *threads)).collect()
+            }),
+        }
     }
 }
 
@@ -149,17 +155,27 @@ impl Reading {
 }
 
 impl Version {
-    /// Everything of this version that is held against a digest.
+    /// Takes the digests of what the server answers from, unless they were taken already: reads
+    /// all of it then.
+    pub(crate) fn held_digests(&self) -> &[[u8; 32]] {
+        let lends = matches!(self.hint.as_deref(), Some(Part::Streamed(_)));
+        let announced = self.description.schemes.first().and_then(|scheme| scheme.hint);
+        let streamed = announced.filter(|_| lends).map(|announced| announced.digest);
+        self.held_digests.of(&*self.server, streamed)
+    }
+
+    /// Everything of this version that is held against a digest. Those of what the server answers
+    /// from are taken, as by [`held_digests`](Self::held_digests).
     pub(crate) fn checked(&self) -> Vec<Checked> {
         let part = |kind, digest| Checked { what: What::Part(kind), digest };
         let mut checked = vec![part(PartKind::Layout, self.description.layout.digest)];
-        let held = self.held_digests.iter().enumerate();
+        let held = self.held_digests().iter().enumerate();
         checked.extend(held.map(|(place, &digest)| Checked { what: What::Held(place), digest }));
         for scheme in &self.description.schemes {
             let (Some(kind), Some(announced)) = (scheme.hint_kind(), scheme.hint) else { continue };
             let lent = matches!(self.part(kind).map(|part| &**part), Some(Part::Streamed(_)));
             // What the server lends is among what it holds.
-            if !lent || self.held_digests.is_empty() {
+            if !lent || self.held_digests().is_empty() {
                 checked.push(part(kind, announced.digest));
             }
         }

@@ -12,7 +12,7 @@ const RECORDS: u64 = 300;
 const RECORD_LEN: u64 = 8;
 
 /// A table whose records follow from its id.
-fn table(name: &str, id: u8, scheme: SchemeId) -> ServedTable {
+pub(crate) fn table(name: &str, id: u8, scheme: SchemeId) -> ServedTable {
     let shape = TableShape::new(RECORDS, RECORD_LEN).unwrap();
     let word = |at: u64| (at + u64::from(id)).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
     let records: Vec<u8> = (0..RECORDS).flat_map(word).collect();
@@ -38,7 +38,7 @@ fn table(name: &str, id: u8, scheme: SchemeId) -> ServedTable {
     }
 }
 
-fn config() -> ServerConfig {
+pub(crate) fn config() -> ServerConfig {
     ServerConfig {
         threads: 1,
         scrub_rate: 1 << 40,
@@ -47,23 +47,29 @@ fn config() -> ServerConfig {
     }
 }
 
-fn tables(server: &RunningServer) -> Arc<HostedTables> {
+pub(crate) fn tables(server: &RunningServer) -> Arc<HostedTables> {
     server.table_updates().tables()
 }
 
-fn version(tables: &HostedTables, name: &str) -> Arc<Version> {
+pub(crate) fn version(tables: &HostedTables, name: &str) -> Arc<Version> {
     Arc::clone(tables.now().current(name).unwrap().0)
 }
 
+/// Waits until it is known what the version answers from.
+pub(crate) async fn is_known(version: &Arc<Version>) {
+    let version = Arc::clone(version);
+    spawn_blocking(move || assert!(!version.held_digests().is_empty())).await.unwrap();
+}
+
 /// Whether requests about a version are let in.
-fn is_served(tables: &HostedTables, version: &Version) -> Result<()> {
+pub(crate) fn is_served(tables: &HostedTables, version: &Version) -> Result<()> {
     let identity = version.identity;
     tables.now().find(identity.id, identity.epoch, &version.parameter_digest).map(drop)
 }
 
 /// Turns a bit of this process's memory round, behind the back of everything in it, as a failing
 /// memory would.
-fn flip(address: usize) {
+pub(crate) fn flip(address: usize) {
     let memory = File::options().read(true).write(true).open("/proc/self/mem").unwrap();
     let mut byte = [0];
     memory.read_exact_at(&mut byte, address as u64).unwrap();
@@ -72,7 +78,7 @@ fn flip(address: usize) {
 }
 
 /// Every scheme whose servers answer from memory.
-const ANSWERING: [SchemeId; 13] = [
+pub(crate) const ANSWERING: [SchemeId; 13] = [
     SchemeId::SimplePir,
     SchemeId::DoublePir,
     SchemeId::Dpf,
@@ -100,6 +106,7 @@ async fn a_bit_that_flips_in_memory_ends_the_service_of_its_table_and_of_no_othe
         tokio::time::sleep(Duration::from_millis(30)).await;
         assert!(!bent.condition.has_ended() && !whole.condition.has_ended(), "{scheme}");
         is_served(&tables, &bent).unwrap();
+        is_known(&bent).await;
 
         let addresses: Vec<_> =
             bent.server.held().iter().map(|it| (it.as_ptr(), it.len())).collect();

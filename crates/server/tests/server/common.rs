@@ -293,14 +293,23 @@ pub(crate) async fn metric(server: &RunningServer, name: &str) -> f64 {
 
 /// Waits until the metric has the value.
 pub(crate) async fn until_metric(server: &RunningServer, name: &str, value: f64) {
+    until_metric_is(server, name, |now| now == value).await;
+}
+
+/// Waits until the metric is as it is `wanted`.
+pub(crate) async fn until_metric_is(
+    server: &RunningServer,
+    name: &str,
+    wanted: impl Fn(f64) -> bool,
+) {
     let reached = async {
-        while metric(server, name).await != value {
+        while !wanted(metric(server, name).await) {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(60), reached)
         .await
-        .unwrap_or_else(|_| panic!("{name} never was {value}"));
+        .unwrap_or_else(|_| panic!("{name} never was as it should be"));
 }
 
 /// The lines of the metrics, without how long anything took, in one order.

@@ -78,7 +78,7 @@ pub fn log_path(snapshot: &Path) -> PathBuf {
 /// Keeps in memory the records that the log has written since the snapshot, and where each epoch lies. A compaction puts another file in its place; this goes on reading the old one, to
 /// which nothing is added any more. Who serves a table opens snapshot and log again when either has a new file.
 pub struct UpdateLog {
-    path: PathBuf,
+    path: Arc<Path>,
     // One position for reading, whoever reads.
     file: Arc<Mutex<File>>,
     pub(super) header: Header,
@@ -86,13 +86,27 @@ pub struct UpdateLog {
     pub(super) chain: Chain,
     /// How records are read at the chain's end.
     pub(super) layout: TableLayout,
-    /// Where the encodings of the epochs lie, from base + 1 on.
-    epochs: Vec<Range<u64>>,
+    /// The encodings of the epochs, from base + 1 on.
+    epochs: Vec<Stored>,
     pub(super) written: Written,
     /// How far the file was read.
     pub(super) end: u64,
     /// Whether the commit record of the last epoch but one, or that of the last, is unreadable.
     pub(super) commit_damaged: bool,
+}
+
+/// The encoding of an epoch in the file: where it lies, and what it was when it was checked.
+#[derive(Clone)]
+pub(super) struct Stored {
+    place: Range<u64>,
+    digest: [u8; 32],
+}
+
+impl Stored {
+    /// That `bytes`, which were checked, lie at `place`.
+    pub(super) fn new(place: Range<u64>, bytes: &[u8]) -> Self {
+        Self { place, digest: *blake3::hash(bytes).as_bytes() }
+    }
 }
 
 /// Who reads: it decides what to think of bytes behind the committed end.
@@ -145,7 +159,7 @@ impl UpdateLog {
         )
         .map_err(named)?;
         let mut log = Self {
-            path: path.to_owned(),
+            path: path.into(),
             file: Arc::new(Mutex::new(file)),
             header,
             snapshot: identity,
@@ -211,7 +225,7 @@ impl UpdateLog {
     pub fn unfolded_bytes(&self) -> u64 {
         let folded = self.snapshot.epoch.0.saturating_sub(self.header.base.0);
         let first = usize::try_from(folded).ok().and_then(|folded| self.epochs.get(folded));
-        first.map_or(0, |first| self.end - (first.start - LENGTH_LEN))
+        first.map_or(0, |first| self.end - (first.place.start - LENGTH_LEN))
     }
 
     /// The last epochs, encoded, as many as take no more than `limit` bytes; and the header of a log that begins with them.
@@ -221,7 +235,7 @@ impl UpdateLog {
         let mut header =
             Header { first_records, ..Header::new(self.current(), self.publisher(), last) };
         let mut epochs = Vec::new();
-        for place in self.epochs.iter().rev() {
+        for Stored { place, .. } in self.epochs.iter().rev() {
             if self.end - (place.start - LENGTH_LEN) > limit {
                 break;
             }
@@ -260,7 +274,7 @@ impl UpdateLog {
         &self,
         epoch: Epoch,
     ) -> Result<impl ExactSizeIterator<Item = Result<Vec<u8>>> + '_> {
-        Ok(self.places_from(epoch)?.iter().map(|place| {
+        Ok(self.places_from(epoch)?.iter().map(|Stored { place, .. }| {
             let bytes = self.read(place.clone())?;
             // A client would refuse a damaged one too, and blame whoever sent it.
             match Entry::decode(&bytes) {
@@ -279,13 +293,16 @@ impl UpdateLog {
         &self,
         epoch: Epoch,
     ) -> Result<impl ExactSizeIterator<Item = StoredEpoch> + '_> {
-        let stored =
-            |place: &Range<u64>| StoredEpoch { file: Arc::clone(&self.file), place: place.clone() };
+        let stored = |stored: &Stored| StoredEpoch {
+            path: Arc::clone(&self.path),
+            file: Arc::clone(&self.file),
+            stored: stored.clone(),
+        };
         Ok(self.places_from(epoch)?.iter().map(stored))
     }
 
     /// Where the epochs lie that follow `epoch`.
-    fn places_from(&self, epoch: Epoch) -> Result<&[Range<u64>]> {
+    fn places_from(&self, epoch: Epoch) -> Result<&[Stored]> {
         let (base, last) = (self.base().0, self.current().epoch.0);
         let Some(known) = epoch.0.checked_sub(base) else {
             return Err(Error::api_misuse(format!(
@@ -380,6 +397,7 @@ impl UpdateLog {
     fn follow_at(&mut self, place: Range<u64>, each: &mut impl FnMut(EpochUpdate)) -> Result<()> {
         let bytes = self.read(place.clone())?;
         let as_damage = |error: Error| damaged(error.message()).caused_by(error);
+        let stored = Stored::new(place, &bytes);
         if self.snapshot_reached() {
             let update = self.chain.follow(&bytes).map_err(as_damage)?;
             for change in update.changes() {
@@ -393,8 +411,7 @@ impl UpdateLog {
             let entry = Entry::decode(&bytes).map_err(as_damage)?;
             self.pass_over(&entry).map_err(as_damage)?;
         }
-        self.end = place.end;
-        self.epochs.push(place);
+        self.appended(stored);
         Ok(())
     }
 
@@ -442,31 +459,43 @@ impl UpdateLog {
         Ok(bytes)
     }
 
-    /// Takes note of an epoch that was written at `place` and committed.
-    pub(super) fn appended(&mut self, place: Range<u64>) {
-        self.end = place.end;
-        self.epochs.push(place);
+    /// Takes note of an epoch that lies in the file and is committed.
+    pub(super) fn appended(&mut self, stored: Stored) {
+        self.end = stored.place.end;
+        self.epochs.push(stored);
     }
 }
 
 /// An epoch of a log, as it lies in the log's file. It can be read for as long as this lives, whatever takes that file's place.
 #[derive(Clone)]
 pub struct StoredEpoch {
+    path: Arc<Path>,
     file: Arc<Mutex<File>>,
-    place: Range<u64>,
+    stored: Stored,
 }
 
 #[expect(clippy::len_without_is_empty, reason = "a signature alone has bytes")]
 impl StoredEpoch {
     /// How many bytes it has.
     pub fn len(&self) -> u64 {
-        self.place.end - self.place.start
+        self.stored.place.end - self.stored.place.start
+    }
+
+    /// The BLAKE3 digest that all of its bytes had when the log was read and the epoch was checked.
+    pub fn digest(&self) -> [u8; 32] {
+        self.stored.digest
+    }
+
+    /// The file, by the name that it had when it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// `len` of its bytes from `offset` on, as they are now: nothing of them is checked again.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it ends before; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it ends before; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read;
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file was cut short.
     pub fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
         if offset.checked_add(len as u64).is_none_or(|end| end > self.len()) {
             return Err(Error::api_misuse(format!("the epoch has {} bytes", self.len())));
@@ -474,10 +503,12 @@ impl StoredEpoch {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bytes = vec![0; len];
         let read = file
-            .seek(SeekFrom::Start(self.place.start + offset))
+            .seek(SeekFrom::Start(self.stored.place.start + offset))
             .and_then(|_| file.read_exact(&mut bytes));
-        read.map_err(|error| {
-            Error::unavailable("an epoch of the update log can no longer be read").caused_by(error)
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => damaged("an epoch that was read before is cut off"),
+            _ => Error::unavailable("an epoch of the update log can no longer be read")
+                .caused_by(error),
         })?;
         Ok(bytes)
     }

@@ -2,7 +2,7 @@
 
 use super::entry::Draft;
 use super::file::header::{COMMIT_OFFSETS, Commit};
-use super::file::{Access, damaged, log_path, write_log};
+use super::file::{Access, Stored, damaged, log_path, write_log};
 use super::{CurrentTable, EpochHash, PublisherId, PublisherKey, RecordsDigest, UpdateLog};
 use crate::TableLayout;
 use crate::new_file::{Existing, cannot};
@@ -178,7 +178,7 @@ impl<'s> LogWriter<'s> {
         if let Some(layout) = followed.layout() {
             self.log.layout.clone_from(layout);
         }
-        self.log.appended(start..start + len);
+        self.log.appended(Stored::new(start..start + len, &bytes));
         self.digest = Some(digest);
         Ok(())
     }

@@ -435,6 +435,14 @@ impl EpochSource for EpochInFile {
     fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
         self.0.read(offset, len)
     }
+
+    fn digest(&self) -> [u8; 32] {
+        self.0.digest()
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(self.0.path())
+    }
 }
 
 fn source(stored: StoredEpoch) -> Arc<dyn EpochSource> {

@@ -135,6 +135,10 @@ impl EpochSource for Lost {
     fn read(&self, _offset: u64, _len: usize) -> privet_core::Result<Vec<u8>> {
         Err(privet_core::Error::unavailable("the file is gone"))
     }
+
+    fn digest(&self) -> [u8; 32] {
+        [0; 32]
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

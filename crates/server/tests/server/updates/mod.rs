@@ -1,5 +1,6 @@
 //! Tables that change while they are served.
 
+mod damage;
 mod epochs;
 mod failures;
 mod restarts;

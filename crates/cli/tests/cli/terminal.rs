@@ -1,0 +1,78 @@
+//! What reaches a terminal: a real one as far as the program can tell, made by the system.
+
+use crate::place::Place;
+use crate::served::Served;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::Stdio;
+
+/// Ends a line, writes to the clipboard (OSC 52), clears the screen, sounds the bell, moves up and
+/// over what was printed, and turns the direction of writing.
+const HOSTILE: &str = "555\u{1b}]52;c;cm0gLXJmIC8=\u{7}\u{1b}[2J\u{1b}[1A\rprivet: verified\
+                       \u{8}\u{9b}31m\u{202e}gpj.exe\u{2066}";
+
+/// What the command prints to a terminal that is its standard output. It must succeed.
+fn on_a_terminal(place: &Place, arguments: &str) -> Vec<u8> {
+    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&screen).unwrap();
+    unlockpt(&screen).unwrap();
+    let name = ptsname(&screen, Vec::new()).unwrap();
+    let terminal = File::options().read(true).write(true).open(OsStr::from_bytes(name.as_bytes()));
+    let mut command = place.command(arguments);
+    command.stdout(terminal.unwrap()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    // It keeps the terminal open, and would never come to the end of what is printed.
+    drop(command);
+    let mut printed = Vec::new();
+    let mut screen = File::from(screen);
+    let mut buffer = [0; 4096];
+    // When nobody has the terminal open any more, some systems call that an error.
+    while let Ok(read @ 1..) = screen.read(&mut buffer) {
+        printed.extend_from_slice(&buffer[..read]);
+    }
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    printed
+}
+
+/// A place with a table whose values are [`HOSTILE`].
+fn with_hostile_values() -> (Place, Served) {
+    let place = Place::new();
+    let row = serde_json::json!({ "k": "ada", "v": HOSTILE });
+    place.write("hostile.jsonl", format!("{row}\n"));
+    place.build("hostile.jsonl --key k --raw-value v -o hostile.privet");
+    let served = Served::start(&place, "hostile.privet --no-cache --scheme simplepir");
+    (place, served)
+}
+
+#[test]
+fn a_value_cannot_command_a_real_terminal() {
+    let (place, served) = with_hostile_values();
+    let get = format!("get {} -k ada", served.url);
+    let escaped = "555\\u{1b}]52;c;cm0gLXJmIC8=\\u{7}\\u{1b}[2J\\u{1b}[1A\\rprivet: verified\
+                   \\u{8}\\u{9b}31m\\u{202e}gpj.exe\\u{2066}";
+    // A terminal begins a line with both.
+    let shown = on_a_terminal(&place, &get);
+    assert_eq!(String::from_utf8(shown).unwrap(), format!("{escaped}\r\n"));
+
+    let shown = String::from_utf8(on_a_terminal(&place, &format!("{get} --json"))).unwrap();
+    let line = shown.strip_suffix("\r\n").unwrap();
+    assert!(line.chars().all(|character| (' '..='~').contains(&character)), "{line}");
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["text"], HOSTILE);
+}
+
+#[test]
+fn bytes_reach_a_terminal_if_that_is_asked_for_and_a_pipe_always() {
+    let (place, served) = with_hostile_values();
+    let get = format!("get {} -k ada", served.url);
+    let shown = on_a_terminal(&place, &format!("{get} --raw"));
+    assert_eq!(String::from_utf8(shown).unwrap(), format!("{HOSTILE}\r\n"));
+    for more in ["", " --raw"] {
+        let run = place.run(&format!("{get}{more}"));
+        assert_eq!((run.code(), run.stdout()), (0, &*format!("{HOSTILE}\n")), "{run}");
+    }
+}

@@ -1,0 +1,138 @@
+//! Versions that are damaged when the next one is made: nothing that comes of the damage is served.
+//!
+//! The next version is given digests of its own. So whatever is made of a damaged one would be taken
+//! for whole from then on.
+
+use super::*;
+use crate::scrub::tests::{ANSWERING, flip, is_known, is_served, table, tables, version};
+use crate::{NextVersion, RunningServer, ServedTable, Server, ServerConfig, VersionStep};
+use privet_core::table::Replacement;
+use privet_core::{Blame, Epoch, Result};
+use privet_schemes::SchemeId;
+use privet_table::digest::DigestParts;
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::Duration;
+
+/// What is answered from has a digest, and no scrub reads it before the test has ended.
+fn config(cache: Option<&Path>) -> ServerConfig {
+    ServerConfig {
+        scrub_rate: 1,
+        scrub_interval: Duration::from_secs(3600),
+        cache_dir: cache.map(Path::to_owned),
+        ..crate::scrub::tests::config()
+    }
+}
+
+/// The version after that of `table`: one record is another.
+fn next(table: &ServedTable) -> NextVersion {
+    let (identity, mut records) = (table.identity, table.records.bytes().to_vec());
+    let len = identity.shape.record_len() as usize;
+    let (before, after) = (records[7 * len..8 * len].to_vec(), vec![0x5a; len]);
+    records[7 * len..8 * len].copy_from_slice(&after);
+    let digest = *blake3::hash(&records).as_bytes();
+    let parts = DigestParts { layout: *blake3::hash(&table.layout).as_bytes(), records: digest };
+    let digest_after = parts.combine(identity.shape);
+    let step = VersionStep {
+        identity: TableIdentity { epoch: Epoch(1), digest: digest_after, ..identity },
+        changes: vec![Replacement { index: 7, before, after }],
+        epoch: Some(Arc::new(vec![1; 100])),
+    };
+    NextVersion {
+        publisher: [9; 32],
+        layout: Arc::clone(&table.layout),
+        records: Box::new(records),
+        records_digest: digest,
+        steps: vec![step],
+        keep_from: Epoch(0),
+    }
+}
+
+async fn started(scheme: SchemeId, cache: Option<&Path>) -> RunningServer {
+    Server::start(config(cache), vec![table("t", 1, scheme)]).await.unwrap()
+}
+
+async fn updated(server: &RunningServer, scheme: SchemeId) -> Result<Arc<Version>> {
+    server.update("t", next(&table("t", 1, scheme))).await?;
+    Ok(version(&tables(server), "t"))
+}
+
+/// Everything that a version answers from and that clients fetch of it.
+fn contents(version: &Version) -> Vec<Vec<u8>> {
+    let mut contents: Vec<_> = version.server.held().into_iter().map(<[u8]>::to_vec).collect();
+    let kinds = [PartKind::Layout, PartKind::Hint, PartKind::Table];
+    let parts = kinds.into_iter().filter_map(|kind| version.part(kind));
+    contents.extend(parts.map(|part| part.copy(0, usize::MAX).unwrap().to_vec()));
+    contents
+}
+
+/// The update is refused, and the service of the table has ended with it.
+fn ended(server: &RunningServer, refused: &privet_core::Error) {
+    assert_eq!(refused.blame(), Blame::Unavailable, "{refused}");
+    assert!(refused.message().contains("has found its copy damaged"), "{refused}");
+    let tables = tables(server);
+    let before = version(&tables, "t");
+    assert_eq!(before.identity.epoch, Epoch(0));
+    is_served(&tables, &before).unwrap_err();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_server_has_no_damaged_successor() {
+    let mut refusals = Vec::new();
+    for scheme in ANSWERING {
+        let whole = started(scheme, None).await;
+        let expected = contents(&updated(&whole, scheme).await.unwrap());
+
+        let bent = started(scheme, None).await;
+        let before = version(&tables(&bent), "t");
+        is_known(&before).await;
+        let held = before.server.held();
+        let (start, len) = (held[0].as_ptr().addr(), held[0].len());
+        // Not in the record that is changed.
+        flip(start + len / 2);
+        match updated(&bent, scheme).await {
+            Ok(after) => assert_eq!(contents(&after), expected, "{scheme}"),
+            Err(refused) => {
+                ended(&bent, &refused);
+                refusals.push(scheme);
+            }
+        }
+    }
+    // All others make the server anew, of the records.
+    let of_the_one_before =
+        [SchemeId::TapirMerkle, SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany];
+    assert_eq!(refusals, of_the_one_before);
+}
+
+/// A hint that is patched is made of the one before, wherever that lies.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_hint_is_not_patched() {
+    let scheme = SchemeId::SimplePir;
+    let in_memory = started(scheme, None).await;
+    let before = version(&tables(&in_memory), "t");
+    let Some(Part::Computed(words)) = before.hint.as_deref() else { panic!("a hint in memory") };
+    let Cow::Borrowed(bytes) = words.as_bytes() else { panic!("lies as it is sent") };
+    flip(bytes.as_ptr().addr() + bytes.len() / 2);
+    ended(&in_memory, &updated(&in_memory, scheme).await.err().unwrap());
+
+    // In a file that somebody writes to.
+    let directory = tempfile::tempdir().unwrap();
+    let in_file = started(scheme, Some(directory.path())).await;
+    let before = version(&tables(&in_file), "t");
+    let Some(Part::Cached(entry)) = before.hint.as_deref() else { panic!("a hint in a file") };
+    let mut bytes = std::fs::read(entry.file()).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(entry.file(), bytes).unwrap();
+    // Found now, or a moment before by those who look at files.
+    updated(&in_file, scheme).await.err().unwrap();
+    assert_eq!(version(&tables(&in_file), "t").identity.epoch, Epoch(0));
+    is_served(&tables(&in_file), &before).unwrap_err();
+
+    // So it is the damage that is refused.
+    let whole = started(scheme, None).await;
+    let after = updated(&whole, scheme).await.unwrap();
+    assert_eq!(after.origin, HintOrigin::Patched);
+}
