@@ -523,7 +523,10 @@ impl World {
             // By a scheme that verifies, nothing is asked before a server that sends no answers has sent one.
             Err(error)
                 if (self.faults || (self.verifies && self.liar.is_some()))
-                    && matches!(error.blame(), Blame::Unavailable | Blame::Exhausted) =>
+                    && matches!(
+                        error.blame(),
+                        Blame::Unavailable | Blame::Exhausted | Blame::Selective
+                    ) =>
             {
                 self.report.failed += 1;
             }
