@@ -20,7 +20,9 @@
 
 use crate::addresses::{self, Address};
 use crate::driver::{Command, Driver};
-use crate::session::{ChosenTable, KnownPin, Patience, Session, SessionOptions, Target, Value};
+use crate::session::{
+    ChosenTable, Clock, KnownPin, Patience, Session, SessionOptions, Target, Value,
+};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
 use crate::transport::Transport;
@@ -90,7 +92,7 @@ impl ClientOptions {
     /// Defaults for the servers at `urls`: the only table, any scheme that fits, state in memory, at most 4 GiB of hint or table, the fastest
     /// kernels of this machine.
     pub fn new<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
-        let session = SessionOptions::new(0, Kernels::detect());
+        let session = SessionOptions::new(0, Kernels::detect(), clock(Instant::now()));
         Self {
             urls: urls.into_iter().map(Into::into).collect(),
             table: None,
@@ -205,9 +207,10 @@ pub struct Stats {
     pub lookup: Traffic,
     /// Lookups that are over, whatever came of them.
     pub lookups: u64,
-    /// Computing queries, in total.
+    /// Computing queries, in total, and waiting for the ends of the times that they are given: see
+    /// [`Session::busy_until`].
     pub query_time: Duration,
-    /// Reading records, from answers or from the table that is kept, in total.
+    /// The same of reading records, from answers or from the table that is kept.
     pub recover_time: Duration,
     /// Waiting for journal records to be durable, in total: for schemes with single-use hints.
     pub journal_time: Duration,
@@ -490,7 +493,8 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
         None => Box::new(MemoryState::default()),
     };
     let mut transports = Vec::new();
-    let mut session = SessionOptions::new(options.urls.len(), options.kernels);
+    let started = Instant::now();
+    let mut session = SessionOptions::new(options.urls.len(), options.kernels, clock(started));
     for (server, address) in addresses.iter().enumerate() {
         let known = state.pins(address.url())?.into_iter();
         session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
@@ -513,8 +517,11 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     session.compare_streams = options.compare_streams;
     session.in_flight = options.in_flight;
     session.patience = options.patience;
-    let started = Instant::now();
     Ok((Session::new(session, started.elapsed())?, state, transports, started))
+}
+
+fn clock(started: Instant) -> Clock {
+    Clock::new(move || started.elapsed())
 }
 
 impl Ready {

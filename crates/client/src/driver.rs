@@ -1,7 +1,10 @@
 //! Drives a [`Session`]: does what it says with sockets and files, and tells it what came of that.
 //!
-//! One thread owns session and state, and everything about them happens there in order: computing queries, reading records, writing files. The network
-//! runs beside it, so that a query under computation delays no answer on its way. The next generation of single-use hints is prepared on a third thread: see
+//! One thread owns session and state, and everything about them happens there in order: computing
+//! queries, reading records, writing files. When something was computed, the thread waits until the
+//! session says ([`Session::busy_until`]) and begins nothing meanwhile. The network runs beside it,
+//! so that a query under computation delays no answer on its way. The next generation of single-use
+//! hints is prepared on a third thread: see
 //! [`Worker`].
 
 use crate::client::{Progress, Stats};
@@ -24,6 +27,7 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep_until;
 
 mod hints;
+mod precise;
 
 use hints::hints_of;
 
@@ -203,16 +207,21 @@ impl Driver {
                 }
             }
         }
+        let mut before = Instant::now();
         loop {
-            let before = Instant::now();
-            let Some(output) = self.session.poll(self.now()) else { break };
+            let Some(output) = self.session.poll(self.now()) else {
+                let Some(end) = self.session.busy_until() else { break };
+                precise::wait_until(self.started + end);
+                continue;
+            };
             self.count_work(&output, before.elapsed());
             self.carry_out(output, running);
+            before = Instant::now();
         }
         self.come_to_rest(running);
     }
 
-    /// What one poll computed shows in what it returned.
+    /// What was computed, and waited for after it, shows in what came of it.
     fn count_work(&self, output: &Output, took: Duration) {
         let mut stats = self.stats();
         match output {

@@ -1,7 +1,8 @@
-//! The client session: everything a client does, without I/O and without a clock.
+//! The client session: everything a client does, without I/O.
 //!
-//! A [`Session`] is a state machine. A *driver* hands it what arrived and what time it is, and does what [`Session::poll`] says: sockets and files, a browser,
-//! or a simulator drive the same machine.
+//! A [`Session`] is a state machine. A *driver* hands it what arrived and what time it is, and does
+//! what [`Session::poll`] says: sockets and files, a browser, or a simulator drive the same
+//! machine. It is also given a [`Clock`], to learn how long its own work took.
 //!
 //! ```text
 //!            handle_message, handle_failure            Transmit, Abandon
@@ -56,6 +57,11 @@
 //! A table's key map says how many records a key may lie in, one or two. A lookup fetches all of them, each with a query (and a hint) of its own, and only together do they have an
 //! outcome: the module `candidates` says why.
 //!
+//! # Time
+//!
+//! Nor may the moment at which something is sent. What depends on an index is done in slots of a
+//! public length, and leaves at their ends: the module `timetable` says how.
+//!
 //! # Invariants
 //!
 //! What a server sees of a client must not depend on what the client looks for. So, whatever servers do:
@@ -64,7 +70,9 @@
 //!    parameters, whether its key is there or not; by a scheme whose client holds the table, it is none, whatever is looked up. Which stretch of the table is streamed when, or which hints are asked for, for the next generation of single-use hints, follows from the
 //!    number of queries that were sent; and which queries are sent again, by this process or a later one, from which of them were answered.
 //! 2. **Traffic after a failed recover equals traffic after a success.** An answer ends its query whatever it holds; nothing is asked again because of what
-//!    was or was not in it, and reading records comes after sending. By a scheme that verifies answers, there is none after one that does not pass: all of each answer is verified, so whether it does follows from what
+//!    was or was not in it, and how long it took to read moves nothing. By a scheme that verifies
+//!    answers, there is none after one that does not pass: all of each answer is verified, so
+//!    whether it does follows from what
 //!    the server sent and not from what was looked up. (What is no answer at all, which its length shows, leaves its query to be repeated by the
 //!    next session; by a scheme whose hints never run out, by this one, with the next lookup.)
 //! 3. **A repeated or locally known index still sends a well-formed query.** There is no cache and no way around the network: a key whose value the client already
@@ -105,12 +113,13 @@ mod resends;
 mod streaming;
 #[cfg(test)]
 mod tests;
+mod timetable;
 mod value;
 mod verified;
 mod versions;
 
 pub use interface::{
-    ChosenTable, Event, ExchangeId, KnownPin, LookupId, Output, Patch, Patience, Persist,
+    ChosenTable, Clock, Event, ExchangeId, KnownPin, LookupId, Output, Patch, Patience, Persist,
     PreparationEvent, Prepare, Request, Response, SessionOptions, Target,
 };
 pub use query::Query;
@@ -135,6 +144,7 @@ use records::Records;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use timetable::{Measuring, Timetable};
 use versions::Versions;
 use zeroize::Zeroizing;
 
@@ -151,7 +161,10 @@ struct Parts {
     start_client: StartClient,
     start_hinted: StartHinted,
     pace: Pace,
+    measuring: Measuring,
     rng: SecretRng,
+    #[cfg(test)]
+    timetable_flaw: timetable::Flaw,
 }
 
 impl Parts {
@@ -160,7 +173,10 @@ impl Parts {
             start_client: registry::client,
             start_hinted: registry::hinted_client,
             pace: Pace::default(),
+            measuring: Measuring::default(),
             rng: SecretRng::from_os()?,
+            #[cfg(test)]
+            timetable_flaw: timetable::Flaw::None,
         })
     }
 }
@@ -183,6 +199,7 @@ pub struct Session {
     hints: Hints,
     /// Bytes that came before the first lookup, whatever they were, and what came for nothing since.
     came: u64,
+    timetable: Timetable,
     outputs: VecDeque<Output>,
 }
 
@@ -229,8 +246,12 @@ impl Session {
                 "a session needs at least one server and at least one lookup under way",
             ));
         }
+        let timetable = Timetable::new(options.clock.clone(), now, parts.measuring);
+        #[cfg(test)]
+        let timetable = timetable.with_flaw(parts.timetable_flaw);
         let mut session = Self {
             parts,
+            timetable,
             calls: Calls::new(options.servers, options.patience),
             lookups: Lookups::default(),
             groups: Groups::default(),
@@ -276,10 +297,22 @@ impl Session {
         }
     }
 
-    /// What to do next; `None`: nothing until something is handed in or [`next_timeout`](Self::next_timeout) has come. What can be sent
-    /// comes before what only concerns this side.
+    /// What to do next; `None`: nothing until something is handed in or
+    /// [`next_timeout`](Self::next_timeout) has come. What can be sent comes before what only
+    /// concerns this side.
+    ///
+    /// Each call computes one query or reads one answer at most, and what that comes to leaves when
+    /// [`busy_until`](Self::busy_until) says.
     pub fn poll(&mut self, now: Duration) -> Option<Output> {
+        if !self.timetable.lets_out(now) {
+            return None;
+        }
+        let now = self.timetable.at(now);
         loop {
+            // What was just done has begun a slot, and nothing leaves before its end.
+            if self.timetable.ends().is_some() {
+                return None;
+            }
             if let Some(output) = self.outputs.pop_front() {
                 return Some(output);
             }
@@ -293,6 +326,11 @@ impl Session {
     /// Whether nothing is under way that is worth waiting for: no lookup, no query of an earlier session, no piece of the next generation of hints that is due
     /// (unless the server cannot give it now). To be asked once [`poll`](Self::poll) has returned `None`.
     pub fn is_at_rest(&self) -> bool {
+        let everything_left = self.outputs.is_empty() && self.timetable.ends().is_none();
+        everything_left && self.has_come_to_rest()
+    }
+
+    fn has_come_to_rest(&self) -> bool {
         match &self.phase {
             Phase::Over(_) => true,
             // The servers could not be had, and nobody waits for them.
@@ -310,16 +348,25 @@ impl Session {
 
     /// Whether no lookup waits for anything. To be asked once [`poll`](Self::poll) has returned `None`.
     pub fn has_no_lookups(&self) -> bool {
-        self.lookups.is_empty()
+        self.lookups.is_empty() && self.timetable.ends().is_none()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.
     pub fn next_timeout(&self) -> Option<Duration> {
-        self.calls.next_timeout()
+        self.timetable.ends().or_else(|| self.calls.next_timeout())
+    }
+
+    /// Until when nothing leaves the session, because it has computed something that took a time of
+    /// its own. The module `timetable` says why. A driver that does nothing at all until then sends
+    /// everything in time: what it might begin now, it would begin at a moment that tells how long
+    /// the work took.
+    pub fn busy_until(&self) -> Option<Duration> {
+        self.timetable.ends()
     }
 
     /// Tells the time.
     pub fn handle_timeout(&mut self, now: Duration) {
+        let now = self.timetable.at(now);
         for (exchange, error) in self.calls.due(now, &mut self.outputs) {
             self.handle_failure(exchange, error, now);
         }
@@ -327,6 +374,7 @@ impl Session {
 
     /// A response, or a piece of one, came. Late and repeated ones are ignored.
     pub fn handle_message(&mut self, exchange: ExchangeId, response: Response, now: Duration) {
+        let now = self.timetable.at(now);
         let Some(call) = self.calls.waiting_for(exchange) else { return };
         let (server, asked) = (call.server, matches!(call.request, Request::Prepare(_)));
         if let Purpose::Fetch | Purpose::Stream = call.purpose {
@@ -371,6 +419,7 @@ impl Session {
 
     /// An exchange failed: the server could not be reached, or refused, or sent what cannot be valid.
     pub fn handle_failure(&mut self, exchange: ExchangeId, error: Error, now: Duration) {
+        let now = self.timetable.at(now);
         if self.everything_arrived(exchange) {
             return self.finish_fetch(exchange, now);
         }
@@ -388,6 +437,7 @@ impl Session {
 
     /// What is stored of the part that was to be opened or completed.
     pub fn handle_part(&mut self, state: PartState, now: Duration) {
+        let now = self.timetable.at(now);
         match (&self.phase, state) {
             (Phase::Opening { part, again }, PartState::Complete(source)) => {
                 let (part, again) = (part.clone(), *again);
@@ -407,15 +457,18 @@ impl Session {
 
     /// What is kept of the single-use hints that were to be opened, or switched.
     pub fn handle_hints(&mut self, saved: SavedHints, now: Duration) {
-        if let Phase::OpeningHints | Phase::Switching { .. } = self.phase
-            && let Err(error) = self.use_hints(saved, now)
-        {
-            self.fail(error);
+        let now = self.timetable.at(now);
+        if let Phase::OpeningHints | Phase::Switching { .. } = self.phase {
+            if let Err(error) = self.use_hints(saved, now) {
+                self.fail(error);
+            }
+            self.timetable.end_opening();
         }
     }
 
     /// The journal record of a lookup is durable: `receipt` proves it.
     pub fn handle_persisted(&mut self, lookup: LookupId, receipt: Receipt, now: Duration) {
+        let now = self.timetable.at(now);
         let Some(reservation) = self.lookups.committed(lookup) else { return };
         match reservation.commit_with(receipt) {
             Ok(prepared) => self.ask(lookup, prepared, now),
@@ -433,7 +486,6 @@ impl Session {
             self.hints.broken.get_or_insert(repeat(&error));
             self.hints.given_up(lookup);
             self.lookup_failed(lookup, error);
-            self.tell_waiting();
         }
     }
 
@@ -444,6 +496,7 @@ impl Session {
 
     /// What came of a step of the preparation.
     pub fn handle_preparation(&mut self, event: PreparationEvent, now: Duration) {
+        let now = self.timetable.at(now);
         self.preparation_went_on(event, now);
         self.prepare(now);
     }
@@ -513,7 +566,7 @@ impl Session {
             return;
         }
         self.calls.abandon_all(&mut self.outputs);
-        self.tell_waiting();
+        self.tell_all_waiting();
         for lookup in self.lookups.drop_all() {
             self.fetch_failed(lookup, repeat(&error));
         }

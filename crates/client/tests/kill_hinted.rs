@@ -123,7 +123,7 @@ async fn kill_at_random_moments() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        tokio::time::sleep(Duration::from_micros(random(120_000))).await;
+        tokio::time::sleep(Duration::from_micros(random(240_000))).await;
         assert!(child.try_wait().unwrap().is_none(), "client {kill} ended by itself: {}", {
             let mut said = String::new();
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();

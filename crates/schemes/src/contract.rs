@@ -265,6 +265,13 @@ pub trait HintedClient: SchemeOf + Sized {
 
     /// How many queries the generation has served, and serves in all.
     fn supply(&self) -> Supply;
+
+    /// What the work of the next lookup grows with, in a unit of the client's own: the number of
+    /// hints that are searched, say. It follows from how many lookups there were, and is public. 1:
+    /// the work does not grow.
+    fn search_len(&self) -> u64 {
+        1
+    }
 }
 
 /// A client whose hints never run out, because every query brings what replaces the hint it used. A generation of its hints still serves a fixed number

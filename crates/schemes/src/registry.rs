@@ -3,6 +3,7 @@
 mod clients;
 mod plan;
 mod points;
+mod rehearsal;
 mod servers;
 mod step;
 mod tapir;
@@ -12,6 +13,8 @@ pub use clients::{ErasedClient, ErasedHints, ErasedPreparation, Recovered};
 pub(crate) use plan::MAX_MESSAGE_LEN;
 pub use plan::SchemePlan;
 pub use points::{points_bytes, server_of_points, write_points};
+pub use rehearsal::Rehearsal;
+pub(crate) use rehearsal::Rehearsed;
 pub use servers::{ErasedServer, ErasedSetup, Successor};
 pub use versions::{patch_downloaded, patches_downloads, plan_next};
 

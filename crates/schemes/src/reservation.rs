@@ -156,6 +156,13 @@ pub struct JournalRecord {
     encoded: Arc<Zeroizing<Vec<u8>>>,
 }
 
+impl JournalRecord {
+    /// How many bytes a journal will be handed: change and queries. Public, as their lengths are.
+    pub fn record_len(&self) -> usize {
+        self.encoded.len()
+    }
+}
+
 impl std::fmt::Debug for JournalRecord {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("JournalRecord(..)")

@@ -6,6 +6,7 @@ use super::hints::{Turn, Waiting, ended_before};
 use super::interface::{ChosenTable, ExchangeId, LookupId, Output, Persist, Request, Target};
 use super::lookups::{Answer, Next};
 use super::query::Query;
+use super::timetable::Work;
 use super::verified::for_this_session;
 use super::{Phase, Session, repeat};
 use privet_core::{Blame, Error, Result};
@@ -45,15 +46,20 @@ impl Session {
                 return true;
             }
             Turn::SendAgain => return true,
-            Turn::Condense => match self.condense() {
-                Ok(()) => return true,
-                Err(error) => Some(error),
-            },
+            Turn::Condense => {
+                let condensed = self.condense();
+                self.timetable.end_opening();
+                match condensed {
+                    Ok(()) => return true,
+                    Err(error) => Some(error),
+                }
+            }
             Turn::Refuse(error) => {
                 self.lookup_refused(now);
                 Some(error)
             }
         };
+        let search_len = self.hinted().map_or(1, |hints| hints.search_len());
         let (Phase::Ready(client), Some(records)) = (&mut self.phase, &self.records) else {
             return false;
         };
@@ -83,6 +89,7 @@ impl Session {
             }
             Err(error) => self.lookup_failed(lookup, error),
         }
+        self.timetable.end(Work::Query, search_len, 1);
         true
     }
 
@@ -151,18 +158,27 @@ impl Session {
 
 /// Reading.
 impl Session {
-    /// Reads one record from its answers, or tells what was read. Returns whether there was anything.
+    /// Reads one record from its answers, or tells one that was read. Returns whether there was
+    /// anything.
     pub(super) fn read_next(&mut self) -> bool {
         if matches!(self.phase, Phase::Ending { .. }) {
             return false;
         }
+        let any = self.read_or_tell();
+        if any {
+            self.timetable.end(Work::Answer, 1, 1);
+        }
+        any
+    }
+
+    fn read_or_tell(&mut self) -> bool {
         if let Some((id, answers)) = self.hints.resends.next_answered() {
             self.settle_resent(id, answers);
-            self.tell_waiting();
             self.drop_unwanted();
             return true;
         }
-        // What was read is told after what can be sent: by a scheme that verifies, the next query waited for it to be settled.
+        // What was read is told after what can be sent: by a scheme that verifies, the next query
+        // waited for it to be settled.
         let Some(answered) = self.lookups.next_answered() else { return self.tell_waiting() };
         let (lookup, target, pending, answers) = answered.into_answers();
         let Phase::Ready(client) = &mut self.phase else {
@@ -207,25 +223,34 @@ impl Session {
         }
     }
 
-    /// Tells the records of settled reservations, in the order in which they were made: none before all older ones are answered or given up. Some could be told
-    /// sooner, those that do not depend on an older one's answer; but then a server that holds an answer back could see, from a user who acts on what comes, which depend
-    /// on it. Returns whether there was one.
-    pub(super) fn tell_waiting(&mut self) -> bool {
-        let mut told = false;
-        while let Some(id) = self.hints.next_to_tell() {
-            let Some(hints) = self.hinted() else { return told };
-            told = true;
-            let resolved = hints.take_record(id);
-            if let Some(Waiting { lookup, target, record }) = self.hints.waits_no_more(id) {
-                let record = record.or(resolved);
-                if record.is_none() {
-                    self.hints.unwanted(id, true);
-                }
-                let record = record.unwrap_or_else(|| Err(unanswered_before()));
-                self.tell(lookup, &target, record);
+    /// Tells the record of a settled reservation: of the next in the order in which they were made,
+    /// when all older ones are answered or given up. Some could be told sooner, those that do not
+    /// depend on an older one's answer; but then a server that holds an answer back could see, from
+    /// a user who acts on what comes, which depend on it. Returns whether there was one.
+    fn tell_waiting(&mut self) -> bool {
+        let Some(id) = self.hints.next_to_tell() else { return false };
+        let Some(hints) = self.hinted() else { return false };
+        let resolved = hints.take_record(id);
+        if let Some(Waiting { lookup, target, record }) = self.hints.waits_no_more(id) {
+            let record = record.or(resolved);
+            if record.is_none() {
+                self.hints.unwanted(id, true);
             }
+            let record = record.unwrap_or_else(|| Err(unanswered_before()));
+            self.tell(lookup, &target, record);
         }
-        told
+        true
+    }
+
+    /// Tells all that can be told: the session is over.
+    pub(super) fn tell_all_waiting(&mut self) {
+        let mut told = 0;
+        while self.tell_waiting() {
+            told += 1;
+        }
+        if told > 0 {
+            self.timetable.end(Work::Answer, 1, told);
+        }
     }
 
     fn tell(&mut self, lookup: LookupId, target: &Target, record: Result<Record>) {

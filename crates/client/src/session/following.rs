@@ -492,11 +492,13 @@ impl Session {
             self.outputs.push_back(Output::Persist(Persist::FollowHints { change, to }));
         }
         self.phase = Phase::MovingHints { loaded: Box::new(loaded), outstanding };
+        self.timetable.end_opening();
         Ok(())
     }
 
     /// A step by which the hints follow the table is durable.
     pub fn handle_hints_followed(&mut self, now: Duration) {
+        let now = self.timetable.at(now);
         let Phase::MovingHints { outstanding, .. } = &mut self.phase else { return };
         *outstanding -= 1;
         if *outstanding > 0 {

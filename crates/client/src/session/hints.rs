@@ -203,7 +203,11 @@ impl Session {
     }
 
     /// The generation that is kept with all its changes, which lead to `version`.
-    pub(super) fn load_hints(&self, saved: SavedHints, version: TableIdentity) -> Result<Loaded> {
+    pub(super) fn load_hints(
+        &mut self,
+        saved: SavedHints,
+        version: TableIdentity,
+    ) -> Result<Loaded> {
         let SavedHints { generation, changes, unfinished, next, prepared_for, .. } = saved;
         let (Some(chosen), Some(generation)) = (self.chosen.as_deref(), generation) else {
             return Err(Error::api_misuse("there are no hints to be loaded"));
@@ -216,7 +220,18 @@ impl Session {
             false => SchemePlan::from_announcement(plan.scheme, &first, &plan.parameters)?,
         };
         let state_len = generation.len() as u64;
-        let mut client = (self.parts.start_hinted)(plan, &first, generation, kernels)?;
+        let start = self.parts.start_hinted;
+        self.rehearse(&|| {
+            let mut copy = start(plan.clone(), &first, generation.clone(), kernels)?;
+            // A generation is as good as new for it, unless the table has grown since.
+            if first != version
+                && let Some(hints) = copy.hints()
+            {
+                changes.iter().try_for_each(|change| hints.apply(change))?;
+            }
+            Ok(copy)
+        })?;
+        let mut client = start(plan, &first, generation, kernels)?;
         let hints = client.hints().ok_or_else(no_hints)?;
         for change in &changes {
             hints.apply(change).map_err(|error| error.within("the stored hints"))?;

@@ -17,11 +17,28 @@ use privet_wire::{
     AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription, PartKind,
     PrepareRequest, PrepareResponse, SchemeDescription, ServerDescription, UpdatesDescription,
 };
+use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// What is received before the first lookup unless more is allowed: 4 GiB.
 const DEFAULT_MAX_DOWNLOAD: u64 = 4 << 30;
+
+/// Says what time it is while a session computes. Only how much passes is asked, so it may begin
+/// anywhere; it goes as fast as the times that the session is told.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Duration + Send + Sync>);
+
+impl Clock {
+    /// A clock that shows what `read` returns, which never goes back.
+    pub fn new(read: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        (self.0)()
+    }
+}
 
 /// What a session is to do, and how patiently.
 pub struct SessionOptions {
@@ -64,11 +81,14 @@ pub struct SessionOptions {
     pub in_flight: usize,
     /// How long to wait for what.
     pub patience: Patience,
+    /// How the session learns how long its own work takes: when a query leaves must not tell that.
+    pub clock: Clock,
 }
 
 impl SessionOptions {
-    /// Options for `servers` servers, with everything else at its default: no addresses known, the only table, any scheme, nothing pinned, at most 4 GiB to keep, 8 lookups at once.
-    pub fn new(servers: usize, kernels: Kernels) -> Self {
+    /// Options for `servers` servers, with everything else at its default: no addresses known, the
+    /// only table, any scheme, nothing pinned, at most 4 GiB to keep, 8 lookups at once.
+    pub fn new(servers: usize, kernels: Kernels, clock: Clock) -> Self {
         Self {
             table: None,
             schemes: Vec::new(),
@@ -85,6 +105,7 @@ impl SessionOptions {
             kernels,
             in_flight: 8,
             patience: Patience::default(),
+            clock,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Lookups: waiting, being asked, and answered but not yet read.
 //!
-//! Reading a record comes after everything that can be sent has been: it touches different parts of the hint for different indices, and the
-//! moment of the next transmission must not tell how long that took. (What remains is that an answer that comes during a read waits for its end. A
-//! driver that cannot accept even that looks one target up at a time.)
+//! Reading a record comes after everything that can be sent has been. It touches different parts of
+//! the hint for different indices; how long that takes tells nobody anything, because it is done in
+//! a slot of a public length: see the module `timetable`.
 
 use super::interface::{LookupId, Target};
 use privet_core::{Error, Result};

@@ -262,9 +262,10 @@ impl Session {
 
     fn use_downloaded(&mut self, source: Arc<dyn HintSource>) -> Result<()> {
         let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
-        let plan = chosen.scheme.plan.clone();
-        let client =
-            (self.parts.start_client)(plan, &chosen.identity, source, self.options.kernels)?;
+        let (plan, table) = (chosen.scheme.plan.clone(), chosen.identity);
+        let (start, kernels) = (self.parts.start_client, self.options.kernels);
+        let client = start(plan.clone(), &table, Arc::clone(&source), kernels)?;
+        self.rehearse(&|| start(plan.clone(), &table, Arc::clone(&source), kernels))?;
         self.phase = Phase::Ready(client);
         self.lookups_begin();
         Ok(())

@@ -6,7 +6,7 @@
 
 use super::interface::Target;
 use super::value::Value;
-use privet_core::{Blame, Error, RecordIndex, Result, TableShape};
+use privet_core::{Blame, Error, RecordIndex, Result, SecretRng, TableShape};
 use privet_table::{RecordLayout, TableLayout, TableRoot};
 use zeroize::Zeroizing;
 
@@ -41,6 +41,19 @@ impl Records {
         match self.layout.records() {
             RecordLayout::Keyed(map) => map.candidates_per_key(),
             _ => 1,
+        }
+    }
+
+    /// What may be looked up as well as anything else: a key of `key_len` bytes, or a record's
+    /// number.
+    pub(super) fn dummy(&self, key_len: usize, rng: &mut SecretRng) -> Target {
+        match self.layout.records() {
+            RecordLayout::Keyed(_) => {
+                let mut key = Zeroizing::new(vec![0; key_len]);
+                rng.fill(&mut key);
+                Target::Key(key)
+            }
+            _ => Target::index(rng.below(self.shape.records())),
         }
     }
 

@@ -23,6 +23,7 @@ mod schemes;
 mod simulator;
 mod single_use;
 mod slow;
+mod timed;
 mod toy;
 mod traces;
 mod two_servers;

@@ -211,6 +211,12 @@ pub trait Verifier: Send + Sync {
     /// Which of them do not belong to the commitments.
     fn verify(&self, answers: [Opened<'_>; 2]) -> std::result::Result<(), Rejected>;
 
+    /// Whether [`verify`](Self::verify) accepts the answers, without finding out which are wrong:
+    /// what verifying takes as long as servers tell the truth.
+    fn accepts(&self, answers: [Opened<'_>; 2]) -> bool {
+        self.verify(answers).is_ok()
+    }
+
     /// The canonical encoding, public.
     fn encode(&self, out: &mut Vec<u8>);
 

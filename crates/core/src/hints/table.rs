@@ -27,7 +27,7 @@
 //!   place of each list that an exchange writes; the source says [`admit`] where that begins. The
 //!   candidates of a record that was asked for lately may still be in the processor's caches, while
 //!   surplus places, which fill up their number, lie anywhere. So the closer look may take less time
-//!   for such a record. `docs/security/side-channels.md` says so.
+//!   for such a record. That is why a session sends nothing at the moment at which this is done.
 //!
 //! The length of the list of groups would tell how queries repeat (the hints of a record that is asked
 //! for again and again are all young, and leave the old groups alone), so it is padded to a length

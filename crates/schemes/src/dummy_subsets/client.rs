@@ -244,6 +244,10 @@ impl HintedClient for DummySubsetsClient {
     fn supply(&self) -> Supply {
         Supply { used: self.ledger.reservations(), total: self.total }
     }
+
+    fn search_len(&self) -> u64 {
+        Self::search_len(self) as u64
+    }
 }
 
 impl Updatable for DummySubsetsClient {

@@ -9,7 +9,10 @@
 //!
 //! Every chunk has a number of spares for each window, and a record that lies in it uses one up. The records of a window are all different ([`Lookups`]) and the table is shuffled, so that
 //! no chunk's spares are used up but with the probability that [`PianoParameters`] says, **unless records are chosen by where they lie**. The order is public, so whoever
-//! makes a client look up records of their choice can make it fail, and so can whoever builds the table, who decides where keys lie: see the [module](super). The query that is sent then is a cover, which looks like any other and is made with the same work; that no hint is exchanged takes half a microsecond less.
+//! makes a client look up records of their choice can make it fail, and so can whoever builds the
+//! table, who decides where keys lie: see the [module](super). The query that is sent then is a
+//! cover, which looks like any other and is made with the same work; that no hint is exchanged takes
+//! half a microsecond less, which disappears in the fixed time that a session gives to every query.
 
 use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
@@ -173,6 +176,12 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
 
     fn supply(&self) -> Supply {
         Supply { used: self.ledger.reservations(), total: self.parameters.window() }
+    }
+
+    /// The hints that are searched, and the records of this window.
+    fn search_len(&self) -> u64 {
+        let id = self.ledger.reservations();
+        8 * self.parameters.searched_groups(id) as u64 + id
     }
 }
 

@@ -1,6 +1,7 @@
 //! Clients of any scheme.
 
 use super::SchemePlan;
+use super::rehearsal::{HintedRehearsal, Rehearsal, Rehearsed, StatelessRehearsal};
 use super::step::Step;
 use crate::contract::{
     AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, Offline, ParametersOf,
@@ -30,6 +31,10 @@ pub trait ErasedClient: Send {
     fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
         None
     }
+
+    /// A rehearsal of lookups with this client, which never makes one again. `None`: its lookups
+    /// ask nobody, so there is nothing to be hidden in how long they take.
+    fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn Rehearsal>>;
 }
 
 /// What came of one lookup.
@@ -67,6 +72,10 @@ pub trait ErasedHints {
 
     /// How far the generation is used up.
     fn supply(&self) -> Supply;
+
+    /// What the work of the next lookup grows with. See
+    /// [`HintedClient::search_len`](crate::contract::HintedClient::search_len).
+    fn search_len(&self) -> u64;
 
     /// Whether hints never run out: then the next generation is [`condense`](Self::condense)d from this one, and nobody is asked for it.
     fn is_endless(&self) -> bool;
@@ -196,29 +205,48 @@ pub(super) struct StatelessHost<C: StatelessClient> {
     pub(super) client: C,
 }
 
-impl<C: StatelessClient + Send> ErasedClient for StatelessHost<C> {
+impl<C: StatelessClient> StatelessHost<C> {
+    pub(super) fn lookup(
+        &self,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<(Sendable, C::Pending)> {
+        let asked = self.client.query(index, rng);
+        rng.rekey();
+        let (queries, pending) = asked?;
+        let queries = queries.iter().map(QueryMessage::encode_query).collect();
+        Ok((Sendable::stateless(queries), pending))
+    }
+
+    pub(super) fn read(&self, pending: C::Pending, answers: &[&[u8]]) -> Result<Record> {
+        let answers: Vec<AnswerOf<C>> = answers
+            .iter()
+            .map(|bytes| Message::decode(&self.parameters, bytes))
+            .collect::<Result<_>>()?;
+        self.client.recover(pending, &answers)
+    }
+}
+
+impl<C: StatelessClient + Send + 'static> ErasedClient for StatelessHost<C>
+where
+    ParametersOf<C>: 'static,
+{
     fn plan(&self) -> &SchemePlan {
         &self.plan
     }
 
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
-        let asked = self.client.query(index, rng);
-        rng.rekey();
-        let (queries, pending) = asked?;
-        let queries = queries.iter().map(QueryMessage::encode_query).collect();
-        Ok(Prepared::Ready(Lookup {
-            sendable: Sendable::stateless(queries),
-            pending: Pending::new(pending),
-        }))
+        let (sendable, pending) = self.lookup(index, rng)?;
+        Ok(Prepared::Ready(Lookup { sendable, pending: Pending::new(pending) }))
     }
 
     fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
         let pending = pending.into_inner::<C::Pending>()?;
-        let answers: Vec<AnswerOf<C>> = answers
-            .iter()
-            .map(|bytes| Message::decode(&self.parameters, bytes))
-            .collect::<Result<_>>()?;
-        self.client.recover(pending, &answers).map(Recovered::Record)
+        self.read(pending, answers).map(Recovered::Record)
+    }
+
+    fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn Rehearsal>> {
+        Some(Box::new(StatelessRehearsal::new(*self)))
     }
 }
 
@@ -279,7 +307,7 @@ where
     }
 }
 
-impl<C: Updatable + Send> ErasedClient for HintedHost<C>
+impl<C: Updatable + Rehearsed + Send + 'static> ErasedClient for HintedHost<C>
 where
     C::Scheme: Offline,
 {
@@ -302,6 +330,10 @@ where
 
     fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
         Some(self)
+    }
+
+    fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn Rehearsal>> {
+        Some(Box::new(HintedRehearsal::new(self.client)))
     }
 }
 
@@ -345,6 +377,10 @@ where
 
     fn supply(&self) -> Supply {
         self.client.supply()
+    }
+
+    fn search_len(&self) -> u64 {
+        self.client.search_len()
     }
 
     fn is_endless(&self) -> bool {
@@ -425,5 +461,9 @@ impl<C: LocalClient + Send> ErasedClient for LocalHost<C> {
 
     fn recover(&mut self, _pending: Pending, _answers: &[&[u8]]) -> Result<Recovered> {
         Err(Error::api_misuse("a client that holds the table sends no queries and gets no answers"))
+    }
+
+    fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn Rehearsal>> {
+        None
     }
 }

@@ -42,9 +42,10 @@
 //! | edits, Figure 6 | [`SinglePassClient`]'s [`apply_delta`](crate::contract::Updatable::apply_delta) |
 //!
 //! Different from the paper: the inverse permutations, in which it looks up where the wanted record is, are not kept. They are as large as the permutations themselves and would have to be
-//! changed at two random places for each number exchanged; to find a record, its partition's permutation is searched instead, which takes microseconds.
-//! All of it is gone through, wherever the record is; but which partition it is decides what is read, and a partition that was read lately may still be in the processor's caches. So the
-//! time tells something: `docs/security/side-channels.md` says what.
+//! changed at two random places for each number exchanged; to find a record, all of its partition's
+//! permutation is gone through instead, which takes microseconds: the same steps wherever the
+//! record is, but less time where a row lies in a cache. That tells nobody anything, because a
+//! session sends queries at moments that do not depend on how long they took to make.
 //! Queries may be made before earlier ones are answered: what the answers bring is then taken in in the order of the queries.
 
 mod change;

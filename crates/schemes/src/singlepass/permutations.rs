@@ -122,8 +122,9 @@ impl Permutations {
         encode_row(&self.offsets, bytes);
     }
 
-    /// Where the record `index` is. The whole permutation of its partition is gone through, so the steps are the same for every record of the table; but the partition is a secret address, and
-    /// one that was read lately takes less time.
+    /// Where the record `index` is. Takes the same steps for every record of the table, because the
+    /// whole permutation of its partition is gone through; which partition's it is, caches may
+    /// know.
     pub(crate) fn place_of(&self, index: &RecordIndex) -> Place {
         let (partition, offset) = index.divide(self.records as u64);
         let row = &self.offsets[partition as usize * self.records..][..self.records];

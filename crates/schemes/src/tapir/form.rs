@@ -19,6 +19,11 @@ pub trait Form: Send + Sync + 'static {
     /// Memory that a client needs to verify with it, in bytes.
     fn verifier_memory(commitment: &Self::Commitment) -> u64;
 
+    /// A proof that is of the right form and proves nothing: of answers that no server gave.
+    fn proof_in_form(commitment: &Self::Commitment) -> Vec<u8> {
+        vec![0; commitment.proof_len()]
+    }
+
     /// Reads it.
     ///
     /// # Errors
@@ -69,6 +74,7 @@ mod pointproofs {
     use privet_core::codec::Reader;
     use privet_core::commit::VectorCommitment as _;
     use privet_core::commit::pointproofs::Pointproofs;
+    use privet_kernels::bls12_381::G1;
 
     /// TAPIR-PP: Pointproofs, aggregated over all partitions. The proof in an answer is 48 bytes.
     pub struct PointproofsForm;
@@ -87,6 +93,11 @@ mod pointproofs {
         /// Multiples of the commitments, and what pairings with the reference string's points begin with.
         fn verifier_memory(commitment: &Pointproofs) -> u64 {
             commitment.verifier_memory() + commitment.announcement_len()
+        }
+
+        /// Some point: what is none is not verified any further, and infinity is easily added.
+        fn proof_in_form(_: &Pointproofs) -> Vec<u8> {
+            G1::generator().compress().to_vec()
         }
 
         fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Pointproofs> {

@@ -17,7 +17,7 @@ use super::{Form, TapirAnswer, TapirParameters, TapirQuery, generation};
 use crate::contract::{HintedClient, ReservationId, Reserved};
 use crate::singlepass::SinglePassClient;
 use crate::singlepass::draws::Seed;
-use privet_core::commit::{Rejected, VectorCommitment, Verifier};
+use privet_core::commit::{Opened, Rejected, VectorCommitment, Verifier};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
 use zeroize::Zeroizing;
 
@@ -103,14 +103,27 @@ impl<F: Form> Asked<F> {
     /// Recon, Figure 5, lines 9 to 15: every record of both answers, in an order that depends on nothing.
     pub(super) fn verify(
         &self,
-        [first, second]: [&TapirAnswer; 2],
+        answers: [&TapirAnswer; 2],
     ) -> Result<std::result::Result<(), Rejected>> {
+        self.opened(answers, |verifier, answers| verifier.verify(answers))
+    }
+
+    /// The same, without finding out which answer is wrong.
+    pub(super) fn accepts(&self, answers: [&TapirAnswer; 2]) -> Result<bool> {
+        self.opened(answers, |verifier, answers| verifier.accepts(answers))
+    }
+
+    fn opened<T>(
+        &self,
+        [first, second]: [&TapirAnswer; 2],
+        check: impl FnOnce(&<F::Commitment as VectorCommitment>::Verifier, [Opened<'_>; 2]) -> T,
+    ) -> Result<T> {
         let [fresh, used] = self.ready.hints.shown(self.id).ok_or_else(|| {
             Error::corrupted("the hints do not know the query that waits for answers")
         })?;
         // Each server knows which offsets it was shown; both together they are secret.
         let (fresh, used) = (Zeroizing::new(fresh.offsets), Zeroizing::new(used.offsets));
-        Ok(self.ready.verifier.verify([first.opened(&fresh), second.opened(&used)]))
+        Ok(check(&self.ready.verifier, [first.opened(&fresh), second.opened(&used)]))
     }
 
     /// Lines 16 to 21, for answers that were verified: the state change.

@@ -65,7 +65,7 @@ fn both_fetches_go_out_before_anything_comes_back() {
         for k in 0..20 {
             world.session.lookup(key(k).0);
         }
-        while let Some(output) = world.session.poll(world.now) {
+        while let Some(output) = world.poll() {
             world.carry_out(output);
         }
         let queries = world.sent[before..]
@@ -83,7 +83,7 @@ fn both_fetches_go_out_before_anything_comes_back() {
     for k in 0..3 {
         world.session.lookup(key(k).0);
     }
-    while let Some(output) = world.session.poll(world.now) {
+    while let Some(output) = world.poll() {
         world.carry_out(output);
     }
     assert_eq!([0, 1].map(|server| world.queries_to(server).len()), [2, 2], "of one lookup");
@@ -119,7 +119,7 @@ fn a_session_that_ends_fails_each_lookup_once() {
     let mut world = world_of(&peer(SchemeId::SimplePir));
     world.run();
     let lookups: Vec<_> = (0..12).map(|k| world.session.lookup(key(k).0)).collect();
-    while let Some(output) = world.session.poll(world.now) {
+    while let Some(output) = world.poll() {
         world.carry_out(output);
     }
     world.session.fail(Error::integrity("another table"));

@@ -282,7 +282,7 @@ fn a_generation_that_cannot_be_kept_ends_the_session_and_not_the_hints() {
     (0..TOTAL).for_each(|index| drop(world.found(Target::index(index))));
     let lookup = world.session.lookup(Target::index(5));
     loop {
-        match world.session.poll(world.now) {
+        match world.poll() {
             Some(Output::Persist(Persist::CondenseHints { .. })) => break,
             Some(output) => world.carry_out(output),
             None => assert!(world.step()),

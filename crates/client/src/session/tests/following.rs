@@ -401,7 +401,7 @@ fn servers_are_asked_for_versions_as_soon_as_there_is_a_lookup() {
     world.found(Target::key(b"key-1"));
     world.now += Duration::from_secs(61);
     world.session.lookup(Target::key(b"key-1"));
-    let first = world.session.poll(world.now);
+    let first = world.poll();
     assert!(
         matches!(first, Some(Output::Transmit { request: Request::Describe(_), .. })),
         "{first:?}"

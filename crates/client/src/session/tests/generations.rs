@@ -110,7 +110,7 @@ fn a_failing_background_fetch_delays_no_lookup_and_is_made_up_for() {
         let lookup = world.session.lookup(Target::index(k));
         let start = world.now;
         loop {
-            while let Some(output) = world.session.poll(world.now) {
+            while let Some(output) = world.poll() {
                 world.carry_out(output);
             }
             if world.outcomes.contains_key(&lookup) {
@@ -166,7 +166,7 @@ fn a_worker_that_fails_costs_no_lookup_and_is_tried_again() {
     let mut world = toy_world(1, 40);
     (0..9).for_each(|k| drop(world.found(Target::index(k))));
     let lookup = world.session.lookup(Target::index(9));
-    while let Some(output) = world.session.poll(world.now) {
+    while let Some(output) = world.poll() {
         world.carry_out(output);
     }
     let full = Error::unavailable("the disk is full");

@@ -57,7 +57,7 @@ fn no_more_lookups_are_under_way_than_allowed() {
         world.session.lookup(Target::key(pair(k).0));
     }
     let mut transmitted = 0;
-    while let Some(output) = world.session.poll(world.now) {
+    while let Some(output) = world.poll() {
         transmitted += usize::from(matches!(output, Output::Transmit { .. }));
     }
     assert_eq!(
@@ -201,17 +201,12 @@ fn queries_go_out_before_records_are_read() {
     world.run();
     let first = world.session.lookup(Target::key(pair(0).0));
     let second = world.session.lookup(Target::key(pair(1).0));
-    let Some(Output::Transmit { exchange, request, .. }) = world.session.poll(world.now) else {
-        panic!("no query")
-    };
-    assert!(world.session.poll(world.now).is_none(), "the second waits for its turn");
+    let Some(Output::Transmit { exchange, request, .. }) = world.poll() else { panic!("no query") };
+    assert!(world.poll().is_none(), "the second waits for its turn");
     let response = world.peers[0].respond(&request).remove(0).unwrap();
     world.session.handle_message(exchange, response, world.now);
-    assert!(
-        matches!(world.session.poll(world.now), Some(Output::Transmit { .. })),
-        "the second query first"
-    );
-    let Some(Output::Event(Event::Found { lookup, .. })) = world.session.poll(world.now) else {
+    assert!(matches!(world.poll(), Some(Output::Transmit { .. })), "the second query first");
+    let Some(Output::Event(Event::Found { lookup, .. })) = world.poll() else {
         panic!("no record")
     };
     assert_eq!(lookup, first);

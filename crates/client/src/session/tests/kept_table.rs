@@ -68,14 +68,14 @@ fn lookups_that_came_early_are_told_in_order_and_all_at_once() {
     let lookups: Vec<_> =
         (0..100).map(|k| world.session.lookup(Target::key(pair(k % 60).0))).collect();
     while !matches!(world.session.phase, Phase::Ready(_)) {
-        match world.session.poll(world.now) {
+        match world.poll() {
             Some(output) => world.carry_out(output),
             None => assert!(world.step()),
         }
     }
     let mut told = Vec::new();
     // None of them waits for another: nothing is ever under way.
-    while let Some(output) = world.session.poll(world.now) {
+    while let Some(output) = world.poll() {
         match output {
             Output::Event(Event::Found { lookup, value }) => {
                 assert_eq!(value.to_vec(), pair(told.len() % 60).1);

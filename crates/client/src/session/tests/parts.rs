@@ -115,7 +115,7 @@ impl Watched {
     fn get(&mut self, target: Target) -> Result<Option<Value>> {
         let lookup = self.world.session.lookup(target);
         loop {
-            while let Some(output) = self.world.session.poll(self.world.now) {
+            while let Some(output) = self.world.poll() {
                 if let Output::Transmit { .. } = output {
                     self.times.push(self.world.now - self.began.1);
                 }
@@ -237,7 +237,7 @@ fn all_queries_of_a_lookup_go_out_before_anything_comes_back() {
         world.run();
         let lookups: Vec<_> =
             CLASSES.iter().map(|k| world.session.lookup(Target::key(key(*k)))).collect();
-        while let Some(output) = world.session.poll(world.now) {
+        while let Some(output) = world.poll() {
             world.carry_out(output);
         }
         let sent = [0, 1].map(|server| world.queries_to(server).len());

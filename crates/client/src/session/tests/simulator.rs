@@ -6,7 +6,10 @@
 //!
 //! What must hold all the same is checked as it happens ([`world`]): every value is right; no query is sent before the receipt for its journal record; no
 //! hint is used for two different queries; what is sent again is the same, byte for byte; every lookup has exactly one outcome, unless its process was cut
-//! off; and nothing of what is sent, when or how long, differs between two runs that differ in nothing but in what is looked up.
+//! off; and nothing of what is sent, when or how long, differs between two runs that differ in
+//! nothing but in what is looked up. Computing takes time there, and another time for each index
+//! ([`slow`]); what is written to the journal, and what the user is told, is compared with its
+//! moment as well.
 //!
 //! Toys come in kinds: the table comes to them as it is, in another order, or in replies of one of the servers, and hints run out or do not. The same world has servers of other schemes: dummy subsets; two servers of DPF-PIR, one of which may lie; and one that is only fetched from, whose table may be kept in files
 //! that are damaged now and then.
@@ -16,12 +19,15 @@
 
 mod disk;
 mod scenario;
+pub(super) mod slow;
 mod stateless;
 mod world;
 
+use super::super::timetable;
 use super::toy::{Flaw, Flow};
 use disk::DiskFlaw;
 use scenario::{Report, Scenario, Scheme};
+use slow::Costs;
 use std::ops::Range;
 use world::simulate;
 
@@ -201,6 +207,8 @@ const DPF: Scenario = Scenario {
     client: Flaw::None,
     stateless_client: stateless::Flaw::None,
     disk: DiskFlaw::None,
+    costs: Costs::Within,
+    timetable: timetable::Flaw::None,
     targets: None,
     lies: false,
     damages: false,
@@ -210,8 +218,12 @@ const DOWNLOAD: Scenario = Scenario { scheme: Scheme::Download, ..DPF };
 
 /// That nothing of what is sent differs from `reference`, not even when it is sent.
 fn assert_same_traffic(seed: u64, report: &Report, reference: &Report) {
-    let at = report.trace.iter().zip(&reference.trace).position(|(a, b)| a != b);
-    assert_eq!(at, None, "seed {seed}: the traffic differs");
+    let differ = report.trace.iter().zip(&reference.trace).position(|(a, b)| a != b);
+    if let Some(at) = differ {
+        let (this, other) = (&report.trace[..=at], &reference.trace[..=at]);
+        let since = at.saturating_sub(3);
+        panic!("seed {seed}: the traffic differs: {:?} {:?}", &this[since..], &other[since..]);
+    }
     assert_eq!(report.trace.len(), reference.trace.len(), "seed {seed}");
 }
 
@@ -359,7 +371,38 @@ fn traffic_that_depends_on_the_index_is_caught() {
     }
 }
 
-/// In how many of fifty runs a leak shows.
+/// What takes longer than its slot moves nothing either, if it ends at the same quarter of a slot.
+#[test]
+fn traffic_does_not_depend_on_what_takes_longer_than_its_slot() {
+    let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
+    for seed in few_seeds() {
+        for scenario in [Scenario::default(), VERIFYING, DPF] {
+            let scenario = Scenario { costs: Costs::Beyond, ..scenario };
+            let reference = run(seed, scenario.clone());
+            for targets in sequences {
+                let report = run(seed, Scenario { targets: Some(targets), ..scenario.clone() });
+                assert_same_traffic(seed, &report, &reference);
+            }
+        }
+    }
+}
+
+#[test]
+fn moments_that_depend_on_the_index_are_caught() {
+    let with = |timetable, costs| {
+        let kinds = [Scenario::default(), VERIFYING, DPF];
+        kinds.map(|scenario| leaks(&Scenario { timetable, costs, ..scenario }))
+    };
+    let at_once = with(timetable::Flaw::SendsWhenDone, Costs::Within);
+    assert!(at_once.iter().all(|leaks| *leaks > 40), "{at_once:?}");
+    let unrounded = with(timetable::Flaw::DoesNotRound, Costs::Beyond);
+    assert!(unrounded.iter().all(|leaks| *leaks > 40), "{unrounded:?}");
+    // Reading moves a query only where one waits for it, or is handed in meanwhile.
+    let [toys, verifying, dpf] = with(timetable::Flaw::ReadsWithoutSlot, Costs::Within);
+    assert!(verifying > 40 && toys > 10 && dpf > 10, "{verifying} {toys} {dpf}");
+}
+
+/// In how many of fifty runs a leak shows in what is sent.
 fn leaks(scenario: &Scenario) -> usize {
     let differing = (0..50).filter(|seed| {
         let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k + 1];
@@ -368,7 +411,7 @@ fn leaks(scenario: &Scenario) -> usize {
         });
         // A lookup that is not even tried fails in a way that is noticed too.
         match (zero, other) {
-            (Ok(zero), Ok(other)) => zero.trace != other.trace,
+            (Ok(zero), Ok(other)) => zero.sent() != other.sent(),
             (zero, other) => zero.is_err() || other.is_err(),
         }
     });

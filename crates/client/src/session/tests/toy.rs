@@ -27,7 +27,7 @@ use privet_core::{RecordIndex, SecretRng, TableDelta, TableIdentity, TableShape}
 use privet_schemes::SchemeId;
 use privet_schemes::contract::{Record, ReservationId, Reserved, Role, Supply};
 use privet_schemes::offline::{OfflinePhase, StreamConsumer};
-use privet_schemes::registry::{ErasedHints, ErasedPreparation, Recovered};
+use privet_schemes::registry::{ErasedHints, ErasedPreparation, Recovered, Rehearsal};
 use privet_schemes::reservation::{Journal, JournalEntry, Pending, Prepared, Reservation};
 use zeroize::Zeroizing;
 
@@ -245,7 +245,9 @@ pub(super) fn parts(seed: u64) -> Parts {
             checkpoint_interval: 300,
             checkpoint_every: Duration::from_secs(1),
         },
+        measuring: Measuring::brief(),
         rng: SecretRng::from_fixed_seed(bytes),
+        timetable_flaw: timetable::Flaw::None,
     }
 }
 
@@ -484,6 +486,23 @@ impl ErasedClient for Toy {
     fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
         Some(self)
     }
+
+    fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn Rehearsal>> {
+        Some(Box::new(NothingToDo))
+    }
+}
+
+/// A toy's lookups take no time.
+struct NothingToDo;
+
+impl Rehearsal for NothingToDo {
+    fn prepare(&mut self, _: &RecordIndex, _: &mut SecretRng) -> Result<()> {
+        Ok(())
+    }
+
+    fn recover(&mut self, _: &[&[u8]]) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl ErasedHints for Toy {
@@ -572,6 +591,10 @@ impl ErasedHints for Toy {
 
     fn supply(&self) -> Supply {
         Supply { used: self.reservations.len() as u64, total: self.total }
+    }
+
+    fn search_len(&self) -> u64 {
+        1
     }
 
     fn is_endless(&self) -> bool {

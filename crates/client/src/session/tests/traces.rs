@@ -1,12 +1,14 @@
 //! What servers see of a client is the same whatever it looks up: for every scheme, however keys
 //! get to records, and whatever the servers answer.
 //!
-//! Two clients with the same coins and the same number of lookups differ in their keys alone. Each
+//! Two clients with the same coins and the same number of lookups differ in their keys alone, and in
+//! how long they compute, which follows from the records that these lie in. Each
 //! request to each server must come at the same time, be of the same kind and as long; and what is
 //! kept before a query and after an answer must be as much and as long, for it takes time to write.
 //! Mistakes are planted in the session itself, and each must show.
 
 use super::super::planted::{Flaw, plant};
+use super::simulator::slow::{Computed, Costs, slowed};
 use super::world::*;
 use crate::session::*;
 use privet_core::commit::pointproofs::ReferenceString;
@@ -154,16 +156,29 @@ fn peer(scheme: SchemeId, layout: Layout, spoilt: bool) -> Peer {
     Peer::with_server(Arc::from(server), identity, layout, &records, hint)
 }
 
-/// A client with coins of its own, the same each time.
-fn client(peer: &Peer) -> World {
+/// What is wrong with a client on purpose.
+#[derive(Clone, Copy, Default)]
+struct Mistakes {
+    session: Option<Flaw>,
+    timetable: timetable::Flaw,
+}
+
+/// A client with coins of its own, the same each time. Its lookups take another time for each
+/// record.
+fn client(peer: &Peer, timetable_flaw: timetable::Flaw) -> World {
     let servers = peer.scheme().plan.servers;
+    let computed = Computed::default();
     let parts = Parts {
         start_client: registry::client,
         start_hinted: registry::hinted_client,
         pace: Pace::default(),
         rng: SecretRng::from_fixed_seed([6; 32]),
+        measuring: Measuring::brief(),
+        timetable_flaw,
     };
-    let session = Session::with_parts(options(servers), Duration::ZERO, parts).unwrap();
+    let parts = slowed(parts, Costs::Within, &computed);
+    let options = SessionOptions { clock: computed.clock(), ..options(servers) };
+    let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
     World::with_session(vec![peer.clone(); servers], session)
 }
 
@@ -205,9 +220,9 @@ struct Trace {
 }
 
 /// The trace of a client that looks up two keys one after the other, and then the others together.
-fn trace(peer: &Peer, answers: Answers, history: &[usize], flaw: Option<Flaw>) -> Trace {
-    plant(flaw);
-    let mut world = client(peer);
+fn trace(peer: &Peer, answers: Answers, history: &[usize], mistakes: Mistakes) -> Trace {
+    plant(mistakes.session);
+    let mut world = client(peer, mistakes.timetable);
     world.falsify = falsify(answers, world.peers.len());
     let mut times = Vec::new();
     run(&mut world, &mut times);
@@ -267,11 +282,11 @@ fn assert_the_same(scheme: SchemeId, layout: Layout) {
             Some(spoilt) => spoilt,
             None => whole.get_or_insert_with(|| peer(scheme, layout, false)),
         };
-        let reference = trace(peer, *answers, &histories[0], None);
+        let reference = trace(peer, *answers, &histories[0], Mistakes::default());
         let asks = reference.sent.iter().any(|sent| sent.2 == "answer");
         assert_eq!(asks, scheme != SchemeId::Download, "{scheme}, {layout:?}");
         for history in &histories[1..] {
-            let other = trace(peer, *answers, history, None);
+            let other = trace(peer, *answers, history, Mistakes::default());
             assert_eq!(other, reference, "{scheme}, {layout:?}, {answers:?}, {history:?}");
         }
     }
@@ -304,29 +319,36 @@ fn whatever_is_looked_up_and_verified_servers_see_the_same() {
 }
 
 /// Whether any two histories look different.
-fn tells(scheme: SchemeId, layout: Layout, answers: Answers, flaw: Option<Flaw>) -> bool {
+fn tells(scheme: SchemeId, layout: Layout, answers: Answers, mistakes: Mistakes) -> bool {
     let peer = peer(scheme, layout, answers == Answers::RecordsSpoilt);
     let traces: Vec<_> =
-        HISTORIES.iter().map(|history| trace(&peer, answers, history, flaw)).collect();
+        HISTORIES.iter().map(|history| trace(&peer, answers, history, mistakes)).collect();
     traces.iter().any(|trace| *trace != traces[0])
 }
 
 #[test]
 fn planted_mistakes_show() {
+    let in_session = |flaw| Mistakes { session: Some(flaw), ..Mistakes::default() };
+    let in_time = |timetable| Mistakes { timetable, ..Mistakes::default() };
     // One scheme without state, one with hints, one that verifies.
     for scheme in [SchemeId::Dpf, SchemeId::DummySubsets, SchemeId::TapirMerkle] {
         for layout in LAYOUTS {
-            let not_found = Some(Flaw::AsksAgainWhenNotFound);
+            let not_found = in_session(Flaw::AsksAgainWhenNotFound);
             assert!(tells(scheme, layout, Answers::Right, not_found), "{scheme}, {layout:?}");
             // Where values are in parts, the stash has only one of them.
             if layout != Layout::Parts {
-                let stash = Some(Flaw::StashNotAskedFor);
+                let stash = in_session(Flaw::StashNotAskedFor);
                 assert!(tells(scheme, layout, Answers::Right, stash), "{scheme}, {layout:?}");
             }
+            let at_once = in_time(timetable::Flaw::SendsWhenDone);
+            assert!(tells(scheme, layout, Answers::Right, at_once), "{scheme}, {layout:?}");
         }
-        let failed = Some(Flaw::AsksAgainWhenFailed);
+        // The next lookup is handed in when this one's value is told.
+        let reads = in_time(timetable::Flaw::ReadsWithoutSlot);
+        assert!(tells(scheme, Layout::Cuckoo, Answers::Right, reads), "{scheme}");
+        let failed = in_session(Flaw::AsksAgainWhenFailed);
         let (layout, answers) = (Layout::Authenticated, Answers::RecordsSpoilt);
         assert!(tells(scheme, layout, answers, failed), "{scheme}");
-        assert!(!tells(scheme, layout, answers, None), "{scheme}");
+        assert!(!tells(scheme, layout, answers, Mistakes::default()), "{scheme}");
     }
 }

@@ -171,7 +171,7 @@ fn a_slow_server_holds_up_its_lookups_and_nothing_else() {
         world.fates[slow] = Fate::Late(20_000);
         let before = world.now;
         let lookups = look_up(&mut world);
-        while let Some(output) = world.session.poll(world.now) {
+        while let Some(output) = world.poll() {
             world.carry_out(output);
         }
         let under_way = options(2).in_flight;

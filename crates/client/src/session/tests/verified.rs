@@ -99,7 +99,7 @@ fn the_next_query_goes_out_before_the_record_is_looked_at() {
     // How many queries each server had when a value was told.
     let mut told = Vec::new();
     loop {
-        while let Some(output) = world.session.poll(world.now) {
+        while let Some(output) = world.poll() {
             if let Output::Event(Event::Found { .. }) = output {
                 told.push(asked(&world));
             }
@@ -381,5 +381,9 @@ impl ErasedClient for Suspicious {
         _: &[&[u8]],
     ) -> Result<privet_schemes::registry::Recovered> {
         Err(Error::integrity("the answers contradict each other"))
+    }
+
+    fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn privet_schemes::registry::Rehearsal>> {
+        self.0.into_rehearsal()
     }
 }

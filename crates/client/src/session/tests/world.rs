@@ -80,9 +80,14 @@ pub(super) struct World {
     pub(super) abandoned: HashSet<ExchangeId>,
 }
 
+/// A clock by which computing takes no time.
+pub(super) fn standing_still() -> Clock {
+    Clock::new(|| Duration::ZERO)
+}
+
 /// Options that are patient for ten minutes, so that only tests of impatience see it end.
 pub(super) fn options(servers: usize) -> SessionOptions {
-    let mut options = SessionOptions::new(servers, Kernels::detect());
+    let mut options = SessionOptions::new(servers, Kernels::detect(), standing_still());
     options.addresses_digest = Some([9; 32]);
     options.patience.first_contact = Duration::from_secs(600);
     options.patience.give_up_after = Duration::from_secs(600);
@@ -95,7 +100,9 @@ impl World {
     }
 
     pub(super) fn with_options(peers: Vec<Peer>, options: SessionOptions) -> Self {
-        Self::with_session(peers, Session::new(options, Duration::ZERO).unwrap())
+        let measuring = Measuring::brief();
+        let parts = Parts { measuring, ..Parts::of_the_registry().unwrap() };
+        Self::with_session(peers, Session::with_parts(options, Duration::ZERO, parts).unwrap())
     }
 
     pub(super) fn with_session(peers: Vec<Peer>, session: Session) -> Self {
@@ -157,6 +164,16 @@ impl World {
             _ => self.session.handle_timeout(self.now),
         }
         true
+    }
+
+    /// The next output, when its time has come.
+    pub(super) fn poll(&mut self) -> Option<Output> {
+        loop {
+            if let Some(output) = self.session.poll(self.now) {
+                return Some(output);
+            }
+            self.now = self.session.busy_until()?;
+        }
     }
 
     /// Looks one target up, to the end.

@@ -171,6 +171,19 @@ impl PointproofsVerifier {
         Some(Examined { offsets: opened.offsets, proof, claim, weighted_records })
     }
 
+    fn examine_both<'a>(&self, answers: &[Opened<'a>; 2]) -> [Option<Examined<'a>>; 2] {
+        let hash = RecordHash::new();
+        [0, 1].map(|role| self.examine(role as u8, &answers[role], &hash))
+    }
+
+    /// Whether both answers are right, by one equation.
+    fn hold_together(&self, examined: &[Option<Examined<'_>>; 2]) -> bool {
+        let [Some(first), Some(second)] = examined else { return false };
+        let proofs = [&first.proof, &second.proof];
+        let weight = second_weight([&first.claim, &second.claim], proofs);
+        self.holds(&[(first, 1), (second, weight)])
+    }
+
     /// Whether the equations of all `answers`, each to the power of its factor, multiply to one that holds.
     fn holds(&self, answers: &[(&Examined<'_>, u128)]) -> bool {
         let mut factors = Factors::default();
@@ -304,20 +317,19 @@ fn halves(commitment: &G1) -> [G1; 2] {
 
 impl Verifier for PointproofsVerifier {
     fn verify(&self, answers: [Opened<'_>; 2]) -> std::result::Result<(), Rejected> {
-        let hash = RecordHash::new();
-        let examined = [0, 1].map(|role| self.examine(role as u8, &answers[role], &hash));
-        if let [Some(first), Some(second)] = &examined {
-            let proofs = [&first.proof, &second.proof];
-            let weight = second_weight([&first.claim, &second.claim], proofs);
-            if self.holds(&[(first, 1), (second, weight)]) {
-                return Ok(());
-            }
+        let examined = self.examine_both(&answers);
+        if self.hold_together(&examined) {
+            return Ok(());
         }
         let alone =
             examined.map(|answer| !answer.is_some_and(|answer| self.holds(&[(&answer, 1)])));
         // Both hold alone and not together with probability zero, but then neither may be believed.
         let servers = if alone == [false; 2] { [true; 2] } else { alone };
         Err(Rejected { servers })
+    }
+
+    fn accepts(&self, answers: [Opened<'_>; 2]) -> bool {
+        self.hold_together(&self.examine_both(&answers))
     }
 
     fn encode(&self, out: &mut Vec<u8>) {

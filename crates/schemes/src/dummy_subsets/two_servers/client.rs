@@ -245,6 +245,10 @@ impl HintedClient for DummySubsetsTwoClient {
     fn supply(&self) -> Supply {
         Supply { used: self.ledger.reservations(), total: self.queries }
     }
+
+    fn search_len(&self) -> u64 {
+        Self::search_len(self) as u64
+    }
 }
 
 impl Endless for DummySubsetsTwoClient {

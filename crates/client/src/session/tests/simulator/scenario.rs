@@ -1,7 +1,9 @@
 //! What a run is to be like, and what is said of it afterwards.
 
+use super::super::super::timetable;
 use super::super::toy::{Flaw, Flow};
 use super::disk::DiskFlaw;
+use super::slow::Costs;
 use super::stateless;
 use std::time::Duration;
 
@@ -39,6 +41,10 @@ pub(super) struct Scenario {
     /// Of DPF-PIR.
     pub(super) stateless_client: stateless::Flaw,
     pub(super) disk: DiskFlaw,
+    /// How long computing takes, …
+    pub(super) costs: Costs,
+    /// … and what is wrong with how that is kept from sight.
+    pub(super) timetable: timetable::Flaw,
     pub(super) targets: Targets,
     /// One of the servers gives wrong answers, now and then.
     pub(super) lies: bool,
@@ -49,7 +55,8 @@ pub(super) struct Scenario {
 /// What happened in a run.
 #[derive(Default)]
 pub(super) struct Report {
-    /// Everything that was sent: when, by which process, to whom, of which kind, how long.
+    /// Everything that was sent, written to the journal, or told: when, by which process, to whom,
+    /// of which kind, how long.
     pub(super) trace: Vec<(Duration, u64, usize, &'static str, usize)>,
     pub(super) found: u64,
     pub(super) failed: u64,
@@ -72,6 +79,12 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// What servers see of the trace.
+    pub(super) fn sent(&self) -> Vec<(Duration, u64, usize, &'static str, usize)> {
+        let here = ["journal", "told"];
+        self.trace.iter().filter(|(_, _, _, kind, _)| !here.contains(kind)).copied().collect()
+    }
+
     pub(super) fn add(&mut self, other: &Report) {
         self.found += other.found;
         self.failed += other.failed;

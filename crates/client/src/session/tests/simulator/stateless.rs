@@ -6,7 +6,7 @@ use super::super::super::*;
 use super::scenario::Check;
 use privet_core::RecordIndex;
 use privet_schemes::contract::{ReservationId, Reserved};
-use privet_schemes::registry::Recovered;
+use privet_schemes::registry::{Recovered, Rehearsal};
 use privet_schemes::reservation::{Journal, JournalEntry, Lookup, Pending, Prepared, Reservation};
 use std::collections::HashMap;
 
@@ -91,6 +91,10 @@ impl ErasedClient for Flawed {
 
     fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
         self.client.recover(pending, answers)
+    }
+
+    fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn Rehearsal>> {
+        self.client.into_rehearsal()
     }
 }
 

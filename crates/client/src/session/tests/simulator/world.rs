@@ -4,6 +4,7 @@ use super::super::toy::{self, Flow, Kind};
 use super::super::world::{Dice, Peer, options};
 use super::disk::Disk;
 use super::scenario::{Check, Report, Scenario, Scheme, Targets};
+use super::slow::{self, Computed, Costs};
 use super::stateless::{self, Ledger};
 use crate::preparation::{Preparer, StartPreparation};
 use crate::session::*;
@@ -53,6 +54,10 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         compare: scenario.compare,
         end_was_told: false,
         stateless_client: scenario.stateless_client,
+        costs: scenario.costs,
+        timetable_flaw: scenario.timetable,
+        computed: Computed::default(),
+        accounted: Duration::ZERO,
         servers,
         liar: scenario.lies.then_some(seed as usize % servers),
         lie_dice: Dice(seed ^ 0x11e5),
@@ -107,6 +112,12 @@ struct World {
     /// Whether servers stream everything, to be compared.
     compare: bool,
     stateless_client: stateless::Flaw,
+    costs: Costs,
+    timetable_flaw: timetable::Flaw,
+    /// How long clients have computed, …
+    computed: Computed,
+    /// … and how much of it has passed.
+    accounted: Duration,
     servers: usize,
     /// The server that gives wrong answers.
     liar: Option<usize>,
@@ -204,6 +215,7 @@ impl World {
             self.damage();
         }
         let mut options = options(self.servers);
+        options.clock = self.computed.clock();
         options.compare_streams = self.compare && self.servers > 1;
         options.in_flight = 1 + self.dice.roll(4) as usize;
         options.patience.describe = milliseconds(300);
@@ -215,8 +227,12 @@ impl World {
         if self.scheme != Scheme::Toy {
             let start_client = stateless::start_client(self.stateless_client);
             let Parts { pace, rng, .. } = parts;
-            parts = Parts { pace, rng, start_client, ..Parts::of_the_registry().unwrap() };
+            let measuring = Measuring::brief();
+            let registry = Parts::of_the_registry().unwrap();
+            parts = Parts { pace, rng, measuring, start_client, ..registry };
         }
+        parts.timetable_flaw = self.timetable_flaw;
+        let parts = slow::slowed(parts, self.costs, &self.computed);
         self.ledger.begin_process();
         let mut process = Process {
             session: Session::with_parts(options, self.now, parts).unwrap(),
@@ -242,6 +258,8 @@ impl World {
         }
         for _ in 0..100_000 {
             if !self.step(&mut process)? {
+                // When it ends is not for what it computes to say.
+                self.now = self.now.max(process.session.busy_until().unwrap_or_default());
                 return match self.scheme {
                     Scheme::Dpf => self.ledger.check(self.servers),
                     _ => Ok(()),
@@ -253,8 +271,12 @@ impl World {
 
     /// Lets the next thing happen. False: the process is over.
     fn step(&mut self, process: &mut Process) -> Check<bool> {
-        while let Some(output) = process.session.poll(self.now) {
+        loop {
+            let output = process.session.poll(self.now);
+            self.let_compute();
+            let Some(output) = output else { break };
             self.carry_out(process, output)?;
+            self.let_compute();
             if self.disk.kept().is_cut_off {
                 self.report.cut_off += 1;
                 return Ok(false);
@@ -298,7 +320,7 @@ impl World {
                 process.session.handle_failure(exchange, error, self.now);
             }
             Coming::Work => {
-                self.work(process);
+                self.work(process, next);
                 if self.disk.kept().is_cut_off {
                     self.report.cut_off += 1;
                     return Ok(false);
@@ -320,6 +342,13 @@ impl World {
         Ok(true)
     }
 
+    /// Lets the time pass that the client has computed.
+    fn let_compute(&mut self) {
+        let total = self.computed.total();
+        self.now += total - self.accounted;
+        self.accounted = total;
+    }
+
     /// Flips a byte of the stored table, if there is one, behind everybody's back.
     fn damage(&mut self) {
         let Some(directory) = &self.files else { return };
@@ -339,7 +368,8 @@ impl World {
         self.report.damaged += 1;
     }
 
-    fn work(&mut self, process: &mut Process) {
+    /// The worker's next step, at `when`: whatever the session computes, the worker is beside it.
+    fn work(&mut self, process: &mut Process, when: Duration) {
         let step = process.steps.pop_front();
         let event = step.and_then(|step| process.preparer.as_mut()?.step(step));
         if self.disk.kept().is_cut_off {
@@ -349,13 +379,13 @@ impl World {
             process.session.handle_preparation(event, self.now);
         }
         process.works = false;
-        self.work_on(process);
+        self.work_on(process, when);
     }
 
-    fn work_on(&mut self, process: &mut Process) {
+    fn work_on(&mut self, process: &mut Process, from: Duration) {
         if !process.works && !process.steps.is_empty() {
             process.works = true;
-            let when = self.now + milliseconds(self.dice.roll(20));
+            let when = from + milliseconds(self.dice.roll(20));
             process.will(when, Coming::Work);
         }
     }
@@ -389,7 +419,7 @@ impl World {
                     process.preparer = Some(Preparer::with_start(table, store, kernels, start));
                 }
                 process.steps.push_back(step);
-                self.work_on(process);
+                self.work_on(process, self.now);
             }
             Output::Event(event) => return self.event(process, event),
         }
@@ -413,6 +443,7 @@ impl World {
             Persist::Discard(part) => self.state.discard(&part).unwrap(),
             // A disk that fails here is cut off, and with it the process.
             Persist::Journal { lookup, id, record } => {
+                self.report.trace.push((self.now, self.process, 0, "journal", record.record_len()));
                 if let Ok(receipt) = self.disk.reserve(id, &record) {
                     session.handle_persisted(lookup, receipt, self.now);
                     process.unflushed = false;
@@ -470,6 +501,7 @@ impl World {
             Event::Failed(error) => return Err(format!("a session failed: {error}")),
             _ => return Ok(()),
         };
+        self.report.trace.push((self.now, self.process, 0, "told", 0));
         let Some(index) = process.wanted.remove(&lookup) else {
             return Err("a lookup has two outcomes".to_owned());
         };
@@ -491,7 +523,10 @@ impl World {
             // By a scheme that verifies, nothing is asked before a server that sends no answers has sent one.
             Err(error)
                 if (self.faults || (self.verifies && self.liar.is_some()))
-                    && matches!(error.blame(), Blame::Unavailable | Blame::Exhausted) =>
+                    && matches!(
+                        error.blame(),
+                        Blame::Unavailable | Blame::Exhausted | Blame::Selective
+                    ) =>
             {
                 self.report.failed += 1;
             }

@@ -1,0 +1,248 @@
+//! Clients whose computing takes time: for each index another, chosen so that it would be seen.
+
+use super::super::super::timetable::{Work, length_of};
+use super::super::super::*;
+use privet_core::{RecordIndex, TableDelta, TableShape};
+use privet_schemes::contract::{Record, ReservationId, Supply};
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::{ErasedHints, Recovered, Rehearsal};
+use privet_schemes::reservation::{Pending, Prepared};
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How long lookups take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) enum Costs {
+    /// No longer than the slowest dummy, and anything between that and nothing.
+    #[default]
+    Within,
+    /// Longer than the slot, however long that is by now, and up to the same multiple of its quarter.
+    Beyond,
+}
+
+/// The slowest dummy query takes so many microseconds, …
+const QUERY: u64 = 2000;
+/// … and the slowest dummy answer.
+const ANSWER: u64 = 800;
+
+/// In microseconds.
+fn slowest_dummy(work: Work) -> u64 {
+    match work {
+        Work::Query => QUERY,
+        Work::Answer => ANSWER,
+    }
+}
+
+impl Costs {
+    /// Nanoseconds that work takes.
+    fn range(self, work: Work) -> Range<u64> {
+        match self {
+            Costs::Within => 1000..1000 * slowest_dummy(work),
+            Costs::Beyond => {
+                let length = length_of(work).as_nanos() as u64;
+                length / 4 * 5 + 1..length / 4 * 6 + 1
+            }
+        }
+    }
+}
+
+/// The clock of a simulated client: it shows how long it has computed.
+#[derive(Clone, Default)]
+pub(in super::super) struct Computed(Arc<AtomicU64>);
+
+impl Computed {
+    pub(in super::super) fn total(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+
+    pub(in super::super) fn clock(&self) -> Clock {
+        let computed = self.clone();
+        Clock::new(move || computed.total())
+    }
+}
+
+#[derive(Clone)]
+struct World {
+    computed: Computed,
+    costs: Costs,
+    start_client: StartClient,
+    start_hinted: StartHinted,
+}
+
+thread_local! {
+    /// The world that runs on this thread.
+    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+}
+
+fn world() -> World {
+    WORLD.with(|world| world.borrow().clone().expect("a simulation runs on this thread"))
+}
+
+/// The same parts, of which clients take their time, as `computed` shows.
+pub(in super::super) fn slowed(parts: Parts, costs: Costs, computed: &Computed) -> Parts {
+    let Parts { start_client, start_hinted, .. } = parts;
+    let computed = computed.clone();
+    WORLD.set(Some(World { computed, costs, start_client, start_hinted }));
+    Parts {
+        start_client: |plan, identity, hint, kernels| {
+            Slow::start((world().start_client)(plan, identity, hint, kernels))
+        },
+        start_hinted: |plan, identity, generation, kernels| {
+            Slow::start((world().start_hinted)(plan, identity, generation, kernels))
+        },
+        ..parts
+    }
+}
+
+/// Computes for as long as `secret` says.
+fn compute(work: Work, secret: &[u8]) {
+    compute_for(world().costs.range(work), secret);
+}
+
+fn compute_for(range: Range<u64>, secret: &[u8]) {
+    let hash = blake3::hash(secret);
+    let [low, ..] = hash.as_bytes().as_chunks::<8>().0 else { return };
+    spend(range.start + u64::from_le_bytes(*low) % (range.end - range.start));
+}
+
+fn spend(nanoseconds: u64) {
+    world().computed.0.fetch_add(nanoseconds, Ordering::Relaxed);
+}
+
+/// Takes its time. Of the client within, hints are to be had only by who may change it, so it lies
+/// in a cell.
+struct Slow {
+    plan: SchemePlan,
+    client: RefCell<Box<dyn ErasedClient>>,
+}
+
+impl Slow {
+    fn start(client: Result<Box<dyn ErasedClient>>) -> Result<Box<dyn ErasedClient>> {
+        let client = client?;
+        Ok(Box::new(Self { plan: client.plan().clone(), client: RefCell::new(client) }))
+    }
+
+    fn of_hints<T>(&self, ask: impl FnOnce(&mut dyn ErasedHints) -> T) -> T {
+        ask(self.client.borrow_mut().hints().expect("it has hints"))
+    }
+}
+
+/// Reads what came of an answer, for as long as that says.
+fn read(recovered: Result<Recovered>) -> Result<Recovered> {
+    match &recovered {
+        Ok(Recovered::Record(record)) => compute(Work::Answer, record),
+        Ok(Recovered::Settled { change, .. }) => compute(Work::Answer, change),
+        Err(_) => compute(Work::Answer, b"no answer"),
+    }
+    recovered
+}
+
+impl ErasedClient for Slow {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
+        // Nobody sees when a record is read from a table that is kept.
+        if !matches!(self.plan.offline, OfflinePhase::KeepTable { .. }) {
+            compute(Work::Query, &index.expose().to_le_bytes());
+        }
+        self.client.get_mut().prepare(index, rng)
+    }
+
+    fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
+        read(self.client.get_mut().recover(pending, answers))
+    }
+
+    fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
+        let has_hints = self.client.get_mut().hints().is_some();
+        if has_hints { Some(self) } else { None }
+    }
+
+    fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn Rehearsal>> {
+        let rehearsal = self.client.into_inner().into_rehearsal()?;
+        Some(Box::new(Dummies(rehearsal)))
+    }
+}
+
+impl ErasedHints for Slow {
+    fn apply(&mut self, change: &[u8]) -> Result<()> {
+        self.of_hints(|hints| hints.apply(change))
+    }
+
+    fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered> {
+        read(self.of_hints(|hints| hints.settle(id, answers)))
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        self.of_hints(|hints| hints.take_record(id))
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        self.of_hints(|hints| hints.open())
+    }
+
+    fn supply(&self) -> Supply {
+        self.of_hints(|hints| hints.supply())
+    }
+
+    fn search_len(&self) -> u64 {
+        self.of_hints(|hints| hints.search_len())
+    }
+
+    fn is_endless(&self) -> bool {
+        self.of_hints(|hints| hints.is_endless())
+    }
+
+    fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
+        let condensed = self.of_hints(|hints| hints.condense())?;
+        // Opening and condensing ends at a multiple of a time that is longer than this.
+        compute_for(Costs::Within.range(Work::Query), &condensed);
+        Ok(condensed)
+    }
+
+    fn table(&self) -> TableIdentity {
+        self.of_hints(|hints| hints.table())
+    }
+
+    fn follows(&self, after: TableShape) -> bool {
+        self.of_hints(|hints| hints.follows(after))
+    }
+
+    fn apply_deltas(
+        &mut self,
+        before: &TableIdentity,
+        after: &TableIdentity,
+        deltas: &[TableDelta],
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        self.of_hints(|hints| hints.apply_deltas(before, after, deltas))
+    }
+
+    fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        self.of_hints(|hints| hints.disagree())
+    }
+
+    fn verifies(&self) -> bool {
+        self.of_hints(|hints| hints.verifies())
+    }
+
+    fn ended(&self) -> Option<Error> {
+        self.of_hints(|hints| hints.ended())
+    }
+}
+
+/// Of the slowest.
+struct Dummies(Box<dyn Rehearsal>);
+
+impl Rehearsal for Dummies {
+    fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
+        spend(1000 * QUERY);
+        self.0.prepare(index, rng)
+    }
+
+    fn recover(&mut self, answers: &[&[u8]]) -> Result<()> {
+        spend(1000 * ANSWER);
+        self.0.recover(answers)
+    }
+}

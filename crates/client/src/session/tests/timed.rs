@@ -1,0 +1,76 @@
+//! How long slots are measured to be, and that measuring leaves everything as it was.
+
+use super::world::{Peer, World, options};
+use crate::session::*;
+use privet_schemes::SchemeId;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+fn micros(count: u64) -> Duration {
+    Duration::from_micros(count)
+}
+
+/// Lookups by numbers of schemes without state and with, of one server and of two.
+const SCHEMES: [(SchemeId, usize); 4] = [
+    (SchemeId::SimplePir, 1),
+    (SchemeId::DummySubsets, 1),
+    (SchemeId::Dpf, 2),
+    (SchemeId::TapirMerkle, 2),
+];
+
+/// A clock that goes on by so much whenever somebody looks at it.
+fn ticking(step: Duration) -> Clock {
+    let ticks = AtomicU64::new(0);
+    Clock::new(move || step * ticks.fetch_add(1, Ordering::Relaxed) as u32)
+}
+
+#[test]
+fn slots_are_measured_when_a_session_opens() {
+    for (scheme, servers) in SCHEMES {
+        let peer = Peer::indexed_by(scheme, 64, 16, 1);
+        let mut options = options(servers);
+        options.clock = ticking(micros(100));
+        let mut world = World::with_options(vec![peer; servers], options);
+        world.run();
+        let timetable = &world.session.timetable;
+        // By this clock everything takes one tick, and a slot five quarters of that.
+        let lengths = timetable.lengths.expect("something is sent");
+        assert_eq!((lengths.query, lengths.answer), (micros(125), micros(125)), "{scheme}");
+        assert!(timetable.measured.is_some(), "{scheme}");
+        assert!(!world.found(Target::index(3)).is_empty(), "{scheme}");
+    }
+}
+
+#[test]
+fn a_client_that_holds_the_table_waits_for_nothing() {
+    let mut world = World::new(Peer::indexed_by(SchemeId::Download, 64, 16, 1));
+    world.run();
+    assert!(world.session.timetable.lengths.is_none());
+    let before = world.now;
+    world.found(Target::index(3));
+    assert_eq!(world.now, before);
+}
+
+#[test]
+fn measuring_uses_no_hint_up() {
+    for (scheme, servers) in SCHEMES {
+        let peer = Peer::indexed_by(scheme, 64, 16, 1);
+        let mut options = options(servers);
+        options.clock = ticking(micros(100));
+        let parts = Parts {
+            measuring: Measuring { dummies: 40, fewest: 40, rounds: 2, ..Measuring::brief() },
+            ..Parts::of_the_registry().unwrap()
+        };
+        let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
+        let mut world = World::with_session(vec![peer; servers], session);
+        world.run();
+        assert!(world.session.timetable.measured.is_some(), "{scheme}");
+        assert_eq!(world.journal.len() + world.completions.len(), 0, "{scheme}");
+        assert!(world.queries().is_empty(), "{scheme}");
+        if let Some(hints) = world.session.hinted() {
+            assert_eq!(hints.supply().used, 0, "{scheme}");
+            assert!(hints.open().is_empty() && hints.ended().is_none(), "{scheme}");
+        }
+        let expected = world.peers[0].records[5 * 16..][..16].to_vec();
+        assert_eq!(world.found(Target::index(5)), expected, "{scheme}");
+    }
+}
