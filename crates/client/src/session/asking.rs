@@ -191,7 +191,7 @@ impl Session {
         };
         let recovered = answers.and_then(|answers| {
             let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
-            client.recover(pending, &answers)
+            client.recover(pending, &answers).map_err(where_the_record_leads)
         });
         self.hints.given_up(lookup);
         match recovered {
@@ -206,7 +206,7 @@ impl Session {
                 self.fetch_failed(lookup, repeat(&error));
                 self.fail(error);
             }
-            Err(error) => self.tell(lookup, &target, Err(where_the_record_leads(error))),
+            Err(error) => self.tell(lookup, &target, Err(error)),
         }
         true
     }

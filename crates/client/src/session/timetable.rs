@@ -41,8 +41,8 @@
 //!   dropped. No hint is used up.
 //!
 //! Where the work grows with the number of lookups ([`ErasedHints::search_len`]), so does D, at
-//! once; and it is measured again with each generation of hints, unless that was done a short while
-//! ago.
+//! once. It is measured again when scheme, parameters or shape have changed, and with each generation
+//! of hints, unless that was done a short while ago.
 //!
 //! Loading hints and condensing them reads what depends on former indices. It ends at a multiple of
 //! [`OPENING_STEP`].
@@ -54,9 +54,10 @@
 //! sending: that knows nothing of the index.
 
 use super::Session;
-use super::interface::{Clock, Target};
+use super::interface::{ChosenTable, Clock, Target};
 use super::records::Records;
-use privet_core::{Blame, Result, SecretRng};
+use privet_core::{Blame, Result, SecretRng, TableShape};
+use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 #[cfg(doc)]
 use privet_schemes::registry::ErasedHints;
@@ -132,7 +133,7 @@ pub(super) enum Work {
 pub(super) struct Lengths {
     pub(super) query: Duration,
     pub(super) answer: Duration,
-    /// What the work of a query grows with was so much when this was measured.
+    /// What the work of a query grows with was so much when this was measured; 0: it was not.
     search_len: u64,
 }
 
@@ -144,13 +145,19 @@ impl Lengths {
             // A quarter of it is a whole number of nanoseconds.
             Duration::from_nanos(nanos(length).next_multiple_of(4))
         };
-        Self { query: slot(query), answer: slot(answer), search_len: search_len.max(1) }
+        Self { query: slot(query), answer: slot(answer), search_len }
+    }
+
+    /// What slots are as long as nothing could be measured.
+    fn unmeasured() -> Self {
+        Self::of_slowest(UNMEASURED, UNMEASURED, 0)
     }
 
     /// How long a slot is while the work grows with `search_len`.
     fn of(&self, work: Work, search_len: u64) -> Duration {
         match work {
             Work::Answer => self.answer,
+            Work::Query if self.search_len == 0 => self.query,
             Work::Query => {
                 let grown = u128::from(search_len.max(self.search_len));
                 let length = self.query.as_nanos() * grown / u128::from(self.search_len);
@@ -163,8 +170,8 @@ impl Lengths {
 
 /// By how much slots are longer than was measured, in 1024ths of that.
 ///
-/// It follows from how earlier slots ended. Those moments have been seen, so what becomes of them
-/// tells nothing more.
+/// It follows from how earlier slots ended. Servers see when those of queries did; those of answers
+/// show in when a user acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch(u64);
 
@@ -219,11 +226,30 @@ pub(super) struct Timetable {
     pub(super) lengths: Option<Lengths>,
     /// Of queries, and of answers.
     stretches: [Stretch; 2],
-    /// When it was measured last, and how long that took, to a multiple of [`OPENING_STEP`].
-    pub(super) measured: Option<(Duration, Duration)>,
+    /// What was measured last.
+    pub(super) measured: Option<Measured>,
     measuring: Measuring,
     #[cfg(test)]
     flaw: Flaw,
+}
+
+/// When lookups were measured, and which.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) when: Duration,
+    /// How long it took, to a multiple of [`OPENING_STEP`].
+    pub(super) took: Duration,
+    /// What lookups were made in.
+    in_table: Kind,
+}
+
+/// What says how much work lookups are: scheme, parameters and shape, and how long the layout is.
+/// Versions of a table often have it in common.
+type Kind = (SchemeId, Vec<u8>, TableShape, u64);
+
+fn kind_of(chosen: &ChosenTable) -> Kind {
+    let plan = &chosen.scheme.plan;
+    (plan.scheme, plan.parameters.clone(), chosen.identity.shape, chosen.layout.len)
 }
 
 /// What is wrong with a timetable on purpose.
@@ -242,13 +268,12 @@ pub(super) enum Flaw {
 
 impl Timetable {
     pub(super) fn new(clock: Clock, now: Duration, measuring: Measuring) -> Self {
-        let unmeasured = Lengths::of_slowest(UNMEASURED, UNMEASURED, 1);
         Self {
             begun: clock.now(),
             clock,
             now,
             ends: None,
-            lengths: Some(unmeasured),
+            lengths: Some(Lengths::unmeasured()),
             stretches: [Stretch::NONE; 2],
             measured: None,
             measuring,
@@ -319,9 +344,12 @@ impl Timetable {
         }
     }
 
-    /// Whether it is time to measure: for the first time, or once more and not too soon.
-    fn is_time_to_measure(&self) -> bool {
-        self.measured.is_none_or(|(when, took)| self.now >= when + took.saturating_mul(PAUSES))
+    /// Whether it is time to measure: for the first time, or in another table, or once more and
+    /// not too soon.
+    fn is_time_to_measure(&self, in_table: &Kind) -> bool {
+        self.measured.as_ref().is_none_or(|last| {
+            last.in_table != *in_table || self.now >= last.when + last.took.saturating_mul(PAUSES)
+        })
     }
 }
 
@@ -468,17 +496,19 @@ impl Session {
     /// Measures how long lookups take, with copies of the client that `start` makes.
     ///
     /// # Errors
-    /// What `start` fails with. If a copy cannot make lookups, slots stay as they are.
+    /// What `start` fails with. If a copy cannot make lookups (its hints are used up), nothing is
+    /// measured until the next hints are there.
     pub(super) fn rehearse(
         &mut self,
         start: &dyn Fn() -> Result<Box<dyn ErasedClient>>,
     ) -> Result<()> {
-        if !self.timetable.is_time_to_measure() {
-            return Ok(());
-        }
         let (Some(chosen), Some(records)) = (self.chosen.as_deref(), &self.records) else {
             return Ok(());
         };
+        let in_table = kind_of(chosen);
+        if !self.timetable.is_time_to_measure(&in_table) {
+            return Ok(());
+        }
         let plan = &chosen.scheme.plan;
         if matches!(plan.offline, OfflinePhase::KeepTable { .. }) {
             self.timetable.lengths = None;
@@ -487,7 +517,7 @@ impl Session {
         let (clock, measuring) = (self.timetable.clock.clone(), self.timetable.measuring);
         let begun = clock.now();
         let mut copy = start()?;
-        let search_len = copy.hints().map_or(1, |hints| hints.search_len());
+        let search_len = copy.hints().map_or(1, |hints| hints.search_len()).max(1);
         let Some(rehearsal) = copy.into_rehearsal() else { return Ok(()) };
         let answers: Vec<Vec<u8>> =
             (0..plan.servers).map(|_| some_memory(plan.answer_len)).collect();
@@ -511,9 +541,12 @@ impl Session {
             (slowest(&times, |took| took.query), slowest(&times, |took| took.answer))
         {
             self.timetable.lengths = Some(Lengths::of_slowest(query, answer, search_len));
+            let took = round_up(clock.now().saturating_sub(begun), OPENING_STEP);
+            self.timetable.measured = Some(Measured { when: self.timetable.now, took, in_table });
+        } else if self.timetable.measured.as_ref().is_none_or(|last| last.in_table != in_table) {
+            self.timetable.lengths = Some(Lengths::unmeasured());
+            self.timetable.measured = None;
         }
-        let took = round_up(clock.now().saturating_sub(begun), OPENING_STEP);
-        self.timetable.measured = Some((self.timetable.now, took));
         Ok(())
     }
 }

@@ -202,6 +202,7 @@ mod tests {
         files::replace(&store.pin_path(server), &pin_file::encode(server, &names)).unwrap();
         let error = store.pin(server, "one more", &pin(1, 0)).unwrap_err();
         assert!(error.message().contains("state reset --server http://a"), "{error}");
+        assert_eq!(store.pins(server).unwrap().len(), MAX_TABLES);
         store.pin(server, "7", &pin(1, 1)).unwrap();
         assert_eq!(store.pins(server).unwrap().len(), MAX_TABLES);
     }

@@ -23,8 +23,10 @@ fn slots_are_five_quarters_of_the_slowest_and_grow_with_the_search() {
     assert_eq!(lengths.of(Work::Query, 15), micros(750));
     // Less to search is no reason to be faster: what was measured holds.
     assert_eq!(lengths.of(Work::Query, 5), micros(500));
-    let short = Lengths::of_slowest(Duration::ZERO, Duration::ZERO, 0);
+    let short = Lengths::of_slowest(Duration::ZERO, Duration::ZERO, 1);
     assert_eq!((short.query, short.answer), (SHORTEST, SHORTEST));
+    // What was not measured is not multiplied.
+    assert_eq!(Lengths::unmeasured().of(Work::Query, 10_000), micros(1250));
 }
 
 #[test]
@@ -93,12 +95,16 @@ fn opening_ends_at_a_multiple_of_its_step() {
 }
 
 #[test]
-fn it_is_not_measured_again_too_soon() {
+fn it_is_not_measured_again_too_soon_unless_the_table_is_another() {
     let (mut timetable, _) = timetable();
-    assert!(timetable.is_time_to_measure());
-    timetable.measured = Some((Duration::ZERO, OPENING_STEP));
+    let kind = |records| (SchemeId::Dpf, vec![1, 2, 3], TableShape::new(records, 32).unwrap(), 40);
+    assert!(timetable.is_time_to_measure(&kind(100)));
+    let (when, took) = (Duration::ZERO, OPENING_STEP);
+    timetable.measured = Some(Measured { when, took, in_table: kind(100) });
+    assert!(!timetable.is_time_to_measure(&kind(100)));
+    assert!(timetable.is_time_to_measure(&kind(101)), "a server makes the table another one");
     timetable.at(OPENING_STEP * (PAUSES - 1));
-    assert!(!timetable.is_time_to_measure());
+    assert!(!timetable.is_time_to_measure(&kind(100)));
     timetable.at(OPENING_STEP * PAUSES);
-    assert!(timetable.is_time_to_measure());
+    assert!(timetable.is_time_to_measure(&kind(100)));
 }
