@@ -128,7 +128,7 @@ fn an_update_onto_a_damaged_table_file_is_not_served() {
     assert!(log.contains("damaged") || log.contains("was written to"), "{log}");
     assert!(log.contains("phones.privet"), "{log}");
     let refused = place.run("serve phones.privet --no-cache --listen 127.0.0.1:0");
-    assert_eq!(refused.code(), 2, "{refused}");
+    assert_eq!(refused.code(), 4, "{refused}");
     assert!(refused.stderr().contains("phones.privet"), "{refused}");
     // Put back as it was, it is followed.
     place.write("whole", whole);

@@ -356,11 +356,13 @@ impl Maker {
             patched.extend_from_slice(piece);
             Ok(())
         };
-        registry::patch_downloaded(before, after, &changes, hint, &mut sink, self.config.kernels)?;
+        let kernels = self.config.kernels;
+        let outcome = registry::patch_downloaded(before, after, &changes, hint, &mut sink, kernels);
         // Looked at after it was read: what is whole now was whole then.
         if let Some(version) = base.version {
             version.found_whole(version.check_hint())?;
         }
+        outcome?;
         Ok(Some(patched.into()))
     }
 
