@@ -1,6 +1,7 @@
 //! Waiting to the microsecond, on the driver's own thread.
 //!
-//! A query leaves at a moment that does not depend on how long it took to compute. The runtime's
+//! A query leaves at a moment that does not depend on how long it took to compute, but for what the
+//! system makes of the wait: a thread that sleeps wakes up later than one that spins. The runtime's
 //! timers go by milliseconds, and a query may take twenty microseconds; so the thread that computed
 //! it waits itself. Nothing else runs there: see [`Start::run`](crate::client).
 

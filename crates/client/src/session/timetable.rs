@@ -65,8 +65,8 @@ use privet_schemes::registry::{ErasedClient, Rehearsal};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// The length of keys that are looked up to measure: one block of the hash.
-const DUMMY_KEY_LEN: usize = 64;
+/// The length of keys that are looked up to measure. Few keys are longer.
+const DUMMY_KEY_LEN: usize = 1024;
 
 /// No slot is shorter: what is too short to be measured well shall not be cut to measure.
 const SHORTEST: Duration = Duration::from_micros(32);
@@ -186,11 +186,11 @@ impl Stretch {
         Duration::from_nanos(nanos.next_multiple_of(4))
     }
 
-    /// A slot has ended: in time, or late. About one in thirty may be late without it growing.
+    /// A slot has ended: in time, or late. About one in two hundred may be late without it growing.
     fn note(&mut self, late: bool) {
         self.0 = match late {
             true => (self.0 + self.0 / 4).min(Self::MOST),
-            false => (self.0 - self.0 / 128).max(Self::NONE.0),
+            false => (self.0 - self.0 / 1024).max(Self::NONE.0),
         };
     }
 }

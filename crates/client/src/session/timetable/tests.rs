@@ -41,11 +41,12 @@ fn slots_that_are_too_short_grow_and_shrink_again() {
     };
     let lengths: Vec<u64> = (0..9).map(|_| slot(300).as_micros() as u64).collect();
     // Late by quarters of 100, 125, 156, 195 and 244 microseconds, and then in time for a while.
-    assert_eq!(lengths[..8], [300, 312, 312, 341, 305, 305, 302, 300]);
+    assert_eq!(lengths, [300, 312, 312, 341, 305, 305, 304, 304, 304]);
     // In time, whatever that is: how much less it takes is not to be seen.
-    let shorter: Vec<Duration> = (0..400).map(|k| slot(k % 100)).collect();
+    let shorter: Vec<Duration> = (0..2000).map(|k| slot(k % 100)).collect();
     assert!(shorter.is_sorted_by(|a, b| a >= b));
-    assert_eq!(shorter[399], micros(100));
+    assert!(shorter[400] > micros(200), "slowly");
+    assert_eq!(shorter[1999], micros(100));
     // Four times is the most, and what takes longer still ends at a quarter of that.
     for _ in 0..20 {
         slot(5000);
