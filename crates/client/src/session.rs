@@ -88,7 +88,7 @@
 //!
 //! A server that cannot be reached or is busy is tried again, with growing pauses, for as long as [`Patience`] says; a restarted server that tells
 //! the same story as before loses no lookup. One that tells another story ends the session, and so does an answer that does not pass where answers are verified
-//! ([`Blame::Integrity`](privet_core::Blame::Integrity)). A lookup that fails otherwise fails alone. If a journal record may not be durable, no query
+//! ([`Blame::Integrity`]). A lookup that fails otherwise fails alone. If a journal record may not be durable, no query
 //! is sent in this session any more; those on their way take their course.
 
 mod agreement;
@@ -234,7 +234,7 @@ impl Session {
     /// A session that has yet to begin: [`poll`](Self::poll) it. `now` is the time since whatever start the driver chose, here and everywhere.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no entropy, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse)
+    /// [`Blame::Unavailable`] if the system gives no entropy, [`Blame::ApiMisuse`]
     /// if there is no server or nothing may be under way.
     pub fn new(options: SessionOptions, now: Duration) -> Result<Self> {
         Self::with_parts(options, now, Parts::of_the_registry()?)
