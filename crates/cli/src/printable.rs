@@ -1,10 +1,11 @@
 //! Text that came from somebody else, made harmless for a screen or for JSON.
 //!
 //! A terminal does as it is told by some characters: it moves, erases what was printed, changes the
-//! order of what follows. A server, or whoever wrote a table, must not be able to say such things, or
-//! to end the line that they are in. (Where a line is longer than the screen is wide, nobody can tell
-//! where the screen begins the next.) So everything that the command prints for people goes through here;
-//! only values that are piped to another program, or asked for with `--raw`, are written as they are.
+//! order of what follows. A server, or whoever wrote a table, must not be able to say such things,
+//! or to end the line that they are in. (Where a line is longer than the screen is wide, nobody can
+//! tell where the screen begins the next.) So everything that the command prints for people goes
+//! through here; only values that are piped to another program, or asked for with `--raw`, are
+//! written as they are.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

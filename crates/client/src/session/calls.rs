@@ -280,8 +280,8 @@ impl Calls {
         }
     }
 
-    /// Tries the call at `at` again after a pause, unless that went on for too long. Concerns nothing but this call, unless the
-    /// server was busy for all others as long.
+    /// Tries the call at `at` again after a pause, unless that went on for too long. Concerns nothing
+    /// but this call, unless the server was busy for all others as long.
     fn paused(
         &mut self,
         at: usize,
@@ -329,7 +329,8 @@ impl Calls {
         if purpose != Purpose::Describe
             && call.failing.for_how_long(now) >= self.patience.give_up_after
         {
-            // Others may have been answered all the while. Those that wait go out once it has described itself.
+            // Others may have been answered all the while. Those that wait go out once it has
+            // described itself.
             self.calls.remove(at);
             self.links[server].trusted = false;
             self.describe_again(server, now, now, out);

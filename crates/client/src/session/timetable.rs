@@ -20,10 +20,11 @@
 //! # How long slots are
 //!
 //! D is five quarters of the slowest of some thirty dummy queries, measured when the session opens,
-//! and R the same of answers. The price is about a quarter of the client's time, not a coarse
-//! clock. What takes longer than its slot ends at the next multiple of a quarter of it
-//! ([`Lengths`]). So a server may see in rare cases *that* something took longer, to a quarter of
-//! D.
+//! and R the same of answers. The price is more than a quarter of the client's time, because slots
+//! do not overlap, most lookups find the caches warmer than dummies do, and no slot is shorter than
+//! [`SHORTEST`]; it is not a coarse clock. What takes longer than its slot ends at the next multiple
+//! of a quarter of it ([`Lengths`]). So a server may see in rare cases *that* something took longer,
+//! to a quarter of D.
 //!
 //! If those cases are not rare, because the processor has less time for this than when the session
 //! opened, then slots grow, up to four times, and shrink again slowly ([`Stretch`]).
@@ -41,8 +42,8 @@
 //!   dropped. No hint is used up.
 //!
 //! Where the work grows with the number of lookups ([`ErasedHints::search_len`]), so does D, at
-//! once. It is measured again when scheme, parameters or shape have changed, and with each generation
-//! of hints, unless that was done a short while ago.
+//! once. It is measured again when scheme, parameters or shape have changed, and with each
+//! generation of hints, unless that was done a short while ago.
 //!
 //! Loading hints and condensing them reads what depends on former indices. It ends at a multiple of
 //! [`OPENING_STEP`].
@@ -51,7 +52,8 @@
 //!
 //! What the processor does for others: a query that disturbs the caches of what comes after it may
 //! delay that, by as much as any other program does. And the system's own time from a moment to the
-//! sending: that knows nothing of the index.
+//! sending: a thread that slept longer before it wakes up later. What else may take longer than its
+//! slot, `docs/security/side-channels.md` says.
 
 use super::Session;
 use super::interface::{ChosenTable, Clock, Target};
