@@ -426,8 +426,11 @@ impl Driver {
     fn event(&mut self, event: Event, running: &mut Running) {
         let mut reply = |lookup, result| {
             // Whoever asked may have stopped waiting; the lookup took its course all the same.
-            if let Some(reply) = running.replies.remove(&lookup) {
-                let _ = reply.send(result);
+            if let Some(reply) = running.replies.remove(&lookup)
+                && let Err(unwanted) = reply.send(result)
+            {
+                // Erasing it takes the longer the longer it is, and the next query does not wait.
+                tokio::task::spawn_blocking(move || drop(unwanted));
             }
         };
         match event {

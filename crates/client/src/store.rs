@@ -26,13 +26,8 @@
 //! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`] says so. Pins are not rebuilt: a damaged
 //! pin file is refused by name.
 //!
-//! A table that the client keeps is checked whole whenever it is opened: that it is fetched again tells the server that this client's disk lost some of it, and nothing about what
+//! A part is checked whole whenever it is opened: that it is fetched again tells the server that this client's disk lost some of it, and nothing about what
 //! was looked up. What is damaged while it is open fails the lookups that read it, and the next session finds it, whatever was looked up in this one.
-//!
-//! A hint is checked where it is read. The lookup that meets damage fails, the file is set aside, and only a *later* session fetches it again: within a session a server sees no
-//! difference. That the later one fetches at all tells the server that this client's disk lost something where a lookup read, if the scheme reads only some of its hint for each (as
-//! SimplePIR does; DoublePIR reads all of it). Where that was, the server does not learn; but an attacker who can damage chosen chunks of the file learns from it whether one of
-//! them was read. Such an attacker sits on the client's own machine.
 
 mod files;
 mod hints;
@@ -150,7 +145,7 @@ impl Store {
         found.ok_or_else(|| Error::api_misuse("a part must be opened before it is written"))
     }
 
-    /// The complete part, if it is there and whole: as far as its header and size say, or to the last byte if it is a table. Otherwise what was wrong with it.
+    /// The complete part, if it is there and whole. Otherwise what was wrong with it.
     fn open_complete(&self, part: &PartKey) -> Result<Result<Option<CompletePart>>> {
         match CompletePart::open(&self.part_path(part, "part"), part) {
             Err(error) if error.blame() == Blame::Corrupted => Ok(Err(error)),
@@ -384,12 +379,6 @@ impl State for Store {
                 notice =
                     Some(format!("{}; the {} will be fetched again", damage.message(), part.kind));
             }
-        }
-        let set_aside = self.part_path(part, "damaged");
-        if set_aside.exists() {
-            files::remove_if_there(&set_aside)?;
-            notice =
-                Some(format!("a stored {} was found damaged; it will be fetched again", part.kind));
         }
         let (growing, download, _dropped) = GrowingPart::open(&partial, part, self.chunk_len)?;
         self.growing.push((part.clone(), growing, lock));

@@ -25,7 +25,8 @@ use zeroize::Zeroizing;
 const DEFAULT_MAX_DOWNLOAD: u64 = 4 << 30;
 
 /// Says what time it is while a session computes. Only how much passes is asked, so it may begin
-/// anywhere; it goes as fast as the times that the session is told.
+/// anywhere; it goes as fast as the times that the session is told, and in steps as fine as can be
+/// had. A session that needs it refuses one that stands still.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Duration + Send + Sync>);
 
@@ -37,6 +38,20 @@ impl Clock {
 
     pub(super) fn now(&self) -> Duration {
         (self.0)()
+    }
+
+    /// The steps in which it goes on: the shorter of two. `None`: it does not while it is looked at
+    /// so often.
+    pub(super) fn step(&self, looks: u32) -> Option<Duration> {
+        let mut shown = self.now();
+        let mut steps = (0..looks).filter_map(|_| {
+            let step = self.now().checked_sub(shown).filter(|step| !step.is_zero())?;
+            shown += step;
+            Some(step)
+        });
+        // The first may have begun before.
+        let (_, first, second) = (steps.next()?, steps.next()?, steps.next()?);
+        Some(first.min(second))
     }
 }
 

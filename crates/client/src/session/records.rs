@@ -8,6 +8,7 @@ use super::interface::Target;
 use super::value::Value;
 use privet_core::{Blame, Error, RecordIndex, Result, SecretRng, TableShape};
 use privet_table::{RecordLayout, TableLayout, TableRoot};
+use std::hint::black_box;
 use zeroize::Zeroizing;
 
 /// What one record holds of what is looked up: its value or a piece of it, or nothing.
@@ -18,6 +19,16 @@ pub(super) struct Records {
     layout: TableLayout,
     shape: TableShape,
     servers: usize,
+}
+
+/// What takes longest to read, in place of what lookups bring.
+pub(super) struct Fullest {
+    /// As long as records are. No server sent it, so it is not verified; but all of that is done.
+    served: Vec<u8>,
+    /// Of a table by key: a record with as many entries as there can be …
+    crowded: Vec<u8>,
+    /// … and pieces of a value at least as long as any.
+    pieces: Vec<Piece>,
 }
 
 impl Records {
@@ -99,17 +110,38 @@ impl Records {
         match (self.layout.records(), target, pieces) {
             (RecordLayout::Keyed(map), Target::Key(key), _) => {
                 let value = map.value(key, pieces)?.map(Zeroizing::new);
-                let read = |value: Zeroizing<Vec<u8>>| match map.has_lists() {
-                    true => Value::of_list(&value),
-                    false => Ok(Value::single(value)),
-                };
-                value.map(read).transpose()
+                value.map(|value| Value::read(value, map.has_lists())).transpose()
             }
             (RecordLayout::Index(_), Target::Index(_), [value]) => {
-                Ok(value.clone().map(Value::single))
+                value.clone().map(|value| Value::read(value, false)).transpose()
             }
             _ => Err(self.other_way()),
         }
+    }
+
+    /// What takes longest to read.
+    pub(super) fn fullest(&self) -> Fullest {
+        let served = vec![0; self.shape.record_len() as usize];
+        let (crowded, pieces) = match self.layout.records() {
+            RecordLayout::Keyed(map) => (map.crowded_record(), map.longest_pieces()),
+            _ => (Vec::new(), vec![Some(served.clone())]),
+        };
+        let pieces = pieces.into_iter().map(|piece| piece.map(Zeroizing::new)).collect();
+        Fullest { served, crowded, pieces }
+    }
+
+    /// Does what [`piece`](Self::piece) and [`value`](Self::value) do when that takes longest,
+    /// whatever lookups bring: each of their steps, for the record or value that it takes longest
+    /// for.
+    pub(super) fn rehearse(&self, target: &Target, candidate: usize, fullest: &Fullest) {
+        let Fullest { served, crowded, pieces } = fullest;
+        // It does not pass, and is verified to the end.
+        let _ = self.piece(target, candidate, served);
+        if let (RecordLayout::Keyed(map), Target::Key(key)) = (self.layout.records(), target) {
+            let _ = map.piece_in(key, candidate, crowded);
+        }
+        drop(black_box(pieces.first().cloned()));
+        let _ = black_box(self.value(target, pieces));
     }
 
     fn not_that_record(&self, error: Error) -> Error {

@@ -19,25 +19,26 @@
 //!
 //! # How long slots are
 //!
-//! D is five quarters of the slowest of some thirty dummy queries, measured when the session opens,
-//! and R the same of answers. The price is more than a quarter of the client's time, because slots
-//! do not overlap, most lookups find the caches warmer than dummies do, and no slot is shorter than
-//! [`SHORTEST`]; it is not a coarse clock. What takes longer than its slot ends at the next multiple
-//! of a quarter of it ([`Lengths`]). So a server may see in rare cases *that* something took longer,
-//! to a quarter of D.
+//! D is five quarters of the slowest of some hundred dummy queries, measured when the session
+//! opens, and R the same of answers. The price is more than a quarter of the client's time, because
+//! slots do not overlap, most lookups find the caches warmer than dummies do, and no slot is shorter
+//! than [`SHORTEST`]; it is not a coarse clock. What takes longer than its slot ends at the next
+//! multiple of a quarter of it ([`Lengths`]). So a server may see in rare cases *that* something
+//! took longer, to a quarter of D.
 //!
 //! If those cases are not rare, because the processor has less time for this than when the session
-//! opened, then slots grow, up to four times, and shrink again slowly ([`Stretch`]).
+//! opened, then slots grow, up to four times, and shrink again slowly ([`Stretch`]). They follow
+//! queries that were late, which servers see anyway. How long reading an answer took lengthens
+//! nothing.
 //!
 //! What the session measures ([`Session::rehearse`]):
 //!
 //! - The dummies are uniform, and of a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes. A
 //!   longer key may take longer to hash.
-//! - Before each, the thread sleeps for a moment and some memory is read, because a real lookup
-//!   finds the processor and its caches as others have left them.
-//! - The same dummies are looked up three times over, and each counts with the median of its times.
-//!   What slows one of them down once is an interruption. Its fastest time would be that of warm
-//!   caches, a third of what real lookups take.
+//! - Each is another one, and before each the thread sleeps for a moment and some memory is read:
+//!   a real lookup finds the processor and its caches as others have left them.
+//! - One in [`INTERRUPTED`] does not count, the slowest ones: they were interrupted, perhaps.
+//! - What is read is the longest that a record and a value can be ([`Records::rehearse`]).
 //! - Copies of single-use hints are used for it, and coins of its own; what it would have sent is
 //!   dropped. No hint is used up.
 //!
@@ -48,6 +49,13 @@
 //! Loading hints and condensing them reads what depends on former indices. It ends at a multiple of
 //! [`OPENING_STEP`].
 //!
+//! # Which clock
+//!
+//! Both the times that the session is told and a [`Clock`] of its own go into it, and the later of
+//! the two counts. So a driver that tells an old time does not shorten a slot. A clock that goes in
+//! coarse steps, as some browsers' do, makes slots of at least four of its steps, and what ends
+//! within the last of them counts as late: its end would show otherwise.
+//!
 //! # What this does not hide
 //!
 //! What the processor does for others: a query that disturbs the caches of what comes after it may
@@ -57,8 +65,8 @@
 
 use super::Session;
 use super::interface::{ChosenTable, Clock, Target};
-use super::records::Records;
-use privet_core::{Blame, Result, SecretRng, TableShape};
+use super::records::{Fullest, Records};
+use privet_core::{Blame, Error, Result, SecretRng, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 #[cfg(doc)]
@@ -79,6 +87,9 @@ const UNMEASURED: Duration = Duration::from_millis(1);
 /// Opening and condensing hints ends at a multiple of this.
 pub(super) const OPENING_STEP: Duration = Duration::from_millis(4);
 
+/// Of so many dummies, the slowest one does not count.
+const INTERRUPTED: usize = 32;
+
 /// It is not measured again before so many times the time that it took have passed.
 const PAUSES: u32 = 16;
 
@@ -87,27 +98,27 @@ const PAUSES: u32 = 16;
 pub(super) struct Measuring {
     /// How many dummies are looked up …
     pub(super) dummies: usize,
-    /// … unless that takes too long; but no fewer than this …
-    pub(super) fewest: usize,
-    /// … and how often, …
-    pub(super) rounds: u32,
-    /// … in about this time, all rounds together.
+    /// … unless that takes longer than this; …
     pub(super) time: Duration,
+    /// … but no fewer than this.
+    pub(super) fewest: usize,
     /// Before each the thread sleeps for so long, …
     pub(super) pause: Duration,
     /// … and so many bytes are read, as well as before each answer.
     pub(super) swept: usize,
+    /// How often the clock is looked at until it goes on. 0: its steps are not looked for.
+    pub(super) looks: u32,
 }
 
 impl Default for Measuring {
     fn default() -> Self {
         Self {
-            dummies: 32,
-            fewest: 8,
-            rounds: 3,
+            dummies: 96,
             time: Duration::from_millis(48),
+            fewest: 8,
             pause: Duration::from_micros(50),
             swept: 1 << 20,
+            looks: 1 << 24,
         }
     }
 }
@@ -117,7 +128,7 @@ impl Measuring {
     /// For sessions whose clock stands still while they compute.
     pub(super) fn brief() -> Self {
         let (time, pause) = (Duration::ZERO, Duration::ZERO);
-        Self { dummies: 2, fewest: 1, rounds: 1, time, pause, swept: 0 }
+        Self { dummies: 2, time, fewest: 1, pause, swept: 0, looks: 0 }
     }
 }
 
@@ -137,43 +148,53 @@ pub(super) struct Lengths {
     pub(super) answer: Duration,
     /// What the work of a query grows with was so much when this was measured; 0: it was not.
     search_len: u64,
+    /// A slot, and a quarter of it, is a whole number of these: the steps of the clock.
+    step: Duration,
 }
 
 impl Lengths {
-    /// Five quarters of the slowest query and of the slowest answer.
-    fn of_slowest(query: Duration, answer: Duration, search_len: u64) -> Self {
+    /// Five quarters of the slowest query and of the slowest answer, by a clock with such steps.
+    fn of_slowest(query: Duration, answer: Duration, search_len: u64, step: Duration) -> Self {
         let slot = |slowest: Duration| {
-            let length = (slowest + slowest / 4).max(SHORTEST);
-            // A quarter of it is a whole number of nanoseconds.
-            Duration::from_nanos(nanos(length).next_multiple_of(4))
+            // It may have taken up to a step longer than the clock showed.
+            let slowest = slowest + step;
+            in_quarters((slowest + slowest / 4).max(SHORTEST), step)
         };
-        Self { query: slot(query), answer: slot(answer), search_len }
+        Self { query: slot(query), answer: slot(answer), search_len, step }
     }
 
     /// What slots are as long as nothing could be measured.
     fn unmeasured() -> Self {
-        Self::of_slowest(UNMEASURED, UNMEASURED, 0)
+        Self::of_slowest(UNMEASURED, UNMEASURED, 0, FINEST)
     }
 
-    /// How long a slot is while the work grows with `search_len`.
-    fn of(&self, work: Work, search_len: u64) -> Duration {
-        match work {
-            Work::Answer => self.answer,
-            Work::Query if self.search_len == 0 => self.query,
+    /// How long a slot is while the work grows with `search_len`, and all are longer by `stretch`.
+    fn of(&self, work: Work, search_len: u64, stretch: Stretch) -> Duration {
+        let measured = match work {
+            Work::Answer => self.answer.as_nanos(),
+            Work::Query if self.search_len == 0 => self.query.as_nanos(),
             Work::Query => {
                 let grown = u128::from(search_len.max(self.search_len));
-                let length = self.query.as_nanos() * grown / u128::from(self.search_len);
-                let length = u64::try_from(length).unwrap_or(u64::MAX / 2);
-                Duration::from_nanos(length.next_multiple_of(4))
+                self.query.as_nanos() * grown / u128::from(self.search_len)
             }
-        }
+        };
+        let length = measured * u128::from(stretch.0) / u128::from(Stretch::NONE.0);
+        let length = u64::try_from(length).unwrap_or(u64::MAX / 2);
+        in_quarters(Duration::from_nanos(length), self.step)
     }
+}
+
+/// No clock is looked at in finer steps.
+const FINEST: Duration = Duration::from_nanos(1);
+
+/// A length of which a quarter is a whole number of steps.
+fn in_quarters(length: Duration, step: Duration) -> Duration {
+    round_up(length, step * 4)
 }
 
 /// By how much slots are longer than was measured, in 1024ths of that.
 ///
-/// It follows from how earlier slots ended. Servers see when those of queries did; those of answers
-/// show in when a user acts.
+/// It follows from how the slots of earlier queries ended, which servers saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch(u64);
 
@@ -181,12 +202,6 @@ impl Stretch {
     const NONE: Self = Self(1024);
     /// Four times.
     const MOST: u64 = 4 * 1024;
-
-    fn of(self, length: Duration) -> Duration {
-        let nanos = length.as_nanos() * u128::from(self.0) / 1024;
-        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX / 2);
-        Duration::from_nanos(nanos.next_multiple_of(4))
-    }
 
     /// A slot has ended: in time, or late. About one in two hundred may be late without it growing.
     fn note(&mut self, late: bool) {
@@ -218,6 +233,8 @@ fn round_up(took: Duration, step: Duration) -> Duration {
 /// When slots end, and how long they are.
 pub(super) struct Timetable {
     clock: Clock,
+    /// What the session was told, and what the clock showed, when both began.
+    began: [Duration; 2],
     /// The latest public moment: that of the last input or the end of a slot.
     now: Duration,
     /// What the clock showed when something was handed in last: what is done since has begun then.
@@ -226,8 +243,7 @@ pub(super) struct Timetable {
     ends: Option<Duration>,
     /// `None`: nothing is ever sent that depends on an index, and there are no slots.
     pub(super) lengths: Option<Lengths>,
-    /// Of queries, and of answers.
-    stretches: [Stretch; 2],
+    stretch: Stretch,
     /// What was measured last.
     pub(super) measured: Option<Measured>,
     measuring: Measuring,
@@ -266,22 +282,36 @@ pub(super) enum Flaw {
     ReadsWithoutSlot,
     /// What takes longer than its slot leaves as soon as it is done.
     DoesNotRound,
+    /// Slots begin when the driver says that it is, however long ago it looked.
+    BelievesWhatItIsTold,
 }
 
 impl Timetable {
     pub(super) fn new(clock: Clock, now: Duration, measuring: Measuring) -> Self {
+        let shown = clock.now();
         Self {
-            begun: clock.now(),
             clock,
+            began: [now, shown],
             now,
+            begun: shown,
             ends: None,
             lengths: Some(Lengths::unmeasured()),
-            stretches: [Stretch::NONE; 2],
+            stretch: Stretch::NONE,
             measured: None,
             measuring,
             #[cfg(test)]
             flaw: Flaw::None,
         }
+    }
+
+    /// The time, if somebody says that it is `told`.
+    fn time(&self, told: Duration) -> Duration {
+        let [now, shown] = self.began;
+        #[cfg(test)]
+        if self.flaw == Flaw::BelievesWhatItIsTold {
+            return told;
+        }
+        told.max(now + self.clock.now().saturating_sub(shown))
     }
 
     #[cfg(test)]
@@ -291,8 +321,8 @@ impl Timetable {
 
     /// What is handed in at `now`, or during a slot, which counts as at its end. Returns when.
     pub(super) fn at(&mut self, now: Duration) -> Duration {
+        self.now = self.now.max(self.time(now)).max(self.ends.unwrap_or_default());
         self.begun = self.clock.now();
-        self.now = self.now.max(now).max(self.ends.unwrap_or_default());
         #[cfg(test)]
         self.tell_adversary();
         self.now
@@ -300,7 +330,7 @@ impl Timetable {
 
     /// Whether something may leave at `now`: no slot is in progress, or it ends.
     pub(super) fn lets_out(&mut self, now: Duration) -> bool {
-        if self.ends.is_some_and(|ends| now < ends) {
+        if self.ends.is_some_and(|ends| self.time(now) < ends) {
             return false;
         }
         self.ends = None;
@@ -317,10 +347,12 @@ impl Timetable {
     /// of work.
     pub(super) fn end(&mut self, work: Work, search_len: u64, count: u32) {
         let Some(lengths) = self.lengths else { return };
-        let took = self.took();
-        let stretch = &mut self.stretches[work as usize];
-        let length = stretch.of(lengths.of(work, search_len)).saturating_mul(count);
-        stretch.note(took > length);
+        let length = lengths.of(work, search_len, self.stretch).saturating_mul(count);
+        // By a coarse clock, it may have taken up to a step longer.
+        let took = (self.took() + lengths.step).saturating_sub(FINEST);
+        if work == Work::Query {
+            self.stretch.note(took > length);
+        }
         #[cfg(test)]
         let slot = self.flaw.slot_end(work, length, took);
         #[cfg(not(test))]
@@ -330,8 +362,8 @@ impl Timetable {
 
     /// The same for what is done once for many lookups.
     pub(super) fn end_opening(&mut self) {
-        if self.lengths.is_some() {
-            self.occupy(round_up(self.took(), OPENING_STEP));
+        if let Some(Lengths { step, .. }) = self.lengths {
+            self.occupy(round_up(self.took(), round_up(OPENING_STEP, step)));
         }
     }
 
@@ -371,7 +403,7 @@ impl Timetable {
     fn tell_adversary(&self) {
         let Some(lengths) = self.lengths else { return };
         let told = [Work::Query, Work::Answer];
-        TOLD.set(told.map(|work| self.stretches[work as usize].of(lengths.of(work, 1))));
+        TOLD.set(told.map(|work| lengths.of(work, 1, self.stretch)));
     }
 }
 
@@ -401,7 +433,7 @@ struct Rehearsing<'a> {
     rehearsal: Box<dyn Rehearsal>,
     /// As many as servers, and as long as theirs.
     answers: Vec<&'a [u8]>,
-    record: &'a [u8],
+    fullest: Fullest,
     pause: Duration,
     memory: Vec<u8>,
 }
@@ -419,10 +451,7 @@ impl Rehearsing<'_> {
         let begun = self.clock.now();
         // Whether they pass or not: nobody gave them.
         let _ = self.rehearsal.recover(&self.answers);
-        let _ = self.records.piece(target, candidate, self.record);
-        // It is not found, but a value that is would be copied: by its record, and by its lookup.
-        let value = Some(Zeroizing::new(self.record.to_vec()));
-        let _ = self.records.value(target, &vec![value; self.records.fetches()]);
+        self.records.rehearse(target, candidate, &self.fullest);
         Some(Took { query, answer: self.clock.now().saturating_sub(begun) })
     }
 
@@ -440,37 +469,19 @@ impl Rehearsing<'_> {
         (prepared, self.clock.now().saturating_sub(begun))
     }
 
-    /// Looks dummies up, as often as `measuring` says. Returns what each one took, all its times.
-    fn rounds(
-        &mut self,
-        targets: &[Target],
-        measuring: &Measuring,
-        rng: &mut SecretRng,
-    ) -> Vec<Vec<Took>> {
-        let mut times: Vec<Vec<Took>> = Vec::new();
+    /// Looks dummies up, as many as `measuring` says. Returns what each one took.
+    fn all(&mut self, measuring: &Measuring, rng: &mut SecretRng) -> Vec<Took> {
+        let mut times = Vec::new();
         let begun = self.clock.now();
-        for round in 0..measuring.rounds {
+        for number in 0..measuring.dummies {
             let spent = self.clock.now().saturating_sub(begun);
-            // No time for another as long as those before.
-            if round > 0 && spent / round * (round + 1) > measuring.time {
+            if number >= measuring.fewest && spent >= measuring.time {
                 break;
             }
-            for (number, target) in targets.iter().enumerate() {
-                let spent = self.clock.now().saturating_sub(begun);
-                let enough = match round {
-                    0 => number >= measuring.fewest && spent >= measuring.time / measuring.rounds,
-                    _ => number >= times.len(),
-                };
-                if enough {
-                    break;
-                }
-                let candidate = number % self.records.fetches();
-                let Some(took) = self.look_up(target, candidate, rng) else { return times };
-                match times.get_mut(number) {
-                    Some(times) => times.push(took),
-                    None => times.push(vec![took]),
-                }
-            }
+            let target = self.records.dummy(DUMMY_KEY_LEN, rng);
+            let candidate = number % self.records.fetches();
+            let Some(took) = self.look_up(&target, candidate, rng) else { break };
+            times.push(took);
         }
         times
     }
@@ -484,22 +495,19 @@ impl Rehearsing<'_> {
     }
 }
 
-/// The slowest dummy, by the median of each one's times.
-fn slowest(times: &[Vec<Took>], kind: fn(&Took) -> Duration) -> Option<Duration> {
-    let medians = times.iter().filter_map(|times| {
-        let mut times: Vec<Duration> = times.iter().map(kind).collect();
-        times.sort_unstable();
-        times.get(times.len().checked_sub(1)? / 2).copied()
-    });
-    medians.max()
+/// The slowest that counts.
+fn slowest(times: &[Took], kind: fn(&Took) -> Duration) -> Option<Duration> {
+    let mut times: Vec<Duration> = times.iter().map(kind).collect();
+    times.sort_unstable();
+    times.get(times.len().checked_sub(1 + times.len() / INTERRUPTED)?).copied()
 }
 
 impl Session {
     /// Measures how long lookups take, with copies of the client that `start` makes.
     ///
     /// # Errors
-    /// What `start` fails with. If a copy cannot make lookups (its hints are used up), nothing is
-    /// measured until the next hints are there.
+    /// What `start` fails with, and [`Blame::ApiMisuse`] if the clock stands still. If a copy cannot
+    /// make lookups (its hints are used up), nothing is measured until the next hints are there.
     pub(super) fn rehearse(
         &mut self,
         start: &dyn Fn() -> Result<Box<dyn ErasedClient>>,
@@ -517,32 +525,33 @@ impl Session {
             return Ok(());
         }
         let (clock, measuring) = (self.timetable.clock.clone(), self.timetable.measuring);
+        let step = match measuring.looks {
+            0 => FINEST,
+            looks => clock.step(looks).ok_or_else(stands_still)?,
+        };
         let begun = clock.now();
         let mut copy = start()?;
         let search_len = copy.hints().map_or(1, |hints| hints.search_len()).max(1);
         let Some(rehearsal) = copy.into_rehearsal() else { return Ok(()) };
         let answers: Vec<Vec<u8>> =
             (0..plan.servers).map(|_| some_memory(plan.answer_len)).collect();
-        let record = vec![0; chosen.identity.shape.record_len() as usize];
         // Coins of its own: those of lookups do not depend on what was measured.
         let rng = &mut SecretRng::from_os()?;
-        let targets: Vec<Target> =
-            (0..measuring.dummies).map(|_| records.dummy(DUMMY_KEY_LEN, rng)).collect();
         let mut rehearsing = Rehearsing {
             clock: clock.clone(),
             records,
             start,
             rehearsal,
             answers: answers.iter().map(Vec::as_slice).collect(),
-            record: &record,
+            fullest: records.fullest(),
             pause: measuring.pause,
             memory: some_memory(measuring.swept),
         };
-        let times = rehearsing.rounds(&targets, &measuring, rng);
+        let times = rehearsing.all(&measuring, rng);
         if let (Some(query), Some(answer)) =
             (slowest(&times, |took| took.query), slowest(&times, |took| took.answer))
         {
-            self.timetable.lengths = Some(Lengths::of_slowest(query, answer, search_len));
+            self.timetable.lengths = Some(Lengths::of_slowest(query, answer, search_len, step));
             let took = round_up(clock.now().saturating_sub(begun), OPENING_STEP);
             self.timetable.measured = Some(Measured { when: self.timetable.now, took, in_table });
         } else if self.timetable.measured.as_ref().is_none_or(|last| last.in_table != in_table) {
@@ -551,6 +560,12 @@ impl Session {
         }
         Ok(())
     }
+}
+
+fn stands_still() -> Error {
+    Error::api_misuse(
+        "the clock that the session was given stands still while it computes, so nothing can be sent at moments that tell nothing; give it one that goes on",
+    )
 }
 
 /// Zeros that take up memory: fresh pages of zeros are all the same one before something is

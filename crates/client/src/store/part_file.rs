@@ -14,11 +14,9 @@
 //! were written, then perhaps a torn one, and after a power failure perhaps pages that were never written. Opening it again checks chunk after chunk
 //! and cuts the file at the first that does not pass: nothing torn is trusted, and at most the tail is fetched again.
 //!
-//! **Complete** is a matter of the name: once the digest over all bytes was right, the file is synced and renamed. A reader checks the header and the file's
-//! size, and then each chunk when it reads it: 32 rows of a hint cost the checksums of three chunks.
-//!
-//! **A table** that is kept whole is checked whole when it is opened, too. Its chunks are the records themselves: if damage were found only by the lookup that reads it, whether
-//! the table is fetched again would tell the server where that lookup read.
+//! **Complete** is a matter of the name: once the digest over all bytes was right, the file is synced and renamed. A reader checks the whole file when it opens it:
+//! if damage were found only by the lookup that reads it, whether the part is fetched again would tell the server where that lookup read. It checks each chunk once more when
+//! it reads it, since files can be damaged later: 32 rows of a hint cost the checksums of three chunks.
 
 use super::files::{self, half};
 use crate::state::{PartKey, incomplete, out_of_order};
@@ -28,7 +26,6 @@ use privet_schemes::offline::{Download, HintSource, StreamConsumer};
 use privet_wire::PartKind;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const MAGIC: &[u8; 8] = b"privetpt";
 const VERSION: u32 = 1;
@@ -63,10 +60,6 @@ impl Header {
     fn is_of(&self, part: &PartKey) -> bool {
         let (table, kind) = (part.table.id, padded(part.kind));
         (self.table, self.kind, self.len, self.digest) == (table, kind, part.len, part.digest)
-    }
-
-    fn is_table(&self) -> bool {
-        self.kind == padded(PartKind::Table)
     }
 
     fn encode(&self) -> [u8; HEADER_LEN] {
@@ -182,18 +175,17 @@ pub(crate) struct CompletePart {
     path: PathBuf,
     header: Header,
     key: [u8; 32],
-    /// Whether the file was moved out of the way, or was to be.
-    set_aside: AtomicBool,
 }
 
 impl CompletePart {
     fn new(file: File, path: &Path, header: Header) -> Self {
         let (path, key) = (path.to_owned(), header.chunk_key());
-        Self { file, path, header, key, set_aside: AtomicBool::new(false) }
+        Self { file, path, header, key }
     }
 
-    /// Opens the complete file at `path`; `None` if there is none. Reads no more than its header, unless it is a table: that is read whole, and every chunk of it checked, so that
-    /// what is found does not depend on what will be looked up.
+    /// Opens the complete file at `path`; `None` if there is none. Reads all of it and checks every
+    /// chunk, so that what is found does not depend on what will be looked up. Nor does how long
+    /// reading takes later, as long as the system keeps the file in memory.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not the file of `part`.
@@ -208,10 +200,7 @@ impl CompletePart {
             return Err(files::blame(path, error));
         }
         let opened = Self::new(file, path, header);
-        match opened.header.is_table() {
-            true => opened.check_chunks(|_| ())?,
-            false => opened.read_ahead(),
-        }
+        opened.check_chunks(|_| ())?;
         Ok(Some(opened))
     }
 
@@ -238,14 +227,6 @@ impl CompletePart {
         Ok(())
     }
 
-    /// Has the system read all of it into memory meanwhile. How long reading a part of it takes then
-    /// depends less on whether that part was read lately.
-    fn read_ahead(&self) {
-        // If the system does not do that, reading is slower, and no more.
-        #[cfg(target_os = "linux")]
-        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::WillNeed);
-    }
-
     /// Reads and checks every chunk, and hands it to `take`.
     fn check_chunks(&self, mut take: impl FnMut(&[u8])) -> Result<()> {
         let mut buffer = Vec::new();
@@ -266,29 +247,14 @@ impl CompletePart {
         Ok((chunk_checksum(&self.key, chunk, data) == checksum).then_some(data))
     }
 
-    /// Reads chunk `chunk` into `buffer` and checks it.
+    /// Reads chunk `chunk` into `buffer` and checks it. The file keeps its name if it does not pass:
+    /// the next session finds that when it opens it, whichever chunk this one read, and nothing
+    /// follows from this lookup.
     fn read_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
-        if let Some(data) = self.checked_chunk(chunk, buffer)? {
-            return Ok(data);
-        }
-        let what = match self.header.is_table() {
-            // Found by the next session when it opens the table, whichever chunk this one read. Until then the name stays, so that nothing follows from this lookup.
-            true => "it was damaged after it was opened; it will be fetched again next time",
-            false => {
-                self.set_aside();
-                "it was damaged after it was written; it is set aside and will be fetched again next time"
-            }
-        };
-        Err(files::blame(&self.path, Error::corrupted(what)))
-    }
-
-    /// Moves the file out of the way, so that the next session fetches it again. Once: whatever has that name later is a fresh file, of another process perhaps, and so is
-    /// what has it now unless it is the very file that is open. If it cannot be moved, the next session finds the same damage: nothing worse.
-    fn set_aside(&self) {
-        let first = !self.set_aside.swap(true, Ordering::Relaxed);
-        if first && files::is_still_at(&self.file, &self.path) {
-            let _ = std::fs::rename(&self.path, self.path.with_extension("damaged"));
-        }
+        self.checked_chunk(chunk, buffer)?.ok_or_else(|| {
+            let what = "it was damaged after it was opened; it will be fetched again next time";
+            files::blame(&self.path, Error::corrupted(what))
+        })
     }
 }
 

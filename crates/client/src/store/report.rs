@@ -55,7 +55,7 @@ pub struct PartReport {
     pub kind: String,
     /// Bytes of the file, with its checksums.
     pub bytes: u64,
-    /// Whole, or still to be completed, or set aside.
+    /// Whole, or still to be completed.
     pub form: PartForm,
 }
 
@@ -67,8 +67,6 @@ pub enum PartForm {
     Complete,
     /// The rest is still to be fetched.
     Partial,
-    /// It was found damaged by a lookup; it will be fetched again.
-    Damaged,
 }
 
 /// The single-use hints of one table under one scheme.
@@ -170,7 +168,6 @@ fn parts(directory: &Path) -> Result<Vec<(PathBuf, PartReport)>> {
         let form = match extension(&path) {
             "part" => PartForm::Complete,
             "partial" => PartForm::Partial,
-            "damaged" => PartForm::Damaged,
             _ => continue,
         };
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -288,10 +285,6 @@ pub fn verify(root: &Path) -> Result<Verification> {
         for (path, part) in parts(directory)? {
             match part.form {
                 PartForm::Complete => note(&path, CompletePart::verify(&path))?,
-                PartForm::Damaged => note(
-                    &path,
-                    Err(files::blame(&path, Error::corrupted("it was set aside as damaged"))),
-                )?,
                 PartForm::Partial => {}
             }
         }

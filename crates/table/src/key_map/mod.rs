@@ -112,13 +112,14 @@ mod tests;
 pub use edit::{Editor, Edits, Effect};
 pub use packing::{PackOptions, Packed, Pairs, pack, pack_as, pack_with};
 pub use pieces::MOST_PARTS;
-pub use values::{decode_list, encode_list};
+pub use values::{decode_list, encode_list, values_of_list};
 #[cfg(feature = "files")]
 pub(crate) use values::{listed_len, push_to_list};
 
 use hash::KeyHash;
 use pairing::Pairing;
 use pieces::Parts;
+use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 use privet_kernels::taint::{admit, conceal};
 
@@ -326,6 +327,34 @@ impl KeyMap {
             .map(|(candidate, record)| self.piece_in(key, candidate, record))
             .collect::<Result<_>>()?;
         self.value(key, &pieces)
+    }
+
+    /// A record with as many entries as there can be. It takes longest to look through
+    /// ([`piece_in`](KeyMap::piece_in)), and those who have to know how long that is need no table
+    /// for it.
+    pub fn crowded_record(&self) -> Vec<u8> {
+        let mut record = Vec::with_capacity(self.record_len() as usize);
+        for tag in 0..self.record_len() / entry::entry_len(0) {
+            entry::write_entry(&mut record, tag, &[]);
+        }
+        record.resize(self.record_len() as usize, 0);
+        record
+    }
+
+    /// Pieces of a value at least as long as any in records or in the stash, one for each candidate.
+    /// They take longest to put together ([`value`](KeyMap::value)). The value is all zeros: as a
+    /// list, it is as many empty values as there are zeros.
+    pub fn longest_pieces(&self) -> Vec<Option<Vec<u8>>> {
+        let in_stash = self.stash.iter().map(|(_, piece)| piece.len()).max().unwrap_or_default();
+        let each = in_stash.max(self.record_len() as usize);
+        let value = vec![0; (each * self.parts()).min(MAX_RECORD_LEN as usize)];
+        let (pieces, per_part) = (self.parts.pieces(value.len()), self.candidates_per_part());
+        let piece_at = |candidate: usize| {
+            let part = candidate / per_part;
+            let is_there = candidate.is_multiple_of(per_part) && part < pieces;
+            is_there.then(|| self.parts.payload(&value, part).into_owned())
+        };
+        (0..self.candidates_per_key()).map(piece_at).collect()
     }
 
     /// The number of buckets, which is the number of records of the table.

@@ -31,15 +31,36 @@ pub(crate) fn listed_len(len: usize) -> usize {
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if `list` is none.
 pub fn decode_list(list: &[u8]) -> Result<Vec<&[u8]>> {
-    let (mut rest, mut values) = (list, Vec::new());
-    while !rest.is_empty() {
-        let (len, after) = number::read(rest).map_err(malformed)?;
-        let (value, after) =
-            after.split_at_checked(len as usize).ok_or_else(|| malformed("a value is cut off"))?;
-        values.push(value);
-        rest = after;
+    values_of_list(list)?.collect()
+}
+
+/// The same one after the other: each is read when its turn comes, and nothing is allocated.
+///
+/// # Errors
+/// As [`decode_list`]: at once if the list is empty, and else where it is found to be none, after
+/// which there is nothing more.
+pub fn values_of_list(list: &[u8]) -> Result<impl Iterator<Item = Result<&[u8]>>> {
+    if list.is_empty() {
+        return Err(malformed("it is empty"));
     }
-    if values.is_empty() { Err(malformed("it is empty")) } else { Ok(values) }
+    let mut rest = list;
+    Ok(std::iter::from_fn(move || {
+        let list = std::mem::take(&mut rest);
+        if list.is_empty() {
+            return None;
+        }
+        let value = first_of(list).map(|(value, after)| {
+            rest = after;
+            value
+        });
+        Some(value)
+    }))
+}
+
+/// The first value of a list that is not empty, and what follows it.
+fn first_of(list: &[u8]) -> Result<(&[u8], &[u8])> {
+    let (len, after) = number::read(list).map_err(malformed)?;
+    after.split_at_checked(len as usize).ok_or_else(|| malformed("a value is cut off"))
 }
 
 fn malformed(how: &str) -> Error {

@@ -57,7 +57,7 @@ fn measuring_uses_no_hint_up() {
         let mut options = options(servers);
         options.clock = ticking(micros(100));
         let parts = Parts {
-            measuring: Measuring { dummies: 40, fewest: 40, rounds: 2, ..Measuring::brief() },
+            measuring: Measuring { dummies: 80, fewest: 80, ..Measuring::brief() },
             ..Parts::of_the_registry().unwrap()
         };
         let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();

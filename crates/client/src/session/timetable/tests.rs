@@ -6,6 +6,13 @@ fn micros(count: u64) -> Duration {
     Duration::from_micros(count)
 }
 
+/// What slots are if dummies took so many microseconds.
+fn slowest(query: u64, answer: u64, search_len: u64) -> Lengths {
+    // A nanosecond's worth of clock is added.
+    let [query, answer] = [query, answer].map(|took| micros(took) - FINEST);
+    Lengths::of_slowest(query, answer, search_len, FINEST)
+}
+
 #[test]
 fn what_takes_longer_ends_at_the_next_quarter() {
     let length = micros(100);
@@ -17,16 +24,18 @@ fn what_takes_longer_ends_at_the_next_quarter() {
 
 #[test]
 fn slots_are_five_quarters_of_the_slowest_and_grow_with_the_search() {
-    let lengths = Lengths::of_slowest(micros(400), micros(80), 10);
-    assert_eq!(lengths.of(Work::Answer, 10), micros(100));
-    assert_eq!(lengths.of(Work::Query, 10), micros(500));
-    assert_eq!(lengths.of(Work::Query, 15), micros(750));
+    let lengths = slowest(400, 80, 10);
+    let of = |work, search_len| lengths.of(work, search_len, Stretch::NONE);
+    assert_eq!(of(Work::Answer, 10), micros(100));
+    assert_eq!(of(Work::Query, 10), micros(500));
+    assert_eq!(of(Work::Query, 15), micros(750));
     // Less to search is no reason to be faster: what was measured holds.
-    assert_eq!(lengths.of(Work::Query, 5), micros(500));
-    let short = Lengths::of_slowest(Duration::ZERO, Duration::ZERO, 1);
+    assert_eq!(of(Work::Query, 5), micros(500));
+    let short = Lengths::of_slowest(Duration::ZERO, Duration::ZERO, 1, FINEST);
     assert_eq!((short.query, short.answer), (SHORTEST, SHORTEST));
     // What was not measured is not multiplied.
-    assert_eq!(Lengths::unmeasured().of(Work::Query, 10_000), micros(1250));
+    let unmeasured = Lengths::unmeasured().of(Work::Query, 10_000, Stretch::NONE);
+    assert!(unmeasured - micros(1250) < micros(1));
 }
 
 #[test]
@@ -60,7 +69,9 @@ fn timetable() -> (Timetable, Arc<AtomicU64>) {
     let shown = Arc::clone(&time);
     let clock = Clock::new(move || micros(shown.load(Ordering::Relaxed)));
     let mut timetable = Timetable::new(clock, Duration::ZERO, Measuring::brief());
-    timetable.lengths = Some(Lengths::of_slowest(micros(80), micros(40), 1));
+    // These tests tell a time of their own.
+    timetable.flaw = Flaw::BelievesWhatItIsTold;
+    timetable.lengths = Some(slowest(80, 40, 1));
     (timetable, time)
 }
 
@@ -81,6 +92,104 @@ fn nothing_leaves_before_its_slot_ends() {
     time.fetch_add(101, Ordering::Relaxed);
     timetable.end(Work::Query, 1, 1);
     assert_eq!(timetable.ends(), Some(micros(2125)));
+}
+
+#[test]
+fn answers_that_take_long_lengthen_no_later_slot() {
+    let (mut timetable, time) = timetable();
+    let mut slot = |work, took| {
+        timetable.ends = None;
+        let now = timetable.at(Duration::ZERO);
+        time.fetch_add(took, Ordering::Relaxed);
+        timetable.end(work, 1, 1);
+        timetable.ends().unwrap() - now
+    };
+    assert_eq!(slot(Work::Answer, 50), micros(50));
+    assert_eq!(slot(Work::Answer, 70), micros(75));
+    assert_eq!(slot(Work::Answer, 10), micros(50), "nobody may have seen that one was late");
+    assert_eq!(slot(Work::Query, 10), micros(100));
+    // A query that is late is seen. All grow: the processor does something else.
+    assert_eq!(slot(Work::Query, 110), micros(125));
+    assert_eq!(slot(Work::Query, 10), micros(125));
+    assert!(slot(Work::Answer, 10) > micros(60));
+}
+
+/// A driver that looks at its clock, does something for a while, and then asks what is to be done.
+#[test]
+fn a_time_that_is_old_shortens_no_slot() {
+    let (mut timetable, time) = timetable();
+    timetable.flaw = Flaw::None;
+    let mut slot = |told| {
+        timetable.ends = None;
+        timetable.at(told);
+        time.fetch_add(30, Ordering::Relaxed);
+        timetable.end(Work::Query, 1, 1);
+        timetable.ends().unwrap()
+    };
+    assert_eq!(slot(micros(0)), micros(100));
+    time.fetch_add(500, Ordering::Relaxed);
+    // 530 microseconds have passed. That it says 400 changes nothing.
+    let mut slot = |told| {
+        timetable.ends = None;
+        let began = timetable.at(told);
+        time.fetch_add(30, Ordering::Relaxed);
+        timetable.end(Work::Query, 1, 1);
+        (began, timetable.ends().unwrap())
+    };
+    assert_eq!(slot(micros(400)), (micros(530), micros(630)));
+    // One that is told a later time than passed believes it.
+    assert_eq!(slot(micros(5000)), (micros(5000), micros(5100)));
+    // Nor does an old time keep what may leave, or let out what may not.
+    assert!(!timetable.lets_out(micros(5099)));
+    time.fetch_add(4510, Ordering::Relaxed);
+    assert!(timetable.lets_out(micros(5000)), "the clock shows 5100");
+}
+
+#[test]
+fn a_coarse_clock_makes_slots_of_whole_steps() {
+    let step = Duration::from_millis(1);
+    let lengths = Lengths::of_slowest(Duration::ZERO, 3 * step, 1, step);
+    // Something took less than a step, or less than four.
+    assert_eq!((lengths.query, lengths.answer), (4 * step, 8 * step));
+    let (mut timetable, time) = timetable();
+    timetable.lengths = Some(lengths);
+    let mut slot = |steps| {
+        timetable.ends = None;
+        let now = timetable.at(Duration::ZERO);
+        time.fetch_add(1000 * steps, Ordering::Relaxed);
+        timetable.end(Work::Answer, 1, 1);
+        timetable.ends().unwrap() - now
+    };
+    assert_eq!(slot(7), 8 * step);
+    // It may end anywhere within the ninth step, and would be told right then.
+    assert_eq!(slot(8), 10 * step);
+    assert_eq!(slot(9), 10 * step);
+}
+
+#[test]
+fn the_steps_of_a_clock_are_found() {
+    let looks = AtomicU64::new(17);
+    let clock = Clock::new(move || micros(looks.fetch_add(1, Ordering::Relaxed) / 100 * 5));
+    assert_eq!(clock.step(1000), Some(micros(5)));
+    assert_eq!(Clock::new(|| micros(5)).step(1000), None);
+    let started = std::time::Instant::now();
+    let step = Clock::new(move || started.elapsed()).step(1 << 24).unwrap();
+    assert!(step < Duration::from_millis(100), "{step:?}");
+}
+
+#[test]
+fn one_dummy_in_many_may_have_been_interrupted() {
+    let took = |query| Took { query: micros(query), answer: micros(1) };
+    let slowest = |times: &[u64]| {
+        let times: Vec<Took> = times.iter().map(|query| took(*query)).collect();
+        super::slowest(&times, |took| took.query)
+    };
+    assert_eq!(slowest(&[]), None);
+    assert_eq!(slowest(&[7]), Some(micros(7)));
+    let few: Vec<u64> = (1..=31).collect();
+    assert_eq!(slowest(&few), Some(micros(31)));
+    let many: Vec<u64> = (1..=96).collect();
+    assert_eq!(slowest(&many), Some(micros(93)));
 }
 
 #[test]
