@@ -6,6 +6,7 @@ use super::hints::{Turn, Waiting, ended_before};
 use super::interface::{ChosenTable, ExchangeId, LookupId, Output, Persist, Request, Target};
 use super::lookups::{Answer, Next};
 use super::query::Query;
+use super::records::Records;
 use super::timetable::Work;
 use super::verified::for_this_session;
 use super::{Phase, Session, repeat};
@@ -60,14 +61,17 @@ impl Session {
             }
         };
         let search_len = self.hinted().map_or(1, |hints| hints.search_len());
-        let (Phase::Ready(client), Some(records)) = (&mut self.phase, &self.records) else {
-            return false;
-        };
-        let Some(next) = self.lookups.next_waiting(records.fetches()) else { return false };
+        let Some(fetches) = self.records.as_ref().map(Records::fetches) else { return false };
+        let Some(next) = self.lookups.next_waiting(fetches) else { return false };
         let Next { id: lookup, target, candidate, begins } = next;
         if begins.len() > 1 {
             self.groups.begin(&begins);
         }
+        #[cfg(test)]
+        self.takes_time(Work::Query, &target);
+        let (Phase::Ready(client), Some(records)) = (&mut self.phase, &self.records) else {
+            return false;
+        };
         let prepared = match refused {
             Some(error) => Err(error),
             None => records
@@ -164,22 +168,25 @@ impl Session {
         if matches!(self.phase, Phase::Ending { .. }) {
             return false;
         }
-        let any = self.read_or_tell();
-        if any {
-            self.timetable.end(Work::Answer, 1, 1);
+        let pieces_of_work = self.read_or_tell();
+        if pieces_of_work > 0 {
+            self.timetable.end(Work::Answer, 1, pieces_of_work);
         }
-        any
+        pieces_of_work > 0
     }
 
-    fn read_or_tell(&mut self) -> bool {
+    /// Returns how many pieces of work it was.
+    fn read_or_tell(&mut self) -> u32 {
         if let Some((id, answers)) = self.hints.resends.next_answered() {
             self.settle_resent(id, answers);
-            self.drop_unwanted();
-            return true;
+            // How many of those before brought a record by now depends on what was looked up.
+            return if self.drop_unwanted() { 1 + self.hints.resends.total() } else { 1 };
         }
         // What was read is told after what can be sent: by a scheme that verifies, the next query
         // waited for it to be settled.
-        let Some(answered) = self.lookups.next_answered() else { return self.tell_waiting() };
+        let Some(answered) = self.lookups.next_answered() else {
+            return u32::from(self.tell_waiting());
+        };
         let (lookup, target, pending, answers) = answered.into_answers();
         let Phase::Ready(client) = &mut self.phase else {
             let error = match &self.phase {
@@ -187,7 +194,7 @@ impl Session {
                 _ => Error::api_misuse("an answer came before the session was ready"),
             };
             self.fetch_failed(lookup, error);
-            return true;
+            return 1;
         };
         let recovered = answers.and_then(|answers| {
             let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
@@ -208,7 +215,7 @@ impl Session {
             }
             Err(error) => self.tell(lookup, &target, Err(error)),
         }
-        true
+        1
     }
 
     /// An answer to a query of an earlier process. If it is none, the reservation stays as it is, for the next session.
@@ -255,6 +262,8 @@ impl Session {
 
     fn tell(&mut self, lookup: LookupId, target: &Target, record: Result<Record>) {
         let candidate = self.groups.candidate_of(lookup);
+        #[cfg(test)]
+        self.takes_time(Work::Answer, target);
         let piece = record.and_then(|record| match &self.records {
             Some(records) => records.piece(target, candidate, &record),
             None => Err(ended_before()),

@@ -450,16 +450,18 @@ impl Session {
         Turn::Go
     }
 
-    /// Erases what queries that were sent again brought and nobody waits for, once all of them are over.
-    pub(super) fn drop_unwanted(&mut self) {
-        if self.hints.unwanted.is_empty() || !self.hints.resends.is_empty() {
-            return;
+    /// Erases what queries that were sent again brought and nobody waits for, once all of them are
+    /// over. Returns whether they are.
+    pub(super) fn drop_unwanted(&mut self) -> bool {
+        if !self.hints.resends.is_empty() {
+            return false;
         }
         let mut unwanted = std::mem::take(&mut self.hints.unwanted);
         if let Some(hints) = self.hinted() {
             drop_records(hints, &mut unwanted);
         }
         self.hints.unwanted = unwanted;
+        true
     }
 
     /// A lookup was refused. If that was for want of hints, whatever kept the next ones from being ready is tried again.

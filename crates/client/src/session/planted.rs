@@ -1,7 +1,8 @@
-//! Mistakes that tests plant in a session, to show that they would be noticed in what servers see.
-//! Compiled for this crate's tests and for nothing else.
+//! Mistakes that tests plant in a session, to show that they would be noticed in what servers see,
+//! and time that they have it take. Compiled for this crate's tests and for nothing else.
 
 use super::interface::{Event, LookupId, Target};
+use super::timetable::Work;
 use super::{Session, Value};
 use privet_core::Result;
 use std::cell::Cell;
@@ -17,7 +18,11 @@ pub(super) enum Flaw {
     AsksAgainWhenFailed,
 }
 
+/// How work takes time: of one kind, on a secret.
+pub(super) type Pace = fn(Work, &[u8]);
+
 thread_local! {
+    static PACE: Cell<Option<Pace>> = const { Cell::new(None) };
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
     static ASKED_AGAIN: Cell<bool> = const { Cell::new(false) };
 }
@@ -28,11 +33,27 @@ pub(super) fn plant(flaw: Option<Flaw>) {
     ASKED_AGAIN.set(false);
 }
 
+/// Has work beside that of the scheme's client take time in this thread.
+pub(super) fn set_pace(pace: Pace) {
+    PACE.set(Some(pace));
+}
+
 fn is(flaw: Flaw) -> bool {
     PLANTED.get() == Some(flaw)
 }
 
 impl Session {
+    /// Work is done here that may take another time for each target.
+    pub(super) fn takes_time(&self, work: Work, target: &Target) {
+        // Without slots, nothing is ever sent.
+        if let (Some(pace), Some(_)) = (PACE.get(), self.timetable.lengths) {
+            match target {
+                Target::Key(key) => pace(work, key),
+                Target::Index(index) => pace(work, &index.to_le_bytes()),
+            }
+        }
+    }
+
     /// [`Flaw::StashNotAskedFor`].
     pub(super) fn known_from_the_stash(&mut self, target: &Target) -> Option<LookupId> {
         let records = self.records.as_ref().filter(|_| is(Flaw::StashNotAskedFor))?;

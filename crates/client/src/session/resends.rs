@@ -17,6 +17,8 @@ type Answers = Vec<Option<Result<Answer>>>;
 
 #[derive(Default)]
 pub(super) struct Resends {
+    /// How many there were.
+    total: u32,
     waiting: VecDeque<(ReservationId, Sendable)>,
     asking: BTreeMap<ReservationId, Answers>,
     answered: VecDeque<(ReservationId, Vec<Result<Answer>>)>,
@@ -25,7 +27,13 @@ pub(super) struct Resends {
 impl Resends {
     /// Queries to send, oldest first.
     pub(super) fn new(waiting: impl IntoIterator<Item = (ReservationId, Sendable)>) -> Self {
-        Self { waiting: waiting.into_iter().collect(), ..Self::default() }
+        let waiting: VecDeque<_> = waiting.into_iter().collect();
+        Self { total: waiting.len() as u32, waiting, ..Self::default() }
+    }
+
+    /// How many there were, waiting and over.
+    pub(super) fn total(&self) -> u32 {
+        self.total
     }
 
     /// The next to send, if its turn has come. It counts as under way from now on.

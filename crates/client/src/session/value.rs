@@ -58,3 +58,35 @@ impl fmt::Debug for Value {
         formatter.write_str("Value(..)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::Blame;
+    use privet_table::key_map::encode_list;
+
+    fn read(bytes: &[u8], is_list: bool) -> Result<Value> {
+        Value::read(Zeroizing::new(bytes.to_vec()), is_list)
+    }
+
+    #[test]
+    fn a_value_reads_as_its_bytes_and_a_list_as_its_first() {
+        for bytes in [&b""[..], b"value"] {
+            let value = read(bytes, false).unwrap();
+            assert_eq!((&*value, value.is_list()), (bytes, false));
+            assert_eq!(value.values().collect::<Vec<_>>(), [bytes]);
+        }
+        for values in [&[&b"a"[..]][..], &[b"", b"b"], &[b"one", &[7; 300], b""]] {
+            let value = read(&encode_list(values), true).unwrap();
+            assert_eq!((&*value, value.is_list()), (values[0], true));
+            assert_eq!(value.values().collect::<Vec<_>>(), values);
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused_and_nothing_of_it_is_told() {
+        for bytes in [&b""[..], b"\x05four", b"\x01a\x02b", b"\xff"] {
+            assert_eq!(read(bytes, true).unwrap_err().blame(), Blame::Integrity, "{bytes:?}");
+        }
+    }
+}

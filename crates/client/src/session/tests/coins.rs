@@ -17,7 +17,7 @@ fn peer() -> Peer {
 
 /// A session that has looked up [`WANTED`], with coins from `rng`.
 fn used(rng: SecretRng) -> World {
-    let parts = Parts { rng, ..Parts::of_the_registry().unwrap() };
+    let parts = Parts { rng, measuring: Measuring::brief(), ..Parts::of_the_registry().unwrap() };
     let session = Session::with_parts(options(2), Duration::ZERO, parts).unwrap();
     let mut world = World::with_session(vec![peer(); 2], session);
     for index in WANTED {

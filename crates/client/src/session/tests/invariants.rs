@@ -152,7 +152,11 @@ fn with_unreadable_hint(
 fn a_failed_recover_changes_nothing_that_is_sent() {
     let peer = Peer::keyed(20);
     let traffic = |start: StartClient| {
-        let parts = Parts { start_client: start, ..Parts::of_the_registry().unwrap() };
+        let parts = Parts {
+            start_client: start,
+            measuring: Measuring::brief(),
+            ..Parts::of_the_registry().unwrap()
+        };
         let session = Session::with_parts(options(1), Duration::ZERO, parts).unwrap();
         let mut world = World::with_session(vec![peer.clone()], session);
         let outcomes: Vec<_> = (0..6).map(|k| world.get(Target::key(pair(k).0)).is_ok()).collect();

@@ -173,7 +173,11 @@ fn with_damaged_table(
 
 #[test]
 fn a_lookup_whose_record_cannot_be_read_fails_alone_and_silently() {
-    let parts = Parts { start_client: with_damaged_table, ..Parts::of_the_registry().unwrap() };
+    let parts = Parts {
+        start_client: with_damaged_table,
+        measuring: Measuring::brief(),
+        ..Parts::of_the_registry().unwrap()
+    };
     let session = Session::with_parts(options(1), Duration::ZERO, parts).unwrap();
     let mut world = World::with_session(vec![peer()], session);
     let outcomes: Vec<_> = (0..KEYS).map(|k| world.get(Target::key(pair(k).0))).collect();

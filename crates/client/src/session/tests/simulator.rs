@@ -26,9 +26,10 @@ mod world;
 use super::super::timetable;
 use super::toy::{Flaw, Flow};
 use disk::DiskFlaw;
-use scenario::{Report, Scenario, Scheme};
+use scenario::{Driver, Report, Scenario, Scheme};
 use slow::Costs;
 use std::ops::Range;
+use std::time::Duration;
 use world::simulate;
 
 /// The seeds that the tests go through if nobody says otherwise.
@@ -209,6 +210,7 @@ const DPF: Scenario = Scenario {
     disk: DiskFlaw::None,
     costs: Costs::Within,
     timetable: timetable::Flaw::None,
+    driver: Driver::Prompt,
     targets: None,
     lies: false,
     damages: false,
@@ -387,6 +389,46 @@ fn traffic_does_not_depend_on_what_takes_longer_than_its_slot() {
     }
 }
 
+/// Nor does it matter who tells the time, or how coarsely.
+#[test]
+fn traffic_does_not_depend_on_what_is_looked_up_whoever_tells_the_time() {
+    let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
+    let drivers =
+        [(Driver::LooksTooEarly, Costs::Within), (Driver::HasACoarseClock, Costs::WithinOnceOpen)];
+    for (driver, costs) in drivers {
+        for seed in few_seeds() {
+            for scenario in [Scenario::default(), VERIFYING, DPF] {
+                let scenario = Scenario { driver, costs, ..scenario };
+                let reference = run(seed, scenario.clone());
+                for targets in sequences {
+                    let report = run(seed, Scenario { targets: Some(targets), ..scenario.clone() });
+                    assert_same_traffic(seed, &report, &reference);
+                }
+            }
+        }
+    }
+}
+
+/// An answer that takes long to read moves no query when none waits for it, and lengthens no later
+/// slot. What the user is told comes late, by quarters of a slot.
+#[test]
+fn queries_do_not_depend_on_answers_that_none_of_them_waited_for() {
+    let differ = |timetable| {
+        let costs = Costs::SomeAnswersBeyond;
+        let differ = (0..50).filter(|seed| {
+            let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
+            let [zeros, others] = sequences.map(|targets| {
+                let targets = Some(targets);
+                sent_one_after_the_other(*seed, Scenario { timetable, costs, targets, ..DPF })
+            });
+            zeros != others
+        });
+        differ.count()
+    };
+    assert_eq!(differ(timetable::Flaw::None), 0);
+    assert!(differ(timetable::Flaw::GrowsWithAnswers) > 20);
+}
+
 #[test]
 fn moments_that_depend_on_the_index_are_caught() {
     let with = |timetable, costs| {
@@ -395,6 +437,14 @@ fn moments_that_depend_on_the_index_are_caught() {
     };
     let at_once = with(timetable::Flaw::SendsWhenDone, Costs::Within);
     assert!(at_once.iter().all(|leaks| *leaks > 40), "{at_once:?}");
+    // What some indices take longer for than any dummy shows, however it is rounded.
+    let late = with(timetable::Flaw::None, Costs::SomeQueriesBeyond);
+    assert!(late.iter().all(|leaks| *leaks > 40), "{late:?}");
+    let believed = [Scenario::default(), VERIFYING, DPF].map(|scenario| {
+        let (driver, timetable) = (Driver::LooksTooEarly, timetable::Flaw::BelievesWhatItIsTold);
+        leaks(&Scenario { driver, timetable, ..scenario })
+    });
+    assert!(believed.iter().all(|leaks| *leaks > 40), "{believed:?}");
     let unrounded = with(timetable::Flaw::DoesNotRound, Costs::Beyond);
     assert!(unrounded.iter().all(|leaks| *leaks > 40), "{unrounded:?}");
     // Reading moves a query only where one waits for it, or is handed in meanwhile.
@@ -416,4 +466,18 @@ fn leaks(scenario: &Scenario) -> usize {
         }
     });
     differing.count()
+}
+
+/// What servers see of a client that looks up one thing every few seconds: each message at the time
+/// since the first.
+fn sent_one_after_the_other(
+    seed: u64,
+    scenario: Scenario,
+) -> Vec<(Duration, usize, &'static str, usize)> {
+    let sent = run(seed, scenario).sent();
+    // So does the last process.
+    let last = sent.iter().map(|(_, process, ..)| *process).max();
+    let sent: Vec<_> = sent.into_iter().filter(|(_, process, ..)| Some(*process) == last).collect();
+    let first = sent.first().map_or(Duration::ZERO, |(at, ..)| *at);
+    sent.into_iter().map(|(at, _, server, kind, len)| (at - first, server, kind, len)).collect()
 }

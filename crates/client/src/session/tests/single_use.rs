@@ -38,7 +38,12 @@ impl Scheme {
         let mut parts = toy::parts(7);
         if let Scheme::DummySubsets = self {
             let pace = Pace { shortest_piece: 64, ..parts.pace };
-            parts = Parts { pace, rng: parts.rng, ..Parts::of_the_registry().unwrap() };
+            parts = Parts {
+                pace,
+                rng: parts.rng,
+                measuring: Measuring::brief(),
+                ..Parts::of_the_registry().unwrap()
+            };
         }
         let session = Session::with_parts(options(1), Duration::ZERO, parts).unwrap();
         let mut world = World::with_session(vec![peer], session);

@@ -2,6 +2,7 @@
 
 use super::world::{Peer, World, options};
 use crate::session::*;
+use privet_core::Blame;
 use privet_schemes::SchemeId;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,6 +39,19 @@ fn slots_are_measured_when_a_session_opens() {
         assert!(timetable.measured.is_some(), "{scheme}");
         assert!(!world.found(Target::index(3)).is_empty(), "{scheme}");
     }
+}
+
+#[test]
+fn a_clock_that_stands_still_is_refused() {
+    let peer = Peer::indexed(64, 16, 1);
+    let measuring = Measuring { looks: 100, ..Measuring::brief() };
+    let parts = Parts { measuring, ..Parts::of_the_registry().unwrap() };
+    let session = Session::with_parts(options(1), Duration::ZERO, parts).unwrap();
+    let mut world = World::with_session(vec![peer], session);
+    let error = world.get(Target::index(3)).unwrap_err();
+    assert_eq!(error.blame(), Blame::ApiMisuse);
+    assert!(error.message().contains("clock"), "{error}");
+    assert!(world.queries().is_empty(), "nothing is asked");
 }
 
 #[test]

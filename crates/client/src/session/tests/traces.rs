@@ -8,7 +8,7 @@
 //! Mistakes are planted in the session itself, and each must show.
 
 use super::super::planted::{Flaw, plant};
-use super::simulator::slow::{Computed, Costs, slowed};
+use super::simulator::slow::{Costs, Passing, slowed};
 use super::world::*;
 use crate::session::*;
 use privet_core::commit::pointproofs::ReferenceString;
@@ -167,7 +167,7 @@ struct Mistakes {
 /// record.
 fn client(peer: &Peer, timetable_flaw: timetable::Flaw) -> World {
     let servers = peer.scheme().plan.servers;
-    let computed = Computed::default();
+    let passing = Passing::default();
     let parts = Parts {
         start_client: registry::client,
         start_hinted: registry::hinted_client,
@@ -176,8 +176,9 @@ fn client(peer: &Peer, timetable_flaw: timetable::Flaw) -> World {
         measuring: Measuring::brief(),
         timetable_flaw,
     };
-    let parts = slowed(parts, Costs::Within, &computed);
-    let options = SessionOptions { clock: computed.clock(), ..options(servers) };
+    let parts = slowed(parts, Costs::Within, &passing);
+    let clock = passing.clock(Duration::from_nanos(1), Duration::ZERO);
+    let options = SessionOptions { clock, ..options(servers) };
     let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
     World::with_session(vec![peer.clone(); servers], session)
 }

@@ -344,7 +344,11 @@ fn a_wrong_answer_ends_the_session_of_a_scheme_without_state() {
     let peer = Peer::indexed_by(SchemeId::Dpf, 40, 4, 1);
     let mut options = options(2);
     options.in_flight = 2;
-    let parts = Parts { start_client: start, ..Parts::of_the_registry().unwrap() };
+    let parts = Parts {
+        start_client: start,
+        measuring: Measuring::brief(),
+        ..Parts::of_the_registry().unwrap()
+    };
     let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
     let mut world = World::with_session(vec![peer; 2], session);
     let lookups: Vec<_> = (0..6).map(|k| world.session.lookup(Target::index(k))).collect();

@@ -76,6 +76,36 @@ proptest! {
     }
 
     #[test]
+    fn nothing_takes_longer_to_read_than_what_is_said_to(
+        lengths in prop::collection::vec(any_length(), 1..200),
+        parts in prop::option::of(1..=MOST_PARTS),
+        lists: bool,
+    ) {
+        let pairs = varied(lengths);
+        for kind in KeyMapKind::ALL {
+            let (key_map, records, _) = packed_with(&PackOptions { kind, parts, lists }, &pairs);
+            let entries = |record: &[u8]| {
+                let mut count = 0;
+                entry::for_each_entry(record, |_, _| count += 1).expect("well-formed");
+                count
+            };
+            let crowded = key_map.crowded_record();
+            prop_assert_eq!(crowded.len() as u64, key_map.record_len());
+            prop_assert!(records.iter().all(|record| entries(record) <= entries(&crowded)));
+
+            let pieces = key_map.longest_pieces();
+            let longest = key_map.value(b"no such key", &pieces).expect("they belong together");
+            let longest = longest.expect("the first piece is there");
+            for (key, value) in &pairs {
+                prop_assert!(value.len() <= longest.len());
+                let found = look_up(&key_map, &records, key);
+                prop_assert_eq!(found.as_ref(), Some(value));
+            }
+            prop_assert_eq!(decode_list(&longest).expect("a list").len(), longest.len());
+        }
+    }
+
+    #[test]
     fn pieces_are_joined_as_they_were_cut(
         value in prop::collection::vec(any::<u8>(), 0..3000),
         number in 2..=MOST_PARTS,
@@ -264,6 +294,30 @@ fn a_set_that_finds_no_room_for_its_last_piece_changes_nothing() {
             assert_eq!(found.map(|value| value.len()), value, "{kind:?}: key {number}");
         }
     }
+}
+
+#[test]
+fn a_list_that_is_none_is_refused_where_it_ends_to_be_one() {
+    let list = encode_list([&b"one"[..], b"", &[7; 200]]);
+    assert_eq!(decode_list(&list).expect("a list"), [&b"one"[..], b"", &[7; 200]]);
+    for len in 0..list.len() {
+        let whole: Vec<&[u8]> = match len {
+            4 => vec![b"one"],
+            5 => vec![b"one", b""],
+            _ => {
+                let error = decode_list(&list[..len]).expect_err("it is cut off");
+                assert_eq!(error.blame(), Blame::Integrity);
+                continue;
+            }
+        };
+        assert_eq!(decode_list(&list[..len]).expect("a shorter list"), whole);
+    }
+    assert!(values_of_list(&[]).is_err());
+    let mut values = values_of_list(&list[..6]).expect("it begins like one");
+    assert_eq!(values.next().map(|value| value.expect("a value").len()), Some(3));
+    assert!(values.next().is_some_and(|value| value.is_ok()));
+    assert!(values.next().is_some_and(|value| value.is_err()));
+    assert!(values.next().is_none(), "nothing comes after the first error");
 }
 
 #[test]

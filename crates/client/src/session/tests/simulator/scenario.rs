@@ -24,6 +24,17 @@ pub(super) enum Scheme {
     Download,
 }
 
+/// Who tells sessions the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Driver {
+    #[default]
+    Prompt,
+    /// Looks at its clock a while before it asks for something to do.
+    LooksTooEarly,
+    /// Its clock, and the session's, go in steps that are longer than slots.
+    HasACoarseClock,
+}
+
 /// What is out of the ordinary in a run.
 #[derive(Clone, Default)]
 pub(super) struct Scenario {
@@ -45,6 +56,7 @@ pub(super) struct Scenario {
     pub(super) costs: Costs,
     /// … and what is wrong with how that is kept from sight.
     pub(super) timetable: timetable::Flaw,
+    pub(super) driver: Driver,
     pub(super) targets: Targets,
     /// One of the servers gives wrong answers, now and then.
     pub(super) lies: bool,

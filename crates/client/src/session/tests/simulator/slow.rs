@@ -1,5 +1,6 @@
 //! Clients whose computing takes time: for each index another, chosen so that it would be seen.
 
+use super::super::super::planted::set_pace;
 use super::super::super::timetable::{Work, length_of};
 use super::super::super::*;
 use privet_core::{RecordIndex, TableDelta, TableShape};
@@ -17,8 +18,16 @@ pub(in super::super) enum Costs {
     /// No longer than the slowest dummy, and anything between that and nothing.
     #[default]
     Within,
+    /// The same, but hints are loaded and written down in no time. That ends at a multiple of the
+    /// clock's steps, and which one it is would depend on how long it took.
+    WithinOnceOpen,
     /// Longer than the slot, however long that is by now, and up to the same multiple of its quarter.
     Beyond,
+    /// The queries of about half of all indices take longer than their slot, and those of others no
+    /// longer than dummies.
+    SomeQueriesBeyond,
+    /// So do the answers with about half of all records. Queries never do.
+    SomeAnswersBeyond,
 }
 
 /// The slowest dummy query takes so many microseconds, …
@@ -35,36 +44,55 @@ fn slowest_dummy(work: Work) -> u64 {
 }
 
 impl Costs {
-    /// Nanoseconds that work takes.
-    fn range(self, work: Work) -> Range<u64> {
-        match self {
-            Costs::Within => 1000..1000 * slowest_dummy(work),
-            Costs::Beyond => {
-                let length = length_of(work).as_nanos() as u64;
-                length / 4 * 5 + 1..length / 4 * 6 + 1
-            }
+    fn are_within(self) -> bool {
+        matches!(self, Costs::Within | Costs::WithinOnceOpen)
+    }
+
+    /// Nanoseconds that a client's work on `secret` takes.
+    fn range(self, work: Work, secret: &[u8]) -> Range<u64> {
+        let is_one_of_them = blake3::hash(secret).as_bytes()[0] % 2 == 0;
+        let is_late = match self {
+            Costs::Within | Costs::WithinOnceOpen => false,
+            Costs::Beyond => true,
+            Costs::SomeQueriesBeyond => work == Work::Query && is_one_of_them,
+            Costs::SomeAnswersBeyond => work == Work::Answer && is_one_of_them,
+        };
+        if is_late {
+            let length = length_of(work).as_nanos() as u64;
+            return length / 4 * 5 + 1..length / 4 * 6 + 1;
         }
+        // The rest is for what is done beside it.
+        1000..1000 * slowest_dummy(work) / 4 * 3
     }
 }
 
-/// The clock of a simulated client: it shows how long it has computed.
+/// The time of a simulated client: it passes while the client computes, and while it waits.
 #[derive(Clone, Default)]
-pub(in super::super) struct Computed(Arc<AtomicU64>);
+pub(in super::super) struct Passing(Arc<AtomicU64>);
 
-impl Computed {
-    pub(in super::super) fn total(&self) -> Duration {
+impl Passing {
+    pub(in super::super) fn now(&self) -> Duration {
         Duration::from_nanos(self.0.load(Ordering::Relaxed))
     }
 
-    pub(in super::super) fn clock(&self) -> Clock {
-        let computed = self.clone();
-        Clock::new(move || computed.total())
+    /// Lets time pass until `moment`.
+    pub(in super::super) fn until(&self, moment: Duration) {
+        self.0.fetch_max(moment.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// A clock that shows it, in steps of `step`. To look at it takes a while.
+    pub(in super::super) fn clock(&self, step: Duration, look: Duration) -> Clock {
+        let (passing, step) = (self.clone(), step.as_nanos() as u64);
+        Clock::new(move || {
+            let shown = passing.0.fetch_add(look.as_nanos() as u64, Ordering::Relaxed);
+            Duration::from_nanos(shown / step * step)
+        })
     }
 }
 
 #[derive(Clone)]
 struct World {
-    computed: Computed,
+    passing: Passing,
     costs: Costs,
     start_client: StartClient,
     start_hinted: StartHinted,
@@ -79,16 +107,19 @@ fn world() -> World {
     WORLD.with(|world| world.borrow().clone().expect("a simulation runs on this thread"))
 }
 
-/// The same parts, of which clients take their time, as `computed` shows.
-pub(in super::super) fn slowed(parts: Parts, costs: Costs, computed: &Computed) -> Parts {
+/// The same parts, of which clients take their time, as `passing` shows.
+pub(in super::super) fn slowed(parts: Parts, costs: Costs, passing: &Passing) -> Parts {
     let Parts { start_client, start_hinted, .. } = parts;
-    let computed = computed.clone();
-    WORLD.set(Some(World { computed, costs, start_client, start_hinted }));
+    let passing = passing.clone();
+    WORLD.set(Some(World { passing, costs, start_client, start_hinted }));
+    set_pace(beside_the_client);
     Parts {
         start_client: |plan, identity, hint, kernels| {
             Slow::start((world().start_client)(plan, identity, hint, kernels))
         },
         start_hinted: |plan, identity, generation, kernels| {
+            // Opening ends at a multiple of a time that is longer than this.
+            load(50_000, &generation);
             Slow::start((world().start_hinted)(plan, identity, generation, kernels))
         },
         ..parts
@@ -97,7 +128,22 @@ pub(in super::super) fn slowed(parts: Parts, costs: Costs, computed: &Computed) 
 
 /// Computes for as long as `secret` says.
 fn compute(work: Work, secret: &[u8]) {
-    compute_for(world().costs.range(work), secret);
+    compute_for(world().costs.range(work, secret), secret);
+}
+
+/// Loads a part of the hints, for up to so many nanoseconds.
+fn load(longest: u64, part: &[u8]) {
+    if world().costs != Costs::WithinOnceOpen {
+        compute_for(0..longest, part);
+    }
+}
+
+/// Computes what is done with keys, records and values beside what the scheme's client does, for as
+/// long as `secret` says: no longer than the client leaves of the slowest dummy.
+fn beside_the_client(work: Work, secret: &[u8]) {
+    if world().costs.are_within() {
+        compute_for(0..1000 * slowest_dummy(work) / 8, secret);
+    }
 }
 
 fn compute_for(range: Range<u64>, secret: &[u8]) {
@@ -107,7 +153,7 @@ fn compute_for(range: Range<u64>, secret: &[u8]) {
 }
 
 fn spend(nanoseconds: u64) {
-    world().computed.0.fetch_add(nanoseconds, Ordering::Relaxed);
+    world().passing.0.fetch_add(nanoseconds, Ordering::Relaxed);
 }
 
 /// Takes its time. Of the client within, hints are to be had only by who may change it, so it lies
@@ -168,6 +214,7 @@ impl ErasedClient for Slow {
 
 impl ErasedHints for Slow {
     fn apply(&mut self, change: &[u8]) -> Result<()> {
+        load(2000, change);
         self.of_hints(|hints| hints.apply(change))
     }
 
@@ -176,7 +223,13 @@ impl ErasedHints for Slow {
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
-        self.of_hints(|hints| hints.take_record(id))
+        let record = self.of_hints(|hints| hints.take_record(id));
+        if let Some(Ok(record)) = &record
+            && world().costs == Costs::Within
+        {
+            compute_for(0..1000 * ANSWER / 10, record);
+        }
+        record
     }
 
     fn open(&self) -> Vec<ReservationId> {
@@ -198,7 +251,7 @@ impl ErasedHints for Slow {
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
         let condensed = self.of_hints(|hints| hints.condense())?;
         // Opening and condensing ends at a multiple of a time that is longer than this.
-        compute_for(Costs::Within.range(Work::Query), &condensed);
+        load(1000 * QUERY / 4 * 3, &condensed);
         Ok(condensed)
     }
 

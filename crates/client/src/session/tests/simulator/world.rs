@@ -3,8 +3,8 @@
 use super::super::toy::{self, Flow, Kind};
 use super::super::world::{Dice, Peer, options};
 use super::disk::Disk;
-use super::scenario::{Check, Report, Scenario, Scheme, Targets};
-use super::slow::{self, Computed, Costs};
+use super::scenario::{Check, Driver, Report, Scenario, Scheme, Targets};
+use super::slow::{self, Costs, Passing};
 use super::stateless::{self, Ledger};
 use crate::preparation::{Preparer, StartPreparation};
 use crate::session::*;
@@ -21,6 +21,9 @@ mod checks;
 const RECORDS: u64 = 24;
 const RECORD_LEN: u64 = 20;
 const PROCESSES: u64 = 7;
+/// The steps of a coarse clock, in milliseconds.
+const COARSE_STEP: u64 = 5;
+const COARSE: Duration = Duration::from_millis(COARSE_STEP);
 
 /// Runs the world of `seed`.
 pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
@@ -56,8 +59,8 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         stateless_client: scenario.stateless_client,
         costs: scenario.costs,
         timetable_flaw: scenario.timetable,
-        computed: Computed::default(),
-        accounted: Duration::ZERO,
+        passing: Passing::default(),
+        driver: scenario.driver,
         servers,
         liar: scenario.lies.then_some(seed as usize % servers),
         lie_dice: Dice(seed ^ 0x11e5),
@@ -114,10 +117,8 @@ struct World {
     stateless_client: stateless::Flaw,
     costs: Costs,
     timetable_flaw: timetable::Flaw,
-    /// How long clients have computed, …
-    computed: Computed,
-    /// … and how much of it has passed.
-    accounted: Duration,
+    passing: Passing,
+    driver: Driver,
     servers: usize,
     /// The server that gives wrong answers.
     liar: Option<usize>,
@@ -215,7 +216,10 @@ impl World {
             self.damage();
         }
         let mut options = options(self.servers);
-        options.clock = self.computed.clock();
+        options.clock = match self.driver {
+            Driver::HasACoarseClock => self.passing.clock(COARSE, Duration::from_micros(20)),
+            _ => self.passing.clock(Duration::from_nanos(1), Duration::ZERO),
+        };
         options.compare_streams = self.compare && self.servers > 1;
         options.in_flight = 1 + self.dice.roll(4) as usize;
         options.patience.describe = milliseconds(300);
@@ -232,10 +236,13 @@ impl World {
             parts = Parts { pace, rng, measuring, start_client, ..registry };
         }
         parts.timetable_flaw = self.timetable_flaw;
-        let parts = slow::slowed(parts, self.costs, &self.computed);
+        if self.driver == Driver::HasACoarseClock {
+            parts.measuring.looks = 1 << 24;
+        }
+        let parts = slow::slowed(parts, self.costs, &self.passing);
         self.ledger.begin_process();
         let mut process = Process {
-            session: Session::with_parts(options, self.now, parts).unwrap(),
+            session: Session::with_parts(options, self.shown(), parts).unwrap(),
             coming: BTreeMap::new(),
             count: 0,
             preparer: None,
@@ -260,6 +267,7 @@ impl World {
             if !self.step(&mut process)? {
                 // When it ends is not for what it computes to say.
                 self.now = self.now.max(process.session.busy_until().unwrap_or_default());
+                self.passing.until(self.now);
                 return match self.scheme {
                     Scheme::Dpf => self.ledger.check(self.servers),
                     _ => Ok(()),
@@ -272,7 +280,7 @@ impl World {
     /// Lets the next thing happen. False: the process is over.
     fn step(&mut self, process: &mut Process) -> Check<bool> {
         loop {
-            let output = process.session.poll(self.now);
+            let output = process.session.poll(self.told());
             self.let_compute();
             let Some(output) = output else { break };
             self.carry_out(process, output)?;
@@ -303,8 +311,9 @@ impl World {
             return Err("a session that is not at rest waits for nothing".to_owned());
         };
         self.now = self.now.max(next);
+        self.passing.until(self.now);
         if coming != Some(next) {
-            process.session.handle_timeout(self.now);
+            process.session.handle_timeout(self.told());
             return Ok(true);
         }
         let Some((_, coming)) = process.coming.pop_first() else { return Ok(true) };
@@ -314,10 +323,10 @@ impl World {
         }
         match coming {
             Coming::Response(exchange, Ok(response)) => {
-                process.session.handle_message(exchange, response, self.now);
+                process.session.handle_message(exchange, response, self.told());
             }
             Coming::Response(exchange, Err(error)) => {
-                process.session.handle_failure(exchange, error, self.now);
+                process.session.handle_failure(exchange, error, self.told());
             }
             Coming::Work => {
                 self.work(process, next);
@@ -344,9 +353,25 @@ impl World {
 
     /// Lets the time pass that the client has computed.
     fn let_compute(&mut self) {
-        let total = self.computed.total();
-        self.now += total - self.accounted;
-        self.accounted = total;
+        self.now = self.passing.now();
+    }
+
+    /// What the driver's clock shows.
+    fn shown(&self) -> Duration {
+        match self.driver {
+            Driver::HasACoarseClock => {
+                milliseconds(self.now.as_millis() as u64 / COARSE_STEP * COARSE_STEP)
+            }
+            _ => self.now,
+        }
+    }
+
+    /// What time the driver says that it is.
+    fn told(&self) -> Duration {
+        match self.driver {
+            Driver::LooksTooEarly => self.now.saturating_sub(milliseconds(3)),
+            _ => self.shown(),
+        }
     }
 
     /// Flips a byte of the stored table, if there is one, behind everybody's back.
@@ -376,7 +401,7 @@ impl World {
             return;
         }
         if let Some(event) = event {
-            process.session.handle_preparation(event, self.now);
+            process.session.handle_preparation(event, self.told());
         }
         process.works = false;
         self.work_on(process, when);
@@ -398,12 +423,12 @@ impl World {
             }
             Output::Abandon(_) => {}
             Output::Open(part) => match self.state.open(&part).unwrap() {
-                Opened::Have { part, .. } => session.handle_part(part, self.now),
+                Opened::Have { part, .. } => session.handle_part(part, self.told()),
                 Opened::Busy { .. } => panic!("memory is never busy"),
             },
             Output::OpenHints { .. } => {
                 let saved = self.disk.load().unwrap();
-                session.handle_hints(saved, self.now);
+                session.handle_hints(saved, self.told());
             }
             Output::Patch(_) => unreachable!("the table never changes here"),
             Output::Persist(persist) => self.persist(process, persist),
@@ -438,14 +463,14 @@ impl World {
             Persist::Complete(part) => {
                 self.complete.insert(part.kind);
                 let source = self.state.complete(&part).unwrap();
-                session.handle_part(PartState::Complete(source), self.now);
+                session.handle_part(PartState::Complete(source), self.told());
             }
             Persist::Discard(part) => self.state.discard(&part).unwrap(),
             // A disk that fails here is cut off, and with it the process.
             Persist::Journal { lookup, id, record } => {
                 self.report.trace.push((self.now, self.process, 0, "journal", record.record_len()));
                 if let Ok(receipt) = self.disk.reserve(id, &record) {
-                    session.handle_persisted(lookup, receipt, self.now);
+                    session.handle_persisted(lookup, receipt, self.told());
                     process.unflushed = false;
                 }
             }
@@ -462,7 +487,7 @@ impl World {
                 if self.disk.switch_to(&generation).is_ok() {
                     self.report.condensed += 1;
                     let saved = self.disk.load().unwrap();
-                    session.handle_hints(saved, self.now);
+                    session.handle_hints(saved, self.told());
                 }
             }
             Persist::FollowHints { .. } | Persist::RestartHints(_) => {
@@ -471,7 +496,7 @@ impl World {
             Persist::SwitchHints => {
                 if self.disk.switch().is_ok() {
                     let saved = self.disk.load().unwrap();
-                    session.handle_hints(saved, self.now);
+                    session.handle_hints(saved, self.told());
                 }
             }
         }
