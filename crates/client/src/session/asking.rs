@@ -91,9 +91,13 @@ impl Session {
                 self.lookups.commits(lookup, reservation);
                 self.outputs.push_back(Output::Persist(Persist::Journal { lookup, id, record }));
             }
-            Err(error) => self.lookup_failed(lookup, error),
+            Err(error) => {
+                self.lookup_failed(lookup, error);
+                self.timetable.end_unseen(Work::Query, search_len, 1);
+                return true;
+            }
         }
-        self.timetable.end(Work::Query, search_len, 1);
+        self.timetable.end_query(search_len);
         true
     }
 
@@ -170,7 +174,7 @@ impl Session {
         }
         let pieces_of_work = self.read_or_tell();
         if pieces_of_work > 0 {
-            self.timetable.end(Work::Answer, 1, pieces_of_work);
+            self.timetable.end_unseen(Work::Answer, 1, pieces_of_work);
         }
         pieces_of_work > 0
     }
@@ -178,9 +182,12 @@ impl Session {
     /// Returns how many pieces of work it was.
     fn read_or_tell(&mut self) -> u32 {
         if let Some((id, answers)) = self.hints.resends.next_answered() {
+            // How many it brings a record for that came later depends on what was looked up.
+            let may_concern =
+                self.hints.resends.may_concern().saturating_add(self.hints.may_concern(id));
             self.settle_resent(id, answers);
-            // How many of those before brought a record by now depends on what was looked up.
-            return if self.drop_unwanted() { 1 + self.hints.resends.total() } else { 1 };
+            self.drop_unwanted();
+            return may_concern.saturating_add(1);
         }
         // What was read is told after what can be sent: by a scheme that verifies, the next query
         // waited for it to be settled.
@@ -200,7 +207,8 @@ impl Session {
             let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
             client.recover(pending, &answers).map_err(where_the_record_leads)
         });
-        self.hints.given_up(lookup);
+        let id = self.hints.given_up(lookup);
+        let may_concern = id.map_or(0, |id| self.hints.may_concern(id));
         match recovered {
             Ok(Recovered::Record(record)) => self.tell(lookup, &target, Ok(record)),
             Ok(Recovered::Settled { id, change, record }) => {
@@ -215,7 +223,7 @@ impl Session {
             }
             Err(error) => self.tell(lookup, &target, Err(error)),
         }
-        1
+        may_concern.saturating_add(1)
     }
 
     /// An answer to a query of an earlier process. If it is none, the reservation stays as it is, for the next session.
@@ -256,7 +264,7 @@ impl Session {
             told += 1;
         }
         if told > 0 {
-            self.timetable.end(Work::Answer, 1, told);
+            self.timetable.end_unseen(Work::Answer, 1, told);
         }
     }
 

@@ -87,6 +87,13 @@ impl Hints {
         its_turn.then_some(*oldest)
     }
 
+    /// How many settled reservations an answer to the one numbered `id` may concern, which came
+    /// before it.
+    pub(super) fn may_concern(&self, id: ReservationId) -> u32 {
+        let later = self.waiting.range(id..).count();
+        u32::try_from(later).unwrap_or(u32::MAX)
+    }
+
     pub(super) fn waits_no_more(&mut self, id: ReservationId) -> Option<Waiting> {
         self.waiting.remove(&id)
     }
@@ -266,7 +273,7 @@ impl Session {
         drop_records(hints, &mut unwanted);
         let Loaded { client, unfinished, next, state_len } = loaded;
         let resends = unfinished.into_iter().map(|(id, record)| (id, record.into_sendable()));
-        self.hints.resends = Resends::new(resends);
+        self.hints.resends = Resends::new(resends, supply.used);
         let pace = self.parts.pace;
         let schedule = Schedule::new(table_len, state_len, &pace);
         let preparing = match next {
@@ -450,18 +457,16 @@ impl Session {
         Turn::Go
     }
 
-    /// Erases what queries that were sent again brought and nobody waits for, once all of them are
-    /// over. Returns whether they are.
-    pub(super) fn drop_unwanted(&mut self) -> bool {
-        if !self.hints.resends.is_empty() {
-            return false;
+    /// Erases what queries that were sent again brought and nobody waits for, once all of them are over.
+    pub(super) fn drop_unwanted(&mut self) {
+        if self.hints.unwanted.is_empty() || !self.hints.resends.is_empty() {
+            return;
         }
         let mut unwanted = std::mem::take(&mut self.hints.unwanted);
         if let Some(hints) = self.hinted() {
             drop_records(hints, &mut unwanted);
         }
         self.hints.unwanted = unwanted;
-        true
     }
 
     /// A lookup was refused. If that was for want of hints, whatever kept the next ones from being ready is tried again.

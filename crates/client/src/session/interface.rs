@@ -49,7 +49,7 @@ impl Clock {
             shown += step;
             Some(step)
         });
-        // The first may have begun before.
+        // The first step may have begun before the first look.
         let (_, first, second) = (steps.next()?, steps.next()?, steps.next()?);
         Some(first.min(second))
     }

@@ -25,6 +25,17 @@ thread_local! {
     static PACE: Cell<Option<Pace>> = const { Cell::new(None) };
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
     static ASKED_AGAIN: Cell<bool> = const { Cell::new(false) };
+    static REHEARSED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A value of so many bytes was read for nothing in this thread.
+pub(super) fn rehearsed(value_len: usize) {
+    REHEARSED.set(REHEARSED.get() + value_len);
+}
+
+/// How many bytes of values were read for nothing since this was asked last.
+pub(super) fn take_rehearsed() -> usize {
+    REHEARSED.take()
 }
 
 /// Plants a mistake in this thread, or none any more.

@@ -17,23 +17,28 @@ type Answers = Vec<Option<Result<Answer>>>;
 
 #[derive(Default)]
 pub(super) struct Resends {
-    /// How many there were.
-    total: u32,
+    /// How many reservations were made from the oldest of them on, answered or not.
+    from_the_oldest_on: u32,
     waiting: VecDeque<(ReservationId, Sendable)>,
     asking: BTreeMap<ReservationId, Answers>,
     answered: VecDeque<(ReservationId, Vec<Result<Answer>>)>,
 }
 
 impl Resends {
-    /// Queries to send, oldest first.
-    pub(super) fn new(waiting: impl IntoIterator<Item = (ReservationId, Sendable)>) -> Self {
+    /// Queries to send, oldest first, where `used` reservations have been made.
+    pub(super) fn new(
+        waiting: impl IntoIterator<Item = (ReservationId, Sendable)>,
+        used: u64,
+    ) -> Self {
         let waiting: VecDeque<_> = waiting.into_iter().collect();
-        Self { total: waiting.len() as u32, waiting, ..Self::default() }
+        let oldest = waiting.front().map_or(used, |(id, _)| id.0);
+        let from_the_oldest_on = u32::try_from(used.saturating_sub(oldest)).unwrap_or(u32::MAX);
+        Self { from_the_oldest_on, waiting, ..Self::default() }
     }
 
-    /// How many there were, waiting and over.
-    pub(super) fn total(&self) -> u32 {
-        self.total
+    /// How many reservations an answer to one of them may concern at most.
+    pub(super) fn may_concern(&self) -> u32 {
+        self.from_the_oldest_on
     }
 
     /// The next to send, if its turn has come. It counts as under way from now on.

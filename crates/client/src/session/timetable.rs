@@ -28,8 +28,10 @@
 //!
 //! If those cases are not rare, because the processor has less time for this than when the session
 //! opened, then slots grow, up to four times, and shrink again slowly ([`Stretch`]). They follow
-//! queries that were late, which servers see anyway. How long reading an answer took lengthens
-//! nothing.
+//! queries that were late, which servers see. How long reading an answer took lengthens nothing.
+//!
+//! An answer may bring records for lookups that came later: those by the same hint, which is secret.
+//! So reading it takes as many slots as there may be of these.
 //!
 //! What the session measures ([`Session::rehearse`]):
 //!
@@ -43,7 +45,7 @@
 //!   dropped. No hint is used up.
 //!
 //! Where the work grows with the number of lookups ([`ErasedHints::search_len`]), so does D, at
-//! once. It is measured again when scheme, parameters or shape have changed, and with each
+//! once. It is measured again when scheme, parameters, shape or layout have changed, and with each
 //! generation of hints, unless that was done a short while ago.
 //!
 //! Loading hints and condensing them reads what depends on former indices. It ends at a multiple of
@@ -176,7 +178,7 @@ impl Lengths {
                 self.query.as_nanos() * grown / u128::from(self.search_len)
             }
         };
-        let length = measured * u128::from(stretch.0) / u128::from(Stretch::NONE.0);
+        let length = measured * u128::from(stretch.factor) / u128::from(Stretch::NONE.factor);
         let length = u64::try_from(length).unwrap_or(u64::MAX / 2);
         in_quarters(Duration::from_nanos(length), self.step)
     }
@@ -195,23 +197,34 @@ fn in_quarters(length: Duration, step: Duration) -> Duration {
     round_up(length, step * 4)
 }
 
-/// By how much slots are longer than was measured, in 1024ths of that.
+/// By how much slots are longer than was measured.
 ///
-/// It follows from how the slots of earlier queries ended, which servers saw.
+/// It follows from how the slots of earlier queries ended, which servers saw. One that was late
+/// alone changes nothing. A server that did not know when its lookup was handed in would see from
+/// the slots after it that it was late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stretch(u64);
+struct Stretch {
+    /// In 1024ths of what was measured.
+    factor: u64,
+    /// So many queries in a row were in time.
+    in_time: u32,
+}
 
 impl Stretch {
-    const NONE: Self = Self(1024);
+    const NONE: Self = Self { factor: 1024, in_time: Self::RARE };
     /// Four times.
     const MOST: u64 = 4 * 1024;
+    /// If no more than one in so many queries is late, slots do not grow.
+    const RARE: u32 = 100;
 
-    /// A slot has ended: in time, or late. About one in two hundred may be late without it growing.
+    /// The slot of a query has ended: in time, or late.
     fn note(&mut self, late: bool) {
-        self.0 = match late {
-            true => (self.0 + self.0 / 4).min(Self::MOST),
-            false => (self.0 - self.0 / 1024).max(Self::NONE.0),
-        };
+        if !late {
+            self.in_time = self.in_time.saturating_add(1);
+            self.factor = (self.factor - self.factor / 1024).max(Self::NONE.factor);
+        } else if std::mem::take(&mut self.in_time) < Self::RARE {
+            self.factor = (self.factor + self.factor / 4).min(Self::MOST);
+        }
     }
 }
 
@@ -264,13 +277,13 @@ pub(super) struct Measured {
     in_table: Kind,
 }
 
-/// What says how much work lookups are: scheme, parameters and shape, and how long the layout is.
+/// What says how much work lookups are: scheme, parameters and shape, and the digest of the layout.
 /// Versions of a table often have it in common.
-type Kind = (SchemeId, Vec<u8>, TableShape, u64);
+type Kind = (SchemeId, Vec<u8>, TableShape, [u8; 32]);
 
 fn kind_of(chosen: &ChosenTable) -> Kind {
     let plan = &chosen.scheme.plan;
-    (plan.scheme, plan.parameters.clone(), chosen.identity.shape, chosen.layout.len)
+    (plan.scheme, plan.parameters.clone(), chosen.identity.shape, chosen.layout.digest)
 }
 
 /// What is wrong with a timetable on purpose.
@@ -289,6 +302,8 @@ pub(super) enum Flaw {
     BelievesWhatItIsTold,
     /// Answers that were late lengthen later slots.
     GrowsWithAnswers,
+    /// A coarse clock is taken for a fine one.
+    ForgetsTheLastStep,
 }
 
 impl Timetable {
@@ -309,14 +324,14 @@ impl Timetable {
         }
     }
 
-    /// The time, if somebody says that it is `told`.
-    fn time(&self, told: Duration) -> Duration {
-        let [now, shown] = self.began;
+    /// The time, if the clock shows `shown` and somebody says that it is `told`.
+    fn time(&self, shown: Duration, told: Duration) -> Duration {
+        let [now, shown_then] = self.began;
         #[cfg(test)]
         if self.flaw == Flaw::BelievesWhatItIsTold {
             return told;
         }
-        told.max(now + self.clock.now().saturating_sub(shown))
+        told.max(now + shown.saturating_sub(shown_then))
     }
 
     #[cfg(test)]
@@ -326,8 +341,9 @@ impl Timetable {
 
     /// What is handed in at `now`, or during a slot, which counts as at its end. Returns when.
     pub(super) fn at(&mut self, now: Duration) -> Duration {
-        self.now = self.now.max(self.time(now)).max(self.ends.unwrap_or_default());
+        // One look for both: whatever interrupts the thread from here on counts as work.
         self.begun = self.clock.now();
+        self.now = self.now.max(self.time(self.begun, now)).max(self.ends.unwrap_or_default());
         #[cfg(test)]
         self.tell_adversary();
         self.now
@@ -335,7 +351,7 @@ impl Timetable {
 
     /// Whether something may leave at `now`: no slot is in progress, or it ends.
     pub(super) fn lets_out(&mut self, now: Duration) -> bool {
-        if self.ends.is_some_and(|ends| self.time(now) < ends) {
+        if self.ends.is_some_and(|ends| self.time(self.clock.now(), now) < ends) {
             return false;
         }
         self.ends = None;
@@ -347,32 +363,52 @@ impl Timetable {
         self.ends
     }
 
-    /// Since the last input, work was done that an index may slow down. What came of it leaves when
-    /// its slot ends. `search_len`: see [`ErasedHints::search_len`]. `count`: it was so many pieces
-    /// of work.
-    pub(super) fn end(&mut self, work: Work, search_len: u64, count: u32) {
-        let Some(lengths) = self.lengths else { return };
-        let length = lengths.of(work, search_len, self.stretch).saturating_mul(count);
-        let took = at_most(self.took(), lengths.step);
-        let servers_see_it = work == Work::Query;
-        #[cfg(test)]
-        let servers_see_it = servers_see_it || self.flaw == Flaw::GrowsWithAnswers;
-        if servers_see_it {
-            self.stretch.note(took > length);
+    /// Since the last input, a query was computed. It leaves when its slot ends, and servers may see
+    /// whether that is late. `search_len`: see [`ErasedHints::search_len`].
+    pub(super) fn end_query(&mut self, search_len: u64) {
+        if let Some(late) = self.end(Work::Query, search_len, 1) {
+            self.stretch.note(late);
         }
+    }
+
+    /// Since the last input, work was done that an index may slow down, and nobody may see when it
+    /// ended. `count`: it was so many pieces of work.
+    pub(super) fn end_unseen(&mut self, work: Work, search_len: u64, count: u32) {
+        let _late = self.end(work, search_len, count);
+        #[cfg(test)]
+        if let (Flaw::GrowsWithAnswers, Some(late)) = (self.flaw, _late) {
+            self.stretch.note(late);
+        }
+    }
+
+    /// What came of the work leaves when its slot ends. Returns whether that is late.
+    fn end(&mut self, work: Work, search_len: u64, count: u32) -> Option<bool> {
+        let lengths = self.lengths?;
+        let length = lengths.of(work, search_len, self.stretch).saturating_mul(count);
+        let took = self.at_most(self.took(), lengths.step);
         #[cfg(test)]
         let slot = self.flaw.slot_end(work, length, took);
         #[cfg(not(test))]
         let slot = slot_end(length, took);
         self.occupy(slot);
+        Some(took > length)
     }
 
     /// The same for what is done once for many lookups.
     pub(super) fn end_opening(&mut self) {
         if let Some(Lengths { step, .. }) = self.lengths {
-            let took = at_most(self.took(), step);
+            let took = self.at_most(self.took(), step);
             self.occupy(round_up(took, round_up(OPENING_STEP, step)));
         }
+    }
+
+    /// [`at_most`], unless it is a flaw to forget that.
+    fn at_most(&self, took: Duration, step: Duration) -> Duration {
+        #[cfg(test)]
+        if self.flaw == Flaw::ForgetsTheLastStep {
+            return took;
+        }
+        at_most(took, step)
     }
 
     fn took(&self) -> Duration {
@@ -457,7 +493,7 @@ impl Rehearsing<'_> {
         prepared.ok()?;
         sweep(&mut self.memory);
         let begun = self.clock.now();
-        // Whether they pass or not: nobody gave them.
+        // No server gave these, so whether they pass says nothing.
         let _ = self.rehearsal.recover(&self.answers);
         self.records.rehearse(target, candidate, &self.fullest);
         Some(Took { query, answer: self.clock.now().saturating_sub(begun) })
@@ -572,7 +608,8 @@ impl Session {
 
 fn stands_still() -> Error {
     Error::api_misuse(
-        "the clock that the session was given stands still while it computes, so nothing can be sent at moments that tell nothing; give it one that goes on",
+        "the clock of this session stands still while it computes, so when queries leave would \
+         depend on what is looked up; give it a clock that goes on",
     )
 }
 

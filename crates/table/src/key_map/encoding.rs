@@ -49,6 +49,7 @@
 use super::pieces::Parts;
 use super::{KeyMap, Rule};
 use privet_core::codec::Reader;
+use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
 const BUCKETS_VERSION: u16 = 1;
@@ -184,8 +185,13 @@ fn read_stash(reader: &mut Reader<'_>, entries: u32) -> Result<Vec<(u64, Vec<u8>
         if stash.last().is_some_and(|(previous, _)| *previous >= tag) {
             return Err(invalid("the tags of its stash are out of order"));
         }
-        let value_len = reader.u32()? as usize;
-        stash.push((tag, reader.bytes(value_len)?.to_vec()));
+        let value_len = reader.u32()?;
+        if u64::from(value_len) > MAX_RECORD_LEN {
+            return Err(invalid(format!(
+                "a piece in its stash has {value_len} bytes, and the limit is {MAX_RECORD_LEN}"
+            )));
+        }
+        stash.push((tag, reader.bytes(value_len as usize)?.to_vec()));
     }
     Ok(stash)
 }

@@ -341,18 +341,18 @@ impl KeyMap {
         record
     }
 
-    /// Pieces of a value at least as long as any in records or in the stash, one for each candidate.
-    /// They take longest to put together ([`value`](KeyMap::value)). The value is all zeros: as a
-    /// list, it is as many empty values as there are zeros.
+    /// Pieces of a value at least as long as any in records or in the stash, one for each candidate,
+    /// in as many parts as there are. They take longest to put together ([`value`](KeyMap::value)).
+    /// The value is all zeros: as a list, it is as many empty values as there are zeros.
     pub fn longest_pieces(&self) -> Vec<Option<Vec<u8>>> {
         let in_stash = self.stash.iter().map(|(_, piece)| piece.len()).max().unwrap_or_default();
         let each = in_stash.max(self.record_len() as usize);
-        let value = vec![0; (each * self.parts()).min(MAX_RECORD_LEN as usize)];
-        let (pieces, per_part) = (self.parts.pieces(value.len()), self.candidates_per_part());
+        let value_len = (each * self.parts()).min(MAX_RECORD_LEN as usize);
+        let per_part = self.candidates_per_part();
+        let mut pieces = self.parts.payloads_of_zeros(value_len).into_iter();
         let piece_at = |candidate: usize| {
-            let part = candidate / per_part;
-            let is_there = candidate.is_multiple_of(per_part) && part < pieces;
-            is_there.then(|| self.parts.payload(&value, part).into_owned())
+            // Of the candidates of one part, the first.
+            if candidate.is_multiple_of(per_part) { pieces.next() } else { None }
         };
         (0..self.candidates_per_key()).map(piece_at).collect()
     }

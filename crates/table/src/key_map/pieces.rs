@@ -26,6 +26,7 @@
 //! those are longer; the pieces of one value are of equal length, up to a byte. Readers do not rely on any of this.
 
 use super::number;
+use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, Result};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -96,6 +97,19 @@ impl Parts {
         Cow::Owned(payload)
     }
 
+    /// What the entries of a value of `value_len` zeros hold if it is cut evenly into all parts,
+    /// wherever this builder would cut it.
+    pub(super) fn payloads_of_zeros(self, value_len: usize) -> Vec<Vec<u8>> {
+        let everywhere = match self.number {
+            1 => self,
+            number => Self { number, piece_len: 1 },
+        };
+        let value = vec![0; value_len];
+        (0..everywhere.pieces(value_len))
+            .map(|piece| everywhere.payload(&value, piece).into_owned())
+            .collect()
+    }
+
     /// The value whose entries, by their part, are `payloads`; `None` if there are none.
     ///
     /// # Errors
@@ -124,6 +138,9 @@ impl Parts {
         let there = later.iter().flatten().map(|piece| piece.len()).sum::<usize>();
         if there as u64 != rest {
             return Err(contradiction("they are not as long as the first says"));
+        }
+        if (first.len() + there) as u64 > MAX_RECORD_LEN {
+            return Err(contradiction("together they are longer than any value"));
         }
         let mut value = Vec::with_capacity(first.len() + there);
         value.extend_from_slice(first);

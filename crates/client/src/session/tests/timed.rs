@@ -1,5 +1,6 @@
 //! How long slots are measured to be, and that measuring leaves everything as it was.
 
+use super::super::planted::take_rehearsed;
 use super::world::{Peer, World, options};
 use crate::session::*;
 use privet_core::Blame;
@@ -39,6 +40,19 @@ fn slots_are_measured_when_a_session_opens() {
         assert!(timetable.measured.is_some(), "{scheme}");
         assert!(!world.found(Target::index(3)).is_empty(), "{scheme}");
     }
+}
+
+/// Reading a record and a value is part of what is measured, with the longest that there can be.
+#[test]
+fn reading_is_measured_with_what_takes_longest() {
+    let dummies = Measuring::brief().dummies;
+    take_rehearsed();
+    World::new(Peer::indexed(64, 16, 1)).run();
+    assert_eq!(take_rehearsed(), dummies * 16);
+    let keyed = Peer::keyed(20);
+    let record_len = keyed.identity().shape.record_len() as usize;
+    World::new(keyed).run();
+    assert!(take_rehearsed() >= dummies * record_len);
 }
 
 #[test]

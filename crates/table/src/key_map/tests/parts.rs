@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_takes_longer_to_read_than_what_is_said_to(
+    fn nothing_is_longer_to_read_than_the_rehearsed_record_and_value(
         lengths in prop::collection::vec(any_length(), 1..200),
         parts in prop::option::of(1..=MOST_PARTS),
         lists: bool,
@@ -96,6 +96,9 @@ proptest! {
             let pieces = key_map.longest_pieces();
             let longest = key_map.value(b"no such key", &pieces).expect("they belong together");
             let longest = longest.expect("the first piece is there");
+            // In all parts, so that the check of the whole is computed.
+            let parts = pieces.iter().flatten().count();
+            prop_assert_eq!(parts, key_map.parts().min(longest.len().max(1)));
             for (key, value) in &pairs {
                 prop_assert!(value.len() <= longest.len());
                 let found = look_up(&key_map, &records, key);
@@ -297,7 +300,7 @@ fn a_set_that_finds_no_room_for_its_last_piece_changes_nothing() {
 }
 
 #[test]
-fn a_list_that_is_none_is_refused_where_it_ends_to_be_one() {
+fn a_list_is_refused_at_the_value_that_breaks_off() {
     let list = encode_list([&b"one"[..], b"", &[7; 200]]);
     assert_eq!(decode_list(&list).expect("a list"), [&b"one"[..], b"", &[7; 200]]);
     for len in 0..list.len() {
