@@ -12,6 +12,7 @@
 //! | points in a mapped file | the digest that the file was made with |
 //! | layout and hint; the records, if clients fetch them first | the digest that is announced |
 //! | the epochs of the update log, where they lie | their digest when they were verified |
+//! | commitments that clients fetch with epochs | their digest when they were made |
 //!
 //! That nobody has written to one of these files, or cut it short, is looked at each second, and
 //! with each piece that is sent; not of the update log, which grows where it is.
@@ -65,7 +66,7 @@ struct Scrub {
     interval: Duration,
 }
 
-/// The epochs of a table that clients fetch, none of them kept alive.
+/// The epochs of a table that clients fetch, and their commitments, none of them kept alive.
 struct Log {
     condition: Arc<Condition>,
     epochs: Vec<Weak<dyn EpochSource>>,
@@ -89,7 +90,7 @@ impl Scrub {
         let now = self.tables.now();
         let feeds = now.feeds().map(|(condition, feed)| Log {
             condition: Arc::clone(condition),
-            epochs: feed.sources().map(Arc::downgrade).collect(),
+            epochs: feed.sources().map(|source| Arc::downgrade(&source)).collect(),
         });
         feeds.collect()
     }

@@ -1,12 +1,15 @@
 use super::*;
 use crate::hosted::HostedTables;
-use crate::{RunningServer, ServedTable, Server};
+use crate::{CheckedBytes, NextVersion, RunningServer, ServedTable, Server, VersionStep};
+use privet_core::table::Replacement;
 use privet_core::{Epoch, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::Tuning;
 use privet_table::digest::DigestParts;
+use privet_wire::{FetchRequest, PartKind};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use tokio_stream::StreamExt;
 
 const RECORDS: u64 = 300;
 const RECORD_LEN: u64 = 8;
@@ -38,6 +41,30 @@ pub(crate) fn table(name: &str, id: u8, scheme: SchemeId) -> ServedTable {
     }
 }
 
+/// The version after that of `table`: one record is another.
+pub(crate) fn next(table: &ServedTable) -> NextVersion {
+    let (identity, mut records) = (table.identity, table.records.bytes().to_vec());
+    let len = identity.shape.record_len() as usize;
+    let (before, after) = (records[7 * len..8 * len].to_vec(), vec![0x5a; len]);
+    records[7 * len..8 * len].copy_from_slice(&after);
+    let digest = *blake3::hash(&records).as_bytes();
+    let parts = DigestParts { layout: *blake3::hash(&table.layout).as_bytes(), records: digest };
+    let digest_after = parts.combine(identity.shape);
+    let step = VersionStep {
+        identity: TableIdentity { epoch: Epoch(1), digest: digest_after, ..identity },
+        changes: vec![Replacement { index: 7, before, after }],
+        epoch: Some(Arc::new(CheckedBytes::from(vec![1; 100]))),
+    };
+    NextVersion {
+        publisher: [9; 32],
+        layout: Arc::clone(&table.layout),
+        records: Box::new(records),
+        records_digest: digest,
+        steps: vec![step],
+        keep_from: Epoch(0),
+    }
+}
+
 pub(crate) fn config() -> ServerConfig {
     ServerConfig {
         threads: 1,
@@ -65,6 +92,16 @@ pub(crate) async fn is_known(version: &Arc<Version>) {
 pub(crate) fn is_served(tables: &HostedTables, version: &Version) -> Result<()> {
     let identity = version.identity;
     tables.now().find(identity.id, identity.epoch, &version.parameter_digest).map(drop)
+}
+
+/// Whether damage is found, by somebody who has a minute for it.
+async fn is_found(bent: &Version) -> bool {
+    let found = async {
+        while !bent.condition.has_ended() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), found).await.is_ok()
 }
 
 /// Turns a bit of this process's memory round, behind the back of everything in it, as a failing
@@ -114,14 +151,7 @@ async fn a_bit_that_flips_in_memory_ends_the_service_of_its_table_and_of_no_othe
         assert!(bytes as u64 >= RECORDS * RECORD_LEN, "{scheme} holds less than its table");
         let (start, len) = addresses[addresses.len() - 1];
         flip(start.addr() + len / 3);
-        let found = async {
-            while !bent.condition.has_ended() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), found)
-            .await
-            .unwrap_or_else(|_| panic!("{scheme}: the flipped bit was not found"));
+        assert!(is_found(&bent).await, "{scheme}: the flipped bit was not found");
         let refused = is_served(&tables, &bent).unwrap_err();
         assert_eq!(refused.blame(), Blame::Unavailable, "{refused}");
         is_served(&tables, &whole).unwrap();
@@ -141,6 +171,91 @@ async fn without_the_scrub_a_flipped_bit_is_served() {
     flip(bent.server.held()[0].as_ptr().addr());
     tokio::time::sleep(Duration::from_millis(200)).await;
     is_served(&tables, &bent).unwrap();
+}
+
+/// What clients fetch of an update that lies in memory.
+#[derive(Clone, Copy, Debug)]
+enum Fetched {
+    Epoch,
+    Commitments,
+}
+
+/// A server of one table that was updated, or of that and another, and where in memory lies what
+/// clients fetch of the update.
+async fn updated(config: ServerConfig, names: &[&str], what: Fetched) -> (RunningServer, usize) {
+    let scheme = SchemeId::TapirMerkle;
+    let named = || (1..).zip(names).map(|(id, name)| table(name, id, scheme));
+    let server = Server::start(config, named().collect()).await.unwrap();
+    let mut address = 0;
+    for table in named() {
+        let mut next = next(&table);
+        let epoch = Arc::new(CheckedBytes::from(vec![1; 100]));
+        next.steps[0].epoch = Some(Arc::clone(&epoch) as _);
+        server.update(&table.name, next).await.unwrap();
+        if table.name == names[0] {
+            let now = tables(&server).now();
+            let mut commitments = now.current(&table.name).unwrap().1.unwrap().commitments();
+            let commitments = commitments.next().unwrap();
+            assert!(crate::EpochSource::len(commitments) > 20);
+            address = match what {
+                Fetched::Epoch => epoch.address(),
+                Fetched::Commitments => commitments.address(),
+            };
+        }
+    }
+    (server, address)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bit_that_flips_in_what_belongs_to_an_update_ends_the_service_of_its_table_alone() {
+    for what in [Fetched::Epoch, Fetched::Commitments] {
+        let (server, address) = updated(config(), &["bent", "whole"], what).await;
+        let tables = tables(&server);
+        let (bent, whole) = (version(&tables, "bent"), version(&tables, "whole"));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        is_served(&tables, &bent).unwrap();
+        flip(address + 20);
+        assert!(is_found(&bent).await, "{what:?}");
+        is_served(&tables, &bent).unwrap_err();
+        is_served(&tables, &whole).unwrap();
+        assert!(!whole.condition.has_ended(), "{what:?}");
+    }
+}
+
+/// Whoever fetches updates before a scrub comes by gets nothing that is damaged.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flipped_bit_in_what_belongs_to_an_update_is_not_sent() {
+    for what in [Fetched::Epoch, Fetched::Commitments] {
+        let config = ServerConfig { scrub_rate: 0, ..config() };
+        let (server, address) = updated(config, &["bent"], what).await;
+        let tables = tables(&server);
+        let bent = version(&tables, "bent");
+        let request = FetchRequest {
+            table: bent.identity.id,
+            epoch: Epoch(0),
+            parameter_digest: bent.parameter_digest,
+            part: PartKind::Updates,
+            offset: 0,
+            len: 0,
+        };
+        let fetch = async || {
+            let (part, condition) = tables.now().part(&request)?;
+            let wanted = 0..part.len();
+            let chunks = crate::fetch::stream(part, condition, wanted);
+            let chunks: Vec<_> = chunks.collect().await;
+            let chunks: std::result::Result<Vec<_>, _> = chunks.into_iter().collect();
+            Ok::<_, Error>(chunks.map(|chunks| chunks.len()))
+        };
+        assert_eq!(fetch().await.unwrap().unwrap(), 1);
+        flip(address + 20);
+        let refused = fetch().await.unwrap().unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::Unavailable, "{what:?}: {refused}");
+        assert!(bent.condition.has_ended(), "{what:?}");
+        assert_eq!(fetch().await.unwrap_err().blame(), Blame::Unavailable);
+        is_served(&tables, &bent).unwrap_err();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
