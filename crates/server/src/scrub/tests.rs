@@ -4,12 +4,18 @@ use crate::{CheckedBytes, NextVersion, RunningServer, ServedTable, Server, Versi
 use privet_core::table::Replacement;
 use privet_core::{Epoch, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::Tuning;
+use privet_schemes::contract::Role;
+use privet_schemes::registry::{ErasedServer, SchemePlan, Tuning};
 use privet_table::digest::DigestParts;
 use privet_wire::{FetchRequest, PartKind};
+use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
 use tokio_stream::StreamExt;
+use tracing::field::Field;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 const RECORDS: u64 = 300;
 const RECORD_LEN: u64 = 8;
@@ -273,4 +279,112 @@ async fn a_scrub_keeps_to_its_rate_and_keeps_no_version_alive() {
         holders = holders.min(Arc::strong_count(&before));
     }
     assert_eq!(holders, 2);
+}
+
+/// A server that answers nothing from this memory, or from one that cannot be looked at.
+pub(crate) struct Holding {
+    pub(crate) plan: SchemePlan,
+    pub(crate) memory: Option<Vec<u8>>,
+}
+
+impl ErasedServer for Holding {
+    fn plan(&self) -> &SchemePlan {
+        &self.plan
+    }
+
+    fn answer(&self, _role: Role, _queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
+        Vec::new()
+    }
+
+    fn prepare(&self, _role: Role, _request: &[u8]) -> Result<Vec<u8>> {
+        Err(Error::invalid_message("there is nothing to prepare here"))
+    }
+
+    fn streamed(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn shares_passes(&self) -> bool {
+        false
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        0
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![self.memory.as_deref().expect("planted")]
+    }
+
+    fn check_held(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps the warnings of one thread.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::WARN
+    }
+
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut text = String::new();
+        let mut write = |field: &Field, value: &dyn fmt::Debug| {
+            text += &format!("{field}={value:?} ");
+        };
+        event.record(&mut write);
+        self.0.lock().unwrap().push(text);
+    }
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
+}
+
+#[tokio::test]
+async fn a_check_that_cannot_be_done_is_told_and_counted_and_ends_nothing() {
+    let table = table("odd", 3, SchemeId::Dpf);
+    let server = Arc::new(Holding { plan: table.plan().unwrap(), memory: None });
+    let tables = Arc::new(HostedTables::of_checked("odd", table.identity, server));
+    let metrics = Arc::new(Metrics::new());
+    let failures = |count: usize| {
+        let line = format!("privet_scrub_failures_total{{table=\"odd\"}} {count}\n");
+        let metrics = metrics.render();
+        assert!(metrics.contains(&line), "{metrics}");
+    };
+    let scrub = Scrub {
+        tables: Arc::clone(&tables),
+        metrics: Arc::clone(&metrics),
+        rate: 1 << 40,
+        interval: Duration::from_secs(3600),
+    };
+    let warnings = Warnings::default();
+    let _said = tracing::subscriber::set_default(warnings.clone());
+    scrub.take_digests().await;
+    failures(1);
+    let said = warnings.0.lock().unwrap().clone();
+    let [said] = &*said else { panic!("one warning, not {said:?}") };
+    for part in ["table=\"odd\"", "epoch=0", "ended unexpectedly", "cannot be checked"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let odd = version(&tables, "odd");
+    scrub.pass(Arc::downgrade(&odd)).await;
+    failures(2);
+    assert_eq!(warnings.0.lock().unwrap().len(), 2);
+    is_served(&tables, &odd).unwrap();
 }
