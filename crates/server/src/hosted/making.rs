@@ -303,7 +303,7 @@ impl Maker {
             let changes = changes(base.identity, steps)?;
             let successor = server.successor(&followed.plan, table, &changes, self.options())?;
             if successor.is_some() {
-                version.found_whole(version.check_held())?;
+                version.found_whole(version.check_held(self.config.threads))?;
             }
             followed.server = successor.map(|successor| successor.server);
             return Ok(followed);
@@ -330,7 +330,7 @@ impl Maker {
             );
             return version.found_whole(Err(Error::corrupted(damage)));
         }
-        version.found_whole(version.check_held())?;
+        version.found_whole(version.check_held(self.config.threads))?;
         (followed.server, followed.commitments) = (latest, Some(commitments));
         Ok(followed)
     }
@@ -360,7 +360,7 @@ impl Maker {
         let outcome = registry::patch_downloaded(before, after, &changes, hint, &mut sink, kernels);
         // Looked at after it was read: what is whole now was whole then.
         if let Some(version) = base.version {
-            version.found_whole(version.check_hint())?;
+            version.found_whole(version.check_hint(self.config.threads))?;
         }
         outcome?;
         Ok(Some(patched.into()))

@@ -4,7 +4,9 @@
 //! for whole from then on.
 
 use super::*;
-use crate::scrub::tests::{ANSWERING, flip, is_known, is_served, next, table, tables, version};
+use crate::scrub::tests::{
+    ANSWERING, Holding, flip, is_known, is_served, next, table, tables, version,
+};
 use crate::{RunningServer, Server, ServerConfig};
 use privet_core::{Blame, Epoch, Result};
 use privet_schemes::SchemeId;
@@ -109,4 +111,25 @@ async fn a_damaged_hint_is_not_patched() {
     let whole = started(scheme, None).await;
     let after = updated(&whole, scheme).await.unwrap();
     assert_eq!(after.origin, HintOrigin::Patched);
+}
+
+/// More than is read at a time, and not a whole number of times that.
+#[cfg(target_os = "linux")]
+#[test]
+fn any_number_of_threads_finds_the_damage() {
+    let table = table("t", 1, SchemeId::Dpf);
+    let memory: Vec<u8> = (0..(17 << 20) + 3).map(|at: u32| (at % 251) as u8).collect();
+    let server = Holding { plan: table.plan().unwrap(), memory: Some(memory) };
+    let tables = HostedTables::of_checked("t", table.identity, Arc::new(server));
+    let version = version(&tables, "t");
+    let held = version.server.held();
+    for threads in [0, 1, 2, 5] {
+        version.check_held(threads).unwrap();
+        for at in [0, held[0].len() / 2, held[0].len() - 1] {
+            flip(held[0].as_ptr().addr() + at);
+            let refused = version.check_held(threads).unwrap_err();
+            assert_eq!(refused.blame(), Blame::Corrupted, "{threads} threads");
+            flip(held[0].as_ptr().addr() + at);
+        }
+    }
 }
