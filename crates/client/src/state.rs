@@ -377,7 +377,9 @@ pub trait State: Send {
     /// one and is pinned nowhere else is dropped; but not single-use hints for an earlier version of the same table by the same publisher, which can follow.
     ///
     /// # Errors
-    /// As [`append`](Self::append).
+    /// As [`append`](Self::append); [`Blame::Integrity`](privet_core::Blame::Integrity) if another
+    /// process has pinned meanwhile, under this name or for a table with this id, what contradicts
+    /// `pin`.
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()>;
 }
 

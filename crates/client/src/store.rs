@@ -73,7 +73,8 @@ pub struct Store {
     replace_damaged_pins: bool,
     chunk_len: u32,
     growing: Vec<(PartKey, GrowingPart, Lock)>,
-    /// The pins as they were read, and written since: what a session compared with what it is served.
+    /// The pins as they were read, and those that were written since: what a session compared with
+    /// what it is served. Never what another process has written meanwhile.
     known: HashMap<String, Pins>,
 }
 
@@ -211,6 +212,44 @@ impl Store {
                 error.message()
             ))),
         }
+    }
+
+    /// What to remember of the table called `name` at `server`, now that `pins` are remembered
+    /// there: `pin`, or the later version to which another process has followed the table.
+    ///
+    /// The session has compared `pin` with what was remembered when it began, by the table's name
+    /// and by its id. What another process has written since is compared here, by both as well: a
+    /// server may have told that process another name.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`] if another process has seen something else meanwhile.
+    fn compared(&self, server: &str, name: &str, pin: &Pin, pins: &Pins) -> Result<Pin> {
+        let known = self.known.get(server).map_or(&[][..], |known| known);
+        let mut latest = *pin;
+        let same =
+            |(known, other): &&(String, Pin)| known == name || other.table.id == pin.table.id;
+        for there in pins.iter().filter(same) {
+            let (other_name, other) = there;
+            let publishers = other.publisher.zip(latest.publisher);
+            let other_publisher = publishers.is_some_and(|(theirs, ours)| theirs != ours);
+            if other.follows(&latest) {
+                latest = *other;
+                continue;
+            }
+            let leads_here = other.agrees_with(&latest) || latest.follows(other);
+            if !known.contains(there) && (other_publisher || !leads_here) {
+                let seen = match other_name == name {
+                    true => format!("another table as table {name} of {server}"),
+                    false => format!(
+                        "table {name} of {server} as table {other_name}, with other contents"
+                    ),
+                };
+                return Err(Error::integrity(format!(
+                    "another process has just used {seen}, or another version of it that does not lead to this one, or one of another publisher: the server may be showing different clients different tables"
+                )));
+            }
+        }
+        Ok(latest)
     }
 
     /// The files of pins, of all servers.
@@ -445,36 +484,27 @@ impl State for Store {
 
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
         let _lock = self.lock_pins()?;
-        let compared = self.known.get(server).map_or(&[][..], |pins| pins);
-        let compared = compared.iter().find(|(known, _)| known == name).map(|(_, pin)| *pin);
         pin_file::check_server(server)?;
         let mut pins = self.read_pins(&self.pin_path(server))?.unwrap_or_default();
-        let known = pins.iter().position(|(known, _)| known == name);
-        if let Some(other) = known.map(|at| pins[at].1)
-            && !self.replace_damaged_pins
-        {
-            // Another process has followed the table further in the meantime.
-            if other.follows(pin) {
-                return Ok(());
-            }
-            // Or has seen something else, with which nobody has compared this.
-            if Some(other) != compared && !other.agrees_with(pin) && !pin.follows(&other) {
-                return Err(Error::integrity(format!(
-                    "another process has just used another table as table {name} of {server}, or another version of it that does not lead to this one: the server may be showing different clients different tables"
-                )));
-            }
-        }
-        let replaced = known.map(|at| pins.remove(at).1);
+        let kept = match self.replace_damaged_pins {
+            true => *pin,
+            false => self.compared(server, name, pin, &pins)?,
+        };
+        let before = pins.iter().position(|(known, _)| known == name);
+        let replaced = before.map(|at| pins.remove(at).1);
         if pins.len() >= MAX_TABLES {
             return Err(Error::unavailable(format!(
                 "{MAX_TABLES} tables of {server} are remembered, and no more are; forget that server (privet state reset --server {server}), or keep some of its tables apart (--state)"
             )));
         }
-        pins.push((name.to_owned(), *pin));
+        pins.push((name.to_owned(), kept));
         files::replace(&self.pin_path(server), &pin_file::encode(server, &pins))?;
-        self.known.insert(server.to_owned(), pins);
+        let known = self.known.entry(server.to_owned()).or_default();
+        known.retain(|(known, _)| known != name);
+        known.push((name.to_owned(), *pin));
         match replaced {
-            Some(old) if !old.agrees_with(pin) => self.drop_superseded(&old, pin),
+            // What this process uses stays, where another process is further.
+            Some(old) if kept == *pin && !old.agrees_with(pin) => self.drop_superseded(&old, pin),
             _ => Ok(()),
         }
     }

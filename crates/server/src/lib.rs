@@ -91,5 +91,5 @@ pub use config::{Progress, ProgressListener, QueryObserver, ServerConfig, TlsFil
 pub use hosted::{HintOrigin, ReadyTable};
 pub use running::{RunningServer, Server, ShutdownHandle};
 pub use table::{PointsSource, RecordSource, ServedTable};
-pub use updates::{EpochSource, NextVersion, UpdateFeed, VersionStep};
+pub use updates::{CheckedBytes, EpochSource, NextVersion, UpdateFeed, VersionStep};
 pub use updating::TableUpdates;

@@ -12,6 +12,7 @@
 //! | points in a mapped file | the digest that the file was made with |
 //! | layout and hint; the records, if clients fetch them first | the digest that is announced |
 //! | the epochs of the update log, where they lie | their digest when they were verified |
+//! | commitments that clients fetch with epochs | their digest when they were made |
 //!
 //! That nobody has written to one of these files, or cut it short, is looked at each second, and
 //! with each piece that is sent; not of the update log, which grows where it is.
@@ -23,7 +24,8 @@
 //! bytes a second, on one thread, beside serving. Each begins
 //! [`scrub_interval`](crate::ServerConfig::scrub_interval) after the one before did, or when that
 //! is over. What is damaged ends the service of its [table](crate::hosted::Condition); other tables
-//! go on.
+//! go on. A check that cannot be done ends nothing: it is logged and counted, and tried again in the
+//! next pass.
 
 use crate::EpochSource;
 use crate::ServerConfig;
@@ -32,7 +34,7 @@ use crate::observe::Metrics;
 use privet_core::{Blame, Error, Result};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -65,7 +67,7 @@ struct Scrub {
     interval: Duration,
 }
 
-/// The epochs of a table that clients fetch, none of them kept alive.
+/// The epochs of a table that clients fetch, and their commitments, none of them kept alive.
 struct Log {
     condition: Arc<Condition>,
     epochs: Vec<Weak<dyn EpochSource>>,
@@ -89,9 +91,16 @@ impl Scrub {
         let now = self.tables.now();
         let feeds = now.feeds().map(|(condition, feed)| Log {
             condition: Arc::clone(condition),
-            epochs: feed.sources().map(Arc::downgrade).collect(),
+            epochs: feed.sources().map(|source| Arc::downgrade(&source)).collect(),
         });
         feeds.collect()
+    }
+
+    /// Says that a table could not be checked.
+    fn failed(&self, table: &str, epoch: Option<u64>, error: &Error, what: &str) {
+        self.metrics.scrub_failed(table);
+        let error = error.message();
+        tracing::warn!(table, epoch, error, "{what} cannot be checked");
     }
 
     /// Looks at the files from time to time.
@@ -107,8 +116,16 @@ impl Scrub {
                     }
                 }
             });
-            if looked.await.is_err() {
-                return;
+            match looked.await {
+                Ok(()) => {}
+                Err(error) if error.is_panic() => {
+                    let error = ended_unexpectedly(error);
+                    let error = error.message();
+                    tracing::warn!(error, "whether files were changed is not looked at any more");
+                    return;
+                }
+                // The server is stopping.
+                Err(_) => return,
             }
         }
     }
@@ -132,8 +149,11 @@ impl Scrub {
     /// the rate: the sooner, the less can happen before.
     async fn take_digests(&self) {
         for version in self.versions().into_iter().filter_map(|version| version.upgrade()) {
-            if spawn_blocking(move || version.held_digests().len()).await.is_err() {
-                return;
+            let (table, epoch) = (version.name.clone(), version.identity.epoch.0);
+            let taken = spawn_blocking(move || version.held_digests().len()).await;
+            if let Err(error) = taken {
+                let error = ended_unexpectedly(error);
+                self.failed(&table, Some(epoch), &error, "the memory of the table");
             }
         }
     }
@@ -151,10 +171,7 @@ impl Scrub {
                 tracing::info!(table, epoch, bytes, seconds, "table checked: it is whole");
             }
             Err(error) if error.blame() == Blame::Corrupted => version.condition.end(&error),
-            Err(error) => {
-                let error = error.message();
-                tracing::warn!(table, epoch, error, "the table cannot be checked");
-            }
+            Err(error) => self.failed(table, Some(epoch), &error, "the table"),
         }
     }
 
@@ -168,8 +185,7 @@ impl Scrub {
                 Ok(()) => {}
                 Err(error) if error.blame() == Blame::Corrupted => condition.end(&error),
                 Err(error) => {
-                    let (table, error) = (condition.table(), error.message());
-                    tracing::warn!(table, error, "the update log cannot be checked");
+                    self.failed(condition.table(), None, &error, "the update log");
                     return;
                 }
             }
@@ -194,8 +210,7 @@ impl Scrub {
     async fn read(&self, version: &Weak<Version>) -> Result<Outcome> {
         let Some(held) = version.upgrade() else { return Ok(Outcome::Gone) };
         let checked = spawn_blocking(move || held.checked()).await;
-        let checked = checked
-            .map_err(|error| Error::unavailable("the check ended unexpectedly").caused_by(error))?;
+        let checked = checked.map_err(ended_unexpectedly)?;
         let mut bytes = 0;
         for checked in checked {
             let mut reading = Reading::new(checked);
@@ -226,15 +241,17 @@ impl Scrub {
     ) -> Result<(u64, R)> {
         let began = Instant::now();
         let step = spawn_blocking(move || (read(&mut reading), reading));
-        let (read, reading) = step
-            .await
-            .map_err(|error| Error::unavailable("the check ended unexpectedly").caused_by(error))?;
+        let (read, reading) = step.await.map_err(ended_unexpectedly)?;
         let read = read?;
         self.metrics.scrubbed_bytes(read);
         let due = Duration::from_secs_f64(read as f64 / self.rate as f64);
         sleep_until(began + due).await;
         Ok((read, reading))
     }
+}
+
+fn ended_unexpectedly(error: JoinError) -> Error {
+    Error::unavailable("the check ended unexpectedly; this is a bug").caused_by(error)
 }
 
 #[cfg(test)]

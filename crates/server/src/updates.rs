@@ -1,7 +1,7 @@
 //! What becomes of a table while it is served: its next versions, and the signed epochs that lead to them.
 
 use privet_core::table::Replacement;
-use privet_core::{Epoch, Result, TableIdentity};
+use privet_core::{Epoch, Error, Result, TableIdentity};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,17 +75,107 @@ pub trait EpochSource: Send + Sync {
     }
 }
 
-impl EpochSource for Vec<u8> {
+/// Bytes in memory that clients fetch with updates: epochs, or what servers tell of them. Their
+/// digests are taken when they are made. Whatever is read of them is held against these, so no
+/// damaged byte is read as a good one.
+pub struct CheckedBytes {
+    bytes: Vec<u8>,
+    digest: [u8; 32],
+    /// The BLAKE3 digest of each [`PIECE`] bytes, so that a short read need not hash everything.
+    pieces: Vec<[u8; 32]>,
+}
+
+/// Bytes of [`CheckedBytes`] that have a digest of their own.
+const PIECE: usize = 1 << 16;
+
+impl From<Vec<u8>> for CheckedBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        let digest = |bytes: &[u8]| *blake3::hash(bytes).as_bytes();
+        Self { digest: digest(&bytes), pieces: bytes.chunks(PIECE).map(digest).collect(), bytes }
+    }
+}
+
+impl CheckedBytes {
+    /// Those from `offset` on, if they lie within and all pieces that they lie in are whole.
+    fn checked(&self, offset: u64, len: usize) -> Option<Vec<u8>> {
+        let start = usize::try_from(offset).ok()?;
+        let end = start.checked_add(len)?;
+        let read = self.bytes.get(start..end)?.to_vec();
+        // Looked at after they were read: what is whole now was whole then.
+        let touched = start / PIECE..end.div_ceil(PIECE);
+        let pieces = self.bytes.chunks(PIECE).zip(&self.pieces);
+        let mut pieces = pieces.skip(touched.start).take(touched.len());
+        pieces.all(|(piece, digest)| blake3::hash(piece) == *digest).then_some(read)
+    }
+}
+
+impl EpochSource for CheckedBytes {
     fn len(&self) -> u64 {
-        Vec::len(self) as u64
+        self.bytes.len() as u64
     }
 
     fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
-        let start = offset as usize;
-        Ok(self[start..start + len].to_vec())
+        self.checked(offset, len).ok_or_else(|| {
+            Error::corrupted(
+                "what clients fetch with updates has another digest in memory than when it was \
+                 made",
+            )
+        })
     }
 
     fn digest(&self) -> [u8; 32] {
-        *blake3::hash(self).as_bytes()
+        self.digest
+    }
+}
+
+#[cfg(test)]
+impl CheckedBytes {
+    /// Where they lie.
+    pub(crate) fn address(&self) -> usize {
+        self.bytes.as_ptr().addr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::Blame;
+
+    const LEN: usize = 3 * PIECE + 5;
+
+    fn some() -> CheckedBytes {
+        CheckedBytes::from((0..LEN).map(|at| (at % 251) as u8).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_is_read_of_whole_bytes_is_what_they_are() {
+        let bytes = some();
+        for (offset, len) in [(0, LEN), (0, 0), (LEN, 0), (PIECE - 1, 2), (PIECE, PIECE), (7, 9)] {
+            let read = bytes.read(offset as u64, len).unwrap();
+            assert_eq!(read, bytes.bytes[offset..][..len], "{len} at {offset}");
+        }
+        assert_eq!(bytes.digest(), *blake3::hash(&bytes.bytes).as_bytes());
+        for (offset, len) in [(LEN as u64, 1), (0, LEN + 1), (u64::MAX, 1), (1, usize::MAX)] {
+            assert!(bytes.read(offset, len).is_err(), "{len} at {offset}");
+        }
+        assert!(CheckedBytes::from(Vec::new()).read(0, 0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn no_flipped_bit_is_read_as_a_good_one() {
+        for at in [0, 1, PIECE - 1, PIECE, 2 * PIECE + 77, LEN - 1] {
+            let mut bytes = some();
+            bytes.bytes[at] ^= 0x10;
+            assert_ne!(bytes.digest(), *blake3::hash(&bytes.bytes).as_bytes());
+            for (offset, len) in [(0, LEN), (at, 1), (at / PIECE * PIECE, 1)] {
+                let refused = bytes.read(offset as u64, len).unwrap_err();
+                assert_eq!(refused.blame(), Blame::Corrupted, "{len} at {offset}");
+            }
+            // All else is as good as before.
+            for piece in (0..4).filter(|piece| *piece != at / PIECE) {
+                let offset = piece * PIECE;
+                bytes.read(offset as u64, PIECE.min(LEN - offset)).unwrap();
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::{ReservationId, Reserved};
 use privet_schemes::offline::{Download, StreamConsumer};
 use privet_schemes::reservation::Reservation;
+use privet_table::update_log::PublisherId;
 use privet_wire::PartDescription;
 
 /// Small chunks, so that a part of a few hundred bytes has every boundary there is.
@@ -378,6 +379,72 @@ fn a_pin_that_nobody_compared_is_not_replaced() {
     other.pin("http://a", "t", &pin(3, 0)).unwrap();
     let mut accepting = store(directory.path()).replacing_damaged_pins(true);
     accepting.pin("http://a", "t", &pin(4, 0)).unwrap();
+}
+
+/// As above, and the server tells the second client another name of the table.
+#[test]
+fn a_pin_that_nobody_compared_counts_under_another_name() {
+    let of = |epoch, publisher| Pin { publisher, ..pin(1, epoch) };
+    let (own, others) = (Some(PublisherId([1; 32])), Some(PublisherId([2; 32])));
+    let first = of(5, own);
+    let contents = |digest| TableIdentity { digest: TableDigest([digest; 32]), ..first.table };
+    let contradicting = [
+        ("other contents", Pin { table: contents(77), ..first }),
+        ("another layout", Pin { layout: PartDescription { len: 8, ..first.layout }, ..first }),
+        ("another scheme", Pin { parameter_digest: [5; 32], ..first }),
+        ("another publisher", of(5, others)),
+        ("an older version of nobody", of(4, None)),
+        ("a later version of nobody", of(6, None)),
+        ("an older version of another publisher", of(4, others)),
+        ("a later version of another publisher", of(6, others)),
+    ];
+    for (what, second) in contradicting {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut one, mut other) = (store(directory.path()), store(directory.path()));
+        for store in [&mut one, &mut other] {
+            assert_eq!(store.pins("http://a").unwrap(), []);
+        }
+        one.pin("http://a", "t", &first).unwrap();
+        // What another table is pinned to in between makes no difference.
+        other.pin("http://a", "v", &pin(2, 0)).unwrap();
+        for _ in 0..2 {
+            let refused = other.pin("http://a", "u", &second).unwrap_err();
+            assert_eq!(refused.blame(), Blame::Integrity, "{what}: {refused}");
+        }
+        let pins = store(directory.path()).pins("http://a").unwrap();
+        assert_eq!(pins, [("t".to_owned(), first), ("v".to_owned(), pin(2, 0))], "{what}");
+        // At another server, or by who accepts whatever is served.
+        other.pin("http://b", "u", &second).unwrap();
+        let mut accepting = store(directory.path()).replacing_damaged_pins(true);
+        accepting.pin("http://a", "u", &second).unwrap();
+    }
+}
+
+#[test]
+fn two_processes_may_see_versions_of_one_table_that_follow_one_another() {
+    let of = |epoch| Pin { publisher: Some(PublisherId([1; 32])), ..pin(1, epoch) };
+    // What each sees, and what is remembered of the second.
+    for (first, second, kept) in [(5, 5, 5), (5, 6, 6), (6, 5, 6)] {
+        for name in ["t", "u"] {
+            let directory = tempfile::tempdir().unwrap();
+            let (mut one, mut other) = (store(directory.path()), store(directory.path()));
+            one.pin("http://a", "t", &of(first)).unwrap();
+            for _ in 0..2 {
+                other.pin("http://a", name, &of(second)).unwrap();
+            }
+            let mut pins = store(directory.path()).pins("http://a").unwrap();
+            assert_eq!(pins.pop(), Some((name.to_owned(), of(kept))), "{first}, {second}");
+            let expected = [("t".to_owned(), of(first))];
+            assert_eq!(pins, expected[usize::from(name == "t")..]);
+            // Each goes on from there, and a fork of what the other saw is not taken.
+            let forked = Pin { parameter_digest: [9; 32], ..of(6) };
+            match (first, second) {
+                (6, 5) => assert!(other.pin("http://a", name, &forked).is_err()),
+                _ => other.pin("http://a", name, &of(7)).unwrap(),
+            }
+            one.pin("http://a", "t", &of(7)).unwrap();
+        }
+    }
 }
 
 #[test]

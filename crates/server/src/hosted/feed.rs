@@ -6,7 +6,7 @@
 //! What clients that verify must know of an epoch's commitments is computed here, from a server that knew the version before. So for their schemes the epochs begin where this server began.
 
 use super::part::Part;
-use crate::updates::EpochSource;
+use crate::updates::{CheckedBytes, EpochSource};
 use bytes::Bytes;
 use privet_core::{Epoch, Error, Result};
 use privet_wire::UpdatesDescription;
@@ -22,17 +22,17 @@ const LENGTH: usize = 4;
 pub(crate) struct FedEpoch {
     pub(crate) epoch: Arc<dyn EpochSource>,
     /// Empty for schemes whose clients verify nothing.
-    pub(crate) commitments: Bytes,
+    pub(crate) commitments: Arc<CheckedBytes>,
 }
 
 impl FedEpoch {
     fn is_short_enough(&self) -> bool {
         let limit = MAX_EPOCH_LEN as u64;
-        self.epoch.len() <= limit && self.commitments.len() as u64 <= limit
+        self.epoch.len() <= limit && self.commitments.len() <= limit
     }
 
     fn encoded_len(&self) -> u64 {
-        encoded_len(self.epoch.len() as usize, self.commitments.len()) as u64
+        encoded_len(self.epoch.len() as usize, self.commitments.len() as usize) as u64
     }
 
     /// Appends the bytes from `offset` on to `out`, as many as it takes to make `len` of them or there are.
@@ -49,24 +49,14 @@ impl FedEpoch {
         };
         let begin = begins(LENGTH as u64) as usize;
         fill(out, len, &before[begin..]);
-        let begin = begins(epoch_len);
-        let wanted = (len - out.len()).min((epoch_len - begin) as usize);
-        if wanted > 0 {
-            let bytes = self.epoch.read(begin, wanted)?;
-            if bytes.len() != wanted {
-                return Err(Error::unavailable("an epoch of the update log cannot be read"));
-            }
-            out.extend_from_slice(&bytes);
-        }
+        fill_from(out, len, &*self.epoch, begins(epoch_len))?;
         let begin = begins(LENGTH as u64) as usize;
         fill(out, len, &between[begin..]);
-        let begin = begins(self.commitments.len() as u64) as usize;
-        fill(out, len, &self.commitments[begin..]);
-        Ok(())
+        fill_from(out, len, &*self.commitments, begins(self.commitments.len()))
     }
 }
 
-/// How far an epoch has been read again, to see whether it is what it was.
+/// How far an epoch, or its commitments, has been read again, to see whether it is what it was.
 pub(crate) struct EpochReading {
     offset: u64,
     hasher: blake3::Hasher,
@@ -103,6 +93,19 @@ fn fill(out: &mut Vec<u8>, len: usize, bytes: &[u8]) {
     out.extend_from_slice(&bytes[..bytes.len().min(len - out.len())]);
 }
 
+/// As [`fill`], with the bytes of `source` from `begin` on, which lies within it or at its end.
+fn fill_from(out: &mut Vec<u8>, len: usize, source: &dyn EpochSource, begin: u64) -> Result<()> {
+    let wanted = (len - out.len()).min((source.len() - begin) as usize);
+    if wanted > 0 {
+        let bytes = source.read(begin, wanted)?;
+        if bytes.len() != wanted {
+            return Err(Error::unavailable("an epoch of the update log cannot be read"));
+        }
+        out.extend_from_slice(&bytes);
+    }
+    Ok(())
+}
+
 /// The epochs that lead up to a table's current version.
 #[derive(Clone)]
 pub(crate) struct Feed {
@@ -132,9 +135,19 @@ impl Feed {
         self.first_epoch.0.saturating_add(self.epochs.len() as u64)
     }
 
-    /// The epochs, wherever they lie.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = &Arc<dyn EpochSource>> {
-        self.epochs.iter().map(|fed| &fed.epoch)
+    /// All that clients fetch of the epochs, wherever it lies.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Arc<dyn EpochSource>> {
+        let sources = self.epochs.iter().flat_map(|fed| -> [Arc<dyn EpochSource>; 2] {
+            let FedEpoch { epoch, commitments } = fed.clone();
+            [epoch, commitments]
+        });
+        sources.filter(|source| source.len() > 0)
+    }
+
+    /// The commitments of each epoch.
+    #[cfg(test)]
+    pub(crate) fn commitments(&self) -> impl Iterator<Item = &CheckedBytes> {
+        self.epochs.iter().map(|fed| &*fed.commitments)
     }
 
     /// Appends the next epoch. One that is too long to be sent is passed over, and with it those before: nobody could come by.
@@ -242,7 +255,9 @@ mod tests {
             let mut encoded = Vec::new();
             encode(&epoch, &commitments, &mut encoded).unwrap();
             sent.push(encoded);
-            feed.push(FedEpoch { epoch: Arc::new(epoch), commitments: commitments.into() });
+            let [epoch, commitments] =
+                [epoch, commitments].map(|bytes| Arc::new(CheckedBytes::from(bytes)));
+            feed.push(FedEpoch { epoch, commitments });
         }
         (Arc::new(feed), sent)
     }
@@ -306,9 +321,11 @@ mod tests {
     fn an_epoch_that_is_too_long_to_be_sent_is_where_the_epochs_begin() {
         let (feed, sent) = feed();
         let mut feed = (*feed).clone();
-        feed.push(FedEpoch { epoch: Arc::new(Long), commitments: Bytes::new() });
+        let commitments = Arc::new(CheckedBytes::from(Vec::new()));
+        feed.push(FedEpoch { epoch: Arc::new(Long), commitments: Arc::clone(&commitments) });
         assert_eq!(feed.description().first_epoch.0, 10 + sent.len() as u64 + 1);
-        feed.push(FedEpoch { epoch: Arc::new(vec![3]), commitments: Bytes::new() });
+        let epoch = Arc::new(CheckedBytes::from(vec![3]));
+        feed.push(FedEpoch { epoch, commitments });
         let feed = Arc::new(feed);
         assert_eq!(feed.part(Epoch(17), Epoch(18)).unwrap().len(), 9);
         assert!(feed.part(Epoch(16), Epoch(18)).is_err());

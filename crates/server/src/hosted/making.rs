@@ -15,7 +15,7 @@ use crate::ServerConfig;
 use crate::config::Progress;
 use crate::hint_cache::HintCache;
 use crate::table::{PointsSource, RecordSource, ServedTable};
-use crate::updates::{NextVersion, UpdateFeed, VersionStep};
+use crate::updates::{CheckedBytes, NextVersion, UpdateFeed, VersionStep};
 use bytes::Bytes;
 use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableView};
 use privet_schemes::SchemeId;
@@ -303,7 +303,7 @@ impl Maker {
             let changes = changes(base.identity, steps)?;
             let successor = server.successor(&followed.plan, table, &changes, self.options())?;
             if successor.is_some() {
-                version.found_whole(version.check_held())?;
+                version.found_whole(version.check_held(self.config.threads))?;
             }
             followed.server = successor.map(|successor| successor.server);
             return Ok(followed);
@@ -319,7 +319,7 @@ impl Maker {
             let Some(successor) = server.successor(plan, view, &changes, self.options())? else {
                 return Ok(followed);
             };
-            commitments.push(Bytes::from(successor.commitments));
+            commitments.push(CheckedBytes::from(successor.commitments));
             latest = Some(successor.server);
             before = step.identity;
         }
@@ -330,7 +330,7 @@ impl Maker {
             );
             return version.found_whole(Err(Error::corrupted(damage)));
         }
-        version.found_whole(version.check_held())?;
+        version.found_whole(version.check_held(self.config.threads))?;
         (followed.server, followed.commitments) = (latest, Some(commitments));
         Ok(followed)
     }
@@ -360,7 +360,7 @@ impl Maker {
         let outcome = registry::patch_downloaded(before, after, &changes, hint, &mut sink, kernels);
         // Looked at after it was read: what is whole now was whole then.
         if let Some(version) = base.version {
-            version.found_whole(version.check_hint())?;
+            version.found_whole(version.check_hint(self.config.threads))?;
         }
         outcome?;
         Ok(Some(patched.into()))
@@ -405,7 +405,7 @@ struct Followed {
     plan: SchemePlan,
     server: Option<Box<dyn ErasedServer>>,
     /// For each step, where the scheme has any.
-    commitments: Option<Vec<Bytes>>,
+    commitments: Option<Vec<CheckedBytes>>,
 }
 
 /// What a version has beside what its scheme makes of the table.
@@ -602,7 +602,7 @@ fn first_feed(
     }
     let mut feed = Feed::new(publisher, first_epoch);
     for epoch in epochs {
-        feed.push(FedEpoch { epoch, commitments: Bytes::new() });
+        feed.push(FedEpoch { epoch, commitments: Arc::new(Vec::new().into()) });
     }
     Ok(feed)
 }
@@ -621,12 +621,13 @@ fn next_feed(
     before: Epoch,
     publisher: [u8; 32],
     steps: Vec<VersionStep>,
-    commitments: Option<Vec<Bytes>>,
+    commitments: Option<Vec<CheckedBytes>>,
 ) -> Feed {
     let mut feed = feed.cloned().unwrap_or_else(|| Feed::new(publisher, before));
     let mut commitments = commitments.unwrap_or_default().into_iter();
     for VersionStep { identity, epoch, .. } in steps {
-        let commitments = commitments.next().unwrap_or_default();
+        let commitments = commitments.next().unwrap_or_else(|| Vec::new().into());
+        let commitments = Arc::new(commitments);
         match epoch {
             Some(epoch) => feed.push(FedEpoch { epoch, commitments }),
             None => feed = Feed::new(publisher, identity.epoch),

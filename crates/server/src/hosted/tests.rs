@@ -16,6 +16,24 @@ fn parts_are_copied_piece_by_piece_and_never_beyond_their_end() {
 impl HostedTables {
     /// One table, which `server` serves and of which nothing but its identity is at hand.
     pub(crate) fn of(name: &str, identity: TableIdentity, server: Arc<dyn ErasedServer>) -> Self {
+        Self::with(name, identity, server, HeldDigests::Unchecked)
+    }
+
+    /// The same, and what the server answers from is to be checked.
+    pub(crate) fn of_checked(
+        name: &str,
+        identity: TableIdentity,
+        server: Arc<dyn ErasedServer>,
+    ) -> Self {
+        Self::with(name, identity, server, HeldDigests::hashed(1))
+    }
+
+    fn with(
+        name: &str,
+        identity: TableIdentity,
+        server: Arc<dyn ErasedServer>,
+        held_digests: HeldDigests,
+    ) -> Self {
         let plan = server.plan().clone();
         let scheme = SchemeDescription::new(plan.clone(), &identity, None).unwrap();
         let parameter_digest = scheme.parameter_digest;
@@ -37,7 +55,7 @@ impl HostedTables {
             tuning: Tuning::default(),
             origin: HintOrigin::None,
             condition,
-            held_digests: HeldDigests::Unchecked,
+            held_digests,
             points_file: None,
         })
     }

@@ -26,12 +26,16 @@ use std::thread;
 /// Bytes hashed at a time: enough to occupy all threads.
 const STEP: usize = 16 << 20;
 
+/// For so many bytes, by at most so many threads.
+fn hasher(len: usize, threads: usize) -> SharedHasher {
+    // Fewer are not worth a thread.
+    let threads = NonZero::new(threads).filter(|_| len >= STEP / 16);
+    SharedHasher::new(threads.unwrap_or(NonZero::<usize>::MIN))
+}
+
 /// The BLAKE3 digest of `bytes`, by so many threads; `None` if it was given up.
 fn digest(bytes: &[u8], threads: usize, given_up: &AtomicBool) -> Option<[u8; 32]> {
-    let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
-    // Not worth a thread.
-    let threads = if bytes.len() < STEP / 16 { NonZero::<usize>::MIN } else { threads };
-    let mut hasher = SharedHasher::new(threads);
+    let mut hasher = hasher(bytes.len(), threads);
     for step in bytes.chunks(STEP) {
         if given_up.load(Ordering::Relaxed) {
             return None;
@@ -145,12 +149,17 @@ enum What {
 pub(crate) struct Reading {
     checked: Checked,
     offset: u64,
-    hasher: blake3::Hasher,
+    hasher: SharedHasher,
 }
 
 impl Reading {
+    /// By the thread that reads.
     pub(crate) fn new(checked: Checked) -> Self {
-        Self { checked, offset: 0, hasher: blake3::Hasher::new() }
+        Self::by(checked, hasher(0, 1))
+    }
+
+    fn by(checked: Checked, hasher: SharedHasher) -> Self {
+        Self { checked, offset: 0, hasher }
     }
 }
 
@@ -211,7 +220,7 @@ impl Version {
         };
         self.check_files()?;
         *offset += read as u64;
-        if read > 0 || hasher.finalize() == *digest {
+        if read > 0 || hasher.digest() == *digest {
             return Ok(read as u64);
         }
         Err(Error::corrupted(match *what {
@@ -241,21 +250,21 @@ impl Version {
         fetched.filter_map(|kind| self.part(kind)).try_for_each(|part| part.check_unchanged())
     }
 
-    /// Reads all that its server answers from, at once: before the server of another version is
-    /// made of it.
+    /// Reads all that its server answers from, at once, by so many threads: the server of another
+    /// version was made of it, and is not served before.
     ///
     /// # Errors
     /// As [`read_on`](Self::read_on).
-    pub(super) fn check_held(&self) -> Result<()> {
-        self.check_all(|what| matches!(what, What::Held(_)))
+    pub(super) fn check_held(&self, threads: usize) -> Result<()> {
+        self.check_all(|what| matches!(what, What::Held(_)), threads)
     }
 
-    /// Reads all of its hint at once: before that of another version is made of it.
+    /// Reads all of its hint at once, by so many threads: that of another version was made of it.
     ///
     /// # Errors
     /// As [`read_on`](Self::read_on).
-    pub(super) fn check_hint(&self) -> Result<()> {
-        self.check_all(|what| matches!(what, What::Part(PartKind::Hint)))
+    pub(super) fn check_hint(&self, threads: usize) -> Result<()> {
+        self.check_all(|what| matches!(what, What::Part(PartKind::Hint)), threads)
     }
 
     /// Ends the service of the table if damage was found in this version: what was made of it would
@@ -268,9 +277,16 @@ impl Version {
         self.condition.or_end(found)
     }
 
-    fn check_all(&self, wanted: impl Fn(What) -> bool) -> Result<()> {
+    fn len(&self, what: What) -> usize {
+        match what {
+            What::Held(place) => self.server.held().get(place).map_or(0, |piece| piece.len()),
+            What::Part(kind) => self.part(kind).map_or(0, |part| part.len() as usize),
+        }
+    }
+
+    fn check_all(&self, wanted: impl Fn(What) -> bool, threads: usize) -> Result<()> {
         for checked in self.checked().into_iter().filter(|checked| wanted(checked.what)) {
-            let mut reading = Reading::new(checked);
+            let mut reading = Reading::by(checked, hasher(self.len(checked.what), threads));
             while self.read_on(&mut reading, STEP)? > 0 {}
         }
         Ok(())

@@ -70,6 +70,7 @@ pub(crate) struct Metrics {
     table_info: Family<TableInfo, Gauge>,
     table_damaged: Family<Table, Gauge>,
     scrub_passes: Family<Table, Counter>,
+    scrub_failures: Family<Table, Counter>,
     scrub_bytes: Counter,
     pub(crate) connections: Gauge,
     pub(crate) queue_depth: Gauge,
@@ -103,6 +104,7 @@ impl Metrics {
             table_info: Family::default(),
             table_damaged: Family::default(),
             scrub_passes: Family::default(),
+            scrub_failures: Family::default(),
             scrub_bytes: Counter::default(),
             connections: Gauge::default(),
             queue_depth: Gauge::default(),
@@ -201,6 +203,11 @@ impl Metrics {
             self.scrub_passes.clone(),
         );
         registry.register(
+            "scrub_failures",
+            "Checks of what is served that could not be done, so that damage would not be found, by table",
+            self.scrub_failures.clone(),
+        );
+        registry.register(
             "scrub_bytes",
             "Bytes of tables that were read again to find damage",
             self.scrub_bytes.clone(),
@@ -231,6 +238,7 @@ impl Metrics {
         drop(self.updates_failed.get_or_create(&label));
         drop(self.table_damaged.get_or_create(&label));
         drop(self.scrub_passes.get_or_create(&label));
+        drop(self.scrub_failures.get_or_create(&label));
         for scheme in &description.schemes {
             let info = TableInfo {
                 table: description.name.clone(),
@@ -262,6 +270,11 @@ impl Metrics {
     /// All of a version was read again, and is whole.
     pub(crate) fn scrubbed(&self, table: &str) {
         self.scrub_passes.get_or_create(&Table { table: table.to_owned() }).inc();
+    }
+
+    /// What is served of a table could not be checked.
+    pub(crate) fn scrub_failed(&self, table: &str) {
+        self.scrub_failures.get_or_create(&Table { table: table.to_owned() }).inc();
     }
 
     /// So many bytes were read again.

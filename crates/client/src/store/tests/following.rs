@@ -57,7 +57,8 @@ fn both(check: impl Fn(&mut dyn State)) {
 fn all_that_a_pin_says_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let known = pin_of(3, Some(7), b"layout", b"hint");
-    let unknown = Pin { hint: None, ..pin_of(3, None, b"layout", b"hint") };
+    let table = identity(2, 3);
+    let unknown = Pin { table, hint: None, ..pin_of(3, None, b"layout", b"hint") };
     let long = "t".repeat(privet_wire::limits::MAX_NAME_LEN);
     for (name, pin) in [("known", known), ("unknown", unknown), (&long, known)] {
         store(directory.path()).pin("http://a", name, &pin).unwrap();

@@ -4,12 +4,12 @@
 //! for whole from then on.
 
 use super::*;
-use crate::scrub::tests::{ANSWERING, flip, is_known, is_served, table, tables, version};
-use crate::{NextVersion, RunningServer, ServedTable, Server, ServerConfig, VersionStep};
-use privet_core::table::Replacement;
+use crate::scrub::tests::{
+    ANSWERING, Holding, flip, is_known, is_served, next, table, tables, version,
+};
+use crate::{RunningServer, Server, ServerConfig};
 use privet_core::{Blame, Epoch, Result};
 use privet_schemes::SchemeId;
-use privet_table::digest::DigestParts;
 use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
@@ -21,30 +21,6 @@ fn config(cache: Option<&Path>) -> ServerConfig {
         scrub_interval: Duration::from_secs(3600),
         cache_dir: cache.map(Path::to_owned),
         ..crate::scrub::tests::config()
-    }
-}
-
-/// The version after that of `table`: one record is another.
-fn next(table: &ServedTable) -> NextVersion {
-    let (identity, mut records) = (table.identity, table.records.bytes().to_vec());
-    let len = identity.shape.record_len() as usize;
-    let (before, after) = (records[7 * len..8 * len].to_vec(), vec![0x5a; len]);
-    records[7 * len..8 * len].copy_from_slice(&after);
-    let digest = *blake3::hash(&records).as_bytes();
-    let parts = DigestParts { layout: *blake3::hash(&table.layout).as_bytes(), records: digest };
-    let digest_after = parts.combine(identity.shape);
-    let step = VersionStep {
-        identity: TableIdentity { epoch: Epoch(1), digest: digest_after, ..identity },
-        changes: vec![Replacement { index: 7, before, after }],
-        epoch: Some(Arc::new(vec![1; 100])),
-    };
-    NextVersion {
-        publisher: [9; 32],
-        layout: Arc::clone(&table.layout),
-        records: Box::new(records),
-        records_digest: digest,
-        steps: vec![step],
-        keep_from: Epoch(0),
     }
 }
 
@@ -135,4 +111,25 @@ async fn a_damaged_hint_is_not_patched() {
     let whole = started(scheme, None).await;
     let after = updated(&whole, scheme).await.unwrap();
     assert_eq!(after.origin, HintOrigin::Patched);
+}
+
+/// More than is read at a time, and not a whole number of times that.
+#[cfg(target_os = "linux")]
+#[test]
+fn any_number_of_threads_finds_the_damage() {
+    let table = table("t", 1, SchemeId::Dpf);
+    let memory: Vec<u8> = (0..(17 << 20) + 3).map(|at: u32| (at % 251) as u8).collect();
+    let server = Holding { plan: table.plan().unwrap(), memory: Some(memory) };
+    let tables = HostedTables::of_checked("t", table.identity, Arc::new(server));
+    let version = version(&tables, "t");
+    let held = version.server.held();
+    for threads in [0, 1, 2, 5] {
+        version.check_held(threads).unwrap();
+        for at in [0, held[0].len() / 2, held[0].len() - 1] {
+            flip(held[0].as_ptr().addr() + at);
+            let refused = version.check_held(threads).unwrap_err();
+            assert_eq!(refused.blame(), Blame::Corrupted, "{threads} threads");
+            flip(held[0].as_ptr().addr() + at);
+        }
+    }
 }

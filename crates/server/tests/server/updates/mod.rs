@@ -11,8 +11,8 @@ use privet_core::table::Replacement;
 use privet_core::{Epoch, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_server::{
-    EpochSource, NextVersion, RecordSource, RunningServer, ServedTable, ServerConfig, TableUpdates,
-    UpdateFeed, VersionStep,
+    CheckedBytes, EpochSource, NextVersion, RecordSource, RunningServer, ServedTable, ServerConfig,
+    TableUpdates, UpdateFeed, VersionStep,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl Changing {
             VersionStep {
                 identity: *after,
                 changes: differences(old, new, before.shape.record_len() as usize),
-                epoch: Some(Arc::new(epoch_bytes(after.epoch))),
+                epoch: Some(Arc::new(CheckedBytes::from(epoch_bytes(after.epoch)))),
             }
         });
         NextVersion {

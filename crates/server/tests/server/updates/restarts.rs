@@ -77,7 +77,9 @@ async fn what_clients_that_verify_must_know_is_told_by_every_server_alike() {
         updates: Some(UpdateFeed {
             publisher: PUBLISHER,
             first_epoch: Epoch(5),
-            epochs: (6..=8).map(|epoch| Arc::new(epoch_bytes(Epoch(epoch))) as _).collect(),
+            epochs: (6..=8)
+                .map(|epoch| Arc::new(CheckedBytes::from(epoch_bytes(Epoch(epoch)))) as _)
+                .collect(),
             next: None,
         }),
         ..changing.served_as_it_is()
@@ -92,7 +94,7 @@ async fn epochs_that_do_not_lead_to_the_table_are_refused() {
     let updates = UpdateFeed {
         publisher: PUBLISHER,
         first_epoch: Epoch(3),
-        epochs: vec![Arc::new(vec![1])],
+        epochs: vec![Arc::new(CheckedBytes::from(vec![1]))],
         next: None,
     };
     let table = ServedTable { updates: Some(updates), ..changing.served() };
