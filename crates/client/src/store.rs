@@ -26,8 +26,9 @@
 //! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`] says so. Pins are not rebuilt: a damaged
 //! pin file is refused by name.
 //!
-//! A part is checked whole whenever it is opened: that it is fetched again tells the server that this client's disk lost some of it, and nothing about what
-//! was looked up. What is damaged while it is open fails the lookups that read it, and the next session finds it, whatever was looked up in this one.
+//! A part is checked whole whenever it is opened. That it is fetched again tells the server that
+//! this client's disk lost some of it, and nothing about what was looked up. What is damaged while
+//! it is open fails the lookups that read it. The next session finds it whatever was looked up.
 
 mod files;
 mod hints;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// A thread that sleeps wakes up late by less than this, usually.
 const OVERSLEPT: Duration = Duration::from_micros(120);
 
-/// A thread that has run for so long shows nothing of a sleep before.
+/// A thread that has run for so long shows hardly anything of a sleep before.
 const SPUN: Duration = Duration::from_millis(1);
 
 /// Returns at `moment`, or at once if it has passed.

@@ -182,12 +182,12 @@ impl Session {
     /// Returns how many pieces of work it was.
     fn read_or_tell(&mut self) -> u32 {
         if let Some((id, answers)) = self.hints.resends.next_answered() {
-            // How many it brings a record for that came later depends on what was looked up.
-            let may_concern =
-                self.hints.resends.may_concern().saturating_add(self.hints.may_concern(id));
+            // It may concern every reservation since. Which ones depends on what was looked up.
+            let used = self.hinted().map_or(0, |hints| hints.supply().used);
+            let since = used.saturating_sub(id.0);
             self.settle_resent(id, answers);
             self.drop_unwanted();
-            return may_concern.saturating_add(1);
+            return u32::try_from(since).unwrap_or(u32::MAX).max(1);
         }
         // What was read is told after what can be sent: by a scheme that verifies, the next query
         // waited for it to be settled.
@@ -208,7 +208,8 @@ impl Session {
             client.recover(pending, &answers).map_err(where_the_record_leads)
         });
         let id = self.hints.given_up(lookup);
-        let may_concern = id.map_or(0, |id| self.hints.may_concern(id));
+        // It may concern every lookup that waits for it.
+        let waiting = id.map_or(0, |id| self.hints.waiting_since(id));
         match recovered {
             Ok(Recovered::Record(record)) => self.tell(lookup, &target, Ok(record)),
             Ok(Recovered::Settled { id, change, record }) => {
@@ -223,7 +224,7 @@ impl Session {
             }
             Err(error) => self.tell(lookup, &target, Err(error)),
         }
-        may_concern.saturating_add(1)
+        u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_add(1))
     }
 
     /// An answer to a query of an earlier process. If it is none, the reservation stays as it is, for the next session.

@@ -87,11 +87,9 @@ impl Hints {
         its_turn.then_some(*oldest)
     }
 
-    /// How many settled reservations an answer to the one numbered `id` may concern, which came
-    /// before it.
-    pub(super) fn may_concern(&self, id: ReservationId) -> u32 {
-        let later = self.waiting.range(id..).count();
-        u32::try_from(later).unwrap_or(u32::MAX)
+    /// How many later lookups wait for the answer to the reservation numbered `id`, or may.
+    pub(super) fn waiting_since(&self, id: ReservationId) -> usize {
+        self.waiting.range(id..).count()
     }
 
     pub(super) fn waits_no_more(&mut self, id: ReservationId) -> Option<Waiting> {
@@ -273,7 +271,7 @@ impl Session {
         drop_records(hints, &mut unwanted);
         let Loaded { client, unfinished, next, state_len } = loaded;
         let resends = unfinished.into_iter().map(|(id, record)| (id, record.into_sendable()));
-        self.hints.resends = Resends::new(resends, supply.used);
+        self.hints.resends = Resends::new(resends);
         let pace = self.parts.pace;
         let schedule = Schedule::new(table_len, state_len, &pace);
         let preparing = match next {

@@ -17,28 +17,15 @@ type Answers = Vec<Option<Result<Answer>>>;
 
 #[derive(Default)]
 pub(super) struct Resends {
-    /// How many reservations were made from the oldest of them on, answered or not.
-    from_the_oldest_on: u32,
     waiting: VecDeque<(ReservationId, Sendable)>,
     asking: BTreeMap<ReservationId, Answers>,
     answered: VecDeque<(ReservationId, Vec<Result<Answer>>)>,
 }
 
 impl Resends {
-    /// Queries to send, oldest first, where `used` reservations have been made.
-    pub(super) fn new(
-        waiting: impl IntoIterator<Item = (ReservationId, Sendable)>,
-        used: u64,
-    ) -> Self {
-        let waiting: VecDeque<_> = waiting.into_iter().collect();
-        let oldest = waiting.front().map_or(used, |(id, _)| id.0);
-        let from_the_oldest_on = u32::try_from(used.saturating_sub(oldest)).unwrap_or(u32::MAX);
-        Self { from_the_oldest_on, waiting, ..Self::default() }
-    }
-
-    /// How many reservations an answer to one of them may concern at most.
-    pub(super) fn may_concern(&self) -> u32 {
-        self.from_the_oldest_on
+    /// Queries to send, oldest first.
+    pub(super) fn new(waiting: impl IntoIterator<Item = (ReservationId, Sendable)>) -> Self {
+        Self { waiting: waiting.into_iter().collect(), ..Self::default() }
     }
 
     /// The next to send, if its turn has come. It counts as under way from now on.

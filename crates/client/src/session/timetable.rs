@@ -21,17 +21,17 @@
 //!
 //! D is five quarters of the slowest of some hundred dummy queries, measured when the session
 //! opens, and R the same of answers. The price is more than a quarter of the client's time, because
-//! slots do not overlap, most lookups find the caches warmer than dummies do, and no slot is shorter
-//! than [`SHORTEST`]; it is not a coarse clock. What takes longer than its slot ends at the next
-//! multiple of a quarter of it ([`Lengths`]). So a server may see in rare cases *that* something
-//! took longer, to a quarter of D.
+//! slots do not overlap, most lookups find the caches warmer than dummies do, and no slot is
+//! shorter than [`SHORTEST`]; it is not a coarse clock. What takes longer than its slot ends at the
+//! next multiple of a quarter of it ([`Lengths`]). So a server may see in rare cases *that*
+//! something took longer, to a quarter of D.
 //!
 //! If those cases are not rare, because the processor has less time for this than when the session
 //! opened, then slots grow, up to four times, and shrink again slowly ([`Stretch`]). They follow
 //! queries that were late, which servers see. How long reading an answer took lengthens nothing.
 //!
-//! An answer may bring records for lookups that came later: those by the same hint, which is secret.
-//! So reading it takes as many slots as there may be of these.
+//! An answer may bring records for lookups that came later: those by the same hint, which is
+//! secret. So reading it takes as many slots as there may be of these.
 //!
 //! What the session measures ([`Session::rehearse`]):
 //!
@@ -302,8 +302,6 @@ pub(super) enum Flaw {
     BelievesWhatItIsTold,
     /// Answers that were late lengthen later slots.
     GrowsWithAnswers,
-    /// A coarse clock is taken for a fine one.
-    ForgetsTheLastStep,
 }
 
 impl Timetable {
@@ -363,8 +361,8 @@ impl Timetable {
         self.ends
     }
 
-    /// Since the last input, a query was computed. It leaves when its slot ends, and servers may see
-    /// whether that is late. `search_len`: see [`ErasedHints::search_len`].
+    /// Since the last input, a query was computed. It leaves when its slot ends, and servers may
+    /// see whether that is late. `search_len`: see [`ErasedHints::search_len`].
     pub(super) fn end_query(&mut self, search_len: u64) {
         if let Some(late) = self.end(Work::Query, search_len, 1) {
             self.stretch.note(late);
@@ -385,7 +383,7 @@ impl Timetable {
     fn end(&mut self, work: Work, search_len: u64, count: u32) -> Option<bool> {
         let lengths = self.lengths?;
         let length = lengths.of(work, search_len, self.stretch).saturating_mul(count);
-        let took = self.at_most(self.took(), lengths.step);
+        let took = at_most(self.took(), lengths.step);
         #[cfg(test)]
         let slot = self.flaw.slot_end(work, length, took);
         #[cfg(not(test))]
@@ -397,18 +395,9 @@ impl Timetable {
     /// The same for what is done once for many lookups.
     pub(super) fn end_opening(&mut self) {
         if let Some(Lengths { step, .. }) = self.lengths {
-            let took = self.at_most(self.took(), step);
+            let took = at_most(self.took(), step);
             self.occupy(round_up(took, round_up(OPENING_STEP, step)));
         }
-    }
-
-    /// [`at_most`], unless it is a flaw to forget that.
-    fn at_most(&self, took: Duration, step: Duration) -> Duration {
-        #[cfg(test)]
-        if self.flaw == Flaw::ForgetsTheLastStep {
-            return took;
-        }
-        at_most(took, step)
     }
 
     fn took(&self) -> Duration {
@@ -550,8 +539,8 @@ impl Session {
     /// Measures how long lookups take, with copies of the client that `start` makes.
     ///
     /// # Errors
-    /// What `start` fails with, and [`Blame::ApiMisuse`] if the clock stands still. If a copy cannot
-    /// make lookups (its hints are used up), nothing is measured until the next hints are there.
+    /// What `start` fails with, and [`Blame::ApiMisuse`] if the clock stands still. If a copy
+    /// cannot make lookups (its hints are used up), nothing is measured until the next hints come.
     pub(super) fn rehearse(
         &mut self,
         start: &dyn Fn() -> Result<Box<dyn ErasedClient>>,

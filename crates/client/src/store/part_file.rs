@@ -14,9 +14,11 @@
 //! were written, then perhaps a torn one, and after a power failure perhaps pages that were never written. Opening it again checks chunk after chunk
 //! and cuts the file at the first that does not pass: nothing torn is trusted, and at most the tail is fetched again.
 //!
-//! **Complete** is a matter of the name: once the digest over all bytes was right, the file is synced and renamed. A reader checks the whole file when it opens it:
-//! if damage were found only by the lookup that reads it, whether the part is fetched again would tell the server where that lookup read. It checks each chunk once more when
-//! it reads it, since files can be damaged later: 32 rows of a hint cost the checksums of three chunks.
+//! **Complete** is a matter of the name: once the digest over all bytes was right, the file is
+//! synced and renamed. A reader checks the whole file when it opens it: if damage were found only
+//! by the lookup that reads it, whether the part is fetched again would tell the server where that
+//! lookup read. It checks each chunk once more when it reads it, since files can be damaged later:
+//! 32 rows of a hint cost the checksums of three chunks.
 
 use super::files::{self, half};
 use crate::state::{PartKey, incomplete, out_of_order};
@@ -247,7 +249,7 @@ impl CompletePart {
         Ok((chunk_checksum(&self.key, chunk, data) == checksum).then_some(data))
     }
 
-    /// Reads chunk `chunk` into `buffer` and checks it. The file keeps its name if it does not pass:
+    /// Reads chunk `chunk` into `buffer` and checks it. If it does not pass, the file keeps its name:
     /// the next session finds that when it opens it, whichever chunk this one read, and nothing
     /// follows from this lookup.
     fn read_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {

@@ -341,8 +341,9 @@ impl KeyMap {
         record
     }
 
-    /// Pieces of a value at least as long as any in records or in the stash, one for each candidate,
-    /// in as many parts as there are. They take longest to put together ([`value`](KeyMap::value)).
+    /// Pieces of a value at least as long as any in records or in the stash, one for each
+    /// candidate, in as many parts as there are. They take longest to put together
+    /// ([`value`](KeyMap::value)).
     /// The value is all zeros: as a list, it is as many empty values as there are zeros.
     pub fn longest_pieces(&self) -> Vec<Option<Vec<u8>>> {
         let in_stash = self.stash.iter().map(|(_, piece)| piece.len()).max().unwrap_or_default();

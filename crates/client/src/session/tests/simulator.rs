@@ -445,11 +445,6 @@ fn moments_that_depend_on_the_index_are_caught() {
         leaks(&Scenario { driver, timetable, ..scenario })
     });
     assert!(believed.iter().all(|leaks| *leaks > 40), "{believed:?}");
-    let coarse = [Scenario::default(), VERIFYING, DPF].map(|scenario| {
-        let (driver, timetable) = (Driver::HasACoarseClock, timetable::Flaw::ForgetsTheLastStep);
-        leaks(&Scenario { driver, timetable, costs: Costs::WithinOnceOpen, ..scenario })
-    });
-    assert!(coarse.iter().all(|leaks| *leaks > 20), "{coarse:?}");
     let unrounded = with(timetable::Flaw::DoesNotRound, Costs::Beyond);
     assert!(unrounded.iter().all(|leaks| *leaks > 40), "{unrounded:?}");
     // Reading moves a query only where one waits for it, or is handed in meanwhile.

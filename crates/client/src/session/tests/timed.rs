@@ -45,7 +45,7 @@ fn slots_are_measured_when_a_session_opens() {
 /// Reading a record and a value is part of what is measured, with the longest that there can be.
 #[test]
 fn reading_is_measured_with_what_takes_longest() {
-    let dummies = Measuring::brief().dummies;
+    let dummies = Measuring::brief().fewest;
     take_rehearsed();
     World::new(Peer::indexed(64, 16, 1)).run();
     assert_eq!(take_rehearsed(), dummies * 16);

@@ -47,7 +47,7 @@ fn slots_that_are_too_short_grow_and_shrink_again() {
         timetable.ends().unwrap() - now
     };
     let lengths: Vec<u64> = (0..10).map(|_| slot(300).as_micros() as u64).collect();
-    // Late by quarters of 100, 100, 125, 156, 195 and 244 microseconds, and then in time for a while.
+    // Late by quarters of 100, 100, 125, 156, 195 and 244 microseconds, and then in time.
     assert_eq!(lengths, [300, 300, 312, 312, 341, 305, 305, 304, 304, 304]);
     // In time, whatever that is: how much less it takes is not to be seen.
     let shorter: Vec<Duration> = (0..2000).map(|k| slot(k % 100)).collect();
