@@ -26,7 +26,7 @@
 //! next multiple of a quarter of it ([`Lengths`]). So a server may see in rare cases *that*
 //! something took longer, to a quarter of D.
 //!
-//! If those cases are not rare, because the processor has less time for this than when the session
+//! If those cases are many, because the processor has less time for this than when the session
 //! opened, then slots grow, up to four times, and shrink again slowly ([`Stretch`]). They follow
 //! queries that were late, which servers see. How long reading an answer took lengthens nothing.
 //!
@@ -199,31 +199,31 @@ fn in_quarters(length: Duration, step: Duration) -> Duration {
 
 /// By how much slots are longer than was measured.
 ///
-/// It follows from how the slots of earlier queries ended, which servers saw. One that was late
-/// alone changes nothing. A server that did not know when its lookup was handed in would see from
-/// the slots after it that it was late.
+/// It follows from how the slots of earlier queries ended, which servers saw. Single ones that were
+/// late change nothing. They were interrupted, and longer slots would not help; and a server that
+/// does not know when a lookup was handed in would see from the next slots that its query was late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch {
     /// In 1024ths of what was measured.
     factor: u64,
-    /// So many queries in a row were in time.
-    in_time: u32,
+    /// A bit for each of the last queries, the latest lowest: whether it was late.
+    late: u64,
 }
 
 impl Stretch {
-    const NONE: Self = Self { factor: 1024, in_time: Self::RARE };
+    const NONE: Self = Self { factor: 1024, late: 0 };
     /// Four times.
     const MOST: u64 = 4 * 1024;
-    /// If no more than one in so many queries is late, slots do not grow.
-    const RARE: u32 = 100;
+    /// Of the last 64 queries, so many must have been late for slots to grow.
+    const MANY: u32 = 4;
 
     /// The slot of a query has ended: in time, or late.
     fn note(&mut self, late: bool) {
-        if !late {
-            self.in_time = self.in_time.saturating_add(1);
+        self.late = self.late << 1 | u64::from(late);
+        if self.late.count_ones() >= Self::MANY {
+            *self = Self { factor: (self.factor + self.factor / 4).min(Self::MOST), late: 0 };
+        } else if !late {
             self.factor = (self.factor - self.factor / 1024).max(Self::NONE.factor);
-        } else if std::mem::take(&mut self.in_time) < Self::RARE {
-            self.factor = (self.factor + self.factor / 4).min(Self::MOST);
         }
     }
 }
@@ -375,7 +375,8 @@ impl Timetable {
         let _late = self.end(work, search_len, count);
         #[cfg(test)]
         if let (Flaw::GrowsWithAnswers, Some(late)) = (self.flaw, _late) {
-            self.stretch.note(late);
+            // As if it were one of many.
+            (0..Stretch::MANY).for_each(|_| self.stretch.note(late));
         }
     }
 
