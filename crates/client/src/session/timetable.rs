@@ -37,8 +37,9 @@
 //!
 //! - The dummies are uniform, and of a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes. A
 //!   longer key may take longer to hash.
-//! - Each is another one, and before each the thread sleeps for a moment and some memory is read:
-//!   a real lookup finds the processor and its caches as others have left them.
+//! - Each is another one. Before each query, and before each answer, the thread sleeps for a moment
+//!   and some memory is read: a real lookup finds the processor and its caches as others have left
+//!   them.
 //! - One in [`INTERRUPTED`] does not count, the slowest ones: they were interrupted, perhaps.
 //! - What is read is the longest that a record and a value can be ([`Records::rehearse`]).
 //! - Copies of single-use hints are used for it, and coins of its own; what it would have sent is
@@ -103,9 +104,9 @@ pub(super) struct Measuring {
     pub(super) time: Duration,
     /// … but no fewer than this.
     pub(super) fewest: usize,
-    /// Before each the thread sleeps for so long, …
+    /// Before each query and each answer the thread sleeps for so long, …
     pub(super) pause: Duration,
-    /// … and so many bytes are read, as well as before each answer.
+    /// … and so many bytes are read.
     pub(super) swept: usize,
     /// How often the clock is looked at until it goes on. 0: its steps are not looked for.
     pub(super) looks: u32,
@@ -118,7 +119,7 @@ impl Default for Measuring {
             time: Duration::from_millis(48),
             fewest: 8,
             pause: Duration::from_micros(50),
-            swept: 1 << 20,
+            swept: 2 << 20,
             looks: 1 << 24,
         }
     }
@@ -481,7 +482,7 @@ impl Rehearsing<'_> {
             (prepared, query) = self.prepare(target, candidate, rng);
         }
         prepared.ok()?;
-        sweep(&mut self.memory);
+        self.rest();
         let begun = self.clock.now();
         // No server gave these, so whether they pass says nothing.
         let _ = self.rehearsal.recover(&self.answers);
@@ -496,7 +497,6 @@ impl Rehearsing<'_> {
         rng: &mut SecretRng,
     ) -> (Result<()>, Duration) {
         self.rest();
-        sweep(&mut self.memory);
         let begun = self.clock.now();
         let index = self.records.locate(target, candidate);
         let prepared = index.and_then(|index| self.rehearsal.prepare(&index, rng));
@@ -520,12 +520,14 @@ impl Rehearsing<'_> {
         times
     }
 
-    /// The processor does something else for a while, as between lookups.
-    fn rest(&self) {
+    /// The processor does something else for a while, as between lookups, and its caches are filled
+    /// with that.
+    fn rest(&mut self) {
         #[cfg(not(target_family = "wasm"))]
         if !self.pause.is_zero() {
             std::thread::sleep(self.pause);
         }
+        sweep(&mut self.memory);
     }
 }
 

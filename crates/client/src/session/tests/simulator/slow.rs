@@ -50,7 +50,7 @@ impl Costs {
 
     /// Nanoseconds that a client's work on `secret` takes.
     fn range(self, work: Work, secret: &[u8]) -> Range<u64> {
-        let is_one_of_them = blake3::hash(secret).as_bytes()[0] % 2 == 0;
+        let is_one_of_them = blake3::hash(secret).as_bytes()[0].is_multiple_of(2);
         let is_late = match self {
             Costs::Within | Costs::WithinOnceOpen => false,
             Costs::Beyond => true,
