@@ -112,6 +112,7 @@ fn health_and_metrics_are_on_the_second_port() {
     privet_requests counter
     privet_response_bytes counter
     privet_scrub_bytes counter
+    privet_scrub_failures counter
     privet_scrub_passes counter
     privet_table gauge
     privet_table_damaged gauge
