@@ -249,8 +249,8 @@ impl CompletePart {
         Ok((chunk_checksum(&self.key, chunk, data) == checksum).then_some(data))
     }
 
-    /// Reads chunk `chunk` into `buffer` and checks it. If it does not pass, the file keeps its name:
-    /// the next session finds that when it opens it, whichever chunk this one read, and nothing
+    /// Reads chunk `chunk` into `buffer` and checks it. If it does not pass, the file keeps its
+    /// name: the next session finds that when it opens it, whichever chunk this one read, and nothing
     /// follows from this lookup.
     fn read_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
         self.checked_chunk(chunk, buffer)?.ok_or_else(|| {

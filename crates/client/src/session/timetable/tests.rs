@@ -47,7 +47,7 @@ fn slots_that_are_too_short_grow_and_shrink_again() {
         timetable.ends().unwrap() - now
     };
     let lengths: Vec<u64> = (0..24).map(|_| slot(300).as_micros() as u64).collect();
-    // Late by quarters of 100, 125, 156, 195 and 244 microseconds, four times each, and then in time.
+    // Late by quarters of 100, 125, 156, 195 and 244 microseconds, four times each; then in time.
     assert_eq!(lengths[..8], [300, 300, 300, 300, 312, 312, 312, 312]);
     assert_eq!(lengths[8..16], [312, 312, 312, 312, 341, 341, 341, 341]);
     assert_eq!(lengths[16..], [305, 305, 305, 305, 305, 304, 304, 304]);
