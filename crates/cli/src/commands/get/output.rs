@@ -14,8 +14,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::io::IsTerminal as _;
 
-/// One lookup as a JSON line. The value stands under `value` if it is JSON itself, under `text` if it is other text, else under `hex`. Where keys have several values, a list of them stands
-/// under `values`, `texts` or `hexes`, by what all of them are.
+/// One lookup as a JSON line. The value stands under `value` if it is JSON itself, under `text` if
+/// it is other text, else under `hex`. Where keys have several values, a list of them stands under
+/// `values`, `texts` or `hexes`, by what all of them are.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -215,11 +216,17 @@ mod tests {
 
     /// What a line says, whatever it was made of: its key and its values.
     fn read(line: &str) -> (String, Vec<Vec<u8>>) {
+        /// A value that is `null` is a value; serde would read it as none.
+        fn present<'de, D: serde::Deserializer<'de>>(
+            json: D,
+        ) -> std::result::Result<Option<&'de RawValue>, D::Error> {
+            serde::Deserialize::deserialize(json).map(Some)
+        }
         #[derive(serde::Deserialize)]
         struct Read<'a> {
             key: String,
             found: bool,
-            #[serde(borrow)]
+            #[serde(borrow, default, deserialize_with = "present")]
             value: Option<&'a RawValue>,
             text: Option<String>,
             hex: Option<String>,
@@ -381,6 +388,12 @@ mod tests {
         ) {
             check(&key, &values)?;
         }
+    }
+
+    #[test]
+    fn null_is_a_value() {
+        check(b"k", &[b"null".to_vec()]).unwrap();
+        check(b"k", &[b"null".to_vec(), b"null".to_vec()]).unwrap();
     }
 
     #[test]
