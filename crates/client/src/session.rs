@@ -282,7 +282,7 @@ impl Session {
     pub fn lookup(&mut self, target: Target) -> LookupId {
         match &self.phase {
             Phase::Over(error) => {
-                let (lookup, error) = (self.lookups.add_nothing(), repeat(error));
+                let (lookup, error) = (self.lookups.add_nothing(), error.clone());
                 self.event(Event::LookupFailed { lookup, error });
                 lookup
             }
@@ -483,7 +483,7 @@ impl Session {
     /// has to be opened again first, by another session.
     pub fn handle_not_persisted(&mut self, lookup: LookupId, error: Error) {
         if self.lookups.committed(lookup).is_some() {
-            self.hints.broken.get_or_insert(repeat(&error));
+            self.hints.broken.get_or_insert(error.clone());
             self.hints.given_up(lookup);
             self.lookup_failed(lookup, error);
         }
@@ -555,7 +555,7 @@ impl Session {
     /// given up by. Which those are follows from what servers did and when.
     fn server_given_up(&mut self, server: usize, error: Error) {
         for lookup in self.lookups.drop_waiting() {
-            self.fetch_failed(lookup, repeat(&error));
+            self.fetch_failed(lookup, error.clone());
         }
         self.event(Event::GivenUp { server, error });
     }
@@ -568,12 +568,12 @@ impl Session {
         self.calls.abandon_all(&mut self.outputs);
         self.tell_all_waiting();
         for lookup in self.lookups.drop_all() {
-            self.fetch_failed(lookup, repeat(&error));
+            self.fetch_failed(lookup, error.clone());
         }
         for lookup in self.hints.drop_all() {
             self.fetch_failed(lookup, hints::ended_before());
         }
-        self.phase = Phase::Over(repeat(&error));
+        self.phase = Phase::Over(error.clone());
         self.event(Event::Failed(error));
     }
 
@@ -589,9 +589,4 @@ fn part_key(chosen: &ChosenTable, kind: PartKind, part: PartDescription) -> Part
 /// Bytes for a message that may hold a secret, shared by its copies and erased when the last of them is dropped. (What is made of them on their way to the network is beyond that.)
 fn erased_at_last(bytes: Zeroizing<Vec<u8>>) -> Bytes {
     Bytes::from_owner(bytes)
-}
-
-/// The same error for somebody else.
-fn repeat(error: &Error) -> Error {
-    Error::new(error.blame(), error.message())
 }

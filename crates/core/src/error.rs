@@ -4,6 +4,7 @@
 //! the message the second. Layers above map the blame, and nothing else, to a wire status or to an exit code.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// The result type of every Privet crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -57,10 +58,13 @@ impl fmt::Display for Blame {
 /// An error: who is at fault, what happened and what to do about it, and the cause below, if any.
 ///
 /// A message never contains a record index, a key or query content: errors may be logged and sent to a peer.
+///
+/// Its copies share the cause: several lookups may fail for the same reason.
+#[derive(Clone)]
 pub struct Error {
     blame: Blame,
     message: String,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 macro_rules! constructors {
@@ -105,7 +109,7 @@ impl Error {
         mut self,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(Arc::from(source.into()));
         self
     }
 

@@ -3,8 +3,9 @@
 //! A limit is what the longest valid message needs, computed field by field from the parameters of the tables that are served, so that a peer can make
 //! nobody allocate more. Protobuf leaves out fields that are zero and writes small numbers in few bytes; a limit assumes the longest form of each field.
 //!
-//! A transport has one limit for all messages of a direction: a server refuses requests beyond [`request_limit`], a client responses beyond
-//! [`response_limit`] (or [`DESCRIBE_RESPONSE_LIMIT`] as long as it knows no table).
+//! A server has one limit for requests of all kinds: [`request_limit`]. A client has one for each
+//! kind of response: [`DESCRIBE_RESPONSE_LIMIT`], [`FETCH_CHUNK_LIMIT`], [`answer_response_limit`]
+//! and [`prepare_response_limit`].
 
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
@@ -79,18 +80,6 @@ pub fn request_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usi
     };
     let longest = plans.into_iter().map(of_scheme).max().unwrap_or(0);
     longest.max(FETCH_REQUEST_LIMIT).max(DESCRIBE_REQUEST_LIMIT)
-}
-
-/// The longest valid response of any kind from a server that serves schemes with these plans.
-pub fn response_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usize {
-    let of_scheme = |plan: &SchemePlan| {
-        answer_response_limit(plan.answer_len).max(match plan.offline {
-            OfflinePhase::Ask { reply_len, .. } => prepare_response_limit(reply_len),
-            _ => 0,
-        })
-    };
-    let longest = plans.into_iter().map(of_scheme).max().unwrap_or(0);
-    longest.max(FETCH_CHUNK_LIMIT).max(DESCRIBE_RESPONSE_LIMIT)
 }
 
 const TABLE_LIMIT: usize = TABLE_ALONE_LIMIT

@@ -9,7 +9,7 @@ use super::query::Query;
 use super::records::Records;
 use super::timetable::Work;
 use super::verified::for_this_session;
-use super::{Phase, Session, repeat};
+use super::{Phase, Session};
 use privet_core::{Blame, Error, Result};
 use privet_schemes::contract::{Record, ReservationId};
 use privet_schemes::registry::Recovered;
@@ -197,7 +197,7 @@ impl Session {
         let (lookup, target, pending, answers) = answered.into_answers();
         let Phase::Ready(client) = &mut self.phase else {
             let error = match &self.phase {
-                Phase::Over(error) => repeat(error),
+                Phase::Over(error) => error.clone(),
                 _ => Error::api_misuse("an answer came before the session was ready"),
             };
             self.fetch_failed(lookup, error);
@@ -219,7 +219,7 @@ impl Session {
             }
             Err(error) if error.blame() == Blame::Integrity => {
                 let error = for_this_session(&error);
-                self.fetch_failed(lookup, repeat(&error));
+                self.fetch_failed(lookup, error.clone());
                 self.fail(error);
             }
             Err(error) => self.tell(lookup, &target, Err(error)),

@@ -24,7 +24,6 @@
 
 use super::agreement::server_name;
 use super::interface::{Event, ExchangeId, LookupId, Output, Patience, Request};
-use super::repeat;
 use privet_core::{Blame, Error, SecretRng};
 use privet_schemes::contract::ReservationId;
 use privet_wire::DescribeRequest;
@@ -365,11 +364,11 @@ impl Calls {
                 if let CallState::InFlight { exchange, .. } = call.state {
                     out.push_back(Output::Abandon(exchange));
                 }
-                ended.push(Ended { server, purpose: call.purpose, error: repeat(error) });
+                ended.push(Ended { server, purpose: call.purpose, error: error.clone() });
             }
             call.server != server
         });
-        self.given_up = Some(GivenUp { server, error: repeat(error) });
+        self.given_up = Some(GivenUp { server, error: error.clone() });
         ended
     }
 

@@ -7,7 +7,7 @@ use super::pins::publisher_of;
 use super::preparation::{Preparing, Schedule};
 use super::resends::Resends;
 use super::verified::for_good;
-use super::{Phase, Session, repeat};
+use super::{Phase, Session};
 use crate::state::{HintsKey, NextGeneration, SavedHints};
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::contract::{Record, ReservationId, Supply};
@@ -419,7 +419,7 @@ impl Session {
         let (supply, open, endless) = (hints.supply(), hints.open().len(), hints.is_endless());
         let verifies = hints.verifies();
         if let Some(error) = &self.hints.broken {
-            return Turn::Refuse(repeat(error));
+            return Turn::Refuse(error.clone());
         }
         if supply.left() == 0 && endless {
             return self.turn_at_the_end(open);

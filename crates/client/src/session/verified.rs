@@ -23,7 +23,7 @@
 
 use super::hints::Turn;
 use super::interface::{LookupId, Output, Persist};
-use super::{Phase, Session, repeat};
+use super::{Phase, Session};
 use privet_core::Error;
 use privet_schemes::contract::ReservationId;
 use zeroize::Zeroizing;
@@ -81,7 +81,7 @@ impl Session {
     /// The end of the hints is durable, or could not be made so because of `storage`.
     pub(super) fn tell_the_end(&mut self, storage: Option<&Error>) {
         let Phase::Ending { lookup, error } = &self.phase else { return };
-        let (lookup, mut error) = (*lookup, repeat(error));
+        let (lookup, mut error) = (*lookup, error.clone());
         if let Some(storage) = storage {
             error = Error::integrity(format!(
                 "{}. This could not be written down ({storage}), so the next process may not know of it: erase the hints before anything else is asked",
@@ -89,7 +89,7 @@ impl Session {
             ));
         }
         if let Some(lookup) = lookup {
-            self.fetch_failed(lookup, repeat(&error));
+            self.fetch_failed(lookup, error.clone());
         }
         self.fail(error);
     }

@@ -13,7 +13,7 @@ use super::calls::Purpose;
 use super::hints::Hints;
 use super::interface::{ChosenTable, Request};
 use super::pins::publisher_of;
-use super::{Phase, Session, repeat};
+use super::{Phase, Session};
 use privet_core::{Epoch, Error};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::{DescribeRequest, ServerDescription};
@@ -193,7 +193,7 @@ impl Session {
     /// The servers cannot be had while the session is opening again: lookups that wait fail, and the next is the next try.
     pub(super) fn put_off(&mut self, error: &Error) {
         for lookup in self.lookups.drop_all() {
-            self.fetch_failed(lookup, repeat(error));
+            self.fetch_failed(lookup, error.clone());
         }
         self.groups.drop_all();
         self.forget_version();

@@ -551,7 +551,7 @@ fn held_in(key: &[u8], parts: &[Part]) -> Result<Option<Option<Record>>> {
     for part in parts {
         match &part.record {
             PartRecord::Told(Ok(record)) => records.push(record.as_slice()),
-            PartRecord::Told(Err(error)) => return Err(Error::new(error.blame(), error.message())),
+            PartRecord::Told(Err(error)) => return Err(error.clone()),
             PartRecord::Sent(_) | PartRecord::Waiting(_) => return Err(no_lookup()),
         }
     }

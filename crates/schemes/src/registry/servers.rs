@@ -249,10 +249,7 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
         let answers = answer_encoded(&self.server, role, queries);
         match self.server.check_held() {
             Ok(()) => answers,
-            Err(error) => {
-                let damage = || Error::new(error.blame(), error.message());
-                queries.iter().map(|_| Err(damage())).collect()
-            }
+            Err(damage) => queries.iter().map(|_| Err(damage.clone())).collect(),
         }
     }
 

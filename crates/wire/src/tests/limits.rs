@@ -98,13 +98,7 @@ fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
     let identity = identity(5000, 100);
     let plans: Vec<SchemePlan> = [1, 50, 5000].map(|per_column| plan(&identity, per_column)).into();
     assert_eq!(request_limit(&plans), answer_request_limit(4 * 5000));
-    // 5000 records of 100 bytes in one column: an answer of two million bytes. The description of 1024 tables may be longer.
-    assert_eq!(
-        response_limit(&plans),
-        DESCRIBE_RESPONSE_LIMIT.max(answer_response_limit(4 * 500_000))
-    );
     assert_eq!(request_limit([]), FETCH_REQUEST_LIMIT);
-    assert!(response_limit([]) >= FETCH_CHUNK_LIMIT);
 
     for plan in &plans {
         let request = crate::AnswerRequest {
@@ -121,14 +115,12 @@ fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
 #[test]
 fn requests_for_hints_and_replies_count_where_they_are_the_longest_messages() {
     let identity = identity(1000, 20);
-    // Queries have 28 bytes, and the description of many tables is longer than short replies.
+    // Queries have 28 bytes.
     let [short, long] = [(16, 1000), (5000, 30_000_000)]
         .map(|(request_len, reply_len)| asking_plan(&identity, request_len, reply_len));
     assert_eq!(request_limit([&short]), request_limit([&plan(&identity, 7)]));
-    assert_eq!(response_limit([&short]), DESCRIBE_RESPONSE_LIMIT);
     for plans in [vec![&long], vec![&short, &long], vec![&long, &short]] {
-        assert_eq!(request_limit(plans.clone()), prepare_request_limit(5000));
-        assert_eq!(response_limit(plans), prepare_response_limit(30_000_000));
+        assert_eq!(request_limit(plans), prepare_request_limit(5000));
     }
     // As of a scheme: what is asked for is longer than any query.
     let plan = described_as(SchemeId::DummySubsetsTwo, &identity, 16).plan;
@@ -145,7 +137,6 @@ fn a_table_that_is_fetched_whole_has_no_queries_and_no_answers() {
     assert_eq!((plan.longest_query(), plan.answer_len), (0, 0));
     // What is left are the messages that every server exchanges: nothing else is longer, and none of them is shorter for it.
     assert_eq!(request_limit([&plan]), request_limit([]));
-    assert_eq!(response_limit([&plan]), response_limit([]));
     assert!(answer_request_limit(0) <= FETCH_REQUEST_LIMIT);
     // Beside a scheme that is asked, that one's messages set the limit.
     let asked = self::plan(&identity(5000, 100), 50);
