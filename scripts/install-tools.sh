@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a fresh machine lacks to build Privet, or says in one sentence what is missing.
-#   --cross      also the targets and the C compiler that checks for arm64 and WebAssembly need
+#   --cross      also the targets, the C compiler and Node, for checks on arm64 and WebAssembly
 #   --valgrind   also valgrind, which checks that secrets decide no branch and no address
 #   --apt-index  also Debian's package index, which the example reads
 set -euo pipefail
@@ -49,7 +49,8 @@ if [ "$cross" = yes ]; then
     need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
     # Its headers: a recommendation that some machines leave out.
     dpkg -s libc6-dev-arm64-cross >/dev/null 2>&1 || { update_index; as_root apt-get install -y -qq libc6-dev-arm64-cross >/dev/null; }
-    rustup target add wasm32-unknown-unknown aarch64-unknown-linux-gnu
+    rustup target add wasm32-unknown-unknown wasm32-wasip1 aarch64-unknown-linux-gnu
+    need node nodejs
     rustup component add rustfmt clippy
 fi
 

@@ -143,17 +143,17 @@ impl Kernels {
 /// they stand in the block here.
 macro_rules! on_arm {
     ($kernels:expr, $($function:ident)::+ ( $($argument:expr),* $(,)? )) => {{
-        use $crate::{dispatch::Arm, portable};
+        use $crate::portable;
         #[cfg(target_arch = "x86_64")]
         use $crate::x86_64::{avx2, avx512};
         match $kernels.arm() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the functions are safe but for the instructions they are compiled for, and by
             // the invariant of `Kernels` this processor has those of `arm`.
-            Arm::Avx512 => unsafe { avx512::$($function)::+($($argument),*) },
+            $crate::dispatch::Arm::Avx512 => unsafe { avx512::$($function)::+($($argument),*) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            Arm::Avx2 => unsafe { avx2::$($function)::+($($argument),*) },
+            $crate::dispatch::Arm::Avx2 => unsafe { avx2::$($function)::+($($argument),*) },
             _ => portable::$($function)::+($($argument),*),
         }
     }};
@@ -163,13 +163,13 @@ macro_rules! on_arm {
 /// one.
 macro_rules! on_avx512 {
     ($kernels:expr, $($function:ident)::+ ( $($argument:expr),* $(,)? )) => {{
-        use $crate::{dispatch::Arm, portable};
+        use $crate::portable;
         #[cfg(target_arch = "x86_64")]
         use $crate::x86_64::avx512;
         match $kernels.arm() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            Arm::Avx512 => unsafe { avx512::$($function)::+($($argument),*) },
+            $crate::dispatch::Arm::Avx512 => unsafe { avx512::$($function)::+($($argument),*) },
             _ => portable::$($function)::+($($argument),*),
         }
     }};
@@ -179,12 +179,14 @@ macro_rules! on_avx512 {
 /// both vector arms.
 macro_rules! on_x86_64 {
     ($kernels:expr, $($function:ident)::+ ( $($argument:expr),* $(,)? )) => {{
-        use $crate::{dispatch::Arm, portable};
+        use $crate::portable;
         #[cfg(target_arch = "x86_64")]
         use $crate::x86_64;
         match $kernels.arm() {
             #[cfg(target_arch = "x86_64")]
-            Arm::Avx512 | Arm::Avx2 => x86_64::$($function)::+($($argument),*),
+            $crate::dispatch::Arm::Avx512 | $crate::dispatch::Arm::Avx2 => {
+                x86_64::$($function)::+($($argument),*)
+            }
             _ => portable::$($function)::+($($argument),*),
         }
     }};

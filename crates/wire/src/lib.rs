@@ -7,6 +7,7 @@
 //! | [`messages`] | what is fetched and asked: [`FetchRequest`], [`FetchChunk`], [`PrepareRequest`], [`PrepareResponse`], [`AnswerRequest`], [`AnswerResponse`] |
 //! | [`updates`] | the epochs of a table's update log, as they are fetched one after the other |
 //! | [`limits`] | how long a message may be, computed from the parameters |
+//! | [`frames`] | messages as gRPC-Web frames them, for browsers |
 //! | [`status`] | which blame travels as which gRPC status, and back |
 //!
 //! A message arrives as a type of [`proto`], in which everything is possible. `TryFrom` turns it into a type of [`describe`] or [`messages`], and that
@@ -17,6 +18,7 @@
 
 pub mod describe;
 mod fields;
+pub mod frames;
 pub mod limits;
 pub mod messages;
 pub mod status;

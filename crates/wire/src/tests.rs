@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod frames;
 mod hostile;
 mod known_answers;
 mod limits;

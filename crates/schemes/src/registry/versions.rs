@@ -93,5 +93,5 @@ fn patch<S: PatchedDownload>(
     S::patch(&before, &after, changes, part, kernels, sink)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_family = "wasm")))]
 mod tests;

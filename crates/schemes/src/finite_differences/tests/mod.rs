@@ -5,6 +5,7 @@ mod known_answers;
 mod lookups;
 mod messages;
 mod statistics;
+#[cfg(not(target_family = "wasm"))]
 mod updates;
 mod wrong_answers;
 

@@ -1,13 +1,22 @@
 //! A table, its two servers and a client in one place, and what the tests ask of them.
 
+// Browsers have one of the two forms, and of its tests the known answers and what needs no other.
+#![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
+
+#[cfg(not(target_family = "wasm"))]
 mod adversaries;
 mod known_answers;
+#[cfg(not(target_family = "wasm"))]
 mod lookups;
+#[cfg(not(target_family = "wasm"))]
 mod messages;
 mod planted;
+#[cfg(not(target_family = "wasm"))]
 mod selective_failure;
+#[cfg(not(target_family = "wasm"))]
 mod state;
 mod statistics;
+#[cfg(not(target_family = "wasm"))]
 mod updates;
 
 pub(super) use planted::Planted;
@@ -22,12 +31,14 @@ use crate::singlepass::SinglePassParameters;
 use crate::test_tables::{identity, public_bytes};
 use privet_core::commit::VectorCommitment as _;
 use privet_core::commit::merkle::Merkle;
+#[cfg(not(target_family = "wasm"))]
 use privet_core::commit::pointproofs::{Openings, Pointproofs, ReferenceString};
 use privet_core::{
     RecordIndex, Replacement, Result, SecretRng, TableChanges, TableDelta, TableShape, TableUpdate,
     TableView,
 };
 use privet_kernels::Kernels;
+#[cfg(not(target_family = "wasm"))]
 use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
 
@@ -45,6 +56,7 @@ impl TestForm for MerkleForm {
     }
 }
 
+#[cfg(not(target_family = "wasm"))]
 impl TestForm for PointproofsForm {
     fn commitment(pass: &SinglePassParameters) -> Pointproofs {
         let reference = Arc::clone(reference_string());
@@ -53,6 +65,7 @@ impl TestForm for PointproofsForm {
 }
 
 /// For partitions of up to 16 records.
+#[cfg(not(target_family = "wasm"))]
 pub(crate) fn reference_string() -> &'static Arc<ReferenceString> {
     static STRING: OnceLock<Arc<ReferenceString>> = OnceLock::new();
     STRING.get_or_init(|| {
