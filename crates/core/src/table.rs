@@ -15,6 +15,13 @@ pub const MAX_RECORD_LEN: u64 = 1 << 24;
 /// Tables of at most 2^48 bytes: products of sizes below never overflow, and no scheme's proof reaches further.
 pub const MAX_TABLE_BYTES: u64 = 1 << 48;
 
+/// A record layout has at most this many bytes, 64 MiB: a client holds it in memory.
+pub const MAX_LAYOUT_LEN: u64 = 1 << 26;
+
+/// An epoch of the update log has at most this many bytes, 256 MiB, and so does what belongs to it:
+/// a client holds one in memory.
+pub const MAX_EPOCH_LEN: usize = 1 << 28;
+
 /// The number of records and their width. A value of this type is valid: at least one record of at least one byte,
 /// and sizes within [`MAX_RECORD_LEN`] and [`MAX_TABLE_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

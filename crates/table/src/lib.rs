@@ -11,6 +11,7 @@
 //! | [`digest`] | how a table's digest comes about from its records and its layout | |
 //! | [`update_log`] | a table that changes: signed epochs, each the next of the one before, and (with `files`) the file they are kept in | |
 //! | [`edit`] | from keys or row numbers and values to the records that change | |
+//! | `owner` | a table as its owner has it: rows change, and a signed epoch lies in the log | `files` |
 //! | `snapshot` | a table as a file: checksummed, mapped or read, written whole or not at all | `files` |
 //! | `points_file` | what finite differences compute from a table, as a file of its own that is tied to the table's digest | `files` |
 //! | `new_file` | how all of these files come about: under a temporary name, synced, renamed | `files` |
@@ -64,6 +65,8 @@ mod file_pass;
 pub mod import;
 #[cfg(feature = "files")]
 pub mod new_file;
+#[cfg(feature = "files")]
+pub mod owner;
 #[cfg(feature = "files")]
 pub mod points_file;
 #[cfg(feature = "large-files")]

@@ -7,6 +7,7 @@
 //! kind of response: [`DESCRIBE_RESPONSE_LIMIT`], [`FETCH_CHUNK_LIMIT`], [`answer_response_limit`]
 //! and [`prepare_response_limit`].
 
+pub use privet_core::table::{MAX_EPOCH_LEN, MAX_LAYOUT_LEN};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
 
@@ -22,9 +23,6 @@ pub const MAX_SCHEMES: usize = 16;
 /// At most so many versions of a table before the current one are served.
 pub const MAX_EARLIER: usize = 3;
 
-/// An epoch of the update log has at most this many bytes, 256 MiB, and so does what belongs to it: a client holds one in memory.
-pub const MAX_EPOCH_LEN: usize = 1 << 28;
-
 /// A table's or scheme's name has at most this many characters.
 pub const MAX_NAME_LEN: usize = 64;
 
@@ -33,9 +31,6 @@ pub const MAX_SOFTWARE_LEN: usize = 128;
 
 /// The canonical encoding of a scheme's parameters has at most this many bytes.
 pub const MAX_PARAMETERS_LEN: usize = 256;
-
-/// A record layout has at most this many bytes, 64 MiB: a client holds it in memory.
-pub const MAX_LAYOUT_LEN: u64 = 1 << 26;
 
 /// The longest valid request to describe what is served.
 pub const DESCRIBE_REQUEST_LIMIT: usize = VARINT_32;

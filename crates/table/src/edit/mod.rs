@@ -2,13 +2,16 @@
 //!
 //! A [`TableEditor`] takes operations one by one, each of which sees what those before it did, and ends with one [`TableUpdate`] for all of them. Tables by key take keys
 //! and values ([`set`](TableEditor::set), [`set_all`](TableEditor::set_all), [`delete`](TableEditor::delete)); tables by index take row numbers and values ([`set_row`](TableEditor::set_row),
-//! [`append_row`](TableEditor::append_row)).
+//! [`append_row`](TableEditor::append_row)). A [`RowEditor`] takes rows as files have them, whatever the table is like.
 //!
 //! A table keeps its records' width: a value that does not fit is refused, with how much would. A row of a table by index cannot be deleted, because those after it would move.
 //! The records of an [authenticated](crate::authentication) table carry proofs that all change with any of them, so such a table is built anew.
 
+mod rows;
 #[cfg(test)]
 mod tests;
+
+pub use rows::{Counts, RowEditor};
 
 use crate::key_map::{Editor, Effect};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};

@@ -82,3 +82,5 @@ pub(crate) use file::LOG_MAGIC;
 pub use file::{StoredEpoch, UpdateLog, log_path};
 #[cfg(feature = "files")]
 pub use writer::LogWriter;
+#[cfg(feature = "files")]
+pub(crate) use writer::check_can_be_sent;

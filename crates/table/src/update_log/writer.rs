@@ -7,10 +7,14 @@ use super::{CurrentTable, EpochHash, PublisherId, PublisherKey, RecordsDigest, U
 use crate::TableLayout;
 use crate::new_file::{Existing, cannot};
 use crate::snapshot::{Snapshot, SnapshotPlan, SnapshotWriter};
+use privet_core::table::{MAX_EPOCH_LEN, MAX_LAYOUT_LEN};
 use privet_core::{Epoch, Error, Result, TableIdentity, TableUpdate};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+/// More than an epoch has beside the layout and the records.
+const EPOCH_FIELDS_LEN: u64 = 1024;
 
 /// An update log that is open for writing. There is one such at a time, across processes, until it is dropped.
 pub struct LogWriter<'s> {
@@ -102,8 +106,9 @@ impl<'s> LogWriter<'s> {
     /// Records that `update` writes as they are already do not become part of the epoch. The first call reads the whole table, and makes sure that it is what it should be.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `key` is not the publisher's, `update` was made for another shape or changes nothing, or the layout does not fit the table
-    ///   afterwards.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `key` is not the publisher's,
+    ///   `update` was made for another shape, changes nothing or is more than clients take at once,
+    ///   or the layout does not fit the table afterwards.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the epoch cannot be written. Whether it was is then to be seen by opening the log again; this writer refuses to go on.
     pub fn append(
@@ -199,6 +204,7 @@ impl<'s> LogWriter<'s> {
         if update.shape() != self.log.current().shape {
             return Err(Error::api_misuse("these changes were made for a table of another shape"));
         }
+        check_can_be_sent(update, layout)?;
         layout
             .unwrap_or(self.log.layout())
             .check_shape(update.shape_after())
@@ -280,6 +286,34 @@ impl std::fmt::Debug for LogWriter<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("LogWriter").field("log", &self.log).finish_non_exhaustive()
     }
+}
+
+/// Refuses what servers would not send and clients not take: an epoch that is signed cannot be taken
+/// back.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers.
+pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayout>) -> Result<()> {
+    let layout_len = layout.map_or(0, |layout| layout.encode().len() as u64);
+    if layout_len > MAX_LAYOUT_LEN {
+        return Err(Error::api_misuse(format!(
+            "the key map, with what lies in its stash, would have {layout_len} bytes, and clients accept at most {MAX_LAYOUT_LEN}: build the table anew with more room"
+        )));
+    }
+    let shape = update.shape();
+    // An epoch has a record's number and both its versions, or the one version of a new record.
+    let record_len = |index: u64| match index < shape.records() {
+        true => 2 * shape.record_len() + 8,
+        false => shape.record_len(),
+    };
+    let records_len: u64 = update.written().iter().map(|(index, _)| record_len(*index)).sum();
+    let len = layout_len + records_len + EPOCH_FIELDS_LEN;
+    if len > MAX_EPOCH_LEN as u64 {
+        return Err(Error::api_misuse(format!(
+            "these changes take {len} bytes, and clients accept at most {MAX_EPOCH_LEN} at once: make several updates of them, one after the other"
+        )));
+    }
+    Ok(())
 }
 
 /// What an update changes in fact.

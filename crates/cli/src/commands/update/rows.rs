@@ -78,13 +78,6 @@ fn check_columns(header: &SnapshotHeader, typed: &str) -> Result<()> {
     }
 }
 
-/// A row's number.
-pub(super) fn number(typed: &str) -> Result<u64> {
-    typed.parse().map_err(|_| {
-        Error::api_misuse("this is a table by row number: write the number of a row before the =")
-    })
-}
-
 /// A key in a message.
 pub(super) fn named(key: &[u8]) -> String {
     format!("the key {:?}", String::from_utf8_lossy(key))

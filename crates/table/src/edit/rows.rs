@@ -1,0 +1,151 @@
+//! Rows as a file has them, or a person types them, for a table of any kind.
+
+use super::{TableEditor, TableEdits};
+use crate::key_map::Effect;
+use crate::layout::{RecordLayout, TableLayout};
+use privet_core::{Error, Result, TableShape};
+use std::collections::HashMap;
+
+/// A [`TableEditor`] that takes rows: each a key and a value.
+///
+/// In a table by key a row says what the key's value is. Where keys have several values, all rows of
+/// a key count together, up to [`end_rows`](Self::end_rows), and replace what it had. In a table by
+/// index, rows are appended.
+///
+/// Errors name the key: they are for the table's owner, who gave it.
+pub struct RowEditor<'a, R> {
+    editor: TableEditor<'a, R>,
+    by_key: bool,
+    has_lists: bool,
+    lists: ValuesByKey,
+    counts: Counts,
+}
+
+/// What was done to keys, or to rows in a table by index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// New ones.
+    pub inserted: u64,
+    /// Given a value in place of what they had, the same one included.
+    pub replaced: u64,
+    /// Removed.
+    pub deleted: u64,
+    /// To be removed, and not there.
+    pub absent: u64,
+}
+
+impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
+    /// As [`TableEditor::new`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new(layout: &'a TableLayout, shape: TableShape, read: R) -> Result<Self> {
+        Ok(Self {
+            editor: TableEditor::new(layout, shape, read)?,
+            by_key: matches!(layout.records(), RecordLayout::Keyed(_)),
+            has_lists: layout.records().key_map().is_some_and(|map| map.has_lists()),
+            lists: ValuesByKey::default(),
+            counts: Counts::default(),
+        })
+    }
+
+    /// Removes `key`, if it is there.
+    ///
+    /// # Errors
+    /// As [`TableEditor::delete`].
+    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+        let effect = self.editor.delete(key).map_err(|error| error.within(named(key)))?;
+        self.counts.add(effect);
+        Ok(())
+    }
+
+    /// Takes a row. A table by index has no use for the key.
+    ///
+    /// # Errors
+    /// As [`TableEditor::set`] and [`TableEditor::append_row`], without the key: whoever reads a file
+    /// knows the row.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.has_lists {
+            self.lists.add(key, value);
+        } else if self.by_key {
+            self.counts.add(self.editor.set(key, value)?);
+        } else {
+            self.editor.append_row(value)?;
+            self.counts.inserted += 1;
+        }
+        Ok(())
+    }
+
+    /// Gives `key` a value. In a table by index it is a row's number, in decimal.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no
+    /// such row.
+    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.by_key {
+            return self.add(key, value);
+        }
+        let number = std::str::from_utf8(key).ok().and_then(|number| number.parse().ok());
+        let row = number.ok_or_else(|| {
+            Error::api_misuse("this is a table by row number: write the number of a row as the key")
+        })?;
+        self.editor.set_row(row, value)?;
+        self.counts.replaced += 1;
+        Ok(())
+    }
+
+    /// Ends a series of rows: a key that occurs again has other values from then on.
+    ///
+    /// # Errors
+    /// As [`TableEditor::set_all`].
+    pub fn end_rows(&mut self) -> Result<()> {
+        let ValuesByKey { values, .. } = std::mem::take(&mut self.lists);
+        for (key, values) in values {
+            let effect = self.editor.set_all(&key, &values);
+            self.counts.add(effect.map_err(|error| error.within(named(&key)))?);
+        }
+        Ok(())
+    }
+
+    /// What all of it comes to, and `None` if the table had all of it before; and what was done.
+    ///
+    /// # Errors
+    /// As [`end_rows`](Self::end_rows) and [`TableEditor::finish`].
+    pub fn finish(mut self) -> Result<(Option<TableEdits>, Counts)> {
+        self.end_rows()?;
+        Ok((self.editor.finish()?, self.counts))
+    }
+}
+
+impl Counts {
+    fn add(&mut self, effect: Effect) {
+        *match effect {
+            Effect::Inserted => &mut self.inserted,
+            Effect::Replaced => &mut self.replaced,
+            Effect::Deleted => &mut self.deleted,
+            Effect::Absent => &mut self.absent,
+        } += 1;
+    }
+}
+
+/// The values of keys that have several, in the order of their rows, by keys in the order of their
+/// first.
+#[derive(Default)]
+struct ValuesByKey {
+    numbers: HashMap<Vec<u8>, usize>,
+    values: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
+}
+
+impl ValuesByKey {
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        let number = *self.numbers.entry(key.to_vec()).or_insert(self.values.len());
+        if number == self.values.len() {
+            self.values.push((key.to_vec(), Vec::new()));
+        }
+        self.values[number].1.push(value.to_vec());
+    }
+}
+
+fn named(key: &[u8]) -> String {
+    format!("the key {:?}", String::from_utf8_lossy(key))
+}

@@ -1,0 +1,159 @@
+//! A table as its owner has it: what is to change goes in, and signed epochs lie in the log beside
+//! the table's file.
+//!
+//! ```no_run
+//! use privet_table::owner::OwnedTable;
+//! use privet_table::snapshot::Snapshot;
+//! use privet_table::update_log::PublisherKey;
+//!
+//! # fn main() -> privet_core::Result<()> {
+//! let snapshot = Snapshot::open("packages.privet".as_ref())?;
+//! let key = PublisherKey::from_file("publisher.key".as_ref())?;
+//! let mut table = OwnedTable::open(&snapshot, key)?;
+//! let mut rows = table.editor()?;
+//! rows.set(b"openssl", b"3.5.1")?;
+//! let (edits, counts) = rows.finish()?;
+//! if let Some(edits) = edits {
+//!     table.publish(&edits)?;
+//! }
+//! println!("{} keys are new; the table is at epoch {}", counts.inserted, table.identity().epoch);
+//! # Ok(())
+//! # }
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use crate::TableLayout;
+use crate::edit::{RowEditor, TableEdits};
+use crate::snapshot::Snapshot;
+use crate::update_log::{
+    CurrentTable, LogWriter, PublisherId, PublisherKey, UpdateLog, check_can_be_sent, log_path,
+};
+use privet_core::{Error, Result, TableIdentity};
+use std::path::PathBuf;
+
+/// A compaction leaves so small a part of the table file's size, one of this many, to the last
+/// epochs: clients that stand at one of them still catch up.
+const KEPT_SHARE: u64 = 4;
+
+/// A table file with its update log, if it has one, open for its publisher alone.
+pub struct OwnedTable<'s> {
+    snapshot: &'s Snapshot,
+    key: PublisherKey,
+    log_path: PathBuf,
+    /// `None` as long as nothing was signed.
+    writer: Option<LogWriter<'s>>,
+}
+
+impl<'s> OwnedTable<'s> {
+    /// Opens the log beside `snapshot`, if there is one.
+    ///
+    /// # Errors
+    /// As [`LogWriter::open`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table has
+    /// another publisher, or has had updates and its log is gone.
+    pub fn open(snapshot: &'s Snapshot, key: PublisherKey) -> Result<Self> {
+        let log_path = log_path(snapshot.path());
+        let writer = match log_path.exists() {
+            true => Some(LogWriter::open(&log_path, snapshot)?),
+            false => None,
+        };
+        let epoch = snapshot.identity().epoch;
+        if writer.is_none() && epoch.0 > 0 {
+            return Err(Error::api_misuse(format!(
+                "the table is at epoch {}, and its update log {} is not there: bring it back. Servers and clients would refuse a new one, because it cannot continue the old",
+                epoch.0,
+                log_path.display()
+            )));
+        }
+        if let Some(writer) = &writer {
+            writer.check_key(&key)?;
+        }
+        Ok(Self { snapshot, key, log_path, writer })
+    }
+
+    fn log(&self) -> Option<&UpdateLog> {
+        self.writer.as_ref().map(LogWriter::log)
+    }
+
+    /// The table as its last epoch has it.
+    pub fn identity(&self) -> TableIdentity {
+        self.log().map_or(self.snapshot.identity(), UpdateLog::current)
+    }
+
+    /// Whoever has signed the table's updates; nobody yet if there are none.
+    pub fn publisher(&self) -> Option<PublisherId> {
+        self.log().map(UpdateLog::publisher)
+    }
+
+    /// Bytes of the epochs that are in the log alone.
+    pub fn unfolded_bytes(&self) -> u64 {
+        self.log().map_or(0, UpdateLog::unfolded_bytes)
+    }
+
+    /// How the table is read.
+    pub fn layout(&self) -> &TableLayout {
+        self.log().map_or(self.snapshot.layout(), UpdateLog::layout)
+    }
+
+    /// Takes rows that change the table as it is. Nothing is written before
+    /// [`publish`](Self::publish).
+    ///
+    /// # Errors
+    /// As [`RowEditor::new`].
+    pub fn editor(&self) -> Result<RowEditor<'_, impl FnMut(u64) -> Result<Vec<u8>>>> {
+        let updated = self.writer.as_ref().map(LogWriter::table);
+        let shape = updated.as_ref().map_or(self.snapshot.identity().shape, CurrentTable::shape);
+        let read = move |number: u64| {
+            let record = match &updated {
+                Some(table) => table.record(number),
+                None => self.snapshot.view().record(number),
+            };
+            record.map(<[u8]>::to_vec).ok_or_else(|| {
+                Error::corrupted(format!(
+                    "the table has no record {number}, and its key map names it"
+                ))
+            })
+        };
+        RowEditor::new(self.layout(), shape, read)
+    }
+
+    /// Makes `edits` the table's next epoch. Durable on return.
+    ///
+    /// # Errors
+    /// As [`LogWriter::append`] and [`LogWriter::create`]. After
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) the epoch may be in the log or not:
+    /// look there before it is made again. After others nothing was signed.
+    pub fn publish(&mut self, edits: &TableEdits) -> Result<TableIdentity> {
+        let TableEdits { update, layout } = edits;
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            None => {
+                // A log without epochs would tie the table to this key all the same, though nothing
+                // was signed. So what would be refused after it is made is refused first.
+                check_can_be_sent(update, layout.as_ref())?;
+                self.snapshot.verify(|_, _| ())?;
+                let log = LogWriter::create(&self.log_path, self.snapshot, self.key.id())?;
+                self.writer.insert(log)
+            }
+        };
+        writer.append(&self.key, update, layout.as_ref())
+    }
+
+    /// Whether the log has at least `percent` percent of the table file's bytes.
+    pub fn is_worth_compacting(&self, percent: u32) -> bool {
+        let (log, file) = (self.unfolded_bytes(), self.snapshot.file_bytes());
+        log > 0 && u128::from(log) * 100 >= u128::from(file) * u128::from(percent)
+    }
+
+    /// Writes the table file anew with all changes in it, and a log that keeps the last epochs. Does
+    /// nothing if nothing was ever signed.
+    ///
+    /// # Errors
+    /// As [`LogWriter::compact`]. The epochs are in the log all the same.
+    pub fn compact(self) -> Result<()> {
+        let Some(writer) = self.writer else { return Ok(()) };
+        let keep = self.snapshot.file_bytes() / KEPT_SHARE;
+        writer.compact(self.snapshot.path(), keep).map(drop)
+    }
+}
