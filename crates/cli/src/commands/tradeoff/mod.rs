@@ -100,7 +100,7 @@ impl Tradeoff {
 fn write_plot(arguments: &Tradeoff, plot: impl FnOnce() -> Plot) -> Result<()> {
     match &arguments.svg {
         Some(file) => {
-            std::fs::write(file, plot().svg()).map_err(|error| cannot_write(file, &error))
+            std::fs::write(file, plot().svg()?).map_err(|error| cannot_write(file, &error))
         }
         None => Ok(()),
     }
