@@ -10,6 +10,7 @@ mod options;
 mod plan;
 mod points;
 mod rehearsal;
+pub(crate) mod room;
 mod schemes;
 mod servers;
 mod step;
@@ -18,17 +19,13 @@ mod work;
 
 pub use clients::{ErasedClient, ErasedHints, ErasedPreparation, Recovered};
 pub use descriptor::{About, Makeshift};
-pub(crate) use descriptor::{ClientStart, HintsStart, Of, Registered, ServerStart};
 pub use options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value, check_options};
 pub(crate) use plan::MAX_MESSAGE_LEN;
 pub use plan::SchemePlan;
-pub(crate) use points::{ErasedPoints, MakesPoints};
 pub use points::{makes_points, points_bytes, server_of_points, write_points};
 pub use rehearsal::Rehearsal;
 pub(crate) use rehearsal::Rehearsed;
-pub(crate) use servers::ServerHost;
 pub use servers::{ErasedServer, ErasedSetup, Successor};
-pub(crate) use versions::ErasedPatches;
 pub use versions::{Version, patch_downloaded, patches_downloads, plan_next};
 pub use work::Work;
 
@@ -39,13 +36,6 @@ use privet_core::{Result, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use std::sync::Arc;
 use zeroize::Zeroizing;
-
-impl SchemeId {
-    /// What is the same of the scheme on every table.
-    pub fn about(self) -> &'static About {
-        self.descriptor().about()
-    }
-}
 
 /// What a server of any scheme may use of the machine.
 #[derive(Clone, Copy)]
@@ -75,7 +65,7 @@ pub fn choose(identity: &TableIdentity) -> SchemeId {
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the scheme does not suit the table's shape, or the tuning does not suit the scheme.
 pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan> {
     check_options(Some(scheme), tuning.chosen())?;
-    let plan = scheme.descriptor().plan(identity, tuning)?;
+    let plan = scheme.descriptor()?.plan(identity, tuning)?;
     plan.check_messages()?;
     Ok(plan)
 }
@@ -83,7 +73,7 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Resu
 /// What a scheme needs beside the table and nobody chose, for a process in which client and servers
 /// are one: there it can be made on the spot. `None`: it needs nothing more.
 pub fn makeshift(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Option<Makeshift> {
-    scheme.descriptor().makeshift(identity, tuning)
+    scheme.descriptor().ok()?.makeshift(identity, tuning)
 }
 
 /// Starts a server for `table`. The table's bytes are copied; `table` is not needed afterwards.
@@ -109,7 +99,7 @@ pub fn setup_as(
     tuning: &Tuning,
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedSetup>> {
-    plan.scheme.descriptor().setup(plan, table, tuning, options)
+    plan.scheme.descriptor()?.setup(plan, table, tuning, options)
 }
 
 /// Starts a client of the scheme that `plan` describes, with what it downloaded (a hint, or the table itself): for schemes whose offline phase is nothing or is kept as
@@ -123,7 +113,7 @@ pub fn client(
     downloaded: Arc<dyn HintSource>,
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedClient>> {
-    plan.scheme.descriptor().client(plan, identity, downloaded, kernels)
+    plan.scheme.descriptor()?.client(plan, identity, downloaded, kernels)
 }
 
 /// Starts a client of the scheme that `plan` describes, with a generation of hints of its own: for schemes whose offline phase streams the table. `plan` and `identity` are of the version of the table that
@@ -137,7 +127,7 @@ pub fn hinted_client(
     generation: Zeroizing<Vec<u8>>,
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedClient>> {
-    plan.scheme.descriptor().hinted_client(plan, identity, generation, kernels)
+    plan.scheme.descriptor()?.hinted_client(plan, identity, generation, kernels)
 }
 
 /// Begins a generation of hints, or goes on from a checkpoint: for schemes whose offline phase streams the table. `records_digest` is the BLAKE3 digest that the
@@ -152,5 +142,5 @@ pub fn preparation(
     checkpoint: Option<&[u8]>,
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedPreparation>> {
-    plan.scheme.descriptor().preparation(plan, identity, records_digest, checkpoint, kernels)
+    plan.scheme.descriptor()?.preparation(plan, identity, records_digest, checkpoint, kernels)
 }

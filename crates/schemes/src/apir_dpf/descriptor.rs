@@ -1,12 +1,7 @@
 //! What the registry has of APIR-DPF.
 
 use super::{ApirDpf, ApirDpfClient, ApirDpfParameters, ApirDpfServer};
-use crate::offline::HintSource;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedSetup, Registered, ServerStart, Tuning,
-};
-use privet_core::{Result, TableIdentity};
-use std::sync::Arc;
+use crate::registry::room::*;
 
 impl Registered for ApirDpf {
     const ABOUT: About = About {
@@ -15,28 +10,25 @@ impl Registered for ApirDpf {
         ..About::new("DPF-PIR whose answers are verified, nothing kept", 10)
     };
 
-    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<ApirDpfParameters> {
+    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<Self::Parameters> {
         Ok(ApirDpfParameters::new(identity))
     }
 
-    fn setup(
-        start: ServerStart<'_>,
-        parameters: ApirDpfParameters,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let server = ApirDpfServer::new(parameters, start.table, start.kernels, start.threads)?;
         start.ready(server, |server| server)
     }
 
     fn client(
         start: ClientStart,
-        parameters: ApirDpfParameters,
-        _downloaded: Arc<dyn HintSource>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        _downloaded: Downloaded,
+    ) -> NewClient {
         let client = ApirDpfClient::new(parameters.clone(), start.kernels);
         start.stateless(parameters, client)
     }
 
-    fn words(parameters: &ApirDpfParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(format!(
             "answers are verified by a tag for each of {} parts of a record",
             parameters.elements()

@@ -1,13 +1,7 @@
 //! What the registry has of APIR-Matrix.
 
 use super::{ApirMatrix, ApirMatrixClient, ApirMatrixParameters, ApirMatrixSetup};
-use crate::offline::HintSource;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedSetup, Registered, ServerStart, Tuning,
-};
-use privet_core::quantities::count;
-use privet_core::{Result, TableIdentity};
-use std::sync::Arc;
+use crate::registry::room::*;
 
 impl Registered for ApirMatrix {
     const ABOUT: About = About {
@@ -19,28 +13,25 @@ impl Registered for ApirMatrix {
         )
     };
 
-    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<ApirMatrixParameters> {
+    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<Self::Parameters> {
         Ok(ApirMatrixParameters::new(identity))
     }
 
-    fn setup(
-        start: ServerStart<'_>,
-        parameters: ApirMatrixParameters,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let setup = ApirMatrixSetup::new(parameters, start.table, start.kernels, start.threads)?;
         start.precomputing(setup, |server| server)
     }
 
     fn client(
         start: ClientStart,
-        parameters: ApirMatrixParameters,
-        downloaded: Arc<dyn HintSource>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        downloaded: Downloaded,
+    ) -> NewClient {
         let client = ApirMatrixClient::new(parameters.clone(), &*downloaded, start.kernels)?;
         start.stateless(parameters, client)
     }
 
-    fn words(parameters: &ApirMatrixParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(format!(
             "{} rows of {} records and {} hashes, by which answers are verified",
             count(parameters.rows()),

@@ -1,13 +1,7 @@
 //! What the registry has of DoublePIR.
 
 use super::{DoublePir, DoublePirClient, DoublePirParameters, DoublePirSetup};
-use crate::offline::HintSource;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedSetup, Registered, ServerStart, Tuning,
-};
-use privet_core::quantities::{bytes, count};
-use privet_core::{Result, TableIdentity};
-use std::sync::Arc;
+use crate::registry::room::*;
 
 impl Registered for DoublePir {
     const ABOUT: About = About::new(
@@ -15,28 +9,25 @@ impl Registered for DoublePir {
         90,
     );
 
-    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<DoublePirParameters> {
+    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<Self::Parameters> {
         DoublePirParameters::new(identity)
     }
 
-    fn setup(
-        start: ServerStart<'_>,
-        parameters: DoublePirParameters,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let setup = DoublePirSetup::new(parameters, start.table, start.kernels, start.threads)?;
         start.precomputing(setup, |server| server)
     }
 
     fn client(
         start: ClientStart,
-        parameters: DoublePirParameters,
-        downloaded: Arc<dyn HintSource>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        downloaded: Downloaded,
+    ) -> NewClient {
         let client = DoublePirClient::new(parameters.clone(), downloaded, start.kernels)?;
         start.stateless(parameters, client)
     }
 
-    fn words(parameters: &DoublePirParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(format!(
             "{} columns of {} records, second matrix {}",
             count(parameters.columns()),

@@ -1,35 +1,29 @@
 //! What the registry has of the download.
 
 use super::{Download, DownloadClient, DownloadParameters};
-use crate::offline::HintSource;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedPatches, ErasedSetup, Of, Registered, ServerStart,
-    Tuning, Work,
-};
-use privet_core::{Result, TableIdentity};
-use std::sync::Arc;
+use crate::registry::room::*;
 
 impl Registered for Download {
     const ABOUT: About = About::new("The client fetches the whole table once and asks nobody", 130);
     const PATCHES: Option<&'static dyn ErasedPatches> = Some(&Of::<Self>::VALUE);
 
-    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<DownloadParameters> {
+    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<Self::Parameters> {
         Ok(DownloadParameters::new(identity))
     }
 
-    fn setup(start: ServerStart<'_>, _: DownloadParameters) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, _: Self::Parameters) -> NewServer {
         start.fetched()
     }
 
     fn client(
         start: ClientStart,
-        parameters: DownloadParameters,
-        downloaded: Arc<dyn HintSource>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        downloaded: Downloaded,
+    ) -> NewClient {
         start.local(DownloadClient::new(parameters, downloaded)?)
     }
 
-    fn work(_: &DownloadParameters) -> Work {
+    fn work(_: &Self::Parameters) -> Work {
         Work::Nothing
     }
 }

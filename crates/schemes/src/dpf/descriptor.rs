@@ -1,12 +1,7 @@
 //! What the registry has of DPF-PIR.
 
 use super::{Dpf, DpfClient, DpfParameters, DpfServer};
-use crate::offline::HintSource;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedSetup, Registered, ServerStart, Tuning,
-};
-use privet_core::{Result, TableIdentity};
-use std::sync::Arc;
+use crate::registry::room::*;
 
 impl Registered for Dpf {
     const ABOUT: About = About {
@@ -14,20 +9,20 @@ impl Registered for Dpf {
         ..About::new("Two servers, distributed point functions, nothing kept", 70)
     };
 
-    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<DpfParameters> {
+    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<Self::Parameters> {
         Ok(DpfParameters::new(identity))
     }
 
-    fn setup(start: ServerStart<'_>, parameters: DpfParameters) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: DpfParameters) -> NewServer {
         let server = DpfServer::new(parameters, start.table, start.kernels, start.threads)?;
         start.ready(server, |server| server)
     }
 
     fn client(
         start: ClientStart,
-        parameters: DpfParameters,
-        _downloaded: Arc<dyn HintSource>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        _downloaded: Downloaded,
+    ) -> NewClient {
         let client = DpfClient::new(parameters.clone(), start.kernels);
         start.stateless(parameters, client)
     }

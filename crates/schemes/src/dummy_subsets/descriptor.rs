@@ -4,14 +4,7 @@ use super::{
     DummySubsets, DummySubsetsClient, DummySubsetsParameters, DummySubsetsPreparation,
     DummySubsetsServer,
 };
-use crate::contract::Role;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedPreparation, ErasedSetup, HintsStart,
-    PARTITION_RECORDS, Registered, Rehearsed, ServerStart, Tuning, Work,
-};
-use privet_core::quantities::{bytes, count};
-use privet_core::{Result, TableIdentity};
-use zeroize::Zeroizing;
+use crate::registry::room::*;
 
 impl Rehearsed for DummySubsetsClient {}
 
@@ -21,42 +14,36 @@ impl Registered for DummySubsets {
         ..About::new("One server that reads about √n records, secret single-use hints", 120)
     };
 
-    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<DummySubsetsParameters> {
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         cut(identity, tuning)
     }
 
-    fn setup(
-        start: ServerStart<'_>,
-        parameters: DummySubsetsParameters,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let server = DummySubsetsServer::new(parameters, start.table, start.kernels)?;
         start.ready(server, |server| server)
     }
 
     fn hinted_client(
         start: ClientStart,
-        parameters: DummySubsetsParameters,
-        generation: Zeroizing<Vec<u8>>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
         start.hinted::<DummySubsetsClient>(parameters, generation)
     }
 
-    fn preparation(
-        start: HintsStart<'_>,
-        parameters: DummySubsetsParameters,
-    ) -> Result<Box<dyn ErasedPreparation>> {
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
         start.streaming::<DummySubsetsPreparation>(parameters)
     }
 
-    fn hints_len(parameters: &DummySubsetsParameters) -> u64 {
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
         parameters.state_bytes()
     }
 
-    fn supply(parameters: &DummySubsetsParameters) -> Option<u64> {
+    fn supply(parameters: &Self::Parameters) -> Option<u64> {
         Some(parameters.pairs().into())
     }
 
-    fn words(parameters: &DummySubsetsParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(format!(
             "{}; {} hints and {} pairs of backup hints, one pair for each query, {} in memory",
             cut_in_words(parameters),
@@ -66,11 +53,11 @@ impl Registered for DummySubsets {
         ))
     }
 
-    fn work(parameters: &DummySubsetsParameters) -> Work {
+    fn work(parameters: &Self::Parameters) -> Work {
         work(parameters, u64::from(parameters.singles()) + u64::from(parameters.pairs()))
     }
 
-    fn queries_say(parameters: &DummySubsetsParameters, _role: Role) -> Option<String> {
+    fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
         Some(halves(parameters))
     }
 }

@@ -6,16 +6,7 @@ use super::{
     FiniteDifferences, FiniteDifferencesClient, FiniteDifferencesParameters,
     FiniteDifferencesServer, FiniteDifferencesSetup, write_points,
 };
-use crate::contract::Role;
-use crate::offline::HintSource;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedPoints, ErasedSetup, MakesPoints, Of, OptionKind,
-    Registered, SchemeOption, ServerHost, ServerOptions, ServerStart, Tuning, Work,
-};
-use privet_core::quantities::{bytes, count};
-use privet_core::{Result, TableIdentity, TableView};
-use privet_kernels::Kernels;
-use std::sync::Arc;
+use crate::registry::room::*;
 
 /// How many bytes all points may have.
 pub static STORAGE_LIMIT: SchemeOption = SchemeOption::new(
@@ -114,10 +105,7 @@ impl Registered for FiniteDifferences {
         }
     }
 
-    fn setup(
-        start: ServerStart<'_>,
-        parameters: FiniteDifferencesParameters,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let ServerStart { table, kernels, threads, .. } = start;
         let setup = FiniteDifferencesSetup::new(parameters, table, kernels, threads)?;
         start.after(|progress| setup.finish(progress), ServerHost::succeeding)
@@ -125,14 +113,14 @@ impl Registered for FiniteDifferences {
 
     fn client(
         start: ClientStart,
-        parameters: FiniteDifferencesParameters,
-        _downloaded: Arc<dyn HintSource>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        _downloaded: Downloaded,
+    ) -> NewClient {
         let client = FiniteDifferencesClient::new(parameters.clone());
         start.stateless(parameters, client)
     }
 
-    fn words(parameters: &FiniteDifferencesParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(format!(
             "a polynomial of degree {} in {} variables, {} of its values on each server, of which {} are sent for a lookup",
             parameters.degree(),
@@ -142,7 +130,7 @@ impl Registered for FiniteDifferences {
         ))
     }
 
-    fn work(parameters: &FiniteDifferencesParameters) -> Work {
+    fn work(parameters: &Self::Parameters) -> Work {
         Work::Lines { lines: parameters.cache_lines(), from_bytes: parameters.points_bytes() }
     }
 
@@ -154,12 +142,12 @@ impl Registered for FiniteDifferences {
 impl MakesPoints for FiniteDifferences {
     type Server = FiniteDifferencesServer;
 
-    fn bytes(parameters: &FiniteDifferencesParameters) -> u64 {
+    fn bytes(parameters: &Self::Parameters) -> u64 {
         parameters.stored_bytes()
     }
 
     fn write(
-        parameters: &FiniteDifferencesParameters,
+        parameters: &Self::Parameters,
         table: TableView<'_>,
         ServerOptions { kernels, threads }: ServerOptions,
         memory: u64,
@@ -170,7 +158,7 @@ impl MakesPoints for FiniteDifferences {
     }
 
     fn server(
-        parameters: FiniteDifferencesParameters,
+        parameters: Self::Parameters,
         points: Points,
         kernels: Kernels,
     ) -> Result<FiniteDifferencesServer> {

@@ -1,14 +1,7 @@
 //! What the registry has of both forms of Piano.
 
 use super::{AnswerForm, PianoClient, PianoParameters, PianoPreparation, PianoScheme, PianoServer};
-use crate::contract::Role;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedPreparation, ErasedSetup, HintsStart,
-    PARTITION_RECORDS, Registered, Rehearsed, ServerHost, ServerStart, Tuning, Work,
-};
-use privet_core::quantities::{bytes, count};
-use privet_core::{Result, TableIdentity};
-use zeroize::Zeroizing;
+use crate::registry::room::*;
 
 impl<F: AnswerForm> Rehearsed for PianoClient<F> {}
 
@@ -31,42 +24,39 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
         }
     };
 
-    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<PianoParameters> {
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         match tuning.number(&PARTITION_RECORDS) {
             Some(records) => PianoParameters::with_chunk_records(identity, records),
             None => PianoParameters::new(identity),
         }
     }
 
-    fn setup(start: ServerStart<'_>, parameters: PianoParameters) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: PianoParameters) -> NewServer {
         let server = PianoServer::<F>::new(parameters, start.table, start.kernels)?;
         start.ready(server, ServerHost::streaming)
     }
 
     fn hinted_client(
         start: ClientStart,
-        parameters: PianoParameters,
-        generation: Zeroizing<Vec<u8>>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
         start.hinted::<PianoClient<F>>(parameters, generation)
     }
 
-    fn preparation(
-        start: HintsStart<'_>,
-        parameters: PianoParameters,
-    ) -> Result<Box<dyn ErasedPreparation>> {
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
         start.streaming::<PianoPreparation<F>>(parameters)
     }
 
-    fn hints_len(parameters: &PianoParameters) -> u64 {
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
         parameters.state_bytes::<F>()
     }
 
-    fn supply(parameters: &PianoParameters) -> Option<u64> {
+    fn supply(parameters: &Self::Parameters) -> Option<u64> {
         Some(parameters.window())
     }
 
-    fn words(parameters: &PianoParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(format!(
             "{} chunks of {} records; {} hints and {} spare ones for each chunk, for a window of {} queries, {} in memory",
             count(parameters.chunks().into()),
@@ -78,7 +68,7 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
         ))
     }
 
-    fn work(parameters: &PianoParameters) -> Work {
+    fn work(parameters: &Self::Parameters) -> Work {
         let chunks = u64::from(parameters.chunks());
         let records = match F::REPLACES_THE_WANTED {
             true => chunks,
@@ -90,7 +80,7 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
         Work::Records { records, aes_blocks: hints / 8 + 3 * chunks }
     }
 
-    fn queries_say(parameters: &PianoParameters, _role: Role) -> Option<String> {
+    fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
         let chunks = count(parameters.chunks().into());
         Some(match F::REPLACES_THE_WANTED {
             true => format!(

@@ -3,24 +3,19 @@
 use super::clients::{HintedHost, LocalHost, PreparationHost, StatelessHost};
 use super::points::ErasedPoints;
 use super::rehearsal::Rehearsed;
+use super::room::{Downloaded, Generation, NewClient, NewHints, NewServer};
 use super::servers::{FetchedHost, Ready, ServerHost, SetupHost};
 use super::versions::ErasedPatches;
-use super::{
-    ErasedClient, ErasedPreparation, ErasedSetup, SchemeOption, SchemePlan, ServerOptions, Tuning,
-    Work,
-};
+use super::{SchemeOption, SchemePlan, ServerOptions, Tuning, Work};
 use crate::SchemeId;
 use crate::contract::{
     Answerer, Asked, AskingPreparation, Endless, LocalClient, Offline, Parameters, ParametersOf,
     Preparation, Role, Setup, StatelessClient, Updatable, Verifying,
 };
-use crate::offline::HintSource;
 use privet_core::{Error, Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
-use zeroize::Zeroizing;
 
 /// What is the same of a scheme on every table.
 #[derive(Clone, Debug)]
@@ -100,14 +95,14 @@ pub(crate) trait Registered: Offline + Sized + 'static {
     }
 
     /// Starts a server.
-    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> Result<Box<dyn ErasedSetup>>;
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer;
 
     /// Starts a client, with what it downloaded.
     fn client(
         _start: ClientStart,
         _parameters: Self::Parameters,
-        _downloaded: Arc<dyn HintSource>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        _downloaded: Downloaded,
+    ) -> NewClient {
         Err(other_kind(Self::ID))
     }
 
@@ -115,16 +110,13 @@ pub(crate) trait Registered: Offline + Sized + 'static {
     fn hinted_client(
         _start: ClientStart,
         _parameters: Self::Parameters,
-        _generation: Zeroizing<Vec<u8>>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        _generation: Generation,
+    ) -> NewClient {
         Err(other_kind(Self::ID))
     }
 
     /// Begins a generation of hints, or goes on from a checkpoint.
-    fn preparation(
-        _start: HintsStart<'_>,
-        _parameters: Self::Parameters,
-    ) -> Result<Box<dyn ErasedPreparation>> {
+    fn preparation(_start: HintsStart<'_>, _parameters: Self::Parameters) -> NewHints {
         Err(other_kind(Self::ID))
     }
 
@@ -179,7 +171,7 @@ impl ServerStart<'_> {
         self,
         server: A,
         with: fn(ServerHost<A>) -> ServerHost<A>,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    ) -> NewServer {
         Ok(Box::new(Ready::at_once(with(ServerHost::new(self.plan, server)))))
     }
 
@@ -188,7 +180,7 @@ impl ServerStart<'_> {
         self,
         make: impl FnOnce(&(dyn Fn(f64) + Sync)) -> Result<A> + Send + Sync + 'static,
         with: fn(ServerHost<A>) -> ServerHost<A>,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    ) -> NewServer {
         Ok(Box::new(Ready::after(self.plan, move |plan, progress| {
             Ok(Box::new(with(ServerHost::new(plan, make(progress)?))))
         })))
@@ -199,7 +191,7 @@ impl ServerStart<'_> {
         self,
         setup: S,
         with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>,
-    ) -> Result<Box<dyn ErasedSetup>>
+    ) -> NewServer
     where
         S: Setup<Server: 'static> + 'static,
     {
@@ -207,7 +199,7 @@ impl ServerStart<'_> {
     }
 
     /// The table is fetched whole: there is nothing to ask the server.
-    pub(crate) fn fetched(self) -> Result<Box<dyn ErasedSetup>> {
+    pub(crate) fn fetched(self) -> NewServer {
         Ok(Box::new(Ready::at_once(FetchedHost { plan: self.plan })))
     }
 }
@@ -221,11 +213,7 @@ pub(crate) struct ClientStart {
 
 impl ClientStart {
     /// A client without state.
-    pub(crate) fn stateless<C>(
-        self,
-        parameters: ParametersOf<C>,
-        client: C,
-    ) -> Result<Box<dyn ErasedClient>>
+    pub(crate) fn stateless<C>(self, parameters: ParametersOf<C>, client: C) -> NewClient
     where
         C: StatelessClient + Send + 'static,
         ParametersOf<C>: 'static,
@@ -234,11 +222,7 @@ impl ClientStart {
     }
 
     /// A client with hints that run out.
-    pub(crate) fn hinted<C>(
-        self,
-        parameters: ParametersOf<C>,
-        generation: Zeroizing<Vec<u8>>,
-    ) -> Result<Box<dyn ErasedClient>>
+    pub(crate) fn hinted<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
     where
         C: Updatable + Rehearsed + Send + 'static,
         C::Scheme: Offline,
@@ -248,11 +232,7 @@ impl ClientStart {
     }
 
     /// A client with hints that never run out.
-    pub(crate) fn endless<C>(
-        self,
-        parameters: ParametersOf<C>,
-        generation: Zeroizing<Vec<u8>>,
-    ) -> Result<Box<dyn ErasedClient>>
+    pub(crate) fn endless<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
     where
         C: Updatable + Endless + Rehearsed + Send + 'static,
         C::Scheme: Offline,
@@ -265,8 +245,8 @@ impl ClientStart {
     pub(crate) fn verifying<C>(
         self,
         parameters: ParametersOf<C>,
-        generation: Zeroizing<Vec<u8>>,
-    ) -> Result<Box<dyn ErasedClient>>
+        generation: Generation,
+    ) -> NewClient
     where
         C: Updatable + Endless + Verifying + Rehearsed + Send + 'static,
         C::Scheme: Offline,
@@ -276,10 +256,7 @@ impl ClientStart {
     }
 
     /// A client that holds the table.
-    pub(crate) fn local<C: LocalClient + Send + 'static>(
-        self,
-        client: C,
-    ) -> Result<Box<dyn ErasedClient>> {
+    pub(crate) fn local<C: LocalClient + Send + 'static>(self, client: C) -> NewClient {
         Ok(Box::new(LocalHost { plan: self.plan, client }))
     }
 }
@@ -296,7 +273,7 @@ impl HintsStart<'_> {
     pub(crate) fn streaming<P: Preparation + Send + 'static>(
         self,
         parameters: ParametersOf<P>,
-    ) -> Result<Box<dyn ErasedPreparation>> {
+    ) -> NewHints {
         Ok(Box::new(PreparationHost::streaming(self.begin::<P>(parameters)?)))
     }
 
@@ -304,7 +281,7 @@ impl HintsStart<'_> {
     pub(crate) fn asking<P: AskingPreparation + Send + 'static>(
         self,
         parameters: ParametersOf<P>,
-    ) -> Result<Box<dyn ErasedPreparation>>
+    ) -> NewHints
     where
         P::Scheme: Asked,
     {
@@ -328,7 +305,6 @@ impl HintsStart<'_> {
 /// A scheme with its types erased. What each asks for is said where [`Registered`] or the
 /// [registry](super) has it.
 pub(crate) trait Descriptor: Sync {
-    fn about(&self) -> &'static About;
     fn patches(&self) -> Option<&'static dyn ErasedPatches>;
     fn points(&self) -> Option<&'static dyn ErasedPoints>;
     fn plan(&self, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan>;
@@ -339,21 +315,21 @@ pub(crate) trait Descriptor: Sync {
         table: TableView<'_>,
         tuning: &Tuning,
         options: ServerOptions,
-    ) -> Result<Box<dyn ErasedSetup>>;
+    ) -> NewServer;
     fn client(
         &self,
         plan: SchemePlan,
         identity: &TableIdentity,
-        downloaded: Arc<dyn HintSource>,
+        downloaded: Downloaded,
         kernels: Kernels,
-    ) -> Result<Box<dyn ErasedClient>>;
+    ) -> NewClient;
     fn hinted_client(
         &self,
         plan: SchemePlan,
         identity: &TableIdentity,
-        generation: Zeroizing<Vec<u8>>,
+        generation: Generation,
         kernels: Kernels,
-    ) -> Result<Box<dyn ErasedClient>>;
+    ) -> NewClient;
     fn preparation(
         &self,
         plan: &SchemePlan,
@@ -361,7 +337,7 @@ pub(crate) trait Descriptor: Sync {
         records_digest: [u8; 32],
         checkpoint: Option<&[u8]>,
         kernels: Kernels,
-    ) -> Result<Box<dyn ErasedPreparation>>;
+    ) -> NewHints;
     fn makeshift(&self, identity: &TableIdentity, tuning: &Tuning) -> Option<Makeshift>;
     fn told(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<Told>;
     fn queries_say(
@@ -394,10 +370,6 @@ impl<S> Of<S> {
 }
 
 impl<S: Registered> Descriptor for Of<S> {
-    fn about(&self) -> &'static About {
-        const { &S::ABOUT }
-    }
-
     fn patches(&self) -> Option<&'static dyn ErasedPatches> {
         S::PATCHES
     }
@@ -420,7 +392,7 @@ impl<S: Registered> Descriptor for Of<S> {
         table: TableView<'_>,
         tuning: &Tuning,
         ServerOptions { kernels, threads }: ServerOptions,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    ) -> NewServer {
         let parameters = S::parameters_as(&table.identity(), &plan.parameters, tuning)?;
         S::setup(ServerStart { plan, table, kernels, threads }, parameters)
     }
@@ -429,9 +401,9 @@ impl<S: Registered> Descriptor for Of<S> {
         &self,
         plan: SchemePlan,
         identity: &TableIdentity,
-        downloaded: Arc<dyn HintSource>,
+        downloaded: Downloaded,
         kernels: Kernels,
-    ) -> Result<Box<dyn ErasedClient>> {
+    ) -> NewClient {
         let parameters = S::Parameters::decode(identity, &plan.parameters)?;
         S::client(ClientStart { plan, identity: *identity, kernels }, parameters, downloaded)
     }
@@ -440,9 +412,9 @@ impl<S: Registered> Descriptor for Of<S> {
         &self,
         plan: SchemePlan,
         identity: &TableIdentity,
-        generation: Zeroizing<Vec<u8>>,
+        generation: Generation,
         kernels: Kernels,
-    ) -> Result<Box<dyn ErasedClient>> {
+    ) -> NewClient {
         let parameters = S::Parameters::decode(identity, &plan.parameters)?;
         S::hinted_client(ClientStart { plan, identity: *identity, kernels }, parameters, generation)
     }
@@ -454,7 +426,7 @@ impl<S: Registered> Descriptor for Of<S> {
         records_digest: [u8; 32],
         checkpoint: Option<&[u8]>,
         kernels: Kernels,
-    ) -> Result<Box<dyn ErasedPreparation>> {
+    ) -> NewHints {
         let parameters = S::Parameters::decode(identity, &plan.parameters)?;
         S::preparation(HintsStart { records_digest, checkpoint, kernels }, parameters)
     }
@@ -490,10 +462,3 @@ impl<S: Registered> Descriptor for Of<S> {
 fn other_kind(scheme: SchemeId) -> Error {
     Error::api_misuse(format!("{scheme} has another kind of offline phase"))
 }
-
-#[cfg(target_family = "wasm")]
-pub(super) use absent::TAPIR_PP_IS_ABSENT;
-
-/// A scheme of which browsers have the name alone.
-#[cfg(target_family = "wasm")]
-mod absent;

@@ -37,7 +37,7 @@ impl SchemePlan {
         identity: &TableIdentity,
         parameters: &[u8],
     ) -> Result<Self> {
-        let plan = scheme.descriptor().announced(identity, parameters)?;
+        let plan = scheme.descriptor()?.announced(identity, parameters)?;
         plan.check_messages().map_err(|error| {
             Error::peer_misbehaved("the server announced parameters that are refused")
                 .caused_by(error)
@@ -111,16 +111,16 @@ impl SchemePlan {
 
     /// What queries say to the server of role `role`, if that takes words.
     pub fn queries_say(&self, identity: &TableIdentity, role: Role) -> Option<String> {
-        self.scheme.descriptor().queries_say(identity, &self.parameters, role)
+        self.scheme.descriptor().ok()?.queries_say(identity, &self.parameters, role)
     }
 
     /// Whether the bits of a query to the server of role `role` look like coins.
     pub fn queries_look_random(&self, role: Role) -> bool {
-        self.scheme.descriptor().queries_look_random(role)
+        self.scheme.descriptor().is_ok_and(|scheme| scheme.queries_look_random(role))
     }
 
     fn told(&self, identity: &TableIdentity) -> Option<Told> {
-        self.scheme.descriptor().told(identity, &self.parameters).ok()
+        self.scheme.descriptor().ok()?.told(identity, &self.parameters).ok()
     }
 
     /// A digest of everything both sides must agree on: the scheme, its parameters and the table in its epoch. Every message carries it.

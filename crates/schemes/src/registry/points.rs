@@ -11,7 +11,7 @@ use privet_kernels::Kernels;
 
 /// Whether servers of the scheme make points of a table, which a file can hold.
 pub fn makes_points(scheme: SchemeId) -> bool {
-    scheme.descriptor().points().is_some()
+    points_of(scheme).is_some()
 }
 
 /// Size of all points under `plan`, in bytes.
@@ -53,8 +53,12 @@ pub fn server_of_points(
     of(&plan)?.server(plan, identity, points, options.kernels)
 }
 
+fn points_of(scheme: SchemeId) -> Option<&'static dyn ErasedPoints> {
+    scheme.descriptor().ok()?.points()
+}
+
 fn of(plan: &SchemePlan) -> Result<&'static dyn ErasedPoints> {
-    plan.scheme.descriptor().points().ok_or_else(|| {
+    points_of(plan.scheme).ok_or_else(|| {
         let schemes = SchemeId::ALL.iter().filter(|scheme| makes_points(**scheme));
         let names: Vec<&str> = schemes.map(|scheme| scheme.name()).collect();
         Error::api_misuse(format!(

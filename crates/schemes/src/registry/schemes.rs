@@ -1,6 +1,6 @@
 //! The table of all schemes.
 
-use super::descriptor::{Descriptor, Of, Registered};
+use super::descriptor::{About, Descriptor, Of, Registered};
 use crate::SchemeId;
 use crate::apir_dpf::ApirDpf;
 use crate::apir_matrix::ApirMatrix;
@@ -15,6 +15,7 @@ use crate::piano::{Piano, PianoAllParities};
 use crate::simplepir::SimplePir;
 use crate::singlepass::SinglePass;
 use crate::tapir::{MerkleForm, Tapir};
+use privet_core::{Error, Result};
 
 /// Every scheme there is, in the order in which they are listed. A new scheme is its room, and a
 /// line here.
@@ -30,8 +31,13 @@ const SCHEMES: &[Line] = &[
     of::<Tapir<MerkleForm>>(),
     #[cfg(not(target_family = "wasm"))]
     of::<Tapir<crate::tapir::PointproofsForm>>(),
+    // Its curve is not in the build of browsers, which have the name alone.
     #[cfg(target_family = "wasm")]
-    Line { id: crate::tapir::POINTPROOFS, descriptor: &super::descriptor::TAPIR_PP_IS_ABSENT },
+    Line {
+        id: crate::tapir::POINTPROOFS,
+        about: &crate::tapir::POINTPROOFS_ABOUT,
+        descriptor: None,
+    },
     of::<ApirDpf>(),
     of::<ApirMatrix>(),
     of::<FiniteDifferences>(),
@@ -45,11 +51,13 @@ const SCHEMES: &[Line] = &[
 #[derive(Clone, Copy)]
 struct Line {
     id: SchemeId,
-    descriptor: &'static dyn Descriptor,
+    about: &'static About,
+    /// `None`: it is not in this build.
+    descriptor: Option<&'static dyn Descriptor>,
 }
 
 const fn of<S: Registered>() -> Line {
-    Line { id: S::ID, descriptor: Of::<S>::DESCRIPTOR }
+    Line { id: S::ID, about: &S::ABOUT, descriptor: Some(Of::<S>::DESCRIPTOR) }
 }
 
 impl SchemeId {
@@ -64,10 +72,25 @@ impl SchemeId {
         all
     };
 
-    /// What its room says of it.
-    pub(crate) fn descriptor(self) -> &'static dyn Descriptor {
+    /// What is the same of the scheme on every table.
+    pub fn about(self) -> &'static About {
+        self.line().about
+    }
+
+    /// What its room registers.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if this build has no more of it than the
+    /// name.
+    pub(super) fn descriptor(self) -> Result<&'static dyn Descriptor> {
+        self.line().descriptor.ok_or_else(|| {
+            Error::api_misuse(format!("{self} is not a part of Privet for browsers"))
+        })
+    }
+
+    fn line(self) -> &'static Line {
         let line = SCHEMES.iter().find(|line| line.id == self);
-        line.expect("a scheme has a line in the table, as a test checks").descriptor
+        line.expect("only rooms make names, and each has a line, as a test checks")
     }
 }
 

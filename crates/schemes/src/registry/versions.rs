@@ -25,8 +25,7 @@ pub fn plan_next(
 /// prescribes. If not, it is downloaded again. `false` for schemes that have nothing downloaded.
 pub fn patches_downloads(before: Version<'_>, after: Version<'_>) -> bool {
     let same = before.0.scheme == after.0.scheme && before.1.id == after.1.id;
-    let patches = before.0.scheme.descriptor().patches();
-    same && patches.is_some_and(|patches| patches.suits(before, after))
+    same && patches_of(before).is_some_and(|patches| patches.suits(before, after))
 }
 
 /// Writes what a client of the table `after` would download to `sink`, whole and in order, in pieces of at most about a MiB, from what was downloaded for `before` and the changes since. Takes memory
@@ -46,7 +45,7 @@ pub fn patch_downloaded(
     if (before.1.shape, after.1.shape) != (changes.shape(), changes.shape_after()) {
         return Err(Error::api_misuse("the changes are between tables of other shapes"));
     }
-    match before.0.scheme.descriptor().patches() {
+    match patches_of(before) {
         Some(patches) if patches_downloads(before, after) => {
             patches.patch(before, after, changes, part, sink, kernels)
         }
@@ -55,6 +54,10 @@ pub fn patch_downloaded(
             before.0.scheme
         ))),
     }
+}
+
+fn patches_of(version: Version<'_>) -> Option<&'static dyn ErasedPatches> {
+    version.0.scheme.descriptor().ok()?.patches()
 }
 
 /// A table in one of its versions, as it is served.

@@ -3,14 +3,7 @@
 use super::{
     SinglePass, SinglePassClient, SinglePassParameters, SinglePassPreparation, SinglePassServer,
 };
-use crate::contract::Role;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedPreparation, ErasedSetup, HintsStart,
-    PARTITION_RECORDS, Registered, Rehearsed, ServerHost, ServerStart, Tuning, Work,
-};
-use privet_core::quantities::{bytes, count};
-use privet_core::{Result, TableIdentity};
-use zeroize::Zeroizing;
+use crate::registry::room::*;
 
 impl Rehearsed for SinglePassClient {}
 
@@ -21,46 +14,40 @@ impl Registered for SinglePass {
         ..About::new("Two servers, secret hints from one pass over the table never run out", 100)
     };
 
-    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<SinglePassParameters> {
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         cut(identity, tuning)
     }
 
-    fn setup(
-        start: ServerStart<'_>,
-        parameters: SinglePassParameters,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let server = SinglePassServer::new(parameters, start.table, start.kernels)?;
         start.ready(server, ServerHost::preparing)
     }
 
     fn hinted_client(
         start: ClientStart,
-        parameters: SinglePassParameters,
-        generation: Zeroizing<Vec<u8>>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
         start.endless::<SinglePassClient>(parameters, generation)
     }
 
-    fn preparation(
-        start: HintsStart<'_>,
-        parameters: SinglePassParameters,
-    ) -> Result<Box<dyn ErasedPreparation>> {
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
         start.asking::<SinglePassPreparation>(parameters)
     }
 
-    fn hints_len(parameters: &SinglePassParameters) -> u64 {
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
         parameters.state_bytes()
     }
 
-    fn words(parameters: &SinglePassParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(permutations(parameters))
     }
 
-    fn work(parameters: &SinglePassParameters) -> Work {
+    fn work(parameters: &Self::Parameters) -> Work {
         work(parameters)
     }
 
-    fn queries_say(parameters: &SinglePassParameters, _role: Role) -> Option<String> {
+    fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
         Some(one_of_each(parameters, "them"))
     }
 

@@ -4,16 +4,9 @@ use super::{
     Form, MerkleForm, Tapir, TapirClient, TapirParameters, TapirPreparation, TapirServer,
     TapirSetup, vectors_of,
 };
-use crate::contract::Role;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedPreparation, ErasedSetup, HintsStart, Makeshift,
-    PARTITION_RECORDS, Registered, ServerHost, ServerStart, Tuning, Work,
-};
+use crate::registry::room::*;
 use crate::singlepass::SinglePassParameters;
 use crate::singlepass::descriptor::{cut, one_of_each, permutations, work};
-use privet_core::quantities::bytes;
-use privet_core::{Result, TableIdentity};
-use zeroize::Zeroizing;
 
 /// What the forms differ in, beside the commitment.
 pub(crate) trait RegisteredForm: Form + Sized {
@@ -46,7 +39,7 @@ pub(crate) trait RegisteredForm: Form + Sized {
 impl<F: RegisteredForm> Registered for Tapir<F> {
     const ABOUT: About = F::ABOUT;
 
-    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<TapirParameters<F>> {
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         F::parameters(identity, tuning)
     }
 
@@ -58,26 +51,20 @@ impl<F: RegisteredForm> Registered for Tapir<F> {
         F::parameters_as(identity, announced, tuning)
     }
 
-    fn setup(
-        start: ServerStart<'_>,
-        parameters: TapirParameters<F>,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let setup = TapirSetup::new(parameters, start.table, start.kernels)?;
         start.precomputing(setup, F::SERVER)
     }
 
     fn hinted_client(
         start: ClientStart,
-        parameters: TapirParameters<F>,
-        generation: Zeroizing<Vec<u8>>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
         start.verifying::<TapirClient<F>>(parameters, generation)
     }
 
-    fn preparation(
-        start: HintsStart<'_>,
-        parameters: TapirParameters<F>,
-    ) -> Result<Box<dyn ErasedPreparation>> {
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
         start.streaming::<TapirPreparation<F>>(parameters)
     }
 
@@ -85,20 +72,20 @@ impl<F: RegisteredForm> Registered for Tapir<F> {
         F::makeshift(identity, tuning)
     }
 
-    fn hints_len(parameters: &TapirParameters<F>) -> u64 {
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
         parameters.state_bytes()
     }
 
-    fn words(parameters: &TapirParameters<F>) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         let cut = permutations(parameters.pass());
         Some(format!("{cut}; answers are verified, {}", F::words(parameters)))
     }
 
-    fn work(parameters: &TapirParameters<F>) -> Work {
+    fn work(parameters: &Self::Parameters) -> Work {
         F::work(parameters.pass())
     }
 
-    fn queries_say(parameters: &TapirParameters<F>, _role: Role) -> Option<String> {
+    fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
         Some(one_of_each(parameters.pass(), F::WITH_A_PROOF))
     }
 
@@ -153,7 +140,7 @@ pub(crate) const POINTPROOFS_ABOUT: About = About {
     servers: 2..=2,
     verifies: true,
     commits: true,
-    ..About::new("The same with short proofs, and a reference string whose maker is trusted", 40)
+    ..About::new("SinglePass verified by short proofs, with a trusted reference string", 40)
 };
 
 #[cfg(not(target_family = "wasm"))]

@@ -2,13 +2,7 @@
 
 use super::{Toy, ToyClient, ToyParameters, ToyServer};
 use crate::contract::Message as _;
-use crate::offline::HintSource;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedSetup, OptionKind, Registered, SchemeOption,
-    ServerStart, Tuning,
-};
-use privet_core::{Result, TableIdentity};
-use std::sync::Arc;
+use crate::registry::room::*;
 
 pub(super) static PADDING: SchemeOption = SchemeOption::new(
     "padding",
@@ -20,26 +14,22 @@ impl Registered for Toy {
     const ABOUT: About =
         About { options: &[&PADDING], ..About::new("A server that answers with everything", 200) };
 
-    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<ToyParameters> {
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         ToyParameters::new(identity, tuning.count(&PADDING).unwrap_or(0))
     }
 
-    fn setup(start: ServerStart<'_>, parameters: ToyParameters) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: ToyParameters) -> NewServer {
         let mut answer = start.table.bytes().to_vec();
         answer.resize(super::WholeTable::encoded_len(&parameters), 0);
         start.ready(ToyServer { parameters, answer }, |server| server)
     }
 
-    fn client(
-        start: ClientStart,
-        parameters: ToyParameters,
-        _: Arc<dyn HintSource>,
-    ) -> Result<Box<dyn ErasedClient>> {
+    fn client(start: ClientStart, parameters: Self::Parameters, _: Downloaded) -> NewClient {
         let client = ToyClient(parameters.shape);
         start.stateless(parameters, client)
     }
 
-    fn words(parameters: &ToyParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(format!("{} bytes of padding", parameters.padding))
     }
 }

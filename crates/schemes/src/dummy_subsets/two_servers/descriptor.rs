@@ -4,16 +4,8 @@ use super::{
     DummySubsetsTwo, DummySubsetsTwoClient, DummySubsetsTwoPreparation, DummySubsetsTwoServer,
     OFFLINE,
 };
-use crate::contract::Role;
-use crate::dummy_subsets::DummySubsetsParameters;
 use crate::dummy_subsets::descriptor::{cut, cut_in_words, halves, work};
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedPreparation, ErasedSetup, HintsStart,
-    PARTITION_RECORDS, Registered, Rehearsed, ServerHost, ServerStart, Tuning, Work,
-};
-use privet_core::quantities::count;
-use privet_core::{Result, TableIdentity};
-use zeroize::Zeroizing;
+use crate::registry::room::*;
 
 impl Rehearsed for DummySubsetsTwoClient {}
 
@@ -24,47 +16,41 @@ impl Registered for DummySubsetsTwo {
         ..About::new("Dummy subsets with two servers; secret hints never run out", 110)
     };
 
-    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<DummySubsetsParameters> {
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         cut(identity, tuning)
     }
 
-    fn setup(
-        start: ServerStart<'_>,
-        parameters: DummySubsetsParameters,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let server = DummySubsetsTwoServer::new(parameters, start.table, start.kernels)?;
         start.ready(server, ServerHost::preparing)
     }
 
     fn hinted_client(
         start: ClientStart,
-        parameters: DummySubsetsParameters,
-        generation: Zeroizing<Vec<u8>>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
         start.endless::<DummySubsetsTwoClient>(parameters, generation)
     }
 
-    fn preparation(
-        start: HintsStart<'_>,
-        parameters: DummySubsetsParameters,
-    ) -> Result<Box<dyn ErasedPreparation>> {
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
         start.asking::<DummySubsetsTwoPreparation>(parameters)
     }
 
-    fn hints_len(parameters: &DummySubsetsParameters) -> u64 {
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
         parameters.state_bytes()
     }
 
-    fn words(parameters: &DummySubsetsParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         let singles = count(parameters.singles().into());
         Some(format!("{}; {singles} hints, replaced as they are used", cut_in_words(parameters)))
     }
 
-    fn work(parameters: &DummySubsetsParameters) -> Work {
+    fn work(parameters: &Self::Parameters) -> Work {
         work(parameters, parameters.singles().into())
     }
 
-    fn queries_say(parameters: &DummySubsetsParameters, role: Role) -> Option<String> {
+    fn queries_say(parameters: &Self::Parameters, role: Role) -> Option<String> {
         Some(match role == OFFLINE {
             true => "Each asks for what replaces one hint: hints are numbered, and the numbers count up, whatever is looked up.".to_owned(),
             false => halves(parameters),

@@ -4,19 +4,10 @@ use super::{
     FEWEST_SERVERS, FiniteDifferencesMany, ManyServersClient, ManyServersParameters,
     ManyServersServer, ManyServersSetup, write_points,
 };
-use crate::contract::Role;
 use crate::finite_differences::costs::Choice;
 use crate::finite_differences::points::{Points, PointsStore};
 use crate::finite_differences::{ANSWER_LIMIT, DEGREE, STORAGE_LIMIT, VARIABLES};
-use crate::offline::HintSource;
-use crate::registry::{
-    About, ClientStart, ErasedClient, ErasedPoints, ErasedSetup, MakesPoints, Of, OptionKind,
-    Registered, SchemeOption, ServerHost, ServerOptions, ServerStart, Tuning, Work,
-};
-use privet_core::quantities::{bytes, count};
-use privet_core::{Result, TableIdentity, TableView};
-use privet_kernels::Kernels;
-use std::sync::Arc;
+use crate::registry::room::*;
 
 /// How many servers are asked.
 pub static SERVERS: SchemeOption = SchemeOption::new(
@@ -30,19 +21,16 @@ impl Registered for FiniteDifferencesMany {
     const ABOUT: About = About {
         servers: 3..=13,
         options: &[&STORAGE_LIMIT, &ANSWER_LIMIT, &VARIABLES, &DEGREE, &SERVERS],
-        ..About::new("The same with three or more servers: the more, the less each reads", 60)
+        ..About::new("Finite differences with more servers: the more, the less each reads", 60)
     };
     const POINTS: Option<&'static dyn ErasedPoints> = Some(&Of::<Self>::VALUE);
 
-    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<ManyServersParameters> {
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         let servers = tuning.count(&SERVERS).unwrap_or(FEWEST_SERVERS);
         ManyServersParameters::new(identity.shape, servers, &Choice::of(tuning))
     }
 
-    fn setup(
-        start: ServerStart<'_>,
-        parameters: ManyServersParameters,
-    ) -> Result<Box<dyn ErasedSetup>> {
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let ServerStart { table, kernels, threads, .. } = start;
         let setup = ManyServersSetup::new(parameters, table, kernels, threads)?;
         start.after(|progress| setup.finish(progress), ServerHost::succeeding)
@@ -50,14 +38,14 @@ impl Registered for FiniteDifferencesMany {
 
     fn client(
         start: ClientStart,
-        parameters: ManyServersParameters,
-        _downloaded: Arc<dyn HintSource>,
-    ) -> Result<Box<dyn ErasedClient>> {
+        parameters: Self::Parameters,
+        _downloaded: Downloaded,
+    ) -> NewClient {
         let client = ManyServersClient::new(parameters.clone())?;
         start.stateless(parameters, client)
     }
 
-    fn words(parameters: &ManyServersParameters) -> Option<String> {
+    fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(format!(
             "a polynomial of degree {} in {} variables over {} elements, {} of its values on each of {} servers, of which each sends {} for a lookup",
             parameters.degree(),
@@ -69,7 +57,7 @@ impl Registered for FiniteDifferencesMany {
         ))
     }
 
-    fn work(parameters: &ManyServersParameters) -> Work {
+    fn work(parameters: &Self::Parameters) -> Work {
         Work::Lines { lines: parameters.cache_lines(), from_bytes: parameters.points_bytes() }
     }
 
@@ -81,12 +69,12 @@ impl Registered for FiniteDifferencesMany {
 impl MakesPoints for FiniteDifferencesMany {
     type Server = ManyServersServer;
 
-    fn bytes(parameters: &ManyServersParameters) -> u64 {
+    fn bytes(parameters: &Self::Parameters) -> u64 {
         parameters.points_bytes()
     }
 
     fn write(
-        parameters: &ManyServersParameters,
+        parameters: &Self::Parameters,
         table: TableView<'_>,
         ServerOptions { threads, .. }: ServerOptions,
         memory: u64,
@@ -97,7 +85,7 @@ impl MakesPoints for FiniteDifferencesMany {
     }
 
     fn server(
-        parameters: ManyServersParameters,
+        parameters: Self::Parameters,
         points: Points,
         kernels: Kernels,
     ) -> Result<ManyServersServer> {

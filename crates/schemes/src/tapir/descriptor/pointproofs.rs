@@ -2,16 +2,12 @@
 
 use super::{POINTPROOFS_ABOUT, RegisteredForm};
 use crate::contract::Parameters as _;
-use crate::registry::{
-    About, Makeshift, OptionKind, PARTITION_RECORDS, SchemeOption, ServerHost, Tuning, Value, Work,
-};
+use crate::registry::room::*;
 use crate::singlepass::SinglePassParameters;
 use crate::tapir::{PointproofsForm, TapirParameters, TapirServer, vectors_of};
 use privet_core::codec::Reader;
 use privet_core::commit::pointproofs::{Openings, Pointproofs, ReferenceString};
-use privet_core::quantities::{bytes, count, hexadecimal};
-use privet_core::{Error, Result, SecretRng, TableIdentity};
-use std::sync::Arc;
+use privet_core::quantities::hexadecimal;
 
 /// What TAPIR-PP commits with: a [`ReferenceString`].
 pub static REFERENCE_STRING: SchemeOption = SchemeOption {
