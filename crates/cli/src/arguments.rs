@@ -1,13 +1,15 @@
 //! What can be typed. The doc comments below are the help texts that users read.
 
+mod options;
 mod setup;
 mod update;
 
+pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
 
 use crate::commands::tradeoff::Tradeoff;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
@@ -25,6 +27,15 @@ use std::time::Duration;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// What was typed on this process' command line.
+    pub(crate) fn typed() -> Result<Self, clap::Error> {
+        let typed: Vec<_> = std::env::args_os().collect();
+        let command = options::explained(Self::command(), &typed);
+        Self::from_arg_matches(&command.try_get_matches_from(typed)?)
+    }
 }
 
 #[derive(Subcommand)]
@@ -155,23 +166,11 @@ pub(crate) struct Serve {
     pub(crate) tables: Vec<String>,
     #[arg(long, default_value = "auto", value_parser = parse_scheme, help = served_schemes())]
     pub(crate) scheme: SchemeChoice,
-    /// Records in each partition (or chunk) of the table, for schemes that cut it into such; default: by the
-    /// table's shape. Two servers of one scheme have to agree
-    #[arg(long, value_name = "S", value_parser = parse_number)]
-    pub(crate) partition_records: Option<u64>,
-    /// What tapir-pp needs: the reference string to commit to the table with, as `privet setup pointproofs` makes
-    /// it. Two servers of one table take the same file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) reference_string: Option<PathBuf>,
-    /// For tapir-pp: compute the openings of all records before serving, which takes long and 96 bytes of the cache
-    /// and of memory for each, so that answers take less
-    #[arg(long)]
-    pub(crate) precompute_openings: bool,
     #[command(flatten)]
-    pub(crate) finite_differences: FiniteDifferences,
+    pub(crate) options: SchemeOptions,
     /// For finite-differences and finite-differences-many: answer from the points that `privet setup points` computed
     /// from this one table, read into memory. The scheme and what was chosen for it are those of the file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["partition_records", "reference_string", "precompute_openings", "storage_limit", "answer_limit", "variables", "degree", "one_bit", "digits", "servers"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = options::names())]
     pub(crate) points: Option<PathBuf>,
     /// With --points: leave the points in the file, of which the system keeps in memory what there is room for. The file is
     /// still read once at the start, to check it
@@ -267,8 +266,7 @@ pub(crate) struct Get {
     /// first, and no server's order of offers decides
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_scheme_name)]
     pub(crate) scheme: Vec<SchemeId>,
-    /// Use only schemes that verify answers: apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp
-    #[arg(long)]
+    #[arg(long, help = verifying_schemes())]
     pub(crate) verified: bool,
     /// Where hints, tables and pins are kept between calls; default: the user's state directory
     #[arg(long, value_name = "DIR")]
@@ -395,18 +393,8 @@ pub(crate) struct Bench {
     /// Bytes in a record
     #[arg(long, value_name = "B", value_parser = parse_number)]
     pub(crate) record_len: u64,
-    /// Records in each partition (or chunk), for schemes that cut the table into such; default: by its shape
-    #[arg(long, value_name = "S", value_parser = parse_number)]
-    pub(crate) partition_records: Option<u64>,
-    /// For tapir-pp: the reference string to commit to the table with; default: one made in memory, for partitions
-    /// of --partition-records or about twice the square root of the number of records
-    #[arg(long, value_name = "FILE")]
-    pub(crate) reference_string: Option<PathBuf>,
-    /// For tapir-pp: compute the openings of all records beforehand
-    #[arg(long)]
-    pub(crate) precompute_openings: bool,
     #[command(flatten)]
-    pub(crate) finite_differences: FiniteDifferences,
+    pub(crate) options: SchemeOptions,
     /// Queries to measure, rounded up to whole batches
     #[arg(long, value_name = "Q", default_value = "16", value_parser = parse_number)]
     pub(crate) queries: u64,
@@ -429,34 +417,6 @@ pub(crate) struct Bench {
     /// Instruction set to compute with: portable, avx2 or avx512; default: the best there is
     #[arg(long, value_parser = parse_arm)]
     pub(crate) kernel: Option<Arm>,
-}
-
-/// What can be chosen for finite-differences and finite-differences-many: the same for `serve` and `bench`.
-#[derive(Args, Default)]
-pub(crate) struct FiniteDifferences {
-    /// For finite-differences and finite-differences-many: at most so many bytes for what each server makes of the
-    /// table, such as 2^30; default: 32 times the table. More storage, fewer reads and shorter answers
-    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
-    pub(crate) storage_limit: Option<u64>,
-    /// For the same: answers of at most so many bytes, with the least storage that allows them
-    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
-    pub(crate) answer_limit: Option<u64>,
-    /// For the same: exactly this number of variables, with the degree at which servers read the least
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(2..=48), conflicts_with_all = ["storage_limit", "answer_limit"])]
-    pub(crate) variables: Option<u32>,
-    /// For the same: exactly this degree; with two servers, an odd number of at most half the variables
-    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=24), requires = "variables")]
-    pub(crate) degree: Option<u32>,
-    /// For finite-differences: records are bytes of value 0 or 1, and are stored as single bits
-    #[arg(long)]
-    pub(crate) one_bit: bool,
-    /// With --one-bit: records are the characters 0 and 1
-    #[arg(long, requires = "one_bit")]
-    pub(crate) digits: bool,
-    /// For finite-differences-many: how many servers are asked, 3 unless it is said. The more there are, the fewer
-    /// points each reads, and the more storage each needs
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(3..=13))]
-    pub(crate) servers: Option<u32>,
 }
 
 #[derive(Args)]
@@ -500,20 +460,30 @@ const PLAIN: &str = "plain";
 /// The rule of [`choose`](privet_schemes::registry::choose) in one line.
 fn served_schemes() -> String {
     format!(
-        "The scheme to answer with: {}; or `auto`, which takes download where simplepir's hint would be no smaller than the table (up to 16 MiB) and simplepir otherwise. docs/schemes.md compares them",
+        "The scheme to answer with: {}; or `auto`, which takes download where simplepir's hint would be no smaller than the table (up to 16 MiB) and simplepir otherwise. With --help it explains the options of that scheme; docs/schemes.md compares them",
         scheme_names()
     )
 }
 
 fn measured_schemes() -> String {
     format!(
-        "The scheme to measure: {}; or `plain`, a lookup that is not private, for comparison",
+        "The scheme to measure: {}; or `plain`, a lookup that is not private, for comparison. With --help it explains the options of that scheme",
         scheme_names()
     )
 }
 
+fn verifying_schemes() -> String {
+    let mut schemes: Vec<_> = SchemeId::ALL.iter().filter(|scheme| scheme.verifies()).collect();
+    schemes.sort_by_key(|scheme| scheme.about().preference);
+    format!("Use only schemes that verify answers: {}", names(schemes))
+}
+
 fn scheme_names() -> String {
-    SchemeId::ALL.iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", ")
+    names(SchemeId::ALL)
+}
+
+fn names<'s>(schemes: impl IntoIterator<Item = &'s SchemeId>) -> String {
+    schemes.into_iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn parse_scheme(text: &str) -> Result<SchemeChoice, String> {
@@ -602,7 +572,6 @@ pub(crate) fn parse_number(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_definition_is_consistent() {

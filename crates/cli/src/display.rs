@@ -1,28 +1,13 @@
 //! Numbers, sizes, durations and progress for people. Everything written by hand goes to standard output through [`Page`], progress to standard error.
 
 use crate::printable::{printable, printable_json, printable_lines};
-use indicatif::{
-    HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle,
-};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use privet_core::{Error, Result};
 use serde::Serialize;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
-/// `1,234,567`
-pub(crate) fn count(number: u64) -> String {
-    HumanCount(number).to_string()
-}
-
-/// `12.3 MiB`
-pub(crate) fn bytes(number: u64) -> String {
-    HumanBytes(number).to_string()
-}
-
-/// `7412c17d…`, as digests are written everywhere.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+pub(crate) use privet_core::quantities::{bytes, count, hexadecimal};
 
 /// `3 of 38 B`, and for an authenticated table how much of that is the path: `3 of 102 B, of which the path takes 64 B`
 pub(crate) fn records(count: u64, record_len: u64, path_len: Option<u64>) -> String {

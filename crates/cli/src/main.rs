@@ -5,7 +5,6 @@
 //! | [`arguments`] | what can be typed, and the help that explains it |
 //! | [`commands`] | one module for each command |
 //! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
-//! | [`scheme`] | what a scheme's parameters come to on a table |
 //! | [`tuning`] | what a user chooses about a scheme beyond its name |
 //! | [`display`] | bytes, durations and progress for people |
 //! | [`output_file`] | what a command may write over |
@@ -21,11 +20,9 @@ mod exit;
 mod memory;
 mod output_file;
 mod printable;
-mod scheme;
 mod tuning;
 
 use arguments::{Arguments, Command};
-use clap::Parser;
 use std::process::ExitCode;
 
 // A release binary in which a test's mistakes can be planted must not exist.
@@ -35,7 +32,7 @@ const _: () = assert!(
 );
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::typed() {
         Ok(arguments) => arguments,
         Err(error) => return exit::from_usage(&error),
     };

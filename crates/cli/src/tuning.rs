@@ -1,95 +1,66 @@
 //! What a user chooses about a scheme beyond its name: from what was typed to what the registry takes.
 
-use crate::arguments::FiniteDifferences;
+use crate::arguments::{SchemeOptions, Typed};
 use crate::display;
 use privet_core::commit::pointproofs::ReferenceString;
-use privet_core::{Error, Result, SecretRng};
+use privet_core::{Error, Result, SecretRng, TableIdentity};
 use privet_schemes::SchemeId;
-use privet_schemes::finite_differences::costs::Choice;
-use privet_schemes::registry::Tuning;
+use privet_schemes::registry::{self, OptionKind, SchemeOption, Tuning, Value, check_options};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What was typed.
-pub(crate) struct Choices<'a> {
-    pub(crate) partition_records: Option<u64>,
-    pub(crate) reference_string: Option<&'a Path>,
-    pub(crate) precompute_openings: bool,
-    pub(crate) finite_differences: &'a FiniteDifferences,
-}
-
-impl Choices<'_> {
-    /// Reads the reference string if one is named. `scheme` is the scheme that the choices are for; `None` if it is none or not known yet.
+impl<const POINTS: bool> SchemeOptions<POINTS> {
+    /// Reads the files that are named. `scheme` is the scheme that the options are for; `None` if it is none or not known yet.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a choice was made that the scheme does not have, or the file cannot be read;
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it holds no reference string.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if an option was typed that the scheme does not have, or a file cannot be read;
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not hold what it should.
     pub(crate) fn read(&self, scheme: Option<SchemeId>) -> Result<Tuning> {
-        let FiniteDifferences {
-            storage_limit,
-            answer_limit,
-            variables,
-            degree,
-            one_bit,
-            digits,
-            servers,
-        } = *self.finite_differences;
-        let pointproofs: &[_] = &[SchemeId::TapirPointproofs];
-        let (two, many) = (SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany);
-        let differences: &[_] = &[two, many];
-        let chosen = [
-            ("--reference-string", pointproofs, self.reference_string.is_some()),
-            ("--precompute-openings", pointproofs, self.precompute_openings),
-            ("--storage-limit", differences, storage_limit.is_some()),
-            ("--answer-limit", differences, answer_limit.is_some()),
-            ("--variables", differences, variables.is_some()),
-            ("--one-bit", &[two], one_bit),
-            ("--servers", &[many], servers.is_some()),
-        ];
-        let refused = |schemes: &[SchemeId]| scheme.is_none_or(|scheme| !schemes.contains(&scheme));
-        if let Some((option, schemes, _)) =
-            chosen.iter().find(|(_, schemes, chosen)| *chosen && refused(schemes))
-        {
-            let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name()).collect();
-            return Err(Error::api_misuse(format!(
-                "{option} is for {} alone: leave it away, or choose --scheme {}",
-                names.join(" and "),
-                names.join(" or ")
-            )));
-        }
-        Ok(Tuning {
-            partition_records: self.partition_records,
-            reference_string: self.reference_string.map(read).transpose()?,
-            precompute_openings: self.precompute_openings,
-            finite_differences: Choice { variables, degree, storage_limit, answer_limit },
-            one_bit,
-            digits,
-            servers,
+        // Of the others the plan says it, with the table's name.
+        let typed = self.0.iter().map(|(option, _)| *option);
+        check_options(scheme, typed.filter(|option| option.elsewhere.is_none()))?;
+        self.0.iter().try_fold(Tuning::default(), |tuning, (option, typed)| {
+            let value = match typed {
+                Typed::Given => Value::Given,
+                Typed::Number(number) => (*number).into(),
+                Typed::File(path) => read(option, path)?,
+            };
+            Ok(tuning.with(option, value))
         })
+    }
+
+    /// The same for a server, which must have what its scheme cannot do without.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and if it has not.
+    pub(crate) fn read_all(&self, scheme: Option<SchemeId>) -> Result<Tuning> {
+        let options = scheme.map_or(&[][..], |scheme| scheme.about().options);
+        let missing = options.iter().filter(|option| !self.has(option));
+        match missing.filter_map(|option| option.missing).next() {
+            Some(what_to_do) => Err(Error::api_misuse(what_to_do)),
+            None => self.read(scheme),
+        }
     }
 }
 
-/// More than any reference string has: they end at partitions of 2^16 records, with 192 bytes for each.
-const MOST_BYTES: u64 = 16 << 20;
-
-/// Reads a reference string and checks it, which takes about a third of a millisecond for each record of a partition.
-fn read(path: &Path) -> Result<Arc<ReferenceString>> {
+/// Reads and checks the file that an option names. A reference string takes about a third of a millisecond for each record of a partition.
+fn read(option: &SchemeOption, path: &Path) -> Result<Value> {
+    let OptionKind::File { what, made_by, most_bytes, decode } = option.kind else {
+        return Err(Error::api_misuse(format!("--{} names no file", option.name)));
+    };
     let unreadable = |error: io::Error| {
-        Error::api_misuse(format!(
-            "cannot read the reference string {}: {error}; `privet setup pointproofs` makes one",
-            path.display()
-        ))
+        Error::api_misuse(format!("cannot read {what} {}: {error}; {made_by}", path.display()))
     };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     // One byte more than there can be is enough to see that it is none.
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    let spinner = display::working("checking the reference string");
-    let string = ReferenceString::decode(&bytes).map_err(|error| error.within(path.display()));
+    file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let spinner = display::working(&format!("checking {what}"));
+    let value = decode(&bytes).map_err(|error| error.within(path.display()));
     spinner.finish_and_clear();
-    string.map(Arc::new)
+    value
 }
 
 /// Whether the file begins as reference strings do, whatever follows.
@@ -113,50 +84,46 @@ pub(crate) fn make_reference_string(size: u32) -> Result<Arc<ReferenceString>> {
     string.map(Arc::new)
 }
 
-/// How many records a partition of a table of `records` records should have under tapir-pp: a power of two next to 2·√n, and no more than there can be. Work per answer grows with the size of partitions, bytes
-/// with their number.
-pub(crate) fn partition_records_for(records: u64) -> u32 {
-    const MOST: u64 = 1 << 16;
-    let about = records.isqrt().saturating_mul(2).clamp(2, MOST);
-    let above = about.next_power_of_two();
-    let nearest = if about * 4 < above * 3 { above / 2 } else { above };
-    // At most the limit, so it fits 32 bits.
-    nearest as u32
+/// What a scheme needs beside the table and nobody chose, made in this process: for servers whose clients are here as well.
+///
+/// # Errors
+/// If it cannot be made.
+pub(crate) fn completed(
+    tuning: Tuning,
+    scheme: SchemeId,
+    identity: &TableIdentity,
+) -> Result<Tuning> {
+    let Some(makeshift) = registry::makeshift(scheme, identity, &tuning) else {
+        return Ok(tuning);
+    };
+    let spinner = display::working(&format!("making {}", makeshift.what));
+    let made = (makeshift.make)();
+    spinner.finish_and_clear();
+    made
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn partitions_have_about_twice_the_square_root() {
-        for (records, size) in
-            [(1, 2), (4, 4), (1 << 14, 256), (1 << 20, 2048), (1 << 22, 4096), (u64::MAX, 1 << 16)]
-        {
-            assert_eq!(partition_records_for(records), size, "{records}");
-        }
-        // 2 · 707 = 1414 is nearer to 1024 than to 2048.
-        assert_eq!(partition_records_for(500_000), 1024);
-    }
+    use privet_schemes::finite_differences::ONE_BIT;
+    use privet_schemes::registry::PARTITION_RECORDS;
+    use privet_schemes::tapir::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
 
     #[test]
     fn choices_of_one_scheme_are_refused_for_others() {
-        let none = FiniteDifferences::default();
-        let choices = |precompute_openings| Choices {
-            partition_records: Some(64),
-            reference_string: None,
-            precompute_openings,
-            finite_differences: &none,
-        };
+        let cut = (&PARTITION_RECORDS, Typed::Number(64));
+        let typed = |option| SchemeOptions::<false>(vec![cut.clone(), (option, Typed::Given)]);
+        let precomputing = typed(&PRECOMPUTE_OPENINGS);
         for scheme in [None, Some(SchemeId::TapirMerkle), Some(SchemeId::Dpf)] {
-            assert!(choices(true).read(scheme).is_err());
-            assert_eq!(choices(false).read(scheme).unwrap().partition_records, Some(64));
+            assert!(precomputing.read(scheme).is_err());
+            let tuning = SchemeOptions::<false>(vec![cut.clone()]).read(scheme).unwrap();
+            assert_eq!(tuning.number(&PARTITION_RECORDS), Some(64));
         }
-        let tuning = choices(true).read(Some(SchemeId::TapirPointproofs)).unwrap();
-        assert!(tuning.precompute_openings && tuning.reference_string.is_none());
-        let one_bit = FiniteDifferences { one_bit: true, ..FiniteDifferences::default() };
-        let choices = Choices { finite_differences: &one_bit, ..choices(false) };
-        assert!(choices.read(Some(SchemeId::Dpf)).is_err());
-        assert!(choices.read(Some(SchemeId::FiniteDifferences)).unwrap().one_bit);
+        let tuning = precomputing.read(Some(SchemeId::TapirPointproofs)).unwrap();
+        assert!(tuning.has(&PRECOMPUTE_OPENINGS) && !tuning.has(&REFERENCE_STRING));
+        assert!(precomputing.read_all(Some(SchemeId::TapirPointproofs)).is_err());
+        let one_bit = typed(&ONE_BIT);
+        assert!(one_bit.read(Some(SchemeId::Dpf)).is_err());
+        assert!(one_bit.read(Some(SchemeId::FiniteDifferences)).unwrap().has(&ONE_BIT));
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use privet_schemes::SchemeId;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -142,4 +143,47 @@ fn has_heading(page: &str, anchor: &str) -> bool {
             kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect();
         kept.replace(' ', "-") == anchor
     })
+}
+
+/// All schemes, as they describe themselves.
+fn table_of_schemes() -> String {
+    let mut table = String::from(
+        "| scheme | what it is | servers | verifies answers | its own options |\n|---|---|---|---|---|\n",
+    );
+    for scheme in SchemeId::ALL {
+        let about = scheme.about();
+        let (fewest, most) = (about.servers.start(), about.servers.end());
+        let servers = match fewest == most {
+            true => fewest.to_string(),
+            false => format!("{fewest} to {most}"),
+        };
+        let verifies = if about.verifies { "yes" } else { "no" };
+        let options = about.options.iter().map(|option| format!("`--{}`", option.name));
+        let options = options.collect::<Vec<_>>().join(", ");
+        table.push_str(&format!(
+            "| `{scheme}` | {} | {servers} | {verifies} | {options} |\n",
+            about.summary
+        ));
+    }
+    table
+}
+
+#[test]
+fn the_page_on_schemes_has_the_table_that_the_schemes_make() {
+    const BEGINS: &str = "<!-- The schemes' descriptors make this table. -->\n";
+    const ENDS: &str = "<!-- Here it ends. -->";
+    let path = root().join("docs/schemes.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(BEGINS).unwrap();
+    let (written, after) = rest.split_once(ENDS).unwrap();
+    let made = format!("\n{}\n", table_of_schemes());
+    if std::env::var_os("PRIVET_WRITE_TABLES").is_some() {
+        fs::write(&path, format!("{before}{BEGINS}{made}{ENDS}{after}")).unwrap();
+        return;
+    }
+    assert!(
+        written == made,
+        "docs/schemes.md does not have what the descriptors say; run this test once more with \
+         PRIVET_WRITE_TABLES=1, which writes:\n{made}"
+    );
 }

@@ -12,6 +12,7 @@
 //! | [`dpf`] | distributed point functions: two short keys whose expansions differ in one bit |
 //! | [`permutation`] | a public pseudorandom permutation of any number of records, computed in constant time for a secret one |
 //! | [`lwe`] | learning with errors: parameters with their proof, sampling, encryption, decryption |
+//! | [`quantities`] | numbers and sizes as people read them |
 //! | [`error`] | [`Error`]: every error says who is at fault |
 //!
 //! Nothing in this crate opens a file or a socket, reads a clock or starts a thread.
@@ -25,6 +26,7 @@ pub mod hints;
 pub mod index;
 pub mod lwe;
 pub mod permutation;
+pub mod quantities;
 pub mod randomness;
 pub mod secret;
 mod stream_digest;

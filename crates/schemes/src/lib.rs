@@ -42,5 +42,7 @@ pub mod tapir;
 mod test_statistics;
 #[cfg(test)]
 mod test_tables;
+#[cfg(test)]
+mod toy;
 
 pub use scheme_id::SchemeId;

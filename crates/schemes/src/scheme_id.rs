@@ -1,106 +1,76 @@
-//! The names of the schemes: the same on the command line, on the wire, in the registry and (with `_`) in folder names.
+//! The names of the schemes: the same on the command line, on the wire, in the registry and (with
+//! `_`) in folder names.
 
+use crate::contract::Scheme;
+use crate::dummy_subsets::{self, two_servers};
+use crate::finite_differences::{self, many_servers};
+use crate::{apir_dpf, apir_matrix, doublepir, download, dpf, piano, simplepir, singlepass, tapir};
 use privet_core::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A scheme's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SchemeId {
-    /// SimplePIR: one server, learning with errors, a public reusable hint.
-    SimplePir,
-    /// DoublePIR: one server, learning with errors twice, a public reusable hint whose size does not grow with the number of records.
-    DoublePir,
-    /// DPF-PIR: two servers that do not collude, distributed point functions, nothing kept.
-    Dpf,
-    /// Dummy subsets: one server that reads about √n records for each query, secret single-use hints.
-    DummySubsets,
-    /// Dummy subsets with two servers that do not collude: one computes hints, now and for every query, the other answers; hints never run out.
-    DummySubsetsTwo,
-    /// Piano: one server that reads about √n/2 records for each query, secret single-use hints; the server answers with one record.
-    Piano,
+/// A scheme's name, and the handle of what its room says of it: [`about`](Self::about) and the
+/// functions of [`registry`](crate::registry). There are no others than those of the registry's
+/// table.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SchemeId(&'static str);
+
+/// The schemes that somebody names. One that nobody does needs no constant.
+#[allow(non_upper_case_globals)]
+impl SchemeId {
+    /// SimplePIR.
+    pub const SimplePir: Self = simplepir::SimplePir::ID;
+    /// DoublePIR.
+    pub const DoublePir: Self = doublepir::DoublePir::ID;
+    /// DPF-PIR.
+    pub const Dpf: Self = dpf::Dpf::ID;
+    /// Dummy subsets with one server.
+    pub const DummySubsets: Self = dummy_subsets::DummySubsets::ID;
+    /// Dummy subsets with two servers.
+    pub const DummySubsetsTwo: Self = two_servers::DummySubsetsTwo::ID;
+    /// Piano.
+    pub const Piano: Self = piano::Piano::ID;
     /// Piano as first published: the answer has a record for each chunk of the table.
-    PianoAllParities,
-    /// SinglePass: two servers that do not collude, hints from a single pass over the table that never run out.
-    SinglePass,
-    /// TAPIR with Merkle trees: SinglePass whose answers are verified, two servers that do not collude and of which one may lie.
-    TapirMerkle,
-    /// TAPIR with Pointproofs: the same with short proofs, and a reference string whose maker must be trusted.
-    TapirPointproofs,
-    /// APIR-DPF: DPF-PIR whose answers are verified.
-    ApirDpf,
-    /// APIR-Matrix with a Merkle tree: two servers that XOR rows of the table, answers verified against one hash.
-    ApirMatrix,
-    /// Finite differences: two servers that do not collude and read a small part of a preprocessed table, privacy without an assumption, nothing kept.
-    FiniteDifferences,
-    /// Finite differences with three or more servers, of which no two collude: the more there are, the less each reads.
-    FiniteDifferencesMany,
-    /// The trivial scheme: the client fetches the whole table once.
-    Download,
+    pub const PianoAllParities: Self = piano::PianoAllParities::ID;
+    /// SinglePass.
+    pub const SinglePass: Self = singlepass::SinglePass::ID;
+    /// TAPIR with Merkle trees.
+    pub const TapirMerkle: Self = tapir::MERKLE;
+    /// TAPIR with Pointproofs.
+    pub const TapirPointproofs: Self = tapir::POINTPROOFS;
+    /// APIR-DPF.
+    pub const ApirDpf: Self = apir_dpf::ApirDpf::ID;
+    /// APIR-Matrix with a Merkle tree.
+    pub const ApirMatrix: Self = apir_matrix::ApirMatrix::ID;
+    /// Finite differences with two servers.
+    pub const FiniteDifferences: Self = finite_differences::FiniteDifferences::ID;
+    /// Finite differences with three or more servers.
+    pub const FiniteDifferencesMany: Self = many_servers::FiniteDifferencesMany::ID;
+    /// The whole table, fetched once.
+    pub const Download: Self = download::Download::ID;
 }
 
 impl SchemeId {
-    /// Every scheme there is.
-    pub const ALL: &'static [SchemeId] = &[
-        SchemeId::SimplePir,
-        SchemeId::DoublePir,
-        SchemeId::Dpf,
-        SchemeId::DummySubsets,
-        SchemeId::DummySubsetsTwo,
-        SchemeId::Piano,
-        SchemeId::PianoAllParities,
-        SchemeId::SinglePass,
-        SchemeId::TapirMerkle,
-        SchemeId::TapirPointproofs,
-        SchemeId::ApirDpf,
-        SchemeId::ApirMatrix,
-        SchemeId::FiniteDifferences,
-        SchemeId::FiniteDifferencesMany,
-        SchemeId::Download,
-    ];
+    /// The scheme called `name`: for its room, which registers it.
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self(name)
+    }
 
     /// The name that users type and that goes over the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            SchemeId::SimplePir => "simplepir",
-            SchemeId::DoublePir => "doublepir",
-            SchemeId::Dpf => "dpf",
-            SchemeId::DummySubsets => "dummy-subsets",
-            SchemeId::DummySubsetsTwo => "dummy-subsets-two",
-            SchemeId::Piano => "piano",
-            SchemeId::PianoAllParities => "piano-all-parities",
-            SchemeId::SinglePass => "singlepass",
-            SchemeId::TapirMerkle => "tapir-mt",
-            SchemeId::TapirPointproofs => "tapir-pp",
-            SchemeId::ApirDpf => "apir-dpf",
-            SchemeId::ApirMatrix => "apir-matrix-mt",
-            SchemeId::FiniteDifferences => "finite-differences",
-            SchemeId::FiniteDifferencesMany => "finite-differences-many",
-            SchemeId::Download => "download",
-        }
+    pub const fn name(self) -> &'static str {
+        self.0
     }
 
     /// Whether each answer is verified against what two servers had agreed on, so that one of them that
     /// lies is found out before anything of its answer is used.
     pub fn verifies(self) -> bool {
-        match self {
-            SchemeId::TapirMerkle
-            | SchemeId::TapirPointproofs
-            | SchemeId::ApirDpf
-            | SchemeId::ApirMatrix => true,
-            SchemeId::SimplePir
-            | SchemeId::DoublePir
-            | SchemeId::Dpf
-            | SchemeId::DummySubsets
-            | SchemeId::DummySubsetsTwo
-            | SchemeId::Piano
-            | SchemeId::PianoAllParities
-            | SchemeId::SinglePass
-            | SchemeId::FiniteDifferences
-            | SchemeId::FiniteDifferencesMany
-            | SchemeId::Download => false,
-        }
+        self.about().verifies
+    }
+}
+
+impl fmt::Debug for SchemeId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SchemeId({})", self.name())
     }
 }
 

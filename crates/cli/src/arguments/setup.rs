@@ -1,6 +1,6 @@
 //! What can be typed after `privet setup`.
 
-use super::{FiniteDifferences, parse_arm, parse_number, parse_scheme_name, parse_size};
+use super::{SchemeOptions, parse_arm, parse_number, parse_scheme_name, parse_size};
 use clap::{Args, Subcommand};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
@@ -48,7 +48,7 @@ pub(crate) struct SetupPoints {
     #[arg(long, value_parser = parse_scheme_name)]
     pub(crate) scheme: SchemeId,
     #[command(flatten)]
-    pub(crate) finite_differences: FiniteDifferences,
+    pub(crate) options: SchemeOptions<true>,
     /// The file to write, on a disk with room for all points
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,

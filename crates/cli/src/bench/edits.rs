@@ -2,7 +2,6 @@
 
 use super::microseconds;
 use super::table::BenchTable;
-use crate::scheme;
 use privet_core::table::{Edit, Replacement, TableChanges, TableDelta, TableView};
 use privet_core::{Epoch, Error, Result, TableIdentity};
 use privet_kernels::memory::HugeBuffer;
@@ -47,7 +46,7 @@ pub(super) fn measure(
     if !hints.open().is_empty() {
         return Err(Error::api_misuse("a query is open although all are answered; this is a bug"));
     }
-    if scheme::is_updated_in_place(plan.scheme) {
+    if plan.scheme.about().commits {
         let batch = Some(in_one_batch(count, table, server, hints, options)?);
         return Ok(Edits { single_us: Vec::new(), batch });
     }

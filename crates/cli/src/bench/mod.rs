@@ -26,14 +26,14 @@ mod yardsticks;
 use crate::arguments::{Bench, Subject};
 use crate::display;
 use crate::exit::Outcome;
-use crate::scheme::{Cut, Work};
-use crate::tuning::{Choices, make_reference_string, partition_records_for};
+use crate::tuning;
 use offline::{Measured, ReadyClient, ReadyServer};
 use online::Timings;
 use privet_core::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{ServerOptions, Tuning};
+use privet_schemes::finite_differences::{DIGITS, ONE_BIT};
+use privet_schemes::registry::{self, PARTITION_RECORDS, ServerOptions, Tuning, Work};
 use report::{EditsInPlace, Offline, Online, Ratios, Report, ServerTime};
 use std::time::Instant;
 use table::BenchTable;
@@ -56,21 +56,21 @@ fn measure(arguments: &Bench) -> Result<Report> {
         )));
     }
     let mut table = BenchTable::new(arguments.seed, shape);
-    if arguments.finite_differences.one_bit {
-        let zero = if arguments.finite_differences.digits { b'0' } else { 0 };
+    if arguments.options.has(&ONE_BIT) {
+        let zero = if arguments.options.has(&DIGITS) { b'0' } else { 0 };
         table = table.of_single_bits(zero);
     }
     let measured = match arguments.scheme {
         Subject::Scheme(scheme) => {
             measure_scheme(scheme, arguments, &mut table, ServerOptions { kernels, threads })?
         }
-        Subject::Plain if arguments.partition_records.is_some() => {
+        Subject::Plain if arguments.options.has(&PARTITION_RECORDS) => {
             return Err(Error::api_misuse(
                 "plain lookups do not cut the table into partitions, so their size cannot be chosen",
             ));
         }
         Subject::Plain => {
-            choices(arguments).read(None)?;
+            arguments.options.read(None)?;
             plain::measure(arguments, &table)?
         }
     };
@@ -130,12 +130,8 @@ fn measure_scheme(
     drop(tuning);
     let plan = server.plan().clone();
     // The client knows exactly, but only after the long work.
-    match Cut::of(&plan, &identity) {
-        Some(Cut::Subsets(parameters)) if plan.servers == 1 => {
-            check_supply(queries, parameters.pairs().into())?;
-        }
-        Some(Cut::Chunks(parameters)) => check_supply(queries, parameters.window())?,
-        _ => {}
+    if let Some(supply) = plan.supply(&identity) {
+        check_supply(queries, supply)?;
     }
     let received_len = received.kept_len();
     let Measured { value: ready, seconds: client_s } =
@@ -194,35 +190,21 @@ fn measure_scheme(
         }),
         client_state_bytes: state_bytes,
         server_extra_bytes: extra_bytes + received_len,
-        work: Work::of(&plan, &identity),
+        work: plan.work(&identity),
     })
 }
 
 /// So many edited records are looked up again.
 const VERIFIED_EDITS: u64 = 64;
 
-fn choices(arguments: &Bench) -> Choices<'_> {
-    Choices {
-        partition_records: arguments.partition_records,
-        reference_string: arguments.reference_string.as_deref(),
-        precompute_openings: arguments.precompute_openings,
-        finite_differences: &arguments.finite_differences,
-    }
-}
-
-/// What is chosen of the scheme, and the seconds that it took to make a reference string, if none was named.
+/// What is chosen of the scheme, and the seconds that it took to make what nobody named.
 fn tuning(scheme: SchemeId, arguments: &Bench, table: &BenchTable) -> Result<Measured<Tuning>> {
-    let mut tuning = choices(arguments).read(Some(scheme))?;
-    if scheme != SchemeId::TapirPointproofs || tuning.reference_string.is_some() {
-        return Ok(Measured { value: tuning, seconds: 0.0 });
-    }
-    let size = match arguments.partition_records {
-        Some(records) => u32::try_from(records).unwrap_or(u32::MAX),
-        None => partition_records_for(table.shape().records()),
-    };
+    let typed = arguments.options.read(Some(scheme))?;
+    let is_complete = registry::makeshift(scheme, &table.identity(), &typed).is_none();
     let start = Instant::now();
-    tuning.reference_string = Some(make_reference_string(size)?);
-    Ok(Measured { value: tuning, seconds: start.elapsed().as_secs_f64() })
+    let value = tuning::completed(typed, scheme, &table.identity())?;
+    let seconds = if is_complete { 0.0 } else { start.elapsed().as_secs_f64() };
+    Ok(Measured { value, seconds })
 }
 
 /// A client that verifies answers makes a query when the one before is answered.

@@ -6,9 +6,9 @@ use super::report::{Offline, Online, ServerTime};
 use super::table::BenchTable;
 use super::{Run, median, traffic, whole_batches};
 use crate::arguments::Bench;
-use crate::scheme::Work;
 use privet_core::{Error, Result};
 use privet_kernels::memory::HugeBuffer;
+use privet_schemes::registry::Work;
 use std::time::Instant;
 
 /// Asks for records by number, eight bytes each, and reads them from a copy of the table.

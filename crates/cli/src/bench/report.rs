@@ -2,8 +2,8 @@
 
 use super::traffic::LookupBytes;
 use crate::display::{self, Page};
-use crate::scheme::Work;
 use privet_core::TableShape;
+use privet_schemes::registry::Work;
 use serde::Serialize;
 use std::time::Duration;
 

@@ -4,14 +4,13 @@ use crate::arguments::{Demo, SchemeChoice};
 use crate::commands::serve::served;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use crate::scheme::{self, Cut};
 use crate::tuning;
 use privet_client::{Client, ClientOptions, Target};
 use privet_core::{Blame, Error, Result, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{self, SchemePlan, Tuning};
+use privet_schemes::registry::{self, Tuning};
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig};
 use privet_table::build::{BuildOptions, build_table};
 use privet_table::import::{Format, Source};
@@ -42,7 +41,8 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
         .map_err(unavailable("the system gives no threads to serve with"))?;
     for (number, scheme) in (2..).zip(SchemeId::ALL) {
         let identity = Snapshot::open(&path)?.identity();
-        let tuning = tuning(*scheme, &identity)?;
+        // Client and servers are one process here, so there is nobody whom it had to be kept from.
+        let tuning = tuning::completed(Tuning::default(), *scheme, &identity)?;
         if let Some(why) = unsuitable(*scheme, &identity, &tuning) {
             let mut page = Page::default();
             page.line(format!("\n{number}. Not with {scheme}: {why}."));
@@ -57,17 +57,6 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
     show_a_lie(SchemeId::ALL.len() + 2, &servers, arguments.entries)?;
     runtime.block_on(stop(servers))?;
     Ok(Outcome::Done)
-}
-
-/// What a scheme needs that somebody has to choose or make.
-fn tuning(scheme: SchemeId, identity: &TableIdentity) -> Result<Tuning> {
-    if scheme != SchemeId::TapirPointproofs {
-        return Ok(Tuning::default());
-    }
-    let size = tuning::partition_records_for(identity.shape.records());
-    // Client and servers are one process here, so there is nobody whom it had to be kept from.
-    let reference_string = Some(tuning::make_reference_string(size)?);
-    Ok(Tuning { reference_string, ..Tuning::default() })
 }
 
 /// Why a scheme is not shown on the table, with numbers: that is worth knowing too.
@@ -257,7 +246,7 @@ fn connect(number: u32, servers: &[Started]) -> Result<Client> {
         OfflinePhase::StreamTable { .. } => {
             "the whole table, of which the client keeps secret hints only"
         }
-        OfflinePhase::StreamShuffled { .. } if plan.scheme == SchemeId::TapirPointproofs => {
+        OfflinePhase::StreamShuffled { .. } if plan.scheme.about().commits => {
             "the whole table and commitments to it, of which the client keeps secret hints and what it verifies answers with"
         }
         OfflinePhase::StreamShuffled { .. } => {
@@ -270,7 +259,7 @@ fn connect(number: u32, servers: &[Started]) -> Result<Client> {
         _ => "nothing but how to read records",
     };
     page.entry("received once", format!("{}, {what}", display::bytes(stats.prepare.down)));
-    if let Some(words) = scheme::words(plan, &table.identity) {
+    if let Some(words) = plan.words(&table.identity) {
         page.entry("parameters", words);
     }
     page.print()?;
@@ -365,7 +354,7 @@ fn what_a_server_saw(
     page.line(format!(
         "   Queries 2 and 3 ask for the same name and agree in {repeat:.1} % of their bits; 2 and 4 ask for different ones and agree in {other:.1} %."
     ));
-    if let Some(meaning) = meaning(role, &client.table().scheme.plan, &client.table().identity) {
+    if let Some(meaning) = plan.queries_say(&client.table().identity, role) {
         page.line(format!("   {meaning}"));
     }
     if plan.servers > 1 {
@@ -374,12 +363,9 @@ fn what_a_server_saw(
             if plan.servers == 2 { "the other" } else { "another" }
         ));
     }
-    // Numbers that count up, and numbers with bits to spare, are not compared with coins; nor is a point, which has too few bits for shares to mean much.
-    let comparison = match (plan.scheme, role) {
-        (SchemeId::DummySubsetsTwo, Role(0))
-        | (SchemeId::SinglePass | SchemeId::TapirMerkle | SchemeId::TapirPointproofs, _)
-        | (SchemeId::FiniteDifferences | SchemeId::FiniteDifferencesMany, _) => "",
-        _ => "Bits drawn at random agree in 50 %. ",
+    let comparison = match plan.queries_look_random(role) {
+        true => "Bits drawn at random agree in 50 %. ",
+        false => "",
     };
     let misses: Vec<&str> =
         lookups.iter().filter(|lookup| !lookup.found).map(|lookup| lookup.key.as_str()).collect();
@@ -388,41 +374,6 @@ fn what_a_server_saw(
         misses.join(", ")
     ));
     page.print()
-}
-
-/// What the queries of a scheme say to the server of role `role`, if that takes words.
-fn meaning(role: Role, plan: &SchemePlan, identity: &TableIdentity) -> Option<String> {
-    Some(match (plan.scheme, Cut::of(plan, identity)?) {
-        (SchemeId::DummySubsetsTwo, _) if role == Role(0) => {
-            "Each asks for what replaces one hint: hints are numbered, and the numbers count up, whatever is looked up.".to_owned()
-        }
-        (_, Cut::Subsets(parameters)) => format!(
-            "Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. With its hint the client gets its record from one of the sums; from which, and which record, does not show.",
-            display::count(parameters.partitions().into())
-        ),
-        (SchemeId::PianoAllParities, Cut::Chunks(parameters)) => format!(
-            "Each names a place in all but one of {} chunks, not saying which one is left out, and gets back a sum for each of them that it may be. The client's hint tells which sum has its record.",
-            display::count(parameters.chunks().into())
-        ),
-        (_, Cut::Chunks(parameters)) => format!(
-            "Each names one record in each of {} chunks, and gets their sum back. In the wanted record's chunk it names another one, which the client knows; which chunk that is does not show.",
-            display::count(parameters.chunks().into())
-        ),
-        (_, Cut::Permutations(parameters)) => one_of_each(parameters.partitions(), "them"),
-        (_, Cut::MerkleTrees(parameters)) => {
-            one_of_each(parameters.pass().partitions(), "them, each with a proof,")
-        }
-        (_, Cut::Pointproofs(parameters)) => {
-            one_of_each(parameters.pass().partitions(), "them, with one proof of 48 bytes,")
-        }
-    })
-}
-
-fn one_of_each(partitions: u32, what: &str) -> String {
-    format!(
-        "Each names one record in each of {} partitions, and gets {what} back. In the wanted record's partition it names one at random; which partition that is does not show.",
-        display::count(partitions.into())
-    )
 }
 
 /// A lookup of an entry that both servers have alike, of which the second tells a lie nevertheless: it computes with one record that is wrong.

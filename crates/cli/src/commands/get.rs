@@ -7,7 +7,6 @@ use crate::arguments::Get;
 use crate::display;
 use crate::exit::Outcome;
 use crate::printable::printable;
-use crate::scheme;
 use indicatif::ProgressBar;
 use news::{News, Retries, Silence};
 use output::Style;
@@ -42,10 +41,9 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
         describe(&client);
     }
     let by_key = wanted.iter().any(|wanted| matches!(wanted, Wanted::Key(_)));
-    if let Some(warning) = scheme::weaker_by_key(client.table().scheme.plan.scheme)
-        && by_key
-    {
-        say(&format!("warning: {warning}"))?;
+    let scheme = client.table().scheme.plan.scheme;
+    if let Some(warning) = scheme.about().weaker_by_key.filter(|_| by_key) {
+        say(&format!("warning: by {scheme}, {warning}"))?;
     }
     let mut outcome = Outcome::Done;
     let mut failures = Failures::default();
@@ -293,7 +291,7 @@ fn describe(client: &Client) {
         },
         table.software
     ));
-    if let Some(words) = scheme::words(&table.scheme.plan, &identity) {
+    if let Some(words) = table.scheme.plan.words(&identity) {
         let _ = say(&words);
     }
     if let OfflinePhase::Ask { .. } = table.scheme.plan.offline {
@@ -301,7 +299,7 @@ fn describe(client: &Client) {
             "the first server computes the hints and learns their key; the second answers and must not learn it",
         );
     }
-    if let Some(weaker) = scheme::weaker_promise(table.scheme.plan.scheme) {
+    if let Some(weaker) = table.scheme.plan.scheme.about().weaker_promise {
         let _ = say(weaker);
     }
 }

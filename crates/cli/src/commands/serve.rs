@@ -7,8 +7,6 @@ mod watch;
 use crate::arguments::{SchemeChoice, Serve};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use crate::scheme;
-use crate::tuning::Choices;
 use followed::FollowedTable;
 use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::Kernels;
@@ -75,8 +73,8 @@ fn warn_of_weak_lookups_by_key(tables: &[ServedTable]) {
     for table in tables {
         let layout = TableLayout::decode(&table.layout);
         let keyed = layout.is_ok_and(|layout| matches!(layout.records(), RecordLayout::Keyed(_)));
-        if let Some(warning) = scheme::weaker_by_key(table.scheme).filter(|_| keyed) {
-            tracing::warn!(table = table.name, "{warning}");
+        if let Some(warning) = table.scheme.about().weaker_by_key.filter(|_| keyed) {
+            tracing::warn!(table = table.name, "by {}, {warning}", table.scheme);
         }
     }
 }
@@ -87,18 +85,7 @@ fn tuning(arguments: &Serve) -> Result<Tuning> {
         SchemeChoice::Named(scheme) => Some(scheme),
         SchemeChoice::Auto => None,
     };
-    if scheme == Some(SchemeId::TapirPointproofs) && arguments.reference_string.is_none() {
-        return Err(Error::api_misuse(
-            "tapir-pp commits to the table with a reference string, and none is given: have one made by somebody whom all clients trust (`privet setup pointproofs`), and name it with --reference-string",
-        ));
-    }
-    let choices = Choices {
-        partition_records: arguments.partition_records,
-        reference_string: arguments.reference_string.as_deref(),
-        precompute_openings: arguments.precompute_openings,
-        finite_differences: &arguments.finite_differences,
-    };
-    choices.read(scheme)
+    arguments.options.read_all(scheme)
 }
 
 fn config(arguments: &Serve) -> Result<ServerConfig> {
@@ -141,10 +128,9 @@ fn default_cache() -> Option<PathBuf> {
 
 /// What a start spends its time with, if it takes long.
 fn what_takes_long(arguments: &Serve) -> &'static str {
-    let makes_points = [SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany];
     match arguments.scheme {
         _ if arguments.points.is_some() => "checking the points of",
-        SchemeChoice::Named(scheme) if makes_points.contains(&scheme) => "computing the points of",
+        SchemeChoice::Named(scheme) if registry::makes_points(scheme) => "computing the points of",
         _ => "computing the hint of",
     }
 }
@@ -342,17 +328,16 @@ mod tests {
                 shape: TableShape::new(records, record_len).unwrap(),
             })
         };
-        use SchemeId::{Download, SimplePir};
         // Up to 16 MiB clients download the table, however it is cut into records.
-        assert_eq!(chosen(1 << 24, 1), Download);
-        assert_eq!(chosen(1 << 19, 32), Download);
-        assert_eq!(chosen(1 << 4, 1 << 20), Download);
-        assert_eq!(chosen(1, 1), Download);
-        assert_eq!(chosen(17 << 15, 32), SimplePir);
-        assert_eq!(chosen(1 << 30, 1), SimplePir);
+        assert_eq!(chosen(1 << 24, 1), SchemeId::Download);
+        assert_eq!(chosen(1 << 19, 32), SchemeId::Download);
+        assert_eq!(chosen(1 << 4, 1 << 20), SchemeId::Download);
+        assert_eq!(chosen(1, 1), SchemeId::Download);
+        assert_eq!(chosen(17 << 15, 32), SchemeId::SimplePir);
+        assert_eq!(chosen(1 << 30, 1), SchemeId::SimplePir);
         // A few very long records: a column holds at least one, so the hint would be larger than the table.
-        assert_eq!(chosen(3, 1 << 24), Download);
+        assert_eq!(chosen(3, 1 << 24), SchemeId::Download);
         // What SimplePIR refuses is not offered whole instead.
-        assert_eq!(chosen(1 << 40, 256), SimplePir);
+        assert_eq!(chosen(1 << 40, 256), SchemeId::SimplePir);
     }
 }

@@ -120,7 +120,8 @@ fn offers<'d>(
 /// 1. Only a scheme that takes as many servers as there are, and that the options accept.
 /// 2. If the options list schemes: one that all servers offer before one that only some do.
 /// 3. What was pinned here before what was not.
-/// 4. The first of the options' list; without one, the first of [`PREFERENCE`].
+/// 4. The first of the options' list; without one, the first of
+///    [`preference`].
 ///
 /// Without a list, this may choose what only some servers offer, and the others are then refused for
 /// it: otherwise one that lies could have its clients use what promises less, by leaving out the rest.
@@ -131,8 +132,8 @@ fn choose_scheme<'d>(
 ) -> Result<Offer<'d>> {
     let offered = offers(version, descriptions);
     let order = match options.schemes.is_empty() {
-        true => &PREFERENCE[..],
-        false => &options.schemes,
+        true => preference(),
+        false => options.schemes.clone(),
     };
     let all = (0..)
         .zip(&offered)
@@ -161,27 +162,13 @@ fn is_of(scheme: &SchemeDescription, pin: &Pin, version: &TableDescription) -> b
             .is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest)
 }
 
-/// The order of preference of a caller who lists no schemes. Those that verify answers come first, of
-/// these one without state before one with, and last the one that takes a trusted setup. Of the
-/// others, those that clients keep no secret state for come first, and those with a weaker promise
-/// last.
-const PREFERENCE: [SchemeId; 15] = [
-    SchemeId::ApirDpf,
-    SchemeId::ApirMatrix,
-    SchemeId::TapirMerkle,
-    SchemeId::TapirPointproofs,
-    SchemeId::FiniteDifferences,
-    SchemeId::FiniteDifferencesMany,
-    SchemeId::Dpf,
-    SchemeId::SimplePir,
-    SchemeId::DoublePir,
-    SchemeId::SinglePass,
-    SchemeId::DummySubsetsTwo,
-    SchemeId::DummySubsets,
-    SchemeId::Download,
-    SchemeId::PianoAllParities,
-    SchemeId::Piano,
-];
+/// The order of preference of a caller who lists no schemes, as the schemes say: see
+/// [`About::preference`](privet_schemes::registry::About).
+fn preference() -> Vec<SchemeId> {
+    let mut schemes = SchemeId::ALL.to_vec();
+    schemes.sort_by_key(|scheme| scheme.about().preference);
+    schemes
+}
 
 /// The error if no scheme fits: what each server offers, and what to do.
 fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescription]]) -> Error {
@@ -190,7 +177,7 @@ fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescri
         schemes.iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", ")
     };
     let offers = || offered.iter().flat_map(|schemes| schemes.iter().map(|scheme| &scheme.plan));
-    let accepted: Vec<SchemeId> = PREFERENCE
+    let accepted: Vec<SchemeId> = preference()
         .into_iter()
         .filter(|scheme| options.schemes.is_empty() || options.schemes.contains(scheme))
         .filter(|scheme| !options.verified || scheme.verifies())
@@ -369,12 +356,15 @@ mod tests {
 
     #[test]
     fn every_scheme_has_a_place_and_those_that_verify_come_first() {
-        for scheme in SchemeId::ALL {
-            assert_eq!(PREFERENCE.iter().filter(|place| *place == scheme).count(), 1, "{scheme}");
-        }
-        assert_eq!(PREFERENCE.len(), SchemeId::ALL.len());
-        assert!(PREFERENCE.is_sorted_by_key(|scheme| !scheme.verifies()));
+        let order = preference();
+        let places = order.iter().map(|scheme| scheme.about().preference);
+        // Two schemes in one place would be told apart by whatever a server says.
+        assert!(places.is_sorted_by(|one, other| one < other));
+        assert!(order.is_sorted_by_key(|scheme| !scheme.verifies()));
         let weaker = [SchemeId::PianoAllParities, SchemeId::Piano];
-        assert!(PREFERENCE.ends_with(&weaker));
+        assert!(order.ends_with(&weaker));
+        let names: Vec<&str> = order.iter().map(|scheme| scheme.name()).collect();
+        let first = ["apir-dpf", "apir-matrix-mt", "tapir-mt", "tapir-pp", "finite-differences"];
+        assert!(names.starts_with(&first), "{names:?}");
     }
 }

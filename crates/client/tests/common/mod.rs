@@ -5,7 +5,7 @@
 use privet_client::{ClientOptions, Patience};
 use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::Tuning;
+use privet_schemes::registry::{PARTITION_RECORDS, Tuning};
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{KeyMapKind, Pairs, pack_as};
@@ -74,10 +74,7 @@ pub(crate) fn records_by(scheme: SchemeId, count: u64) -> ServedTable {
 
 /// The same table, cut into partitions of so many records.
 pub(crate) fn cut(table: ServedTable, partition_records: u64) -> ServedTable {
-    ServedTable {
-        tuning: Tuning { partition_records: Some(partition_records), ..Tuning::default() },
-        ..table
-    }
+    ServedTable { tuning: Tuning::default().with(&PARTITION_RECORDS, partition_records), ..table }
 }
 
 /// The number of the generation of hints that is in use in a state directory of one table, which has no other.

@@ -44,6 +44,7 @@
 //! level), and any record of any width is cut into elements without coding. The domain is as large as the table; the AES keys belong to one lookup; a server never holds an expansion whole.
 
 mod client;
+mod descriptor;
 mod messages;
 mod params;
 mod server;
@@ -63,7 +64,7 @@ use crate::offline::OfflinePhase;
 pub struct ApirDpf;
 
 impl Scheme for ApirDpf {
-    const ID: SchemeId = SchemeId::ApirDpf;
+    const ID: SchemeId = SchemeId::named("apir-dpf");
     type Parameters = ApirDpfParameters;
     type Query = ApirDpfQuery;
     type Answer = ApirDpfAnswer;

@@ -55,6 +55,7 @@
 //! paths, and the lower part follows from the row's own records, which are all there; what remains is one path of `log₂ rows` hashes for each row.
 
 mod client;
+mod descriptor;
 mod messages;
 mod params;
 mod server;
@@ -75,7 +76,7 @@ use crate::offline::OfflinePhase;
 pub struct ApirMatrix;
 
 impl Scheme for ApirMatrix {
-    const ID: SchemeId = SchemeId::ApirMatrix;
+    const ID: SchemeId = SchemeId::named("apir-matrix-mt");
     type Parameters = ApirMatrixParameters;
     type Query = ApirMatrixQuery;
     type Answer = ApirMatrixAnswer;

@@ -48,6 +48,7 @@
 //! column; and where a column has few records, the first product is sent as it is, because that is shorter than what the second level makes of it (for 2^25 records of 32 bytes 64 KiB instead of 512 KiB).
 
 mod client;
+mod descriptor;
 mod messages;
 mod params;
 mod server;
@@ -67,7 +68,7 @@ use crate::offline::OfflinePhase;
 pub struct DoublePir;
 
 impl Scheme for DoublePir {
-    const ID: SchemeId = SchemeId::DoublePir;
+    const ID: SchemeId = SchemeId::named("doublepir");
     type Parameters = DoublePirParameters;
     type Query = DoublePirQuery;
     type Answer = DoublePirAnswer;

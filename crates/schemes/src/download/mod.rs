@@ -18,6 +18,7 @@
 //! whose first use costs more than the table has to earn that back.
 
 mod client;
+mod descriptor;
 mod params;
 #[cfg(test)]
 mod tests;
@@ -52,7 +53,7 @@ impl Message<DownloadParameters> for NoMessage {
 }
 
 impl Scheme for Download {
-    const ID: SchemeId = SchemeId::Download;
+    const ID: SchemeId = SchemeId::named("download");
     type Parameters = DownloadParameters;
     type Query = NoMessage;
     type Answer = NoMessage;

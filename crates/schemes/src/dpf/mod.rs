@@ -37,6 +37,7 @@
 //! keys ([`privet_core::dpf::Nonce`]), not to all; a server expands its key a subtree at a time, right before it reads the records below it, and never holds the expansion whole.
 
 mod client;
+mod descriptor;
 mod messages;
 mod params;
 mod server;
@@ -56,7 +57,7 @@ use crate::offline::OfflinePhase;
 pub struct Dpf;
 
 impl Scheme for Dpf {
-    const ID: SchemeId = SchemeId::Dpf;
+    const ID: SchemeId = SchemeId::named("dpf");
     type Parameters = DpfParameters;
     type Query = DpfQuery;
     type Answer = DpfAnswer;

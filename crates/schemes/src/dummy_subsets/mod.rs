@@ -37,6 +37,7 @@
 //! the same work for every record (`search.rs`); `n` need not be a square: partitions have a power of two of records and what lies beyond the table is zero.
 
 mod client;
+mod descriptor;
 mod generation;
 mod messages;
 mod params;
@@ -61,7 +62,7 @@ use crate::offline::OfflinePhase;
 pub struct DummySubsets;
 
 impl Scheme for DummySubsets {
-    const ID: SchemeId = SchemeId::DummySubsets;
+    const ID: SchemeId = SchemeId::named("dummy-subsets");
     type Parameters = DummySubsetsParameters;
     type Query = DummySubsetsQuery;
     type Answer = DummySubsetsAnswer;

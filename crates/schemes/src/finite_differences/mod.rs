@@ -33,6 +33,7 @@
 
 mod client;
 pub mod costs;
+mod descriptor;
 mod encoding;
 pub mod many_servers;
 mod messages;
@@ -45,6 +46,7 @@ pub mod tradeoff;
 mod update;
 
 pub use client::{FiniteDifferencesClient, FiniteDifferencesPending};
+pub use descriptor::{ANSWER_LIMIT, DEGREE, DIGITS, ONE_BIT, STORAGE_LIMIT, VARIABLES};
 pub use encoding::write_points;
 pub use messages::{FiniteDifferencesAnswer, FiniteDifferencesQuery};
 pub use params::FiniteDifferencesParameters;
@@ -58,7 +60,7 @@ use crate::offline::OfflinePhase;
 pub struct FiniteDifferences;
 
 impl Scheme for FiniteDifferences {
-    const ID: SchemeId = SchemeId::FiniteDifferences;
+    const ID: SchemeId = SchemeId::named("finite-differences");
     type Parameters = FiniteDifferencesParameters;
     type Query = FiniteDifferencesQuery;
     type Answer = FiniteDifferencesAnswer;

@@ -53,6 +53,7 @@
 //! form is the authors' later one: each chunk also leaves `M₂` random records with the client, and one of them stands in the query where the wanted record would.
 
 mod client;
+mod descriptor;
 mod generation;
 mod lookups;
 mod messages;
@@ -91,12 +92,12 @@ pub enum SingleParity {}
 pub enum AllParities {}
 
 impl AnswerForm for SingleParity {
-    const ID: SchemeId = SchemeId::Piano;
+    const ID: SchemeId = SchemeId::named("piano");
     const REPLACES_THE_WANTED: bool = true;
 }
 
 impl AnswerForm for AllParities {
-    const ID: SchemeId = SchemeId::PianoAllParities;
+    const ID: SchemeId = SchemeId::named("piano-all-parities");
     const REPLACES_THE_WANTED: bool = false;
 }
 

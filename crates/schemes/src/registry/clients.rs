@@ -139,7 +139,7 @@ pub trait ErasedPreparation: StreamConsumer + Send {
 }
 
 /// A generation in the making.
-pub(super) struct PreparationHost<P> {
+pub(crate) struct PreparationHost<P> {
     preparation: P,
     /// Bytes of all replies, if a server is asked.
     asked_len: u64,
@@ -148,12 +148,12 @@ pub(super) struct PreparationHost<P> {
 
 impl<P: Preparation> PreparationHost<P> {
     /// One that consumes the table.
-    pub(super) fn streaming(preparation: P) -> Self {
+    pub(crate) fn streaming(preparation: P) -> Self {
         Self { preparation, asked_len: 0, request: |_| None }
     }
 
     /// One that asks a server, whose replies have `asked_len` bytes in all.
-    pub(super) fn asking(preparation: P, asked_len: u64) -> Self
+    pub(crate) fn asking(preparation: P, asked_len: u64) -> Self
     where
         P: AskingPreparation,
         P::Scheme: Asked,
@@ -199,14 +199,14 @@ impl<P: Preparation + Send> ErasedPreparation for PreparationHost<P> {
 }
 
 /// A client without state.
-pub(super) struct StatelessHost<C: StatelessClient> {
-    pub(super) plan: SchemePlan,
-    pub(super) parameters: ParametersOf<C>,
-    pub(super) client: C,
+pub(crate) struct StatelessHost<C: StatelessClient> {
+    pub(crate) plan: SchemePlan,
+    pub(crate) parameters: ParametersOf<C>,
+    pub(crate) client: C,
 }
 
 impl<C: StatelessClient> StatelessHost<C> {
-    pub(super) fn lookup(
+    pub(crate) fn lookup(
         &self,
         index: &RecordIndex,
         rng: &mut SecretRng,
@@ -218,7 +218,7 @@ impl<C: StatelessClient> StatelessHost<C> {
         Ok((Sendable::stateless(queries), pending))
     }
 
-    pub(super) fn read(&self, pending: C::Pending, answers: &[&[u8]]) -> Result<Record> {
+    pub(crate) fn read(&self, pending: C::Pending, answers: &[&[u8]]) -> Result<Record> {
         let answers: Vec<AnswerOf<C>> = answers
             .iter()
             .map(|bytes| Message::decode(&self.parameters, bytes))
@@ -254,7 +254,7 @@ where
 type Condense<C> = fn(&C) -> Result<Zeroizing<Vec<u8>>>;
 
 /// A client with single-use hints.
-pub(super) struct HintedHost<C: Updatable> {
+pub(crate) struct HintedHost<C: Updatable> {
     plan: SchemePlan,
     table: TableIdentity,
     client: C,
@@ -272,12 +272,12 @@ struct Verifies<C> {
 
 impl<C: Updatable> HintedHost<C> {
     /// One whose hints run out.
-    pub(super) fn new(plan: SchemePlan, table: TableIdentity, client: C) -> Self {
+    pub(crate) fn new(plan: SchemePlan, table: TableIdentity, client: C) -> Self {
         Self { plan, table, client, condense: None, verifies: None }
     }
 
     /// One whose hints never run out.
-    pub(super) fn endless(plan: SchemePlan, table: TableIdentity, client: C) -> Self
+    pub(crate) fn endless(plan: SchemePlan, table: TableIdentity, client: C) -> Self
     where
         C: Endless,
     {
@@ -285,7 +285,7 @@ impl<C: Updatable> HintedHost<C> {
     }
 
     /// Its answers are verified.
-    pub(super) fn verifying(mut self) -> Self
+    pub(crate) fn verifying(mut self) -> Self
     where
         C: Verifying,
     {
@@ -445,9 +445,9 @@ where
 }
 
 /// A client that holds the table.
-pub(super) struct LocalHost<C> {
-    pub(super) plan: SchemePlan,
-    pub(super) client: C,
+pub(crate) struct LocalHost<C> {
+    pub(crate) plan: SchemePlan,
+    pub(crate) client: C,
 }
 
 impl<C: LocalClient + Send> ErasedClient for LocalHost<C> {

@@ -1,23 +1,10 @@
 //! What is known of a scheme on a table before any of its state exists.
 
+use super::Work;
+use super::descriptor::Told;
 use crate::SchemeId;
-use crate::apir_dpf::{ApirDpf, ApirDpfParameters};
-use crate::apir_matrix::{ApirMatrix, ApirMatrixParameters};
 use crate::contract::{Message, Offline, Parameters, QueryMessage, Role};
-use crate::doublepir::{DoublePir, DoublePirParameters};
-use crate::download::{Download, DownloadParameters};
-use crate::dpf::{Dpf, DpfParameters};
-use crate::dummy_subsets::two_servers::DummySubsetsTwo;
-use crate::dummy_subsets::{DummySubsets, DummySubsetsParameters};
-use crate::finite_differences::many_servers::{FiniteDifferencesMany, ManyServersParameters};
-use crate::finite_differences::{FiniteDifferences, FiniteDifferencesParameters};
 use crate::offline::OfflinePhase;
-use crate::piano::{AllParities, Piano, PianoAllParities, PianoParameters, SingleParity};
-use crate::simplepir::{SimplePir, SimplePirParameters};
-use crate::singlepass::{SinglePass, SinglePassParameters};
-#[cfg(not(target_family = "wasm"))]
-use crate::tapir::PointproofsForm;
-use crate::tapir::{MerkleForm, Tapir, TapirParameters};
 use privet_core::{Error, Result, TableIdentity};
 
 /// No query, answer, request or reply is longer, 128 MiB: both sides hold them in memory.
@@ -50,51 +37,7 @@ impl SchemePlan {
         identity: &TableIdentity,
         parameters: &[u8],
     ) -> Result<Self> {
-        let plan = match scheme {
-            SchemeId::SimplePir => {
-                SimplePirParameters::decode(identity, parameters).map(|p| Self::of::<SimplePir>(&p))
-            }
-            SchemeId::DoublePir => {
-                DoublePirParameters::decode(identity, parameters).map(|p| Self::of::<DoublePir>(&p))
-            }
-            SchemeId::Dpf => {
-                DpfParameters::decode(identity, parameters).map(|p| Self::of::<Dpf>(&p))
-            }
-            SchemeId::DummySubsets => DummySubsetsParameters::decode(identity, parameters)
-                .map(|p| Self::of::<DummySubsets>(&p)),
-            SchemeId::DummySubsetsTwo => DummySubsetsParameters::decode(identity, parameters)
-                .map(|p| Self::of::<DummySubsetsTwo>(&p)),
-            SchemeId::Piano => {
-                PianoParameters::decode(identity, parameters).map(|p| Self::of::<Piano>(&p))
-            }
-            SchemeId::PianoAllParities => PianoParameters::decode(identity, parameters)
-                .map(|p| Self::of::<PianoAllParities>(&p)),
-            SchemeId::SinglePass => SinglePassParameters::decode(identity, parameters)
-                .map(|p| Self::of::<SinglePass>(&p)),
-            SchemeId::Download => {
-                DownloadParameters::decode(identity, parameters).map(|p| Self::of::<Download>(&p))
-            }
-            SchemeId::TapirMerkle => TapirParameters::<MerkleForm>::decode(identity, parameters)
-                .map(|p| Self::of::<Tapir<MerkleForm>>(&p)),
-            #[cfg(not(target_family = "wasm"))]
-            SchemeId::TapirPointproofs => {
-                TapirParameters::<PointproofsForm>::decode(identity, parameters)
-                    .map(|p| Self::of::<Tapir<PointproofsForm>>(&p))
-            }
-            #[cfg(target_family = "wasm")]
-            SchemeId::TapirPointproofs => Err(super::not_in_this_build(scheme)),
-            SchemeId::ApirDpf => {
-                ApirDpfParameters::decode(identity, parameters).map(|p| Self::of::<ApirDpf>(&p))
-            }
-            SchemeId::ApirMatrix => ApirMatrixParameters::decode(identity, parameters)
-                .map(|p| Self::of::<ApirMatrix>(&p)),
-            SchemeId::FiniteDifferences => {
-                FiniteDifferencesParameters::decode(identity, parameters)
-                    .map(|p| Self::of::<FiniteDifferences>(&p))
-            }
-            SchemeId::FiniteDifferencesMany => ManyServersParameters::decode(identity, parameters)
-                .map(|p| Self::of::<FiniteDifferencesMany>(&p)),
-        }?;
+        let plan = scheme.descriptor()?.announced(identity, parameters)?;
         plan.check_messages().map_err(|error| {
             Error::peer_misbehaved("the server announced parameters that are refused")
                 .caused_by(error)
@@ -146,31 +89,38 @@ impl SchemePlan {
     ///
     /// It follows from the parameters, so it is known before anything is received.
     pub fn hints_len(&self, identity: &TableIdentity) -> u64 {
-        let bytes = &self.parameters;
-        let len = match self.scheme {
-            SchemeId::DummySubsets | SchemeId::DummySubsetsTwo => {
-                DummySubsetsParameters::decode(identity, bytes).map(|p| p.state_bytes())
-            }
-            SchemeId::Piano => {
-                PianoParameters::decode(identity, bytes).map(|p| p.state_bytes::<SingleParity>())
-            }
-            SchemeId::PianoAllParities => {
-                PianoParameters::decode(identity, bytes).map(|p| p.state_bytes::<AllParities>())
-            }
-            SchemeId::SinglePass => {
-                SinglePassParameters::decode(identity, bytes).map(|p| p.state_bytes())
-            }
-            SchemeId::TapirMerkle => {
-                TapirParameters::<MerkleForm>::decode(identity, bytes).map(|p| p.state_bytes())
-            }
-            #[cfg(not(target_family = "wasm"))]
-            SchemeId::TapirPointproofs => {
-                TapirParameters::<PointproofsForm>::decode(identity, bytes).map(|p| p.state_bytes())
-            }
-            _ => Ok(0),
-        };
         // Parameters that are none never get here: no plan is made of them.
-        len.unwrap_or(0)
+        self.told(identity).map_or(0, |told| told.hints_len)
+    }
+
+    /// How many queries a generation of hints serves, if it follows from the parameters.
+    pub fn supply(&self, identity: &TableIdentity) -> Option<u64> {
+        self.told(identity)?.supply
+    }
+
+    /// What a person may want to know of the parameters beyond the scheme's name, if there is
+    /// anything.
+    pub fn words(&self, identity: &TableIdentity) -> Option<String> {
+        self.told(identity)?.words
+    }
+
+    /// What bounds a query from below.
+    pub fn work(&self, identity: &TableIdentity) -> Work {
+        self.told(identity).map_or(Work::WholeTable, |told| told.work)
+    }
+
+    /// What queries say to the server of role `role`, if that takes words.
+    pub fn queries_say(&self, identity: &TableIdentity, role: Role) -> Option<String> {
+        self.scheme.descriptor().ok()?.queries_say(identity, &self.parameters, role)
+    }
+
+    /// Whether the bits of a query to the server of role `role` look like coins.
+    pub fn queries_look_random(&self, role: Role) -> bool {
+        self.scheme.descriptor().is_ok_and(|scheme| scheme.queries_look_random(role))
+    }
+
+    fn told(&self, identity: &TableIdentity) -> Option<Told> {
+        self.scheme.descriptor().ok()?.told(identity, &self.parameters).ok()
     }
 
     /// A digest of everything both sides must agree on: the scheme, its parameters and the table in its epoch. Every message carries it.

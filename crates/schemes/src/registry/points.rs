@@ -1,28 +1,25 @@
 //! Points of finite differences apart from a server: written once to a store, and answered from ever after.
 
+use super::descriptor::{Of, Registered};
 use super::servers::ServerHost;
 use super::{ErasedServer, SchemePlan, ServerOptions};
 use crate::SchemeId;
-use crate::contract::Parameters;
-use crate::finite_differences::many_servers::{self, ManyServersParameters, ManyServersServer};
+use crate::contract::{Parameters, Succession};
 use crate::finite_differences::points::{Points, PointsStore};
-use crate::finite_differences::{self, FiniteDifferencesParameters, FiniteDifferencesServer};
 use privet_core::{Error, Result, TableIdentity, TableView};
+use privet_kernels::Kernels;
+
+/// Whether servers of the scheme make points of a table, which a file can hold.
+pub fn makes_points(scheme: SchemeId) -> bool {
+    points_of(scheme).is_some()
+}
 
 /// Size of all points under `plan`, in bytes.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table; as [`Parameters::decode`] if the plan does not belong to the table.
 pub fn points_bytes(plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
-    match plan.scheme {
-        SchemeId::FiniteDifferences => {
-            Ok(FiniteDifferencesParameters::decode(identity, &plan.parameters)?.stored_bytes())
-        }
-        SchemeId::FiniteDifferencesMany => {
-            Ok(ManyServersParameters::decode(identity, &plan.parameters)?.points_bytes())
-        }
-        scheme => Err(without_points(scheme)),
-    }
+    of(plan)?.bytes(plan, identity)
 }
 
 /// Computes the points of `table` and writes all of them to `store`, from byte 0 on. Besides the table it takes `memory` bytes, and up to one MiB for each thread; no less than one point. If the points take more, they are written in pieces, some of
@@ -39,26 +36,7 @@ pub fn write_points(
     store: &dyn PointsStore,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<()> {
-    let (identity, ServerOptions { kernels, threads }) = (table.identity(), options);
-    match plan.scheme {
-        SchemeId::FiniteDifferences => {
-            let parameters = FiniteDifferencesParameters::decode(&identity, &plan.parameters)?;
-            finite_differences::write_points(
-                &parameters,
-                table,
-                kernels,
-                threads,
-                memory,
-                store,
-                progress,
-            )
-        }
-        SchemeId::FiniteDifferencesMany => {
-            let parameters = ManyServersParameters::decode(&identity, &plan.parameters)?;
-            many_servers::write_points(&parameters, table, threads, memory, store, progress)
-        }
-        scheme => Err(without_points(scheme)),
-    }
+    of(plan)?.write(plan, table, options, memory, store, progress)
 }
 
 /// A server that answers from points that were computed before.
@@ -72,26 +50,101 @@ pub fn server_of_points(
     points: Points,
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedServer>> {
-    let kernels = options.kernels;
-    Ok(match plan.scheme {
-        SchemeId::FiniteDifferences => {
-            let parameters = FiniteDifferencesParameters::decode(identity, &plan.parameters)?;
-            let server = FiniteDifferencesServer::new(parameters, points, kernels)?;
-            Box::new(ServerHost::new(plan, server).succeeding())
-        }
-        SchemeId::FiniteDifferencesMany => {
-            let parameters = ManyServersParameters::decode(identity, &plan.parameters)?;
-            let server = ManyServersServer::new(parameters, points, kernels)?;
-            Box::new(ServerHost::new(plan, server).succeeding())
-        }
-        scheme => return Err(without_points(scheme)),
+    of(&plan)?.server(plan, identity, points, options.kernels)
+}
+
+fn points_of(scheme: SchemeId) -> Option<&'static dyn ErasedPoints> {
+    scheme.descriptor().ok()?.points()
+}
+
+fn of(plan: &SchemePlan) -> Result<&'static dyn ErasedPoints> {
+    points_of(plan.scheme).ok_or_else(|| {
+        let schemes = SchemeId::ALL.iter().filter(|scheme| makes_points(**scheme));
+        let names: Vec<&str> = schemes.map(|scheme| scheme.name()).collect();
+        Error::api_misuse(format!(
+            "{} makes no points of a table: only {} do",
+            plan.scheme,
+            names.join(" and ")
+        ))
     })
 }
 
-fn without_points(scheme: SchemeId) -> Error {
-    Error::api_misuse(format!(
-        "{scheme} makes no points of a table: only finite-differences and finite-differences-many do"
-    ))
+/// A scheme whose servers answer from points, which can be computed apart from them.
+pub(crate) trait MakesPoints: Registered {
+    /// The server.
+    type Server: Succession<Scheme = Self> + 'static;
+
+    /// Size of all points in bytes.
+    fn bytes(parameters: &Self::Parameters) -> u64;
+
+    /// Computes and writes them, as [`write_points`] says.
+    fn write(
+        parameters: &Self::Parameters,
+        table: TableView<'_>,
+        options: ServerOptions,
+        memory: u64,
+        store: &dyn PointsStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()>;
+
+    /// A server of them.
+    fn server(
+        parameters: Self::Parameters,
+        points: Points,
+        kernels: Kernels,
+    ) -> Result<Self::Server>;
+}
+
+/// The same with its types erased. Plans are of this scheme.
+pub(crate) trait ErasedPoints: Sync {
+    fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64>;
+    fn write(
+        &self,
+        plan: &SchemePlan,
+        table: TableView<'_>,
+        options: ServerOptions,
+        memory: u64,
+        store: &dyn PointsStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()>;
+    fn server(
+        &self,
+        plan: SchemePlan,
+        identity: &TableIdentity,
+        points: Points,
+        kernels: Kernels,
+    ) -> Result<Box<dyn ErasedServer>>;
+}
+
+impl<S: MakesPoints> ErasedPoints for Of<S> {
+    fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
+        Ok(S::bytes(&S::Parameters::decode(identity, &plan.parameters)?))
+    }
+
+    fn write(
+        &self,
+        plan: &SchemePlan,
+        table: TableView<'_>,
+        options: ServerOptions,
+        memory: u64,
+        store: &dyn PointsStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()> {
+        let parameters = S::Parameters::decode(&table.identity(), &plan.parameters)?;
+        S::write(&parameters, table, options, memory, store, progress)
+    }
+
+    fn server(
+        &self,
+        plan: SchemePlan,
+        identity: &TableIdentity,
+        points: Points,
+        kernels: Kernels,
+    ) -> Result<Box<dyn ErasedServer>> {
+        let parameters = S::Parameters::decode(identity, &plan.parameters)?;
+        let server = S::server(parameters, points, kernels)?;
+        Ok(Box::new(ServerHost::new(plan, server).succeeding()))
+    }
 }
 
 #[cfg(test)]

@@ -9,11 +9,7 @@ use crate::contract::{
     AnswerOf, HintedClient, Message, QueryMessage, Record, ReservationId, StatelessClient,
     Updatable,
 };
-use crate::dummy_subsets::DummySubsetsClient;
-use crate::dummy_subsets::two_servers::DummySubsetsTwoClient;
-use crate::piano::{AnswerForm, PianoClient};
 use crate::reservation::Reservation;
-use crate::singlepass::SinglePassClient;
 use privet_core::{Error, RecordIndex, Result, SecretRng};
 
 /// A client whose lookups are for nothing.
@@ -42,11 +38,6 @@ pub(crate) trait Rehearsed: HintedClient {
         self.apply(&change)
     }
 }
-
-impl Rehearsed for DummySubsetsClient {}
-impl Rehearsed for DummySubsetsTwoClient {}
-impl Rehearsed for SinglePassClient {}
-impl<F: AnswerForm> Rehearsed for PianoClient<F> {}
 
 /// Of a client without state.
 pub(super) struct StatelessRehearsal<C: StatelessClient> {

@@ -92,7 +92,7 @@ pub struct Successor {
 }
 
 /// A server that precomputes something.
-pub(super) struct SetupHost<S: Setup> {
+pub(crate) struct SetupHost<S: Setup> {
     plan: SchemePlan,
     setup: S,
     /// What the server can do beside answering.
@@ -100,12 +100,12 @@ pub(super) struct SetupHost<S: Setup> {
 }
 
 impl<S: Setup> SetupHost<S> {
-    pub(super) fn new(plan: SchemePlan, setup: S) -> Self {
+    pub(crate) fn new(plan: SchemePlan, setup: S) -> Self {
         Self { plan, setup, with: |server| server }
     }
 
     /// The server can do more than answer: `with` says so.
-    pub(super) fn with(self, with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>) -> Self {
+    pub(crate) fn with(self, with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>) -> Self {
         Self { with, ..self }
     }
 }
@@ -137,7 +137,7 @@ where
 }
 
 /// A server of which nothing is kept in a file.
-pub(super) struct Ready {
+pub(crate) struct Ready {
     plan: SchemePlan,
     make: Box<MakeServer>,
 }
@@ -147,12 +147,12 @@ type MakeServer =
 
 impl Ready {
     /// One that is ready without further ado.
-    pub(super) fn at_once(server: impl ErasedServer + 'static) -> Self {
+    pub(crate) fn at_once(server: impl ErasedServer + 'static) -> Self {
         Self::after(server.plan().clone(), |_, _| Ok(Box::new(server)))
     }
 
     /// One that `make` makes, of what it holds, while somebody waits and hears of the progress.
-    pub(super) fn after(
+    pub(crate) fn after(
         plan: SchemePlan,
         make: impl FnOnce(SchemePlan, &(dyn Fn(f64) + Sync)) -> Result<Box<dyn ErasedServer>>
         + Send
@@ -189,7 +189,7 @@ impl ErasedSetup for Ready {
 }
 
 /// A server that answers. A copy of what it can do goes with its successor.
-pub(super) struct ServerHost<A: Answerer> {
+pub(crate) struct ServerHost<A: Answerer> {
     plan: SchemePlan,
     server: A,
     prepare: fn(&A, Role, &[u8]) -> Result<Vec<u8>>,
@@ -202,7 +202,7 @@ type Succeed<A> =
     fn(&A, ParametersOf<A>, TableView<'_>, &TableChanges, usize) -> Result<Option<(A, Vec<u8>)>>;
 
 impl<A: Answerer> ServerHost<A> {
-    pub(super) fn new(plan: SchemePlan, server: A) -> Self {
+    pub(crate) fn new(plan: SchemePlan, server: A) -> Self {
         Self {
             plan,
             server,
@@ -213,7 +213,7 @@ impl<A: Answerer> ServerHost<A> {
     }
 
     /// Clients ask it for their hints.
-    pub(super) fn preparing(mut self) -> Self
+    pub(crate) fn preparing(mut self) -> Self
     where
         A: PreparingServer,
         A::Scheme: Asked,
@@ -223,7 +223,7 @@ impl<A: Answerer> ServerHost<A> {
     }
 
     /// Clients stream the table as it lies in its memory.
-    pub(super) fn streaming(mut self) -> Self
+    pub(crate) fn streaming(mut self) -> Self
     where
         A: StreamingServer,
     {
@@ -234,7 +234,7 @@ impl<A: Answerer> ServerHost<A> {
 
 impl<A: Succession> ServerHost<A> {
     /// It makes the server of the table's next version.
-    pub(super) fn succeeding(mut self) -> Self {
+    pub(crate) fn succeeding(mut self) -> Self {
         self.succeed = A::successor;
         self
     }
@@ -299,8 +299,8 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
 }
 
 /// The server of a table that is fetched whole: there is nothing to ask it.
-pub(super) struct FetchedHost {
-    pub(super) plan: SchemePlan,
+pub(crate) struct FetchedHost {
+    pub(crate) plan: SchemePlan,
 }
 
 impl ErasedServer for FetchedHost {

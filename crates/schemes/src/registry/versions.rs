@@ -1,11 +1,9 @@
 //! From one version of a table to the next: parameters, and what clients downloaded.
 
+use super::descriptor::Of;
 use super::{SchemePlan, Tuning, plan};
-use crate::SchemeId;
 use crate::contract::{Parameters as _, PatchedDownload};
-use crate::download::Download;
 use crate::offline::HintSource;
-use crate::simplepir::SimplePir;
 use privet_core::{Error, Result, TableChanges, TableIdentity};
 use privet_kernels::Kernels;
 
@@ -23,16 +21,11 @@ pub fn plan_next(
         .or_else(|_| plan(before.scheme, after, tuning))
 }
 
-/// Whether what was downloaded under `before` can be [patched](patch_downloaded) to what `after` prescribes. If not, it is downloaded again. `false` for schemes that have nothing downloaded.
-pub fn patches_downloads(
-    before: (&SchemePlan, &TableIdentity),
-    after: (&SchemePlan, &TableIdentity),
-) -> bool {
-    match before.0.scheme {
-        SchemeId::SimplePir => patches::<SimplePir>(before, after),
-        SchemeId::Download => patches::<Download>(before, after),
-        _ => false,
-    }
+/// Whether what was downloaded under `before` can be [patched](patch_downloaded) to what `after`
+/// prescribes. If not, it is downloaded again. `false` for schemes that have nothing downloaded.
+pub fn patches_downloads(before: Version<'_>, after: Version<'_>) -> bool {
+    let same = before.0.scheme == after.0.scheme && before.1.id == after.1.id;
+    same && patches_of(before).is_some_and(|patches| patches.suits(before, after))
 }
 
 /// Writes what a client of the table `after` would download to `sink`, whole and in order, in pieces of at most about a MiB, from what was downloaded for `before` and the changes since. Takes memory
@@ -42,8 +35,8 @@ pub fn patches_downloads(
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless this is [possible](patches_downloads), or if the changes are not those between the two;
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size that was prescribed before, beside what `part` and `sink` say.
 pub fn patch_downloaded(
-    before: (&SchemePlan, &TableIdentity),
-    after: (&SchemePlan, &TableIdentity),
+    before: Version<'_>,
+    after: Version<'_>,
     changes: &TableChanges,
     part: &dyn HintSource,
     sink: &mut dyn FnMut(&[u8]) -> Result<()>,
@@ -52,45 +45,62 @@ pub fn patch_downloaded(
     if (before.1.shape, after.1.shape) != (changes.shape(), changes.shape_after()) {
         return Err(Error::api_misuse("the changes are between tables of other shapes"));
     }
-    if !patches_downloads(before, after) {
-        return Err(Error::api_misuse(format!(
+    match patches_of(before) {
+        Some(patches) if patches_downloads(before, after) => {
+            patches.patch(before, after, changes, part, sink, kernels)
+        }
+        _ => Err(Error::api_misuse(format!(
             "what clients of {} downloaded cannot be patched for this version of the table, and has to be downloaded again",
             before.0.scheme
-        )));
-    }
-    match before.0.scheme {
-        SchemeId::SimplePir => patch::<SimplePir>(before, after, changes, part, sink, kernels),
-        _ => patch::<Download>(before, after, changes, part, sink, kernels),
+        ))),
     }
 }
 
-fn parameters<S: PatchedDownload>(
-    (plan, identity): (&SchemePlan, &TableIdentity),
-) -> Result<S::Parameters> {
+fn patches_of(version: Version<'_>) -> Option<&'static dyn ErasedPatches> {
+    version.0.scheme.descriptor().ok()?.patches()
+}
+
+/// A table in one of its versions, as it is served.
+pub type Version<'a> = (&'a SchemePlan, &'a TableIdentity);
+
+/// [`PatchedDownload`] with its types erased. Both versions are of this scheme.
+pub(crate) trait ErasedPatches: Sync {
+    fn suits(&self, before: Version<'_>, after: Version<'_>) -> bool;
+    fn patch(
+        &self,
+        before: Version<'_>,
+        after: Version<'_>,
+        changes: &TableChanges,
+        part: &dyn HintSource,
+        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
+        kernels: Kernels,
+    ) -> Result<()>;
+}
+
+fn parameters<S: PatchedDownload>((plan, identity): Version<'_>) -> Result<S::Parameters> {
     S::Parameters::decode(identity, &plan.parameters)
 }
 
-fn patches<S: PatchedDownload>(
-    before: (&SchemePlan, &TableIdentity),
-    after: (&SchemePlan, &TableIdentity),
-) -> bool {
-    let same = before.0.scheme == after.0.scheme && before.1.id == after.1.id;
-    match (parameters::<S>(before), parameters::<S>(after)) {
-        (Ok(before), Ok(after)) => same && S::patches(&before, &after),
-        _ => false,
+impl<S: PatchedDownload> ErasedPatches for Of<S> {
+    fn suits(&self, before: Version<'_>, after: Version<'_>) -> bool {
+        match (parameters::<S>(before), parameters::<S>(after)) {
+            (Ok(before), Ok(after)) => S::patches(&before, &after),
+            _ => false,
+        }
     }
-}
 
-fn patch<S: PatchedDownload>(
-    before: (&SchemePlan, &TableIdentity),
-    after: (&SchemePlan, &TableIdentity),
-    changes: &TableChanges,
-    part: &dyn HintSource,
-    sink: &mut dyn FnMut(&[u8]) -> Result<()>,
-    kernels: Kernels,
-) -> Result<()> {
-    let (before, after) = (parameters::<S>(before)?, parameters::<S>(after)?);
-    S::patch(&before, &after, changes, part, kernels, sink)
+    fn patch(
+        &self,
+        before: Version<'_>,
+        after: Version<'_>,
+        changes: &TableChanges,
+        part: &dyn HintSource,
+        sink: &mut dyn FnMut(&[u8]) -> Result<()>,
+        kernels: Kernels,
+    ) -> Result<()> {
+        let (before, after) = (parameters::<S>(before)?, parameters::<S>(after)?);
+        S::patch(&before, &after, changes, part, kernels, sink)
+    }
 }
 
 #[cfg(all(test, not(target_family = "wasm")))]

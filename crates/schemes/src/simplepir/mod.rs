@@ -42,6 +42,7 @@
 //! error is as wide as that allows, where the paper has σ = 6.4; several queries share one pass.
 
 mod client;
+mod descriptor;
 mod messages;
 mod params;
 mod server;
@@ -62,7 +63,7 @@ use crate::offline::OfflinePhase;
 pub struct SimplePir;
 
 impl Scheme for SimplePir {
-    const ID: SchemeId = SchemeId::SimplePir;
+    const ID: SchemeId = SchemeId::named("simplepir");
     type Parameters = SimplePirParameters;
     type Query = SimplePirQuery;
     type Answer = SimplePirAnswer;

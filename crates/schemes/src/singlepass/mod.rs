@@ -50,6 +50,7 @@
 
 mod change;
 mod client;
+pub(crate) mod descriptor;
 pub(crate) mod draws;
 pub(crate) mod generation;
 mod messages;
@@ -74,7 +75,7 @@ use crate::offline::OfflinePhase;
 pub struct SinglePass;
 
 impl Scheme for SinglePass {
-    const ID: SchemeId = SchemeId::SinglePass;
+    const ID: SchemeId = SchemeId::named("singlepass");
     type Parameters = SinglePassParameters;
     type Query = SinglePassQuery;
     type Answer = SinglePassAnswer;

@@ -46,7 +46,7 @@ impl MerkleForm {
 }
 
 impl Form for MerkleForm {
-    const ID: SchemeId = SchemeId::TapirMerkle;
+    const ID: SchemeId = super::MERKLE;
     type Commitment = Merkle;
 
     /// One byte: how many levels below the root the client keeps.
@@ -80,7 +80,7 @@ mod pointproofs {
     pub struct PointproofsForm;
 
     impl Form for PointproofsForm {
-        const ID: SchemeId = SchemeId::TapirPointproofs;
+        const ID: SchemeId = crate::tapir::POINTPROOFS;
         type Commitment = Pointproofs;
 
         /// The reference string's size (u32) and its digest (32 bytes).

@@ -44,6 +44,7 @@
 
 mod change;
 mod client;
+mod descriptor;
 mod form;
 mod generation;
 mod messages;
@@ -55,6 +56,10 @@ mod server;
 pub(crate) mod tests;
 
 pub use client::TapirClient;
+#[cfg(target_family = "wasm")]
+pub(crate) use descriptor::POINTPROOFS_ABOUT;
+#[cfg(not(target_family = "wasm"))]
+pub use descriptor::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
 #[cfg(not(target_family = "wasm"))]
 pub use form::PointproofsForm;
 pub use form::{Form, MerkleForm};
@@ -68,6 +73,11 @@ use crate::contract::{Offline, Scheme};
 use crate::offline::OfflinePhase;
 use privet_core::commit::VectorCommitment;
 use std::marker::PhantomData;
+
+/// The name of the form with Merkle trees.
+pub(crate) const MERKLE: SchemeId = SchemeId::named("tapir-mt");
+/// The name of the form with Pointproofs, also where it is not in the build.
+pub(crate) const POINTPROOFS: SchemeId = SchemeId::named("tapir-pp");
 
 /// The scheme's types, without a state.
 pub struct Tapir<F: Form>(PhantomData<F>);

@@ -524,7 +524,7 @@ fn receives_table(plan: &SchemePlan) -> bool {
 
 /// Whether clients must know something of each epoch that only a server can tell them.
 fn needs_commitments(scheme: SchemeId) -> bool {
-    matches!(scheme, SchemeId::TapirMerkle | SchemeId::TapirPointproofs)
+    scheme.about().commits
 }
 
 fn check_layout(layout: &[u8]) -> Result<()> {

@@ -7,7 +7,7 @@ use privet_core::{Epoch, TableId};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::Tuning;
+use privet_schemes::registry::{PARTITION_RECORDS, Tuning};
 use privet_server::{HintOrigin, RunningServer, ServedTable, Server, ServerConfig};
 use privet_wire::{
     AnswerRequest, PartKind, PrepareRequest, PrepareResponse, TableDescription, proto,
@@ -111,12 +111,12 @@ async fn records_are_looked_up_with_hints_from_one_server_and_answers_from_both(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_size_that_was_chosen_is_served_and_one_that_cannot_be_is_refused() {
     let tuned = |partition_records| {
-        let tuning = Tuning { partition_records: Some(partition_records), ..Tuning::default() };
+        let tuning = Tuning::default().with(&PARTITION_RECORDS, partition_records);
         let tuned = |table| ServedTable { tuning: tuning.clone(), ..table };
         one_of_each(1000, 5).into_iter().map(tuned).collect::<Vec<_>>()
     };
     let mut seen = Vec::new();
-    for partition_records in [16, 128] {
+    for partition_records in [16u64, 128] {
         let (_servers, mut stubs) = pair(&config(), || tuned(partition_records)).await;
         for table in &describe(&mut stubs[0]).await.tables {
             let (mut client, _) = prepared_by(&stubs[0], table).await;
@@ -207,7 +207,7 @@ async fn requests_that_no_server_should_reply_to_are_refused_and_none_is_compute
 async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_is_free() {
     let config = ServerConfig { max_preparations: 1, ..config() };
     // Long partitions make long hints: more than fits a connection that is not read.
-    let tuning = Tuning { partition_records: Some(1 << 12), ..Tuning::default() };
+    let tuning = Tuning::default().with(&PARTITION_RECORDS, 1u64 << 12);
     let tables = || {
         let table = served_by(SchemeId::SinglePass, table("t", 1 << 14, 256, 1));
         vec![ServedTable { tuning: tuning.clone(), ..table }]

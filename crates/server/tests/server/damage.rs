@@ -4,7 +4,8 @@ use crate::common::*;
 use privet_core::commit::pointproofs::ReferenceString;
 use privet_core::{Blame, Error, Result, SecretRng};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::Tuning;
+use privet_schemes::registry::{PARTITION_RECORDS, Tuning};
+use privet_schemes::tapir::REFERENCE_STRING;
 use privet_server::{HintOrigin, RecordSource, ServedTable, Server, ServerConfig};
 use privet_wire::PartKind;
 use std::path::{Path, PathBuf};
@@ -52,11 +53,9 @@ fn reference_string() -> Arc<ReferenceString> {
 /// What the scheme needs beside the table.
 fn tuning(scheme: SchemeId) -> Tuning {
     let needs_one = scheme == SchemeId::TapirPointproofs;
-    Tuning {
-        reference_string: needs_one.then(reference_string),
-        partition_records: needs_one.then_some(16),
-        ..Tuning::default()
-    }
+    Tuning::default()
+        .with_some(&REFERENCE_STRING, needs_one.then(reference_string))
+        .with_some(&PARTITION_RECORDS, needs_one.then_some(16u64))
 }
 
 /// A table whose records lie in such a file, with a bit flipped in the bad ones.

@@ -3,7 +3,6 @@
 use crate::arguments::Inspect;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use crate::scheme;
 use privet_core::{Error, Result};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, SchemePlan};
@@ -74,7 +73,7 @@ impl Report {
             points_bytes: header.points_len,
             scheme: header.scheme.clone(),
             servers: plan.as_ref().map(|plan| plan.servers),
-            parameters: plan.as_ref().and_then(|plan| scheme::words(plan, &identity)),
+            parameters: plan.as_ref().and_then(|plan| plan.words(&identity)),
             table_id: identity.id.to_string(),
             epoch: identity.epoch.0,
             records: identity.shape.records(),

@@ -5,8 +5,6 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::memory;
 use crate::output_file;
-use crate::scheme;
-use crate::tuning::Choices;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_schemes::finite_differences::points::PointsStore;
@@ -24,13 +22,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     let needed = "servers that answer from it could not start again without it";
     let existing = output_file::for_own_kind(output, arguments.force, needed, PointsFile::is_one)?;
     let start = Instant::now();
-    let choices = Choices {
-        partition_records: None,
-        reference_string: None,
-        precompute_openings: false,
-        finite_differences: &arguments.finite_differences,
-    };
-    let tuning = choices.read(Some(arguments.scheme))?;
+    let tuning = arguments.options.read(Some(arguments.scheme))?;
     let snapshot = Snapshot::open(&arguments.table)?;
     check_not_updated(&snapshot)?;
     let identity = snapshot.identity();
@@ -76,7 +68,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
         file: output.display().to_string(),
         scheme: plan.scheme.name(),
         servers: plan.servers,
-        parameters: scheme::words(&plan, &identity).unwrap_or_default(),
+        parameters: plan.words(&identity).unwrap_or_default(),
         table_id: identity.id.to_string(),
         epoch: identity.epoch.0,
         digest: identity.digest.to_string(),

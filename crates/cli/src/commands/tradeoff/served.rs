@@ -9,10 +9,12 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::{Message as _, Parameters as _};
 use privet_schemes::finite_differences::costs::{Choice, Setting, settings};
 use privet_schemes::finite_differences::many_servers::{
-    ManyServersParameters, ManyServersQuery, least_field,
+    ManyServersParameters, ManyServersQuery, SERVERS, least_field,
 };
 use privet_schemes::finite_differences::tradeoff::{Family, MeanDegree};
-use privet_schemes::finite_differences::{FiniteDifferencesParameters, FiniteDifferencesQuery};
+use privet_schemes::finite_differences::{
+    FiniteDifferencesParameters, FiniteDifferencesQuery, ONE_BIT,
+};
 use privet_schemes::registry::{self, Tuning};
 use serde::Serialize;
 
@@ -284,12 +286,9 @@ impl Wanted {
 
     /// The variables and the degree that a server would take, or why it would not start.
     fn as_served(&self, choice: Choice) -> Result<(u32, u32)> {
-        let tuning = Tuning {
-            servers: (self.servers > 2).then_some(self.servers),
-            finite_differences: choice,
-            one_bit: self.one_bit,
-            ..Tuning::default()
-        };
+        let tuning = Tuning::from(choice)
+            .with_some(&SERVERS, (self.servers > 2).then_some(self.servers))
+            .with_flag(&ONE_BIT, self.one_bit);
         let identity = self.identity();
         let plan = registry::plan(self.scheme, &identity, &tuning)?;
         Ok(match self.servers {

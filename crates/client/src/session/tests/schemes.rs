@@ -3,8 +3,22 @@
 
 use super::world::*;
 use crate::session::*;
-use privet_schemes::SchemeId::{self, ApirDpf, ApirMatrix, Download, Dpf, SimplePir};
+use privet_schemes::SchemeId;
 use privet_wire::{ServerDescription, TableDescription};
+
+use short::*;
+
+/// Short names for the lists below.
+#[allow(non_upper_case_globals)]
+mod short {
+    use super::SchemeId;
+
+    pub(super) const ApirDpf: SchemeId = SchemeId::ApirDpf;
+    pub(super) const ApirMatrix: SchemeId = SchemeId::ApirMatrix;
+    pub(super) const Download: SchemeId = SchemeId::Download;
+    pub(super) const Dpf: SchemeId = SchemeId::Dpf;
+    pub(super) const SimplePir: SchemeId = SchemeId::SimplePir;
+}
 
 /// A server of one and the same table by these schemes, in this order.
 fn offering(schemes: &[SchemeId]) -> Peer {

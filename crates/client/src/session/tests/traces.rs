@@ -14,7 +14,8 @@ use crate::session::*;
 use privet_core::commit::pointproofs::ReferenceString;
 use privet_core::{Epoch, PublicSeed, SecretRng, TableId, TableIdentity, TableShape, TableView};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{ServerOptions, Tuning};
+use privet_schemes::registry::{PARTITION_RECORDS, ServerOptions, Tuning};
+use privet_schemes::tapir::REFERENCE_STRING;
 use privet_table::authentication::{MerkleTree, shape_with_paths};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{KeyMapKind, PackOptions, encode_list, pack_with};
@@ -137,8 +138,8 @@ fn peer(scheme: SchemeId, layout: Layout, spoilt: bool) -> Peer {
                 let mut rng = SecretRng::from_fixed_seed([5; 32]);
                 Arc::new(ReferenceString::generate(8, &mut rng).unwrap())
             });
-            let reference_string = Some(Arc::clone(reference));
-            Tuning { reference_string, partition_records: Some(8), ..Tuning::default() }
+            let tuning = Tuning::default().with(&REFERENCE_STRING, Arc::clone(reference));
+            tuning.with(&PARTITION_RECORDS, 8u64)
         }
         _ => Tuning::default(),
     };

@@ -21,6 +21,7 @@
 //! cutoffs instead of receiving them; replenishment travels with the query, in one round; ids have 32 bits, enough for 4 billion lookups.
 
 mod client;
+mod descriptor;
 mod generation;
 mod messages;
 mod preparation;
@@ -47,7 +48,7 @@ pub(crate) const ONLINE: Role = Role(1);
 pub struct DummySubsetsTwo;
 
 impl Scheme for DummySubsetsTwo {
-    const ID: SchemeId = SchemeId::DummySubsetsTwo;
+    const ID: SchemeId = SchemeId::named("dummy-subsets-two");
     type Parameters = DummySubsetsParameters;
     type Query = TwoServersQuery;
     type Answer = DummySubsetsAnswer;

@@ -53,6 +53,7 @@
 //! | answer | [`ManyServersServer`]'s [`Answerer::answer`](crate::contract::Answerer::answer) |
 
 mod client;
+mod descriptor;
 mod encoding;
 mod field;
 mod messages;
@@ -64,6 +65,7 @@ mod tests;
 mod update;
 
 pub use client::{ManyServersClient, ManyServersPending};
+pub use descriptor::SERVERS;
 pub use encoding::{encode, write_points};
 pub use field::{FEWEST_SERVERS, FIELDS, least_field};
 pub use messages::{ManyServersAnswer, ManyServersQuery};
@@ -78,7 +80,7 @@ use crate::offline::OfflinePhase;
 pub struct FiniteDifferencesMany;
 
 impl Scheme for FiniteDifferencesMany {
-    const ID: SchemeId = SchemeId::FiniteDifferencesMany;
+    const ID: SchemeId = SchemeId::named("finite-differences-many");
     type Parameters = ManyServersParameters;
     type Query = ManyServersQuery;
     type Answer = ManyServersAnswer;

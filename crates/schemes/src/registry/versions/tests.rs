@@ -1,14 +1,16 @@
 //! Every scheme goes through versions of a table: servers, what was downloaded, and hints are in each what they would be had they begun with it.
 
 use super::*;
+use crate::SchemeId;
 use crate::contract::{Record, Role};
 use crate::offline::OfflinePhase;
 use crate::registry::{
-    ErasedClient, ErasedServer, Recovered, ServerOptions, client, hinted_client, plan, preparation,
-    setup, setup_as,
+    ErasedClient, ErasedServer, PARTITION_RECORDS, Recovered, ServerOptions, client, hinted_client,
+    plan, preparation, setup, setup_as,
 };
 use crate::reservation::{Journal, JournalEntry, Lookup, Prepared};
 use crate::tapir::tests::reference_string;
+use crate::tapir::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
 use crate::test_tables::{changed, identity, public_bytes};
 use privet_core::{
     Blame, Epoch, RecordIndex, SecretRng, TableDelta, TableDigest, TableId, TableShape, TableView,
@@ -244,11 +246,10 @@ fn has_successors(scheme: SchemeId) -> bool {
 }
 
 fn tuning(scheme: SchemeId, partition_records: Option<u64>) -> Tuning {
-    let mut tuning = Tuning { partition_records, ..Tuning::default() };
-    if scheme == SchemeId::TapirPointproofs {
-        tuning.reference_string = Some(Arc::clone(reference_string()));
-    }
-    tuning
+    let needs_one = scheme == SchemeId::TapirPointproofs;
+    let reference_string = needs_one.then(|| Arc::clone(reference_string()));
+    let tuning = Tuning::default().with_some(&REFERENCE_STRING, reference_string);
+    tuning.with_some(&PARTITION_RECORDS, partition_records)
 }
 
 /// A history of a table: how many records are edited in each version, and how many added.
@@ -377,7 +378,8 @@ fn the_coins_of_a_lookup_cannot_be_computed_afterwards() {
 #[test]
 fn pointproofs_go_through_versions() {
     for precompute_openings in [false, true] {
-        let tuning = Tuning { precompute_openings, ..tuning(SchemeId::TapirPointproofs, Some(4)) };
+        let tuning = tuning(SchemeId::TapirPointproofs, Some(4));
+        let tuning = tuning.with_flag(&PRECOMPUTE_OPENINGS, precompute_openings);
         let history = [(2, 0), (1, 2), (0, 9)];
         through_versions(SchemeId::TapirPointproofs, (13, 5), &tuning, &history);
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::contract::Updatable as _;
-use crate::registry::{self, Tuning};
+use crate::registry::{self, PARTITION_RECORDS, Tuning};
 use privet_core::{Blame, Edit, Epoch, Operation, TableIdentity};
 use proptest::prelude::*;
 
@@ -126,7 +126,7 @@ fn deltas_that_do_not_fit_change_nothing() {
 /// Through the registry, as the session does it: both servers' updates are compared, and a difference is the end.
 #[test]
 fn servers_that_tell_different_updates_end_it() {
-    let tuning = Tuning { partition_records: Some(5), ..Tuning::default() };
+    let tuning = Tuning::default().with(&PARTITION_RECORDS, 5u64);
     let identity = identity(20, 3);
     let plan = registry::plan(SchemeId::TapirMerkle, &identity, &tuning).unwrap();
     let mut world = World::<MerkleForm>::new(20, 3, 5);

@@ -1,0 +1,29 @@
+//! What the registry has of DPF-PIR.
+
+use super::{Dpf, DpfClient, DpfParameters, DpfServer};
+use crate::registry::room::*;
+
+impl Registered for Dpf {
+    const ABOUT: About = About {
+        servers: 2..=2,
+        ..About::new("Two servers, distributed point functions, nothing kept", 70)
+    };
+
+    fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<Self::Parameters> {
+        Ok(DpfParameters::new(identity))
+    }
+
+    fn setup(start: ServerStart<'_>, parameters: DpfParameters) -> NewServer {
+        let server = DpfServer::new(parameters, start.table, start.kernels, start.threads)?;
+        start.ready(server, |server| server)
+    }
+
+    fn client(
+        start: ClientStart,
+        parameters: Self::Parameters,
+        _downloaded: Downloaded,
+    ) -> NewClient {
+        let client = DpfClient::new(parameters.clone(), start.kernels);
+        start.stateless(parameters, client)
+    }
+}

@@ -1,0 +1,93 @@
+//! What the registry has of dummy subsets with one server, and what both forms share of it.
+
+use super::{
+    DummySubsets, DummySubsetsClient, DummySubsetsParameters, DummySubsetsPreparation,
+    DummySubsetsServer,
+};
+use crate::registry::room::*;
+
+impl Rehearsed for DummySubsetsClient {}
+
+impl Registered for DummySubsets {
+    const ABOUT: About = About {
+        options: &[&PARTITION_RECORDS],
+        ..About::new("One server that reads about √n records, secret single-use hints", 120)
+    };
+
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
+        cut(identity, tuning)
+    }
+
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+        let server = DummySubsetsServer::new(parameters, start.table, start.kernels)?;
+        start.ready(server, |server| server)
+    }
+
+    fn hinted_client(
+        start: ClientStart,
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
+        start.hinted::<DummySubsetsClient>(parameters, generation)
+    }
+
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
+        start.streaming::<DummySubsetsPreparation>(parameters)
+    }
+
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
+        parameters.state_bytes()
+    }
+
+    fn supply(parameters: &Self::Parameters) -> Option<u64> {
+        Some(parameters.pairs().into())
+    }
+
+    fn words(parameters: &Self::Parameters) -> Option<String> {
+        Some(format!(
+            "{}; {} hints and {} pairs of backup hints, one pair for each query, {} in memory",
+            cut_in_words(parameters),
+            count(parameters.singles().into()),
+            count(parameters.pairs().into()),
+            bytes(parameters.state_bytes())
+        ))
+    }
+
+    fn work(parameters: &Self::Parameters) -> Work {
+        work(parameters, u64::from(parameters.singles()) + u64::from(parameters.pairs()))
+    }
+
+    fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
+        Some(halves(parameters))
+    }
+}
+
+/// The cut that was chosen, or the one that suits the table.
+pub(super) fn cut(identity: &TableIdentity, tuning: &Tuning) -> Result<DummySubsetsParameters> {
+    match tuning.number(&PARTITION_RECORDS) {
+        Some(records) => DummySubsetsParameters::with_partition_records(identity.shape, records),
+        None => DummySubsetsParameters::new(identity.shape),
+    }
+}
+
+pub(super) fn cut_in_words(parameters: &DummySubsetsParameters) -> String {
+    format!(
+        "{} partitions of {} records",
+        count(parameters.partitions().into()),
+        count(parameters.partition_records().into()),
+    )
+}
+
+/// Of every partition one record, for either half; to replace a hint, the same.
+pub(super) fn work(parameters: &DummySubsetsParameters, hints: u64) -> Work {
+    let partitions = u64::from(parameters.partitions());
+    Work::Records { records: partitions, aes_blocks: hints / 8 + 2 * partitions }
+}
+
+/// What a query says to the server that answers it.
+pub(super) fn halves(parameters: &DummySubsetsParameters) -> String {
+    format!(
+        "Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. With its hint the client gets its record from one of the sums; from which, and which record, does not show.",
+        count(parameters.partitions().into())
+    )
+}

@@ -1,0 +1,63 @@
+//! What the registry has of dummy subsets with two servers.
+
+use super::{
+    DummySubsetsTwo, DummySubsetsTwoClient, DummySubsetsTwoPreparation, DummySubsetsTwoServer,
+    OFFLINE,
+};
+use crate::dummy_subsets::descriptor::{cut, cut_in_words, halves, work};
+use crate::registry::room::*;
+
+impl Rehearsed for DummySubsetsTwoClient {}
+
+impl Registered for DummySubsetsTwo {
+    const ABOUT: About = About {
+        servers: 2..=2,
+        options: &[&PARTITION_RECORDS],
+        ..About::new("Dummy subsets with two servers; secret hints never run out", 110)
+    };
+
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
+        cut(identity, tuning)
+    }
+
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+        let server = DummySubsetsTwoServer::new(parameters, start.table, start.kernels)?;
+        start.ready(server, ServerHost::preparing)
+    }
+
+    fn hinted_client(
+        start: ClientStart,
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
+        start.endless::<DummySubsetsTwoClient>(parameters, generation)
+    }
+
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
+        start.asking::<DummySubsetsTwoPreparation>(parameters)
+    }
+
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
+        parameters.state_bytes()
+    }
+
+    fn words(parameters: &Self::Parameters) -> Option<String> {
+        let singles = count(parameters.singles().into());
+        Some(format!("{}; {singles} hints, replaced as they are used", cut_in_words(parameters)))
+    }
+
+    fn work(parameters: &Self::Parameters) -> Work {
+        work(parameters, parameters.singles().into())
+    }
+
+    fn queries_say(parameters: &Self::Parameters, role: Role) -> Option<String> {
+        Some(match role == OFFLINE {
+            true => "Each asks for what replaces one hint: hints are numbered, and the numbers count up, whatever is looked up.".to_owned(),
+            false => halves(parameters),
+        })
+    }
+
+    fn queries_look_random(role: Role) -> bool {
+        role != OFFLINE
+    }
+}

@@ -1,0 +1,167 @@
+//! What the registry has of finite differences with two servers, and the options of both forms.
+
+use super::costs::Choice;
+use super::points::{Points, PointsStore};
+use super::{
+    FiniteDifferences, FiniteDifferencesClient, FiniteDifferencesParameters,
+    FiniteDifferencesServer, FiniteDifferencesSetup, write_points,
+};
+use crate::registry::room::*;
+
+/// How many bytes all points may have.
+pub static STORAGE_LIMIT: SchemeOption = SchemeOption::new(
+    "storage-limit",
+    OptionKind::Amount { value_name: "BYTES" },
+    "At most so many bytes for what each server makes of the table, such as 2^30; default: 32 times \
+     the table. More storage, fewer reads and shorter answers",
+);
+
+/// How many bytes an answer may have.
+pub static ANSWER_LIMIT: SchemeOption = SchemeOption::new(
+    "answer-limit",
+    OptionKind::Amount { value_name: "BYTES" },
+    "Answers of at most so many bytes, with the least storage that allows them",
+);
+
+/// How many variables there are.
+pub static VARIABLES: SchemeOption = SchemeOption {
+    conflicts_with: &["storage-limit", "answer-limit"],
+    ..SchemeOption::new(
+        "variables",
+        OptionKind::Count { value_name: "M", least: 2, most: 48 },
+        "Exactly this number of variables, with the degree at which servers read the least",
+    )
+};
+
+/// The degree.
+pub static DEGREE: SchemeOption = SchemeOption {
+    requires: Some("variables"),
+    ..SchemeOption::new(
+        "degree",
+        OptionKind::Count { value_name: "D", least: 1, most: 24 },
+        "Exactly this degree; with two servers, an odd number of at most half the variables",
+    )
+};
+
+/// Whether records of one byte, of value 0 or 1, are packed as single bits.
+pub static ONE_BIT: SchemeOption = SchemeOption::new(
+    "one-bit",
+    OptionKind::Flag,
+    "Records are bytes of value 0 or 1, and are stored as single bits",
+);
+
+/// Whether those are the characters `0` and `1` instead.
+pub static DIGITS: SchemeOption = SchemeOption {
+    requires: Some("one-bit"),
+    ..SchemeOption::new(
+        "digits",
+        OptionKind::Flag,
+        "With --one-bit: records are the characters 0 and 1",
+    )
+};
+
+impl Choice {
+    /// What was chosen of it.
+    pub(super) fn of(tuning: &Tuning) -> Self {
+        Self {
+            variables: tuning.count(&VARIABLES),
+            degree: tuning.count(&DEGREE),
+            storage_limit: tuning.number(&STORAGE_LIMIT),
+            answer_limit: tuning.number(&ANSWER_LIMIT),
+        }
+    }
+}
+
+impl From<Choice> for Tuning {
+    fn from(choice: Choice) -> Self {
+        Self::default()
+            .with_some(&VARIABLES, choice.variables)
+            .with_some(&DEGREE, choice.degree)
+            .with_some(&STORAGE_LIMIT, choice.storage_limit)
+            .with_some(&ANSWER_LIMIT, choice.answer_limit)
+    }
+}
+
+impl Registered for FiniteDifferences {
+    const ABOUT: About = About {
+        servers: 2..=2,
+        options: &[&STORAGE_LIMIT, &ANSWER_LIMIT, &VARIABLES, &DEGREE, &ONE_BIT, &DIGITS],
+        ..About::new(
+            "Two servers that read little of a larger table, privacy without an assumption",
+            50,
+        )
+    };
+    const POINTS: Option<&'static dyn ErasedPoints> = Some(&Of::<Self>::VALUE);
+
+    fn parameters(
+        identity: &TableIdentity,
+        tuning: &Tuning,
+    ) -> Result<FiniteDifferencesParameters> {
+        let (one_bit, choice) = (tuning.has(&ONE_BIT), Choice::of(tuning));
+        let parameters = FiniteDifferencesParameters::new(identity.shape, one_bit, &choice)?;
+        match tuning.has(&DIGITS) {
+            true => parameters.of_digits(),
+            false => Ok(parameters),
+        }
+    }
+
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+        let ServerStart { table, kernels, threads, .. } = start;
+        let setup = FiniteDifferencesSetup::new(parameters, table, kernels, threads)?;
+        start.after(|progress| setup.finish(progress), ServerHost::succeeding)
+    }
+
+    fn client(
+        start: ClientStart,
+        parameters: Self::Parameters,
+        _downloaded: Downloaded,
+    ) -> NewClient {
+        let client = FiniteDifferencesClient::new(parameters.clone());
+        start.stateless(parameters, client)
+    }
+
+    fn words(parameters: &Self::Parameters) -> Option<String> {
+        Some(format!(
+            "a polynomial of degree {} in {} variables, {} of its values on each server, of which {} are sent for a lookup",
+            parameters.degree(),
+            parameters.variables(),
+            bytes(parameters.points_bytes()),
+            count(parameters.ball().count())
+        ))
+    }
+
+    fn work(parameters: &Self::Parameters) -> Work {
+        Work::Lines { lines: parameters.cache_lines(), from_bytes: parameters.points_bytes() }
+    }
+
+    fn queries_look_random(_role: Role) -> bool {
+        false
+    }
+}
+
+impl MakesPoints for FiniteDifferences {
+    type Server = FiniteDifferencesServer;
+
+    fn bytes(parameters: &Self::Parameters) -> u64 {
+        parameters.stored_bytes()
+    }
+
+    fn write(
+        parameters: &Self::Parameters,
+        table: TableView<'_>,
+        ServerOptions { kernels, threads }: ServerOptions,
+        memory: u64,
+        store: &dyn PointsStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()> {
+        write_points(parameters, table, kernels, threads, memory, store, progress)
+    }
+
+    fn server(
+        parameters: Self::Parameters,
+        points: Points,
+        kernels: Kernels,
+    ) -> Result<FiniteDifferencesServer> {
+        FiniteDifferencesServer::new(parameters, points, kernels)
+    }
+}

@@ -1,0 +1,94 @@
+//! What the registry has of finite differences with three or more servers.
+
+use super::{
+    FEWEST_SERVERS, FiniteDifferencesMany, ManyServersClient, ManyServersParameters,
+    ManyServersServer, ManyServersSetup, write_points,
+};
+use crate::finite_differences::costs::Choice;
+use crate::finite_differences::points::{Points, PointsStore};
+use crate::finite_differences::{ANSWER_LIMIT, DEGREE, STORAGE_LIMIT, VARIABLES};
+use crate::registry::room::*;
+
+/// How many servers are asked.
+pub static SERVERS: SchemeOption = SchemeOption::new(
+    "servers",
+    OptionKind::Count { value_name: "S", least: 3, most: 13 },
+    "How many servers are asked, 3 unless it is said. The more there are, the fewer points each \
+     reads, and the more storage each needs",
+);
+
+impl Registered for FiniteDifferencesMany {
+    const ABOUT: About = About {
+        servers: 3..=13,
+        options: &[&STORAGE_LIMIT, &ANSWER_LIMIT, &VARIABLES, &DEGREE, &SERVERS],
+        ..About::new("Finite differences with more servers: the more, the less each reads", 60)
+    };
+    const POINTS: Option<&'static dyn ErasedPoints> = Some(&Of::<Self>::VALUE);
+
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
+        let servers = tuning.count(&SERVERS).unwrap_or(FEWEST_SERVERS);
+        ManyServersParameters::new(identity.shape, servers, &Choice::of(tuning))
+    }
+
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+        let ServerStart { table, kernels, threads, .. } = start;
+        let setup = ManyServersSetup::new(parameters, table, kernels, threads)?;
+        start.after(|progress| setup.finish(progress), ServerHost::succeeding)
+    }
+
+    fn client(
+        start: ClientStart,
+        parameters: Self::Parameters,
+        _downloaded: Downloaded,
+    ) -> NewClient {
+        let client = ManyServersClient::new(parameters.clone())?;
+        start.stateless(parameters, client)
+    }
+
+    fn words(parameters: &Self::Parameters) -> Option<String> {
+        Some(format!(
+            "a polynomial of degree {} in {} variables over {} elements, {} of its values on each of {} servers, of which each sends {} for a lookup",
+            parameters.degree(),
+            parameters.variables(),
+            parameters.field(),
+            bytes(parameters.points_bytes()),
+            parameters.servers(),
+            count(parameters.ball().count())
+        ))
+    }
+
+    fn work(parameters: &Self::Parameters) -> Work {
+        Work::Lines { lines: parameters.cache_lines(), from_bytes: parameters.points_bytes() }
+    }
+
+    fn queries_look_random(_role: Role) -> bool {
+        false
+    }
+}
+
+impl MakesPoints for FiniteDifferencesMany {
+    type Server = ManyServersServer;
+
+    fn bytes(parameters: &Self::Parameters) -> u64 {
+        parameters.points_bytes()
+    }
+
+    fn write(
+        parameters: &Self::Parameters,
+        table: TableView<'_>,
+        ServerOptions { threads, .. }: ServerOptions,
+        memory: u64,
+        store: &dyn PointsStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()> {
+        write_points(parameters, table, threads, memory, store, progress)
+    }
+
+    fn server(
+        parameters: Self::Parameters,
+        points: Points,
+        kernels: Kernels,
+    ) -> Result<ManyServersServer> {
+        ManyServersServer::new(parameters, points, kernels)
+    }
+}

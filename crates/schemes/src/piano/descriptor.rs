@@ -1,0 +1,94 @@
+//! What the registry has of both forms of Piano.
+
+use super::{AnswerForm, PianoClient, PianoParameters, PianoPreparation, PianoScheme, PianoServer};
+use crate::registry::room::*;
+
+impl<F: AnswerForm> Rehearsed for PianoClient<F> {}
+
+impl<F: AnswerForm> Registered for PianoScheme<F> {
+    const ABOUT: About = About {
+        options: &[&PARTITION_RECORDS],
+        weaker_promise: Some(
+            "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and the query that was sent looks like any other",
+        ),
+        weaker_by_key: Some(
+            "whoever built the table (often who runs the server) chose where keys lie, and can make lookups of a class of keys fail; for lookups by key, dummy-subsets is the better scheme",
+        ),
+        ..match F::REPLACES_THE_WANTED {
+            true => {
+                About::new("One server that reads about √n/2 records, secret single-use hints", 150)
+            }
+            false => {
+                About::new("Piano as first published: an answer has a record for each chunk", 140)
+            }
+        }
+    };
+
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
+        match tuning.number(&PARTITION_RECORDS) {
+            Some(records) => PianoParameters::with_chunk_records(identity, records),
+            None => PianoParameters::new(identity),
+        }
+    }
+
+    fn setup(start: ServerStart<'_>, parameters: PianoParameters) -> NewServer {
+        let server = PianoServer::<F>::new(parameters, start.table, start.kernels)?;
+        start.ready(server, ServerHost::streaming)
+    }
+
+    fn hinted_client(
+        start: ClientStart,
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
+        start.hinted::<PianoClient<F>>(parameters, generation)
+    }
+
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
+        start.streaming::<PianoPreparation<F>>(parameters)
+    }
+
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
+        parameters.state_bytes::<F>()
+    }
+
+    fn supply(parameters: &Self::Parameters) -> Option<u64> {
+        Some(parameters.window())
+    }
+
+    fn words(parameters: &Self::Parameters) -> Option<String> {
+        Some(format!(
+            "{} chunks of {} records; {} hints and {} spare ones for each chunk, for a window of {} queries, {} in memory",
+            count(parameters.chunks().into()),
+            count(parameters.chunk_records().into()),
+            count(parameters.primaries().into()),
+            count(parameters.spares().into()),
+            count(parameters.window()),
+            bytes(parameters.state_bytes::<F>())
+        ))
+    }
+
+    fn work(parameters: &Self::Parameters) -> Work {
+        let chunks = u64::from(parameters.chunks());
+        let records = match F::REPLACES_THE_WANTED {
+            true => chunks,
+            // Without the wanted record's chunk, the offsets may belong to either of two chunks in
+            // each place.
+            false => 2 * chunks,
+        };
+        let hints = u64::from(parameters.primaries()) + parameters.window();
+        Work::Records { records, aes_blocks: hints / 8 + 3 * chunks }
+    }
+
+    fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
+        let chunks = count(parameters.chunks().into());
+        Some(match F::REPLACES_THE_WANTED {
+            true => format!(
+                "Each names one record in each of {chunks} chunks, and gets their sum back. In the wanted record's chunk it names another one, which the client knows; which chunk that is does not show."
+            ),
+            false => format!(
+                "Each names a place in all but one of {chunks} chunks, not saying which one is left out, and gets back a sum for each of them that it may be. The client's hint tells which sum has its record."
+            ),
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! What the registry has of SinglePass, and what TAPIR shares of it.
+
+use super::{
+    SinglePass, SinglePassClient, SinglePassParameters, SinglePassPreparation, SinglePassServer,
+};
+use crate::registry::room::*;
+
+impl Rehearsed for SinglePassClient {}
+
+impl Registered for SinglePass {
+    const ABOUT: About = About {
+        servers: 2..=2,
+        options: &[&PARTITION_RECORDS],
+        ..About::new("Two servers, secret hints from one pass over the table never run out", 100)
+    };
+
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
+        cut(identity, tuning)
+    }
+
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+        let server = SinglePassServer::new(parameters, start.table, start.kernels)?;
+        start.ready(server, ServerHost::preparing)
+    }
+
+    fn hinted_client(
+        start: ClientStart,
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
+        start.endless::<SinglePassClient>(parameters, generation)
+    }
+
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
+        start.asking::<SinglePassPreparation>(parameters)
+    }
+
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
+        parameters.state_bytes()
+    }
+
+    fn words(parameters: &Self::Parameters) -> Option<String> {
+        Some(permutations(parameters))
+    }
+
+    fn work(parameters: &Self::Parameters) -> Work {
+        work(parameters)
+    }
+
+    fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
+        Some(one_of_each(parameters, "them"))
+    }
+
+    fn queries_look_random(_role: Role) -> bool {
+        false
+    }
+}
+
+/// The cut that was chosen, or the one that suits the table.
+pub(crate) fn cut(identity: &TableIdentity, tuning: &Tuning) -> Result<SinglePassParameters> {
+    match tuning.number(&PARTITION_RECORDS) {
+        Some(records) => SinglePassParameters::with_partition_records(identity.shape, records),
+        None => SinglePassParameters::new(identity.shape),
+    }
+}
+
+pub(crate) fn permutations(parameters: &SinglePassParameters) -> String {
+    let records = count(parameters.partition_records().into());
+    format!(
+        "{} partitions of {records} records, a secret permutation for each; {records} hints, replaced as they are used, {} in memory",
+        count(parameters.partitions().into()),
+        bytes(parameters.state_bytes())
+    )
+}
+
+/// One record of each partition.
+pub(crate) fn work(parameters: &SinglePassParameters) -> Work {
+    Work::Records { records: parameters.partitions().into(), aes_blocks: 0 }
+}
+
+/// What a query says to either server, which sends back `what`.
+pub(crate) fn one_of_each(parameters: &SinglePassParameters, what: &str) -> String {
+    format!(
+        "Each names one record in each of {} partitions, and gets {what} back. In the wanted record's partition it names one at random; which partition that is does not show.",
+        count(parameters.partitions().into())
+    )
+}

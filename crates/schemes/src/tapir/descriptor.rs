@@ -1,0 +1,150 @@
+//! What the registry has of both forms of TAPIR.
+
+use super::{
+    Form, MerkleForm, Tapir, TapirClient, TapirParameters, TapirPreparation, TapirServer,
+    TapirSetup, vectors_of,
+};
+use crate::registry::room::*;
+use crate::singlepass::SinglePassParameters;
+use crate::singlepass::descriptor::{cut, one_of_each, permutations, work};
+
+/// What the forms differ in, beside the commitment.
+pub(crate) trait RegisteredForm: Form + Sized {
+    const ABOUT: About;
+    /// What a server can do beside answering.
+    const SERVER: fn(ServerHost<TapirServer<Self>>) -> ServerHost<TapirServer<Self>>;
+
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<TapirParameters<Self>>;
+
+    /// Of a server, with what it needs and clients do not.
+    fn parameters_as(
+        identity: &TableIdentity,
+        announced: &[u8],
+        tuning: &Tuning,
+    ) -> Result<TapirParameters<Self>>;
+
+    fn makeshift(_identity: &TableIdentity, _tuning: &Tuning) -> Option<Makeshift> {
+        None
+    }
+
+    /// What is verified, in words.
+    fn words(parameters: &TapirParameters<Self>) -> String;
+
+    fn work(pass: &SinglePassParameters) -> Work;
+
+    /// What comes back beside the records: `them, …`
+    const WITH_A_PROOF: &'static str;
+}
+
+impl<F: RegisteredForm> Registered for Tapir<F> {
+    const ABOUT: About = F::ABOUT;
+
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
+        F::parameters(identity, tuning)
+    }
+
+    fn parameters_as(
+        identity: &TableIdentity,
+        announced: &[u8],
+        tuning: &Tuning,
+    ) -> Result<TapirParameters<F>> {
+        F::parameters_as(identity, announced, tuning)
+    }
+
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+        let setup = TapirSetup::new(parameters, start.table, start.kernels)?;
+        start.precomputing(setup, F::SERVER)
+    }
+
+    fn hinted_client(
+        start: ClientStart,
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
+        start.verifying::<TapirClient<F>>(parameters, generation)
+    }
+
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
+        start.streaming::<TapirPreparation<F>>(parameters)
+    }
+
+    fn makeshift(identity: &TableIdentity, tuning: &Tuning) -> Option<Makeshift> {
+        F::makeshift(identity, tuning)
+    }
+
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
+        parameters.state_bytes()
+    }
+
+    fn words(parameters: &Self::Parameters) -> Option<String> {
+        let cut = permutations(parameters.pass());
+        Some(format!("{cut}; answers are verified, {}", F::words(parameters)))
+    }
+
+    fn work(parameters: &Self::Parameters) -> Work {
+        F::work(parameters.pass())
+    }
+
+    fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
+        Some(one_of_each(parameters.pass(), F::WITH_A_PROOF))
+    }
+
+    fn queries_look_random(_role: Role) -> bool {
+        false
+    }
+}
+
+impl RegisteredForm for MerkleForm {
+    const ABOUT: About = About {
+        servers: 2..=2,
+        verifies: true,
+        commits: true,
+        options: &[&PARTITION_RECORDS],
+        ..About::new("SinglePass whose answers are verified by Merkle trees", 30)
+    };
+    // Clients stream the table itself, which any copy of it will do for.
+    const SERVER: fn(ServerHost<TapirServer<Self>>) -> ServerHost<TapirServer<Self>> =
+        ServerHost::succeeding;
+    const WITH_A_PROOF: &'static str = "them, each with a proof,";
+
+    /// Cut as SinglePass would be, unless chosen otherwise.
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<TapirParameters<Self>> {
+        let pass = cut(identity, tuning)?;
+        let commitment = Self::commitment(vectors_of(&pass)?, pass.state_bytes())?;
+        TapirParameters::new(pass, commitment)
+    }
+
+    fn parameters_as(
+        identity: &TableIdentity,
+        announced: &[u8],
+        _tuning: &Tuning,
+    ) -> Result<TapirParameters<Self>> {
+        crate::contract::Parameters::decode(identity, announced)
+    }
+
+    fn words(parameters: &TapirParameters<Self>) -> String {
+        format!(
+            "for which the root of each partition's Merkle tree and {} levels below it are kept, {} in all",
+            parameters.commitment().cap_levels(),
+            bytes(parameters.state_bytes())
+        )
+    }
+
+    fn work(pass: &SinglePassParameters) -> Work {
+        work(pass)
+    }
+}
+
+/// What is the same of the form with Pointproofs everywhere, also where it is not in the build.
+pub(crate) const POINTPROOFS_ABOUT: About = About {
+    servers: 2..=2,
+    verifies: true,
+    commits: true,
+    ..About::new("SinglePass verified by short proofs, with a trusted reference string", 40)
+};
+
+#[cfg(not(target_family = "wasm"))]
+pub use pointproofs::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
+
+#[cfg(not(target_family = "wasm"))]
+mod pointproofs;
