@@ -57,12 +57,32 @@ fn is_made_by_macro(lines: &[&str], name: &str) -> bool {
     in_a_list || lines.contains(&format!("for_both_forms!({name});").as_str())
 }
 
+/// The suites that schemes run, by what a scheme's tests say to run one, and the files of both.
+const SUITES: [(&str, &str); 2] = [
+    ("stateless_suite!(", "crates/schemes/src/conformance/stateless.rs"),
+    ("hinted_suite!(", "crates/schemes/src/conformance/hinted.rs"),
+];
+
+/// Whether `source` runs a suite that has the test: the suite's macro, which is the last in its
+/// file, makes a test of each name in its list.
+fn is_of_a_suite(source: &str, name: &str) -> bool {
+    let listed = format!("{name},");
+    SUITES.iter().filter(|(run, _)| source.lines().any(|line| line.starts_with(run))).any(
+        |(_, file)| {
+            let suite = fs::read_to_string(root().join(file)).unwrap_or_default();
+            let list = suite.rsplit_once("macro_rules! ").map_or("", |(_, list)| list);
+            list.lines().any(|line| line.trim() == listed)
+        },
+    )
+}
+
 fn exists(named: &str) -> Result<(), String> {
     let (file, name) =
         named.rsplit_once("::").ok_or_else(|| format!("{named:?} is not file::function"))?;
     let source =
         fs::read_to_string(root().join(file)).map_err(|error| format!("{file}: {error}"))?;
-    has_test(&source, name).then_some(()).ok_or_else(|| format!("{file} has no test {name}"))
+    let exists = has_test(&source, name) || is_of_a_suite(&source, name);
+    exists.then_some(()).ok_or_else(|| format!("{file} has no test {name}"))
 }
 
 #[test]
@@ -94,6 +114,10 @@ fn a_test_that_does_not_exist_is_noticed() {
     assert!(!has_test("#[test]\n#[ignore = \"slow\"]\nfn a() {}", "a"));
     assert!(has_test("tests_of_both_forms!(World:\n    a,\n);", "a"));
     assert!(!has_test("tests_of_both_forms!(World:\n);\n    a,", "a"));
+    let of_all = "a_record_takes_one_answer_of_each_server";
+    assert!(is_of_a_suite("stateless_suite!(Tested);", of_all));
+    assert!(!is_of_a_suite("stateless_suite!(Tested);", "is_read"));
+    assert!(!is_of_a_suite("// stateless_suite!(Tested);", of_all));
     assert!(has_test("#[tokio::test(start_paused = true)]\nasync fn a() {}", "a"));
 }
 

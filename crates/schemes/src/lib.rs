@@ -22,6 +22,8 @@
 
 pub mod apir_dpf;
 pub mod apir_matrix;
+#[cfg(test)]
+mod conformance;
 pub mod contract;
 pub mod doublepir;
 pub mod download;

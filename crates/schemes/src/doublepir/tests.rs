@@ -1,91 +1,100 @@
-//! DoublePIR end to end without a network: any shape, both forms of the answer, known answers, the noise of the second level, malformed messages, what crosses the wire.
+//! DoublePIR end to end without a network: the suite of schemes without state, known answers, layouts, the noise of the second level, and what crosses the wire in all its words.
 
 use super::*;
+use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
 use crate::contract::{Answerer, Message, Parameters, Role, Setup, StatelessClient};
-use crate::test_tables::{identity, look_up, public_bytes};
+use crate::test_tables::{hex, identity};
 use privet_core::lwe::{
     DecryptionKey, LEAST_SECURITY_BITS, LEVEL_FAILURE_LOG2, MAX_COLUMNS, PublicMatrix,
     SECRET_DIMENSION,
 };
-use privet_core::{Blame, RecordIndex, SecretRng, TableIdentity, TableView};
+use privet_core::{Blame, Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
-use privet_kernels::dispatch::Arm;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-struct Pair {
-    identity: TableIdentity,
-    table: Vec<u8>,
-    hint: Vec<u8>,
-    /// The second matrix's columns, one after the other.
-    first_hint: Vec<u8>,
-    server: DoublePirServer,
-    client: DoublePirClient,
-}
+struct Tested;
 
-fn pair_on(table: Vec<u8>, identity: TableIdentity, parameters: DoublePirParameters) -> Pair {
-    let kernels = Kernels::detect();
-    let view = TableView::new(identity, &table).unwrap();
-    let setup = DoublePirSetup::new(parameters.clone(), view, kernels, 1).unwrap();
-    let precomputed = setup.precompute(&|_| ()).unwrap();
-    let hint = precomputed.hint.as_bytes().into_owned();
-    let first_hint = precomputed.kept.as_bytes().into_owned();
-    assert_eq!(hint.len() as u64, parameters.hint_bytes());
-    assert_eq!(first_hint.len() as u64, setup.kept_len());
-    let server = setup.finish(&first_hint).unwrap();
-    let client = DoublePirClient::new(parameters, Arc::new(hint.clone()), kernels).unwrap();
-    Pair { identity, table, hint, first_hint, server, client }
-}
+type World = stateless::World<Tested>;
 
-fn pair(identity: TableIdentity, parameters: DoublePirParameters) -> Pair {
-    pair_on(public_bytes("a table", identity.shape.bytes() as usize), identity, parameters)
-}
+stateless_suite!(Tested);
 
-fn default_pair(records: u64, record_len: u64) -> Pair {
-    let identity = identity(records, record_len);
-    pair(identity, DoublePirParameters::new(&identity).unwrap())
-}
+impl Stateless for Tested {
+    type Scheme = DoublePir;
+    type Server = DoublePirServer;
+    type Client = DoublePirClient;
+    /// Records of a column.
+    type Form = Option<u64>;
 
-impl Pair {
-    fn index(&self, of: u64) -> RecordIndex {
-        RecordIndex::new(of, self.identity.shape).unwrap()
-    }
-
-    fn check(&self, wanted: &[u64]) {
-        let table = TableView::new(self.identity, &self.table).unwrap();
-        look_up(&self.client, &[&self.server], table, wanted);
-    }
-}
-
-proptest! {
     // A hint has 16 MiB for each byte of a record, so cases are few and records short.
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    const CASES: u32 = 12;
+    const COPIES: usize = 1;
+    const THREADS: &'static [usize] = &[2, 3];
 
-    #[test]
-    fn any_layout_of_any_shape_returns_the_record_asked_for(
-        records in 1u64..=3_000,
-        record_len in 1u64..=5,
-        layout in any::<u64>(),
-        picks in prop::collection::vec(any::<u64>(), 1..4),
-    ) {
-        let identity = identity(records, record_len);
-        let parameters = DoublePirParameters::with_records_per_column(&identity, 1 + layout % records).unwrap();
-        let mut wanted: Vec<u64> = picks.iter().map(|pick| pick % records).collect();
-        wanted.extend([0, records - 1]);
-        pair(identity, parameters).check(&wanted);
+    fn tables() -> BoxedStrategy<Table<Self>> {
+        let any = |records| (Just(records), 1u64..=5, (1..=records).prop_map(Some));
+        (1u64..=3_000).prop_flat_map(any).boxed()
     }
-}
 
-proptest! {
-    #[test]
-    fn bytes_that_are_no_parameters_are_refused_or_valid(bytes in prop::collection::vec(any::<u8>(), 0..20)) {
-        let identity = identity(1_000, 10);
-        match DoublePirParameters::decode(&identity, &bytes) {
-            Ok(parameters) => prop_assert_eq!(parameters.encode(), bytes),
-            Err(error) => prop_assert!(matches!(error.blame(), Blame::InvalidMessage | Blame::PeerMisbehaved)),
+    fn small() -> Vec<Table<Self>> {
+        by_default(&[(1, 1), (3, 7), (2, 1), (65, 3)])
+    }
+
+    /// Both forms of the answer.
+    fn kinds() -> Vec<Table<Self>> {
+        vec![(12_001, 1, Some(70)), (12_001, 1, Some(6_000))]
+    }
+
+    fn parameters(identity: &TableIdentity, form: &Self::Form) -> Result<DoublePirParameters> {
+        match form {
+            Some(records) => DoublePirParameters::with_records_per_column(identity, *records),
+            None => DoublePirParameters::new(identity),
         }
     }
 
+    fn setup(
+        parameters: &DoublePirParameters,
+        _form: &Self::Form,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<(DoublePirServer, Vec<u8>)> {
+        let setup = DoublePirSetup::new(parameters.clone(), table, kernels, threads)?;
+        let precomputed = setup.precompute(&|_| ())?;
+        let kept = precomputed.kept.as_bytes();
+        assert_eq!(kept.len() as u64, setup.kept_len());
+        Ok((setup.finish(&kept)?, precomputed.hint.as_bytes().into_owned()))
+    }
+
+    fn client(
+        parameters: &DoublePirParameters,
+        hint: &[u8],
+        kernels: Kernels,
+    ) -> Result<DoublePirClient> {
+        DoublePirClient::new(parameters.clone(), Arc::new(hint.to_vec()), kernels)
+    }
+
+    fn wide() -> (privet_core::TableShape, DoublePirClient) {
+        let world = World::new(300, 2);
+        (world.identity.shape, world.client)
+    }
+}
+
+impl World {
+    fn in_columns(records: u64, record_len: u64, per_column: u64) -> Self {
+        Self::of(&(records, record_len, Some(per_column)))
+    }
+
+    /// The second matrix's columns, one after the other.
+    fn first_hint(&self) -> Vec<u8> {
+        let view = TableView::new(self.identity, &self.table).unwrap();
+        let parameters = self.parameters().clone();
+        let setup = DoublePirSetup::new(parameters, view, Kernels::detect(), 1).unwrap();
+        setup.precompute(&|_| ()).unwrap().kept.as_bytes().into_owned()
+    }
+}
+
+proptest! {
     #[test]
     fn the_default_layout_keeps_its_rule(bits in 0u32..46, fraction in any::<u64>(), record_len in 1u64..=64) {
         let records = (1u64 << bits).saturating_add(fraction % (1 << bits)) / record_len + 1;
@@ -120,13 +129,6 @@ proptest! {
 }
 
 #[test]
-fn every_record_of_small_tables_comes_back() {
-    for (records, record_len) in [(1, 1), (2, 1), (3, 7), (65, 3)] {
-        default_pair(records, record_len).check(&(0..records).collect::<Vec<_>>());
-    }
-}
-
-#[test]
 fn both_forms_of_the_answer_return_the_record() {
     for (records, record_len, per_column) in
         [(9_001, 2, 4_100), (9_001, 2, 4_101), (13_000, 3, 13_000)]
@@ -136,44 +138,13 @@ fn both_forms_of_the_answer_return_the_record() {
             DoublePirParameters::with_records_per_column(&identity, per_column).unwrap();
         assert_eq!(parameters.folds_first_product(), per_column > 4_100);
         assert!(parameters.first_words() <= parameters.rows());
-        pair(identity, parameters).check(&[0, 4_099, 4_100, 8_999, records - 1]);
-    }
-}
-
-#[test]
-fn the_extreme_tables_come_back_too() {
-    let identity = identity(10_000, 1);
-    for per_column in [100, 5_000] {
-        for byte in [0u8, 255] {
-            let parameters =
-                DoublePirParameters::with_records_per_column(&identity, per_column).unwrap();
-            pair_on(vec![byte; 10_000], identity, parameters).check(&[0, 4_999, 9_999]);
-        }
-    }
-}
-
-#[test]
-fn every_arm_and_any_number_of_threads_gives_the_same_hint_and_answer() {
-    let identity = identity(12_001, 1);
-    let table = public_bytes("a table", 12_001);
-    for per_column in [70, 6_000] {
-        let parameters =
-            DoublePirParameters::with_records_per_column(&identity, per_column).unwrap();
-        let words = 4 * (parameters.columns() + parameters.records_per_column()) as usize;
-        let query = DoublePirQuery::decode(&parameters, &public_bytes("a query", words)).unwrap();
-        let run = |arm: Arm, threads: usize| {
-            let view = TableView::new(identity, &table).unwrap();
-            let kernels = Kernels::with_arm(arm).unwrap();
-            let setup = DoublePirSetup::new(parameters.clone(), view, kernels, threads).unwrap();
-            let precomputed = setup.precompute(&|_| ()).unwrap();
-            let server = setup.finish(&precomputed.kept.as_bytes()).unwrap();
-            let answer = server.answer(Role(0), std::slice::from_ref(&query)).remove(0).encode();
-            (blake3::hash(&precomputed.hint.as_bytes()), answer)
-        };
-        let expected = run(Arm::Portable, 1);
-        for (arm, threads) in Arm::available().into_iter().zip([3, 1, 2]) {
-            assert!(run(arm, threads) == expected, "{arm} with {threads} threads differs");
-        }
+        World::in_columns(records, record_len, per_column).check(&[
+            0,
+            4_099,
+            4_100,
+            8_999,
+            records - 1,
+        ]);
     }
 }
 
@@ -186,60 +157,34 @@ fn known_answers() {
         let number = |name: &str| vector[name].as_u64().unwrap();
         let text = |name: &str| vector[name].as_str().unwrap().to_owned();
         let digest = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
-        let identity = identity(number("records"), number("record_len"));
-        let parameters =
-            DoublePirParameters::with_records_per_column(&identity, number("records_per_column"))
-                .unwrap();
-        let pair = pair(identity, parameters);
-        assert_eq!(digest(&pair.table), text("table_blake3"));
-        assert_eq!(digest(&pair.first_hint), text("first_hint_blake3"));
-        assert_eq!(digest(&pair.hint), text("hint_blake3"));
+        let world = World::in_columns(
+            number("records"),
+            number("record_len"),
+            number("records_per_column"),
+        );
+        assert_eq!(digest(&world.table), text("table_blake3"));
+        assert_eq!(digest(&world.first_hint()), text("first_hint_blake3"));
+        assert_eq!(digest(&world.hint), text("hint_blake3"));
 
         let mut rng = SecretRng::from_fixed_seed([number("rng_seed") as u8; 32]);
-        let (queries, pending) = pair.client.query(&pair.index(number("index")), &mut rng).unwrap();
+        let (queries, pending) =
+            world.client.query(&world.index(number("index")), &mut rng).unwrap();
         assert_eq!(digest(&queries[0].encode()), text("query_blake3"));
-        let answers = pair.server.answer(Role(0), &queries);
+        let answers = world.servers[0].answer(Role(0), &queries);
         assert_eq!(digest(&answers[0].encode()), text("answer_blake3"));
-        let record = pair.client.recover(pending, &answers).unwrap();
-        let hex: String = record.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, text("record"));
+        let record = world.client.recover(pending, &answers).unwrap();
+        assert_eq!(hex(&record), text("record"));
     }
 }
 
 #[test]
-fn a_message_of_any_other_length_is_refused() {
-    let identity = identity(500, 3);
-    let parameters = DoublePirParameters::new(&identity).unwrap();
-    let query = DoublePirQuery::encoded_len(&parameters);
-    let answer = DoublePirAnswer::encoded_len(&parameters);
-    for wrong in [0, 1, 4, query - 4, query - 1, query + 1, query + 4, answer - 4, answer + 4] {
-        if wrong != query {
-            let refusal = DoublePirQuery::decode(&parameters, &vec![0; wrong]).err().unwrap();
-            assert_eq!(refusal.blame(), Blame::InvalidMessage, "query of {wrong} bytes");
-        }
-        if wrong != answer {
-            let refusal = DoublePirAnswer::decode(&parameters, &vec![0; wrong]).err().unwrap();
-            assert_eq!(refusal.blame(), Blame::InvalidMessage, "answer of {wrong} bytes");
-        }
-    }
-}
-
-#[test]
-fn hints_of_another_size_and_the_wrong_number_of_answers_are_refused() {
-    let pair = default_pair(50, 1);
-    let parameters = Answerer::parameters(&pair.server).clone();
-    let short = vec![0u8; parameters.hint_bytes() as usize - 1];
-    let refusal = DoublePirClient::new(parameters.clone(), Arc::new(short), Kernels::detect());
-    assert_eq!(refusal.err().unwrap().blame(), Blame::Corrupted);
-
-    let view = TableView::new(pair.identity, &pair.table).unwrap();
-    let setup = DoublePirSetup::new(parameters, view, Kernels::detect(), 1).unwrap();
-    let refusal = setup.finish(&pair.first_hint[1..]).err().unwrap();
+fn what_was_kept_has_one_length() {
+    let world = World::new(50, 1);
+    let view = TableView::new(world.identity, &world.table).unwrap();
+    let setup =
+        DoublePirSetup::new(world.parameters().clone(), view, Kernels::detect(), 1).unwrap();
+    let refusal = setup.finish(&world.first_hint()[1..]).err().unwrap();
     assert_eq!(refusal.blame(), Blame::Corrupted);
-
-    let mut rng = SecretRng::from_os().unwrap();
-    let (_, pending) = pair.client.query(&pair.index(3), &mut rng).unwrap();
-    assert_eq!(pair.client.recover(pending, &[]).err().unwrap().blame(), Blame::ApiMisuse);
 }
 
 #[test]
@@ -335,20 +280,21 @@ fn noise_of_the_second_level_is_as_predicted() {
     let identity = identity(RECORDS, 1);
     let parameters = DoublePirParameters::with_records_per_column(&identity, RECORDS).unwrap();
     let deviation = parameters.encryption()[1].error().deviation();
-    let pair = pair(identity, parameters);
+    let world = World::in_columns(RECORDS, 1, RECORDS);
+    let first_hint = world.first_hint();
     let words = |bytes: &[u8]| -> Vec<u32> {
         bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
     };
-    let hint = words(&pair.hint);
+    let hint = words(&world.hint);
     let mut noises = Vec::new();
     for of in 0..20 {
         let mut rng = SecretRng::from_fixed_seed([of as u8; 32]);
-        let (queries, pending) = pair.client.query(&pair.index(of * 40), &mut rng).unwrap();
-        let answer = pair.server.answer(Role(0), &queries).remove(0);
+        let (queries, pending) = world.client.query(&world.index(of * 40), &mut rng).unwrap();
+        let answer = world.servers[0].answer(Role(0), &queries).remove(0);
         let (_, key) = pending.keys();
         let mut masks = vec![0; answer.hint_rows.len()];
         Kernels::detect().words_times_vector(&hint, key.secret(), &mut masks);
-        let row = &pair.first_hint[(of * 40) as usize * 4096..][..4096];
+        let row = &first_hint[(of * 40) as usize * 4096..][..4096];
         for ((word, mask), byte) in answer.hint_rows.iter().zip(&masks).zip(row) {
             assert_eq!(key.decrypt(*word, *mask), *byte);
             noises.push(f64::from(noise(key, *word, *mask)));
@@ -407,13 +353,12 @@ fn suspicion(queries: &[DoublePirQuery], column: usize, record: usize) -> f64 {
 #[test]
 fn queries_look_uniform_and_planted_leaks_do_not() {
     const QUERIES: usize = 2_600;
-    let identity = identity(24, 1);
-    let parameters = DoublePirParameters::with_records_per_column(&identity, 4).unwrap();
-    let pair = pair(identity, parameters.clone());
+    let world = World::in_columns(24, 1, 4);
+    let parameters = world.parameters();
     let of = 14; // Column 3, record 2 of it.
     let honest = |seed: u8| {
         let mut rng = SecretRng::from_fixed_seed([seed; 32]);
-        let query = |_| pair.client.query(&pair.index(of), &mut rng).unwrap();
+        let query = |_| world.client.query(&world.index(of), &mut rng).unwrap();
         (0..QUERIES).map(query).map(|(mut queries, pending)| (queries.remove(0), pending)).collect()
     };
     let queries = |made: Vec<(DoublePirQuery, DoublePirPending)>| -> Vec<DoublePirQuery> {
@@ -463,22 +408,19 @@ fn queries_look_uniform_and_planted_leaks_do_not() {
     // A secret that serves twice: the same coins for every pair of queries.
     let reused = (0..QUERIES).map(|number| {
         let mut rng = SecretRng::from_fixed_seed([(number / 2 % 251) as u8; 32]);
-        pair.client.query(&pair.index(of), &mut rng).unwrap().0.remove(0)
+        world.client.query(&world.index(of), &mut rng).unwrap().0.remove(0)
     });
     assert!(suspicion(&reused.collect::<Vec<_>>(), 3, 2) > 6.0, "a secret reused");
 }
 
 #[test]
-fn two_queries_share_no_words_and_lengths_never_depend_on_the_index() {
-    let pair = default_pair(300, 2);
+fn no_half_of_a_query_is_sent_twice() {
+    let world = World::new(300, 2);
     let mut sent = std::collections::HashSet::new();
+    let mut rng = SecretRng::from_os().unwrap();
     for of in (0..300).flat_map(|of| [of, of]) {
-        let mut rng = SecretRng::from_os().unwrap();
-        let (queries, _) = pair.client.query(&pair.index(of), &mut rng).unwrap();
-        let [query] = &queries[..] else { panic!("one server, one query") };
-        let len = query.encode().len();
-        assert_eq!(len, DoublePirQuery::encoded_len(Answerer::parameters(&pair.server)));
-        for level in [&query.column, &query.record] {
+        let (queries, _) = world.client.query(&world.index(of), &mut rng).unwrap();
+        for level in [&queries[0].column, &queries[0].record] {
             assert!(sent.insert(level.clone()), "half a query for record {of} was sent before");
         }
     }

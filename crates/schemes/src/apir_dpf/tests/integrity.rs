@@ -151,7 +151,7 @@ impl Lie {
             Lie::OtherKey(bit) => {
                 let mut query = query.to_vec();
                 query[bit / 8] ^= 1 << (bit % 8);
-                told = world.answer_bytes(liar, &query);
+                told = world.answer(liar, &query);
             }
             Lie::Replayed => told.copy_from_slice(earlier),
             Lie::Nothing => told.fill(0),
@@ -189,8 +189,8 @@ fn campaign(world: &World, verification: Verification, lies: &[Lie], coins: usiz
     for index in 0..RECORDS {
         for _ in 0..coins {
             let mut look_up = || {
-                let (queries, pending) = world.queries(index, &mut rng);
-                let answers = [0, 1].map(|server| world.answer_bytes(server, &queries[server]));
+                let (queries, pending) = world.lookup(index, &mut rng);
+                let answers = [0, 1].map(|server| world.answer(server, &queries[server]));
                 (queries, *pending.alpha.expose(), answers)
             };
             let ((_, _, earlier), (queries, alpha, truth)) = (look_up(), look_up());
@@ -261,9 +261,9 @@ fn whoever_knows_the_secret_can_forge() {
     let world = world();
     let mut rng = SecretRng::from_os().unwrap();
     for index in 0..RECORDS {
-        let (queries, pending) = world.queries(index, &mut rng);
+        let (queries, pending) = world.lookup(index, &mut rng);
         let alpha = *pending.alpha.expose();
-        let mut answers = [0, 1].map(|server| world.answer_bytes(server, &queries[server]));
+        let mut answers = [0, 1].map(|server| world.answer(server, &queries[server]));
         let truth = answers[0].clone();
         answers[0] = Lie::Guessed(alpha).told(&world, 0, &queries[0], &truth, &truth);
         let forged = as_it_is(&world, alpha, &answers).expect("a forgery under the right secret");
@@ -279,8 +279,8 @@ fn either_servers_answer_counts_bit_for_bit_at_any_width() {
     for record_len in [1, 15, 16, 17, 48, 70] {
         let world = World::new(5, record_len);
         for index in [0, 3, 4] {
-            let (queries, pending) = world.queries(index, &mut rng);
-            let truth = [0, 1].map(|server| world.answer_bytes(server, &queries[server]));
+            let (queries, pending) = world.lookup(index, &mut rng);
+            let truth = [0, 1].map(|server| world.answer(server, &queries[server]));
             let alpha = *pending.alpha.expose();
             assert_eq!(as_it_is(&world, alpha, &truth).unwrap(), world.record(index));
             for liar in [0, 1] {
@@ -307,8 +307,8 @@ fn a_record_that_differs_spoils_every_lookup_alike() {
     let mut rng = SecretRng::from_os().unwrap();
     let mut refusals = |index_of: &dyn Fn(u64) -> u64| {
         let refused = (0..LOOKUPS).filter(|lookup| {
-            let (queries, pending) = world.queries(index_of(*lookup), &mut rng);
-            let answers = [0, 1].map(|server| world.answer_bytes(server, &queries[server]));
+            let (queries, pending) = world.lookup(index_of(*lookup), &mut rng);
+            let answers = [0, 1].map(|server| world.answer(server, &queries[server]));
             as_it_is(&world, *pending.alpha.expose(), &answers).is_none()
         });
         refused.count() as u64
@@ -323,8 +323,8 @@ fn a_refusal_says_whose_fault_it_may_be_and_no_more() {
     let mut rng = SecretRng::from_os().unwrap();
     let mut messages = std::collections::HashSet::new();
     for index in 0..RECORDS {
-        let (queries, pending) = world.queries(index, &mut rng);
-        let mut answers = [0, 1].map(|server| world.answer_bytes(server, &queries[server]));
+        let (queries, pending) = world.lookup(index, &mut rng);
+        let mut answers = [0, 1].map(|server| world.answer(server, &queries[server]));
         answers[(index % 2) as usize][0] ^= 1;
         let refusal = world.recover(*pending.alpha.expose(), &answers).err().unwrap();
         assert_eq!(refusal.blame(), Blame::Integrity);

@@ -17,17 +17,17 @@ fn known_answers() {
         assert_eq!(u64::from(world.parameters().domain().depth()), number("depth"));
 
         let mut rng = SecretRng::from_fixed_seed([number("rng_seed") as u8; 32]);
-        let (queries, pending) = world.queries(number("index"), &mut rng);
+        let (queries, pending) = world.lookup(number("index"), &mut rng);
         assert_eq!(hex(&pending.alpha.expose().to_le_bytes()), text("alpha"));
         let mut answers = Vec::new();
         for (server, bytes) in queries.iter().enumerate() {
             let text = |name: &str| case[name][server].as_str().unwrap();
             assert_eq!(hex(bytes), text("queries"));
-            let answer = world.answer_bytes(server, bytes);
+            let answer = world.answer(server, bytes);
             assert_eq!(hex(&answer), text("answers"));
-            answers.push(world.read_answer(&answer));
+            answers.push(answer);
         }
-        let record = world.client.recover(pending, &answers).unwrap();
+        let record = world.client.recover(pending, &world.read(&answers)).unwrap();
         assert_eq!(hex(&record), text("record"));
     }
 }

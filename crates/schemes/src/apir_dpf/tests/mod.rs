@@ -2,85 +2,95 @@
 
 mod integrity;
 mod known_answers;
-mod lookups;
 mod messages;
 mod statistics;
 
 use super::*;
-use crate::contract::{Answerer, Message, Parameters, Record, Role, StatelessClient};
-use crate::test_tables::{identity, look_up, public_bytes};
-use privet_core::{
-    Epoch, RecordIndex, Result, SecretRng, TableDigest, TableId, TableIdentity, TableView,
-};
+use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
+use crate::contract::{Answerer, Message, Record, Role, StatelessClient};
+use crate::test_tables::identity;
+use privet_core::{Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
+use proptest::prelude::*;
 
-/// A table, two servers that hold it, and a client.
-struct World {
-    identity: TableIdentity,
-    table: Vec<u8>,
-    servers: [ApirDpfServer; 2],
-    client: ApirDpfClient,
+struct Tested;
+
+type World = stateless::World<Tested>;
+
+stateless_suite!(Tested);
+
+impl Stateless for Tested {
+    type Scheme = ApirDpf;
+    type Server = ApirDpfServer;
+    type Client = ApirDpfClient;
+    /// Records of a chunk.
+    type Form = Option<usize>;
+
+    const VERIFIES: bool = true;
+    const INDEX_OF_ANOTHER_TABLE: Option<&'static str> = Some("the index belongs to another table");
+
+    fn tables() -> BoxedStrategy<Table<Self>> {
+        let cut = (0u32..=12).prop_map(|records_log2| Some(1 << records_log2));
+        prop_oneof![(1u64..=3_000, 1u64..=300, Just(None)), (1u64..=5_000, 1u64..=40, cut),].boxed()
+    }
+
+    /// Around the elements of 16 bytes of which a tag has one for each.
+    fn small() -> Vec<Table<Self>> {
+        let lens = [1, 7, 15, 16, 17, 32, 33, 48, 64, 65, 100];
+        let some = |records| lens.map(|record_len| (records, record_len));
+        let sizes: Vec<_> = (1..=9).chain([15, 16, 17, 33]).flat_map(some).collect();
+        by_default(&sizes)
+    }
+
+    fn kinds() -> Vec<Table<Self>> {
+        // Small chunks, so that several threads have work.
+        let cut = Some(64);
+        vec![(3_001, 13, cut), (2_000, 32, cut), (700, 1_000, cut), (300, 37, None)]
+    }
+
+    fn parameters(identity: &TableIdentity, _form: &Self::Form) -> Result<ApirDpfParameters> {
+        Ok(ApirDpfParameters::new(identity))
+    }
+
+    fn setup(
+        parameters: &ApirDpfParameters,
+        form: &Self::Form,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<(ApirDpfServer, Vec<u8>)> {
+        let server = ApirDpfServer::new(parameters.clone(), table, kernels, threads)?;
+        let server = match form {
+            Some(chunk_records) => server.cut_into(*chunk_records),
+            None => server,
+        };
+        Ok((server, Vec::new()))
+    }
+
+    fn client(
+        parameters: &ApirDpfParameters,
+        _hint: &[u8],
+        kernels: Kernels,
+    ) -> Result<ApirDpfClient> {
+        Ok(ApirDpfClient::new(parameters.clone(), kernels))
+    }
+
+    fn random_bytes(_parameters: &ApirDpfParameters) -> Option<usize> {
+        Some(64)
+    }
+
+    /// In the byte before the final word: bits for levels that are not there.
+    fn spare_bits(parameters: &ApirDpfParameters) -> [Vec<usize>; 2] {
+        let depth = parameters.domain().depth() as usize;
+        let controls = 8 * (ApirDpfQuery::encoded_len(parameters) - 16 - depth.div_ceil(8));
+        [(controls + depth..controls + depth.next_multiple_of(8)).collect(), Vec::new()]
+    }
 }
 
 impl World {
-    fn new(records: u64, record_len: u64) -> Self {
-        let identity = identity(records, record_len);
-        Self::with_table(identity, public_bytes("a table", identity.shape.bytes() as usize))
-    }
-
-    fn with_table(identity: TableIdentity, table: Vec<u8>) -> Self {
-        let parameters = ApirDpfParameters::new(&identity);
-        let kernels = Kernels::detect();
-        let servers = [1, 2].map(|threads| server_of(identity, &table, threads));
-        let client = ApirDpfClient::new(parameters, kernels);
-        Self { identity, table, servers, client }
-    }
-
-    fn parameters(&self) -> &ApirDpfParameters {
-        self.servers[0].parameters()
-    }
-
-    fn index(&self, of: u64) -> RecordIndex {
-        RecordIndex::new(of, self.identity.shape).unwrap()
-    }
-
-    fn record(&self, of: u64) -> &[u8] {
-        let len = self.identity.shape.record_len() as usize;
-        &self.table[of as usize * len..][..len]
-    }
-
-    /// The encoded queries of one lookup, one for each server, and what the client keeps.
-    fn queries(&self, of: u64, rng: &mut SecretRng) -> ([Vec<u8>; 2], ApirDpfPending) {
-        let (queries, pending) = self.client.query(&self.index(of), rng).unwrap();
-        let bytes: Vec<Vec<u8>> = queries.iter().map(Message::encode).collect();
-        (bytes.try_into().unwrap(), pending)
-    }
-
-    fn query(&self, bytes: &[u8]) -> ApirDpfQuery {
-        ApirDpfQuery::decode(self.parameters(), bytes).unwrap()
-    }
-
-    fn answer(&self, server: usize, queries: &[ApirDpfQuery]) -> Vec<ApirDpfAnswer> {
-        self.servers[server].answer(Role(server as u8), queries)
-    }
-
-    /// One server's answer to one query, as it crosses the wire.
-    fn answer_bytes(&self, server: usize, query: &[u8]) -> Vec<u8> {
-        self.answer(server, &[self.query(query)]).remove(0).encode()
-    }
-
-    fn read_answer(&self, bytes: &[u8]) -> ApirDpfAnswer {
-        ApirDpfAnswer::decode(self.parameters(), bytes).unwrap()
-    }
-
     fn recover(&self, alpha: u128, answers: &[Vec<u8>; 2]) -> Result<Record> {
         let pending = ApirDpfPending { alpha: privet_core::Secret::new(alpha) };
-        self.client.recover(pending, &answers.each_ref().map(|bytes| self.read_answer(bytes)))
-    }
-
-    fn check(&self, wanted: &[u64]) {
-        let table = TableView::new(self.identity, &self.table).unwrap();
-        look_up(&self.client, &self.servers.each_ref(), table, wanted);
+        self.client.recover(pending, &self.read(answers))
     }
 }
 

@@ -163,8 +163,8 @@ fn world() -> World {
 }
 
 fn honest_pair(world: &World, index: u64, rng: &mut SecretRng) -> ([Vec<u8>; 2], u128) {
-    let (keys, pending) = world.queries(index, rng);
-    (keys, *pending.alpha.expose())
+    let (keys, pending) = world.lookup(index, rng);
+    (keys.try_into().unwrap(), *pending.alpha.expose())
 }
 
 /// What both servers see of many queries for one index.

@@ -18,7 +18,7 @@ fn known_answers() {
         assert_eq!(parameters.row_records(), number("row_records"));
         assert_eq!(parameters.rows(), number("rows"));
         assert_eq!(parameters.row_len(), number("row_len"));
-        assert_eq!(hex(&world.root), text("root"));
+        assert_eq!(hex(&world.hint), text("root"));
         let rows: Vec<u8> = (0..parameters.rows()).flat_map(|row| world.row(row)).collect();
         assert_eq!(blake3::hash(&rows).to_hex().as_str(), text("rows_blake3"));
 

@@ -90,7 +90,7 @@ fn find(world: &World, lies: &[Vec<u8>], recover: Recover) -> Found {
     let mut found = Found::default();
     let mut lookups = Vec::new();
     for wanted in (0..world.records()).flat_map(|wanted| [wanted; 2]) {
-        let queries = world.queries(wanted, &mut rng);
+        let queries: [_; 2] = world.queries(wanted, &mut rng);
         let answers = [0, 1].map(|server| world.answer(server, &queries[server]));
         let record = recover(world, wanted, answers.each_ref().map(Vec::as_slice));
         found.refused += usize::from(record.is_none_or(|record| *record != world.record(wanted)));
@@ -221,8 +221,9 @@ fn liars(world: &World) -> Vec<(&'static str, Lie<'_>)> {
     let mut changed = world.table.clone();
     changed[5 * parameters.shape().record_len() as usize] ^= 1;
     let view = TableView::new(world.identity, &changed).unwrap();
-    let (with_its_tree, other_root) = server(parameters, view, 1);
-    assert!(other_root != world.root);
+    let (with_its_tree, other_root) =
+        Tested::setup(parameters, &None, view, Kernels::detect(), 1).unwrap();
+    assert!(other_root != world.hint);
     let kept: Vec<u8> = {
         let view = TableView::new(world.identity, &world.table).unwrap();
         let setup = ApirMatrixSetup::new(parameters.clone(), view, Kernels::detect(), 1).unwrap();
@@ -320,7 +321,7 @@ fn in_larger_tables_exactly_the_lies_are_refused() {
     let lookups: Vec<_> = (0..40)
         .map(|_| {
             let wanted = rng.below(world.records());
-            let queries = world.queries(wanted, &mut rng);
+            let queries: [_; 2] = world.queries(wanted, &mut rng);
             (wanted, [0, 1].map(|server| world.answer(server, &queries[server])))
         })
         .collect();
@@ -348,7 +349,7 @@ fn the_root_of_another_table_is_none() {
     let world = World::in_rows(16, 2, ROW_RECORDS);
     let mut changed = world.table.clone();
     changed[31] ^= 0x80;
-    let other = World::with_table(world.parameters().clone(), changed);
+    let other = World::with_table(world.identity, &Some(ROW_RECORDS), changed);
     for wanted in 0..16 {
         let row = world.row(wanted / ROW_RECORDS);
         let zeros = vec![0; row.len()];
@@ -360,8 +361,7 @@ fn the_root_of_another_table_is_none() {
 /// A row at the place of another is wrong even if their records are alike: the leaves are numbered.
 #[test]
 fn a_row_belongs_to_its_place() {
-    let parameters = ApirMatrixParameters::with_row_records(&identity(16, 2), ROW_RECORDS);
-    let world = World::with_table(parameters, vec![7; 32]);
+    let world = World::with_table(identity(16, 2), &Some(ROW_RECORDS), vec![7; 32]);
     for (wanted, other) in (0..16).flat_map(|wanted| (0..4).map(move |other| (wanted, other))) {
         let row = world.row(other);
         let record = careful(&world, wanted, [&row, &vec![0; row.len()]]);

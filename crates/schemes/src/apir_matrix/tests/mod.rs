@@ -2,100 +2,105 @@
 
 mod known_answers;
 mod lies;
-mod lookups;
-mod messages;
+mod sizes;
 mod statistics;
 
 use super::tree::NODE_LEN;
 use super::*;
-use crate::contract::{Answerer, Message, Parameters, Record, Role, Setup, StatelessClient};
-use crate::test_tables::{identity, look_up, public_bytes};
-use privet_core::{RecordIndex, Secret, SecretRng, TableIdentity, TableView};
+use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
+use crate::contract::{Answerer, Message, Record, Role, Setup, StatelessClient};
+use crate::test_tables::{identity, public_bytes};
+use privet_core::{Result, Secret, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
+use proptest::prelude::*;
 use zeroize::Zeroizing;
 
-/// A table, two servers that hold it, and a client that knows its root.
-struct World {
-    identity: TableIdentity,
-    table: Vec<u8>,
-    servers: [ApirMatrixServer; 2],
-    client: ApirMatrixClient,
-    root: Vec<u8>,
-}
+struct Tested;
 
-/// A server, and what it announces.
-fn server(
-    parameters: &ApirMatrixParameters,
-    view: TableView<'_>,
-    threads: usize,
-) -> (ApirMatrixServer, Vec<u8>) {
-    let setup = ApirMatrixSetup::new(parameters.clone(), view, Kernels::detect(), threads).unwrap();
-    let precomputed = setup.precompute(&|_| ()).unwrap();
-    let kept = precomputed.kept.as_bytes();
-    assert_eq!(kept.len() as u64, setup.kept_len());
-    (setup.finish(&kept).unwrap(), precomputed.hint.as_bytes().into_owned())
+type World = stateless::World<Tested>;
+
+stateless_suite!(Tested);
+
+impl Stateless for Tested {
+    type Scheme = ApirMatrix;
+    type Server = ApirMatrixServer;
+    type Client = ApirMatrixClient;
+    /// Records of a row.
+    type Form = Option<u64>;
+
+    const VERIFIES: bool = true;
+    const BOUND_TO_ITS_TABLE: bool = false;
+    const FORM_IS_ANNOUNCED: bool = false;
+    const INDEX_OF_ANOTHER_TABLE: Option<&'static str> = Some("the index belongs to another table");
+
+    fn tables() -> BoxedStrategy<Table<Self>> {
+        let rows = (0u32..=12).prop_map(|records_log2| Some(1 << records_log2));
+        prop_oneof![(1u64..=5_000, 1u64..=300, Just(None)), (1u64..=3_000, 1u64..=40, rows),]
+            .boxed()
+    }
+
+    fn small() -> Vec<Table<Self>> {
+        let of_one_record = (1..=24).map(|rows| (rows, 9, Some(1)));
+        let rows = (0..=5).flat_map(|log2| [(16, 3, Some(1 << log2)), (17, 3, Some(1 << log2))]);
+        by_default(&stateless::SMALL).into_iter().chain(of_one_record).chain(rows).collect()
+    }
+
+    fn kinds() -> Vec<Table<Self>> {
+        let in_rows = [(3_001, 13, Some(8)), (20_000, 1, Some(16)), (700, 1_100, Some(1))];
+        in_rows.into_iter().chain([(2_000, 16, None)]).collect()
+    }
+
+    fn parameters(identity: &TableIdentity, form: &Self::Form) -> Result<ApirMatrixParameters> {
+        Ok(match form {
+            Some(records) => ApirMatrixParameters::with_row_records(identity, *records),
+            None => ApirMatrixParameters::new(identity),
+        })
+    }
+
+    fn setup(
+        parameters: &ApirMatrixParameters,
+        _form: &Self::Form,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<(ApirMatrixServer, Vec<u8>)> {
+        let setup = ApirMatrixSetup::new(parameters.clone(), table, kernels, threads)?;
+        let precomputed = setup.precompute(&|_| ())?;
+        let kept = precomputed.kept.as_bytes();
+        assert_eq!(kept.len() as u64, setup.kept_len());
+        Ok((setup.finish(&kept)?, precomputed.hint.as_bytes().into_owned()))
+    }
+
+    fn client(
+        parameters: &ApirMatrixParameters,
+        hint: &[u8],
+        kernels: Kernels,
+    ) -> Result<ApirMatrixClient> {
+        ApirMatrixClient::new(parameters.clone(), &hint.to_vec(), kernels)
+    }
+
+    fn wide() -> (privet_core::TableShape, ApirMatrixClient) {
+        let world = World::new(5_000, 5);
+        // So few bits may be the same by chance.
+        assert!(world.parameters().query_len() >= 16);
+        (world.identity.shape, world.client)
+    }
+
+    fn random_bytes(parameters: &ApirMatrixParameters) -> Option<usize> {
+        Some(parameters.query_len() as usize)
+    }
+
+    /// Bits for rows that are not there.
+    fn spare_bits(parameters: &ApirMatrixParameters) -> [Vec<usize>; 2] {
+        let rows = parameters.rows() as usize;
+        [(rows..rows.next_multiple_of(8)).collect(), Vec::new()]
+    }
 }
 
 impl World {
-    fn new(records: u64, record_len: u64) -> Self {
-        Self::of(ApirMatrixParameters::new(&identity(records, record_len)))
-    }
-
     /// With rows of another number of records.
     fn in_rows(records: u64, record_len: u64, row_records: u64) -> Self {
-        let identity = identity(records, record_len);
-        Self::of(ApirMatrixParameters::with_row_records(&identity, row_records))
-    }
-
-    fn of(parameters: ApirMatrixParameters) -> Self {
-        let table = public_bytes("a table", parameters.shape().bytes() as usize);
-        Self::with_table(parameters, table)
-    }
-
-    fn with_table(parameters: ApirMatrixParameters, table: Vec<u8>) -> Self {
-        let shape = parameters.shape();
-        let identity = identity(shape.records(), shape.record_len());
-        let view = TableView::new(identity, &table).unwrap();
-        let (one, root) = server(&parameters, view, 1);
-        let (other, same_root) = server(&parameters, view, 2);
-        assert!(root == same_root, "two servers of one table announce the same");
-        let client = ApirMatrixClient::new(parameters, &root, Kernels::detect()).unwrap();
-        Self { identity, table, servers: [one, other], client, root }
-    }
-
-    fn parameters(&self) -> &ApirMatrixParameters {
-        self.servers[0].parameters()
-    }
-
-    fn records(&self) -> u64 {
-        self.identity.shape.records()
-    }
-
-    fn index(&self, of: u64) -> RecordIndex {
-        RecordIndex::new(of, self.identity.shape).unwrap()
-    }
-
-    fn record(&self, of: u64) -> &[u8] {
-        let len = self.identity.shape.record_len() as usize;
-        &self.table[of as usize * len..][..len]
-    }
-
-    /// The encoded queries of one lookup, one for each server.
-    fn queries(&self, of: u64, rng: &mut SecretRng) -> [Vec<u8>; 2] {
-        let (queries, _) = self.client.query(&self.index(of), rng).unwrap();
-        let bytes: Vec<Vec<u8>> = queries.iter().map(Message::encode).collect();
-        bytes.try_into().unwrap()
-    }
-
-    fn query(&self, bytes: &[u8]) -> ApirMatrixQuery {
-        ApirMatrixQuery::decode(self.parameters(), bytes).unwrap()
-    }
-
-    /// The bytes of one server's answer to one query.
-    fn answer(&self, server: usize, query: &[u8]) -> Vec<u8> {
-        let answers = self.servers[server].answer(Role(server as u8), &[self.query(query)]);
-        assert_eq!(answers.len(), 1);
-        answers[0].encode()
+        Self::of(&(records, record_len, Some(row_records)))
     }
 
     /// The query that selects one row.
@@ -108,11 +113,6 @@ impl World {
     /// A row as it lies in the matrix.
     fn row(&self, row: u64) -> Vec<u8> {
         self.answer(0, &self.query_of_row(row))
-    }
-
-    fn check(&self, wanted: &[u64]) {
-        let table = TableView::new(self.identity, &self.table).unwrap();
-        look_up(&self.client, &self.servers.each_ref(), table, wanted);
     }
 }
 

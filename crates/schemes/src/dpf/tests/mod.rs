@@ -1,77 +1,82 @@
 //! DPF-PIR end to end without a network.
 
 mod known_answers;
-mod lookups;
 mod messages;
 mod statistics;
 
 use super::*;
-use crate::contract::{Answerer, Message, Parameters, Role, StatelessClient};
-use crate::test_tables::{identity, look_up, public_bytes};
-use privet_core::{Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableView};
+use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
+use crate::contract::Message;
+use crate::test_tables::identity;
+use privet_core::{Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
+use proptest::prelude::*;
 
-/// A table, two servers that hold it, and a client.
-struct World {
-    identity: TableIdentity,
-    table: Vec<u8>,
-    servers: [DpfServer; 2],
-    client: DpfClient,
-}
+struct Tested;
 
-impl World {
-    fn new(records: u64, record_len: u64) -> Self {
-        let identity = identity(records, record_len);
-        Self::with_table(identity, public_bytes("a table", identity.shape.bytes() as usize))
+type World = stateless::World<Tested>;
+
+stateless_suite!(Tested);
+
+impl Stateless for Tested {
+    type Scheme = Dpf;
+    type Server = DpfServer;
+    type Client = DpfClient;
+    /// Leaves of a chunk, and levels of a group.
+    type Form = Option<(usize, u32)>;
+
+    const INDEX_OF_ANOTHER_TABLE: Option<&'static str> = Some("the index belongs to another table");
+
+    fn tables() -> BoxedStrategy<Table<Self>> {
+        let cut = (0u32..=8, 0u32..=4).prop_map(|(leaves_log2, levels)| (1 << leaves_log2, levels));
+        prop_oneof![
+            (1u64..=5_000, 1u64..=300, Just(None)),
+            (1u64..=20_000, 1u64..=20, cut.prop_map(Some)),
+        ]
+        .boxed()
     }
 
-    fn with_table(identity: TableIdentity, table: Vec<u8>) -> Self {
-        let parameters = DpfParameters::new(&identity);
-        let kernels = Kernels::detect();
-        let view = TableView::new(identity, &table).unwrap();
-        let server = |threads| DpfServer::new(parameters.clone(), view, kernels, threads).unwrap();
-        let servers = [server(1), server(2)];
-        let client = DpfClient::new(parameters, kernels);
-        Self { identity, table, servers, client }
+    fn small() -> Vec<Table<Self>> {
+        by_default(&stateless::SMALL)
     }
 
-    fn parameters(&self) -> &DpfParameters {
-        self.servers[0].parameters()
+    fn kinds() -> Vec<Table<Self>> {
+        // Small chunks, so that several threads have work.
+        let cut = Some((2, 2));
+        vec![(3_001, 13, cut), (40_000, 1, cut), (700, 1_000, cut), (2_000, 16, None)]
     }
 
-    fn index(&self, of: u64) -> RecordIndex {
-        RecordIndex::new(of, self.identity.shape).unwrap()
+    fn parameters(identity: &TableIdentity, _form: &Self::Form) -> Result<DpfParameters> {
+        Ok(DpfParameters::new(identity))
     }
 
-    fn record(&self, of: u64) -> &[u8] {
-        let len = self.identity.shape.record_len() as usize;
-        &self.table[of as usize * len..][..len]
-    }
-
-    /// The encoded queries of one lookup, one for each server.
-    fn queries(&self, of: u64, rng: &mut SecretRng) -> [Vec<u8>; 2] {
-        let (queries, DpfPending) = self.client.query(&self.index(of), rng).unwrap();
-        let bytes: Vec<Vec<u8>> = queries.iter().map(Message::encode).collect();
-        bytes.try_into().unwrap()
-    }
-
-    fn query(&self, bytes: &[u8]) -> DpfQuery {
-        DpfQuery::decode(self.parameters(), bytes).unwrap()
-    }
-
-    fn answer(&self, server: usize, queries: &[DpfQuery]) -> Vec<DpfAnswer> {
-        let answers = self.servers[server].answer(Role(server as u8), queries);
-        let parameters = self.parameters();
-        let through_the_wire = |answer: DpfAnswer| {
-            let bytes = answer.encode();
-            assert_eq!(bytes.len(), DpfAnswer::encoded_len(parameters));
-            DpfAnswer::decode(parameters, &bytes).unwrap()
+    fn setup(
+        parameters: &DpfParameters,
+        form: &Self::Form,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<(DpfServer, Vec<u8>)> {
+        let server = DpfServer::new(parameters.clone(), table, kernels, threads)?;
+        let server = match form {
+            Some((leaves, group_levels)) => server.cut_into(128 * leaves, *group_levels),
+            None => server,
         };
-        answers.into_iter().map(through_the_wire).collect()
+        Ok((server, Vec::new()))
     }
 
-    fn check(&self, wanted: &[u64]) {
-        let table = TableView::new(self.identity, &self.table).unwrap();
-        look_up(&self.client, &self.servers.each_ref(), table, wanted);
+    fn client(parameters: &DpfParameters, _hint: &[u8], kernels: Kernels) -> Result<DpfClient> {
+        Ok(DpfClient::new(parameters.clone(), kernels))
+    }
+
+    fn random_bytes(_parameters: &DpfParameters) -> Option<usize> {
+        Some(48)
+    }
+
+    /// In the byte before the final word: bits for levels that are not there.
+    fn spare_bits(parameters: &DpfParameters) -> [Vec<usize>; 2] {
+        let depth = parameters.domain().depth() as usize;
+        let controls = 8 * (DpfQuery::encoded_len(parameters) - 16 - depth.div_ceil(8));
+        [(controls + depth..controls + depth.next_multiple_of(8)).collect(), Vec::new()]
     }
 }

@@ -1,25 +1,6 @@
-//! Every record of any table comes back, from every arm, with any variables and degree that suit.
+//! Every record comes back, with any variables and degree that suit, and no others.
 
 use super::*;
-use proptest::prelude::*;
-
-#[test]
-fn every_record_of_small_tables_comes_back() {
-    for (records, record_len) in [
-        (1, 1),
-        (1, 300),
-        (2, 1),
-        (3, 7),
-        (20, 2),
-        (21, 64),
-        (100, 4),
-        (127, 8),
-        (300, 33),
-        (700, 1),
-    ] {
-        World::new(records, record_len).check(&(0..records).collect::<Vec<_>>());
-    }
-}
 
 #[test]
 fn every_setting_gives_every_record() {
@@ -32,13 +13,10 @@ fn every_setting_gives_every_record() {
             for (record_len, one_bit) in
                 [(1, true), (1, false), (2, false), (3, false), (32, false)]
             {
-                let shape = identity(records, record_len).shape;
-                let parameters =
-                    FiniteDifferencesParameters::with(shape, one_bit, setting).unwrap();
-                World::with(parameters.clone(), Kernels::detect(), 1).check(&wanted);
-                if one_bit {
-                    let digits = parameters.of_digits().unwrap();
-                    World::with(digits, Kernels::detect(), 1).check(&wanted);
+                let kinds: &[_] =
+                    if one_bit { &[Kind::Bits, Kind::Digits] } else { &[Kind::Bytes] };
+                for kind in kinds {
+                    World::of(&(records, record_len, (*kind, Some(setting)))).check(&wanted);
                 }
             }
         }
@@ -46,45 +24,9 @@ fn every_setting_gives_every_record() {
 }
 
 #[test]
-fn arms_and_threads_give_the_same_points_and_answers() {
-    let mut rng = SecretRng::from_os().unwrap();
-    for (record_len, one_bit, variables) in
-        [(1, true, 21), (1, false, 18), (16, false, 16), (24, false, 15), (100, false, 13)]
-    {
-        let shape = identity(400, record_len).shape;
-        let parameters =
-            FiniteDifferencesParameters::with(shape, one_bit, exactly(variables, 5)).unwrap();
-        let points: Vec<u64> = (0..9).map(|_| rng.below(1 << variables)).collect();
-        let ask = |world: &World| -> Vec<Vec<u8>> {
-            let queries: Vec<_> = points
-                .iter()
-                .map(|point| {
-                    FiniteDifferencesQuery::decode(
-                        world.server.parameters(),
-                        &point.to_le_bytes()[..variables.div_ceil(8) as usize],
-                    )
-                    .unwrap()
-                })
-                .collect();
-            world.server.answer(Role(1), &queries).iter().map(Message::encode).collect()
-        };
-        let oracle =
-            ask(&World::with(parameters.clone(), Kernels::with_arm(Arm::Portable).unwrap(), 1));
-        for arm in Arm::available() {
-            for threads in [1, 3] {
-                let world =
-                    World::with(parameters.clone(), Kernels::with_arm(arm).unwrap(), threads);
-                assert!(ask(&world) == oracle, "{arm}, {threads} threads, records of {record_len}");
-            }
-        }
-    }
-}
-
-#[test]
 fn an_answer_is_the_polynomial_around_the_point() {
-    let shape = identity(30, 3).shape;
-    let parameters = FiniteDifferencesParameters::with(shape, false, exactly(7, 3)).unwrap();
-    let world = World::with(parameters.clone(), Kernels::detect(), 1);
+    let world = World::of(&(30, 3, (Kind::Bytes, Some(exactly(7, 3)))));
+    let parameters = world.parameters();
     let value = |point: u64| {
         let mut sum = [0u8; 3];
         for (index, record) in world.table.chunks(3).enumerate() {
@@ -96,8 +38,7 @@ fn an_answer_is_the_polynomial_around_the_point() {
         sum
     };
     for point in 0..1u64 << 7 {
-        let query = FiniteDifferencesQuery::decode(&parameters, &[point as u8]).unwrap();
-        let answer = world.server.answer(Role(0), &[query]).remove(0).encode();
+        let answer = world.answer(0, &[point as u8]);
         let around = (0..1u64 << 7).filter(|difference| difference.count_ones() <= 1);
         let expected: Vec<u8> = around.flat_map(|difference| value(point ^ difference)).collect();
         assert_eq!(answer, expected, "around {point}");
@@ -129,28 +70,32 @@ fn bits_that_are_none_are_refused() {
 }
 
 #[test]
-fn the_table_of_another_shape_is_refused() {
-    let parameters =
-        FiniteDifferencesParameters::new(identity(20, 2).shape, false, &Choice::default()).unwrap();
-    let table = [0u8; 40];
-    let view = TableView::new(identity(40, 1), &table).unwrap();
-    let refused =
-        FiniteDifferencesSetup::new(parameters, view, Kernels::detect(), 1).err().unwrap();
-    assert_eq!(refused.blame(), Blame::ApiMisuse);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
-
-    #[test]
-    fn any_table_returns_the_records_asked_for(
-        records in 1u64..=5_000,
-        record_len in 1u64..=150,
-        picks in prop::collection::vec(any::<u64>(), 1..12),
-    ) {
-        let world = World::new(records, record_len);
-        let mut wanted: Vec<u64> = picks.iter().map(|pick| pick % records).collect();
-        wanted.extend([0, records - 1]);
-        world.check(&wanted);
+fn parameters_that_make_no_sense_are_refused() {
+    let table = identity(700, 1);
+    let of = |one_bit| {
+        FiniteDifferencesParameters::new(table.shape, one_bit, &Choice::default()).unwrap()
+    };
+    for (form, parameters) in
+        [of(false), of(true), of(true).of_digits().unwrap()].iter().enumerate()
+    {
+        let bytes = parameters.encode();
+        assert_eq!(bytes[2], form as u8);
     }
+    // Too few variables, even degrees, too high ones, too many points: whatever is accepted holds the table.
+    for variables in 0..=255u8 {
+        for degree in 0..=255u8 {
+            let bytes = [variables, degree, 0];
+            match FiniteDifferencesParameters::decode(&table, &bytes) {
+                Ok(parameters) => {
+                    assert!(parameters.words().count() >= 700 && degree % 2 == 1);
+                    assert!(2 * degree <= variables && variables <= 48);
+                }
+                Err(refused) => assert_eq!(refused.blame(), Blame::PeerMisbehaved),
+            }
+        }
+    }
+    assert!(FiniteDifferencesParameters::decode(&table, &[13, 5, 3]).is_err());
+    // Single bits are records of one byte.
+    assert!(FiniteDifferencesParameters::decode(&identity(700, 2), &[13, 5, 1]).is_err());
+    assert!(FiniteDifferencesParameters::decode(&identity(700, 2), &[13, 5, 2]).is_err());
 }

@@ -3,7 +3,6 @@
 mod costs;
 mod known_answers;
 mod lookups;
-mod messages;
 mod statistics;
 #[cfg(not(target_family = "wasm"))]
 mod updates;
@@ -11,56 +10,135 @@ mod wrong_answers;
 
 use super::costs::{Choice, Setting};
 use super::*;
+use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
 use crate::contract::{Answerer, Message, Parameters, Role, StatelessClient};
-use crate::test_tables::{identity, look_up, public_bytes};
+use crate::test_tables::identity;
 use costs::exactly;
-use privet_core::{Blame, RecordIndex, SecretRng, TableIdentity, TableView};
+use privet_core::{Blame, RecordIndex, Result, SecretRng, TableIdentity, TableShape, TableView};
 use privet_kernels::Kernels;
-use privet_kernels::dispatch::Arm;
+use proptest::prelude::*;
 
-/// A table, a server that holds its points (two would be the same), and a client.
-struct World {
-    identity: TableIdentity,
-    table: Vec<u8>,
-    server: FiniteDifferencesServer,
-    client: FiniteDifferencesClient,
+/// What records are.
+#[derive(Clone, Copy, Debug, Default)]
+enum Kind {
+    #[default]
+    Bytes,
+    Bits,
+    Digits,
+}
+
+struct Tested;
+
+type World = stateless::World<Tested>;
+
+stateless_suite!(Tested);
+
+impl Stateless for Tested {
+    type Scheme = FiniteDifferences;
+    type Server = FiniteDifferencesServer;
+    type Client = FiniteDifferencesClient;
+    type Form = (Kind, Option<Setting>);
+
+    const BOUND_TO_ITS_TABLE: bool = false;
+    const INDEX_OF_ANOTHER_TABLE: Option<&'static str> = Some("no more words than their number");
+    const COPIES: usize = 1;
+    const CASES: u32 = 32;
+    const THREADS: &'static [usize] = &[1, 3];
+
+    fn tables() -> BoxedStrategy<Table<Self>> {
+        (1u64..=5_000, 1u64..=150, Just(Self::Form::default())).boxed()
+    }
+
+    fn small() -> Vec<Table<Self>> {
+        let more = [(20, 2), (21, 64), (100, 4), (127, 8), (300, 33), (700, 1)];
+        by_default(&[&stateless::SMALL[..], &more].concat())
+    }
+
+    fn kinds() -> Vec<Table<Self>> {
+        let kinds = [
+            (1, Kind::Bytes, 18),
+            (1, Kind::Bits, 21),
+            (1, Kind::Digits, 13),
+            (16, Kind::Bytes, 16),
+            (24, Kind::Bytes, 15),
+            (100, Kind::Bytes, 13),
+        ];
+        let of = |(len, kind, variables)| (400, len, (kind, Some(exactly(variables, 5))));
+        kinds.map(of).into()
+    }
+
+    fn parameters(
+        identity: &TableIdentity,
+        (kind, setting): &Self::Form,
+    ) -> Result<FiniteDifferencesParameters> {
+        let one_bit = !matches!(kind, Kind::Bytes);
+        let parameters = match setting {
+            Some(setting) => FiniteDifferencesParameters::with(identity.shape, one_bit, *setting)?,
+            None => FiniteDifferencesParameters::new(identity.shape, one_bit, &Choice::default())?,
+        };
+        if matches!(kind, Kind::Digits) { parameters.of_digits() } else { Ok(parameters) }
+    }
+
+    fn fit((kind, _): &Self::Form, table: &mut [u8]) {
+        match kind {
+            Kind::Bytes => {}
+            Kind::Bits => table.iter_mut().for_each(|byte| *byte &= 1),
+            Kind::Digits => table.iter_mut().for_each(|byte| *byte = *byte & 1 | b'0'),
+        }
+    }
+
+    fn setup(
+        parameters: &FiniteDifferencesParameters,
+        _form: &Self::Form,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<(FiniteDifferencesServer, Vec<u8>)> {
+        let setup = FiniteDifferencesSetup::new(parameters.clone(), table, kernels, threads)?;
+        Ok((setup.finish(&|_| {})?, Vec::new()))
+    }
+
+    fn client(
+        parameters: &FiniteDifferencesParameters,
+        _hint: &[u8],
+        _kernels: Kernels,
+    ) -> Result<FiniteDifferencesClient> {
+        Ok(FiniteDifferencesClient::new(parameters.clone()))
+    }
+
+    /// 2^48 points: that one of some thousand occurs twice has a probability below 10^-7.
+    fn wide() -> (TableShape, FiniteDifferencesClient) {
+        let setting = exactly(48, 3);
+        let shape = TableShape::new(setting.capacity(), 1).unwrap();
+        let parameters = FiniteDifferencesParameters::with(shape, false, setting).unwrap();
+        (shape, FiniteDifferencesClient::new(parameters))
+    }
+
+    fn random_bytes(_parameters: &FiniteDifferencesParameters) -> Option<usize> {
+        Some(8)
+    }
+
+    /// Variables that there are not, and single bits behind the last.
+    fn spare_bits(parameters: &FiniteDifferencesParameters) -> [Vec<usize>; 2] {
+        let (variables, entries) =
+            (parameters.variables() as usize, parameters.ball().count() as usize);
+        let of_answers = match parameters.one_bit() {
+            true => (entries..entries.next_multiple_of(8)).collect(),
+            false => Vec::new(),
+        };
+        [(variables..variables.next_multiple_of(8)).collect(), of_answers]
+    }
 }
 
 impl World {
-    fn new(records: u64, record_len: u64) -> Self {
-        let shape = identity(records, record_len).shape;
-        let parameters =
-            FiniteDifferencesParameters::new(shape, false, &Choice::default()).unwrap();
-        Self::with(parameters, Kernels::detect(), 1)
-    }
-
-    /// A table of that shape, of bits if the parameters say so.
-    fn with(parameters: FiniteDifferencesParameters, kernels: Kernels, threads: usize) -> Self {
+    fn with(parameters: &FiniteDifferencesParameters) -> Self {
+        let kind = match (parameters.one_bit(), parameters.zero()) {
+            (false, _) => Kind::Bytes,
+            (true, 0) => Kind::Bits,
+            (true, _) => Kind::Digits,
+        };
+        let setting = exactly(parameters.variables(), parameters.degree());
         let shape = parameters.shape();
-        let identity = identity(shape.records(), shape.record_len());
-        let mut table = public_bytes("a table", shape.bytes() as usize);
-        if parameters.one_bit() {
-            table.iter_mut().for_each(|byte| *byte = *byte & 1 | parameters.zero());
-        }
-        let view = TableView::new(identity, &table).unwrap();
-        let setup =
-            FiniteDifferencesSetup::new(parameters.clone(), view, kernels, threads).unwrap();
-        let server = setup.finish(&|_| {}).unwrap();
-        Self { identity, table, server, client: FiniteDifferencesClient::new(parameters) }
-    }
-
-    fn index(&self, of: u64) -> RecordIndex {
-        RecordIndex::new(of, self.identity.shape).unwrap()
-    }
-
-    fn answer(&self, role: Role, query: &FiniteDifferencesQuery) -> FiniteDifferencesAnswer {
-        let bytes = query.encode();
-        let query = FiniteDifferencesQuery::decode(self.server.parameters(), &bytes).unwrap();
-        self.server.answer(role, &[query]).remove(0)
-    }
-
-    fn check(&self, wanted: &[u64]) {
-        let view = TableView::new(self.identity, &self.table).unwrap();
-        look_up(&self.client, &[&self.server, &self.server], view, wanted);
+        Self::of(&(shape.records(), shape.record_len(), (kind, Some(setting))))
     }
 }

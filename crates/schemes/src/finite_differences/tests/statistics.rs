@@ -49,7 +49,7 @@ fn the_two_points_differ_by_the_word_and_nothing_else() {
     let mut rng = SecretRng::from_os().unwrap();
     for of in 0..300 {
         let (queries, _) = world.client.query(&world.index(of), &mut rng).unwrap();
-        let parameters = world.server.parameters();
+        let parameters = world.parameters();
         assert_eq!(*queries[0].point ^ *queries[1].point, parameters.words().word(of));
     }
 }

@@ -5,8 +5,6 @@ use crate::contract::Succession as _;
 use crate::finite_differences::points::Points;
 use crate::finite_differences::update::{Way, cheaper_way};
 use crate::test_tables::{changed, changes_between};
-use privet_core::TableShape;
-use proptest::prelude::*;
 
 /// Changes some records, in both ways, one version after the other.
 fn through_versions(
@@ -14,10 +12,10 @@ fn through_versions(
     history: &[(u64, u64)],
     threads: usize,
 ) {
-    let mut world = World::with(parameters, Kernels::detect(), 1);
+    let mut world = World::with(&parameters);
     let mut rng = SecretRng::from_fixed_seed([4; 32]);
     for (edits, more) in history {
-        let before = world.server.parameters().clone();
+        let before = world.servers[0].parameters().clone();
         let shape = before.shape();
         let room = before.words().count() - shape.records();
         let grown = TableShape::new(shape.records() + more.min(&room), shape.record_len()).unwrap();
@@ -32,15 +30,15 @@ fn through_versions(
         let setup =
             FiniteDifferencesSetup::new(parameters.clone(), view, Kernels::detect(), 1).unwrap();
         let fresh = setup.finish(&|_| {}).unwrap();
-        let old = world.server.points.to_vec();
+        let old = world.servers[0].points.to_vec();
         for way in [None, Some(Way::Computed), Some(Way::Patched)] {
             let parameters = parameters.clone();
-            let made = world.server.successor_by(way, parameters, view, &changes, threads);
+            let made = world.servers[0].successor_by(way, parameters, view, &changes, threads);
             let made = made.unwrap().expect("the points are in memory");
             assert!(made.points[..] == fresh.points[..], "{way:?}, {:?}", made.parameters());
-            assert!(world.server.points[..] == old[..]);
+            assert!(world.servers[0].points[..] == old[..]);
         }
-        (world.identity, world.server) = (identity, fresh);
+        (world.identity, world.servers) = (identity, vec![fresh]);
         world.table = table;
     }
 }
@@ -82,23 +80,15 @@ fn points_follow_edits_across_blocks() {
 
 #[test]
 fn many_edits_are_computed_and_few_are_patched() {
-    let world = World::with(
-        FiniteDifferencesParameters::with(
-            TableShape::new(exactly(18, 7).capacity(), 1).unwrap(),
-            false,
-            exactly(18, 7),
-        )
-        .unwrap(),
-        Kernels::detect(),
-        1,
-    );
+    let setting = exactly(18, 7);
+    let world = World::of(&(setting.capacity(), 1, (Kind::Bytes, Some(setting))));
     let mut rng = SecretRng::from_fixed_seed([4; 32]);
     let shape = world.identity.shape;
     for (edits, expected) in
         [(0, Way::Patched), (1, Way::Patched), (shape.records(), Way::Computed)]
     {
         let (_, changes) = changed(&world.table, shape, shape, edits, &mut rng);
-        assert_eq!(cheaper_way(world.server.parameters(), &changes), expected);
+        assert_eq!(cheaper_way(world.servers[0].parameters(), &changes), expected);
     }
 }
 
@@ -107,7 +97,7 @@ fn what_has_no_successor() {
     let parameters =
         FiniteDifferencesParameters::with(TableShape::new(100, 1).unwrap(), true, exactly(12, 3))
             .unwrap();
-    let world = World::with(parameters.clone(), Kernels::detect(), 1);
+    let world = World::with(&parameters);
     let shape = world.identity.shape;
     // A record that is no single bit.
     let mut table = world.table.clone();
@@ -115,12 +105,12 @@ fn what_has_no_successor() {
     let changes = changes_between(&world.table, shape, &table, shape);
     let view = TableView::new(world.identity, &table).unwrap();
     for way in [Way::Patched, Way::Computed] {
-        let made = world.server.successor_by(Some(way), parameters.clone(), view, &changes, 1);
+        let made = world.servers[0].successor_by(Some(way), parameters.clone(), view, &changes, 1);
         assert_eq!(made.err().unwrap().blame(), Blame::ApiMisuse);
     }
     // Points in a file, which are mapped.
     let path = std::env::temp_dir().join(format!("privet-points-{}", std::process::id()));
-    std::fs::write(&path, &world.server.points[..]).unwrap();
+    std::fs::write(&path, &world.servers[0].points[..]).unwrap();
     let file = std::fs::File::open(&path).unwrap();
     let mapped = privet_kernels::memory::FileMapping::of(&file, &path).unwrap();
     std::fs::remove_file(&path).unwrap();

@@ -1,7 +1,6 @@
 //! Every record of any table comes back, with any number of servers over any field.
 
 use super::*;
-use privet_kernels::dispatch::Arm;
 use proptest::prelude::*;
 
 #[test]
@@ -46,9 +45,10 @@ fn every_record_comes_back_whatever_the_coins() {
             let word = world.parameters().words().word(of);
             for origin in origins(field, variables) {
                 let queries = world.client.points(word, &origin);
-                let answers: Vec<_> = queries.iter().map(|q| world.answer(&q.encode())).collect();
+                let answers: Vec<_> =
+                    queries.iter().map(|q| world.answer(0, &q.encode())).collect();
                 let rng = &mut SecretRng::from_os().unwrap();
-                let (_, pending) = world.queries(of, rng);
+                let (_, pending) = world.lookup(of, rng);
                 let record = world.client.recover(pending, &world.read(&answers)).unwrap();
                 assert_eq!(*record, world.record(of));
             }
@@ -121,27 +121,6 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_table_returns_the_records_asked_for(
-        field in prop::sample::select(&FIELDS[..]),
-        servers in 3u32..=13,
-        variables in 1u32..=9,
-        degree in 1u32..=9,
-        records in any::<u64>(),
-        record_len in 1u64..=70,
-        picks in prop::collection::vec(any::<u64>(), 1..8),
-    ) {
-        let servers = servers.min(field);
-        // Some 20 000 points.
-        let variables = variables.min(20_000f64.log(f64::from(field)) as u32);
-        let setting = setting(servers, field, variables, degree.min(variables));
-        let records = records % setting.capacity() + 1;
-        let world = World::new(records, record_len, setting);
-        let mut wanted: Vec<u64> = picks.iter().map(|pick| pick % records).collect();
-        wanted.extend([0, records - 1]);
-        world.check(&wanted);
-    }
-
-    #[test]
     fn a_server_reads_the_points_around_the_one_it_is_asked_about(
         field in prop::sample::select(&FIELDS[..]),
         variables in 3u32..=4,
@@ -150,7 +129,7 @@ proptest! {
         let world = World::full(1, setting(3, field, variables, 3));
         let (parameters, len) = (world.parameters(), world.parameters().entry_len());
         let point = pick % parameters.points();
-        let answer = world.answer(&point.to_le_bytes());
+        let answer = world.answer(0, &point.to_le_bytes());
         for (entry, set) in answer.chunks(len).zip(parameters.ball().words()) {
             let point = moved(point, set, field.into());
             prop_assert_eq!(entry, evaluate(parameters, &world.table, point));
@@ -167,7 +146,7 @@ fn the_parameters_that_are_chosen_serve() {
             let parameters = ManyServersParameters::new(identity.shape, servers, &choice).unwrap();
             let field = parameters.field();
             let setting = setting(servers, field, parameters.variables(), parameters.degree());
-            World::new(records, record_len, setting).check_all();
+            World::of(&(records, record_len, Some(setting))).check_all();
         }
     }
 }
@@ -191,38 +170,6 @@ fn records_longer_than_what_is_recovered_at_a_time_come_back() {
 }
 
 #[test]
-fn batches_and_empty_ones_are_answered() {
-    let world = World::full(7, setting(3, 3, 7, 3));
-    world.check(&(0..35).chain(0..35).collect::<Vec<_>>());
-    world.check(&[]);
-}
-
-#[test]
-fn every_arm_gives_the_same_answers() {
-    let world = World::full(30, setting(3, 3, 7, 3));
-    let view = TableView::new(world.identity, &world.table).unwrap();
-    let points = points(world.parameters(), view);
-    let queries = || {
-        let decode =
-            |z: u64| ManyServersQuery::decode(world.parameters(), &z.to_le_bytes()).unwrap();
-        (0..world.parameters().points()).step_by(31).map(decode).collect::<Vec<_>>()
-    };
-    let run = |arm: Arm| {
-        let mut buffer = HugeBuffer::new_zeroed(points.len()).unwrap();
-        buffer.copy_from_slice(&points);
-        let kernels = Kernels::with_arm(arm).unwrap();
-        let server =
-            ManyServersServer::new(world.parameters().clone(), Points::from(buffer), kernels);
-        let answers = server.unwrap().answer(Role(1), &queries());
-        answers.iter().map(Message::encode).collect::<Vec<_>>()
-    };
-    let expected = run(Arm::Portable);
-    for arm in Arm::available() {
-        assert!(run(arm) == expected, "{arm} differs from portable");
-    }
-}
-
-#[test]
 fn a_server_refuses_points_of_another_size() {
     let world = World::full(2, setting(3, 3, 5, 2));
     let len = world.parameters().points_bytes() as usize;
@@ -230,12 +177,4 @@ fn a_server_refuses_points_of_another_size() {
         let refusal = server(world.parameters(), &vec![0; len]).err().unwrap();
         assert_eq!(refusal.blame(), Blame::Corrupted);
     }
-}
-
-#[test]
-#[should_panic(expected = "there are no more words than their number")]
-fn the_index_of_a_larger_table_is_a_bug() {
-    let world = World::full(1, setting(3, 3, 4, 2));
-    let index = RecordIndex::new(6, TableShape::new(7, 1).unwrap()).unwrap();
-    let _ = world.client.query(&index, &mut SecretRng::from_os().unwrap());
 }

@@ -12,80 +12,103 @@ mod wrong_answers;
 use super::encoding::Encoding;
 use super::field::Field;
 use super::*;
-use crate::contract::{Answerer, Message, Parameters, Role, StatelessClient};
+use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
+use crate::contract::{Answerer, Message, Parameters, StatelessClient};
 use crate::finite_differences::costs::{Choice, Setting};
 use crate::finite_differences::points::Points;
-use crate::test_tables::{identity, look_up, public_bytes};
-use privet_core::{Blame, RecordIndex, SecretRng, TableIdentity, TableShape, TableView};
+use crate::test_tables::{identity, public_bytes};
+use privet_core::{Blame, RecordIndex, Result, SecretRng, TableIdentity, TableShape, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
+use proptest::prelude::*;
 
-/// A table, a server that holds its points (as all of them do), and a client.
-struct World {
-    identity: TableIdentity,
-    table: Vec<u8>,
-    server: ManyServersServer,
-    client: ManyServersClient,
+struct Tested;
+
+type World = stateless::World<Tested>;
+
+stateless_suite!(Tested);
+
+impl Stateless for Tested {
+    type Scheme = FiniteDifferencesMany;
+    type Server = ManyServersServer;
+    type Client = ManyServersClient;
+    type Form = Option<Setting>;
+
+    const BOUND_TO_ITS_TABLE: bool = false;
+    const INDEX_OF_ANOTHER_TABLE: Option<&'static str> = Some("no more words than their number");
+    const COPIES: usize = 1;
+    const CASES: u32 = 64;
+    const THREADS: &'static [usize] = &[1, 3];
+
+    fn tables() -> BoxedStrategy<Table<Self>> {
+        let fields = prop::sample::select(&FIELDS[..]);
+        let any = (fields, 3u32..=13, 1u32..=9, 1u32..=9, any::<u64>(), 1u64..=70);
+        any.prop_map(|(field, servers, variables, degree, records, record_len)| {
+            // Some 20 000 points.
+            let variables = variables.min(20_000f64.log(f64::from(field)) as u32);
+            let setting = setting(servers.min(field), field, variables, degree.min(variables));
+            (records % setting.capacity() + 1, record_len, Some(setting))
+        })
+        .boxed()
+    }
+
+    fn small() -> Vec<Table<Self>> {
+        by_default(&[(1, 1), (2, 20), (30, 3), (20, 9), (35, 7), (70, 300)])
+    }
+
+    fn kinds() -> Vec<Table<Self>> {
+        let settings = [setting(3, 3, 7, 3), setting(4, 5, 4, 2), setting(6, 7, 3, 3)];
+        let full = |setting: Setting| (setting.capacity(), 30, Some(setting));
+        settings.map(full).into_iter().chain([(35, 7, Some(settings[0]))]).collect()
+    }
+
+    fn parameters(identity: &TableIdentity, form: &Self::Form) -> Result<ManyServersParameters> {
+        match form {
+            Some(setting) => ManyServersParameters::with(identity.shape, *setting),
+            None => ManyServersParameters::new(identity.shape, 3, &Choice::default()),
+        }
+    }
+
+    fn setup(
+        parameters: &ManyServersParameters,
+        _form: &Self::Form,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<(ManyServersServer, Vec<u8>)> {
+        let setup = ManyServersSetup::new(parameters.clone(), table, kernels, threads)?;
+        Ok((setup.finish(&|_| {})?, Vec::new()))
+    }
+
+    fn client(
+        parameters: &ManyServersParameters,
+        _hint: &[u8],
+        _kernels: Kernels,
+    ) -> Result<ManyServersClient> {
+        ManyServersClient::new(parameters.clone())
+    }
+
+    /// 5^20 points: that one of some ten thousand occurs twice has a probability below 10^-6.
+    fn wide() -> (TableShape, ManyServersClient) {
+        let setting = setting(4, 5, 20, 3);
+        let shape = TableShape::new(setting.capacity(), 1).unwrap();
+        let parameters = ManyServersParameters::with(shape, setting).unwrap();
+        (shape, ManyServersClient::new(parameters).unwrap())
+    }
+
+    /// Two words for each variable.
+    fn random_bytes(parameters: &ManyServersParameters) -> Option<usize> {
+        Some(16 * parameters.variables() as usize)
+    }
+
+    // Points and symbols are numbers below some that are no powers of two.
+    const ALL_BITS_FREE: bool = false;
 }
 
 impl World {
-    fn new(records: u64, record_len: u64, setting: Setting) -> Self {
-        let identity = identity(records, record_len);
-        let table = public_bytes("a table", identity.shape.bytes() as usize);
-        let parameters = ManyServersParameters::with(identity.shape, setting).unwrap();
-        let points = points(&parameters, TableView::new(identity, &table).unwrap());
-        let server = server(&parameters, &points).unwrap();
-        let client = ManyServersClient::new(parameters).unwrap();
-        Self { identity, table, server, client }
-    }
-
     /// As many records as there can be.
     fn full(record_len: u64, setting: Setting) -> Self {
-        Self::new(setting.capacity(), record_len, setting)
-    }
-
-    fn parameters(&self) -> &ManyServersParameters {
-        self.server.parameters()
-    }
-
-    fn records(&self) -> u64 {
-        self.identity.shape.records()
-    }
-
-    fn index(&self, of: u64) -> RecordIndex {
-        RecordIndex::new(of, self.identity.shape).unwrap()
-    }
-
-    fn record(&self, of: u64) -> &[u8] {
-        let len = self.identity.shape.record_len() as usize;
-        &self.table[of as usize * len..][..len]
-    }
-
-    /// The encoded queries of one lookup, one for each server.
-    fn queries(&self, of: u64, rng: &mut SecretRng) -> (Vec<Vec<u8>>, ManyServersPending) {
-        let (queries, pending) = self.client.query(&self.index(of), rng).unwrap();
-        (queries.iter().map(Message::encode).collect(), pending)
-    }
-
-    /// The encoded answer to an encoded query.
-    fn answer(&self, query: &[u8]) -> Vec<u8> {
-        let query = ManyServersQuery::decode(self.parameters(), query).unwrap();
-        self.server.answer(Role(0), &[query]).remove(0).encode()
-    }
-
-    fn read(&self, answers: &[Vec<u8>]) -> Vec<ManyServersAnswer> {
-        let read = |bytes: &Vec<u8>| ManyServersAnswer::decode(self.parameters(), bytes).unwrap();
-        answers.iter().map(read).collect()
-    }
-
-    fn check(&self, wanted: &[u64]) {
-        let table = TableView::new(self.identity, &self.table).unwrap();
-        let servers = vec![&self.server; self.parameters().servers() as usize];
-        look_up(&self.client, &servers, table, wanted);
-    }
-
-    fn check_all(&self) {
-        self.check(&(0..self.records()).collect::<Vec<_>>());
+        Self::of(&(setting.capacity(), record_len, Some(setting)))
     }
 }
 

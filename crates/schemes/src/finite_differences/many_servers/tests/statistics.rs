@@ -100,7 +100,7 @@ fn views(world: &World, mut queries: impl FnMut() -> Vec<u64>) -> Vec<Vec<u64>> 
 }
 
 fn honest_queries(world: &World, of: u64, rng: &mut SecretRng) -> Vec<u64> {
-    let (queries, _) = world.queries(of, rng);
+    let (queries, _) = world.lookup(of, rng);
     queries.iter().map(|bytes| u64::from_le_bytes(bytes[..].try_into().unwrap())).collect()
 }
 

@@ -18,14 +18,15 @@ fn through_versions(mut world: World, history: &[(u64, u64)], threads: usize) {
         let parameters = ManyServersParameters::decode(&identity, &before.encode()).unwrap();
         let view = TableView::new(identity, &table).unwrap();
         let fresh = points(&parameters, view);
-        let old = world.server.points.to_vec();
+        let old = world.servers[0].points.to_vec();
         for way in [None, Some(Way::Computed), Some(Way::Patched)] {
-            let made = world.server.successor_by(way, parameters.clone(), view, &changes, threads);
+            let made =
+                world.servers[0].successor_by(way, parameters.clone(), view, &changes, threads);
             let made = made.unwrap().expect("the points are in memory");
             assert!(made.points[..] == fresh[..], "{way:?}, {:?}", made.parameters());
-            assert!(world.server.points[..] == old[..]);
+            assert!(world.servers[0].points[..] == old[..]);
         }
-        world.server = server(&parameters, &fresh).unwrap();
+        world.servers = vec![server(&parameters, &fresh).unwrap()];
         (world.identity, world.table) = (identity, table);
     }
 }
@@ -47,7 +48,7 @@ proptest! {
         let degree = degree.min(variables);
         let setting = Setting { servers: FEWEST_SERVERS, field, variables, degree };
         let records = 1 + ((setting.capacity() - 1) as f64 * share) as u64;
-        through_versions(World::new(records, record_len, setting), &history, threads);
+        through_versions(World::of(&(records, record_len, Some(setting))), &history, threads);
     }
 }
 

@@ -1,0 +1,680 @@
+//! What every scheme without client state has to satisfy.
+
+use crate::contract::{
+    AnswerOf, Answerer, Message, Offline, Parameters, ParametersOf, QueryMessage, QueryOf, Role,
+    Scheme, StatelessClient,
+};
+use crate::offline::OfflinePhase;
+use crate::registry::SchemePlan;
+use crate::test_statistics::{coins, rng_for};
+use crate::test_tables::{identity, look_up, public_bytes};
+use privet_core::{
+    Blame, Epoch, RecordIndex, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
+    TableView,
+};
+use privet_kernels::{Arm, Kernels};
+use proptest::prelude::*;
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A scheme, as the suite tests it.
+pub(crate) trait Stateless: Sized + 'static {
+    type Scheme: Offline;
+    type Server: Answerer<Scheme = Self::Scheme>;
+    type Client: StatelessClient<Scheme = Self::Scheme>;
+    /// What can be chosen beside a table's shape. By default: what the scheme chooses itself.
+    type Form: Clone + Debug + Default;
+
+    /// Whether clients refuse wrong answers.
+    const VERIFIES: bool = false;
+    /// Whether a query is noise for another table of the same shape.
+    const BOUND_TO_ITS_TABLE: bool = true;
+    /// What a client says that is given the index of a larger table. `None`: it may not notice.
+    const INDEX_OF_ANOTHER_TABLE: Option<&'static str> = None;
+    /// How many servers a [`World`] makes. If one, it answers in all roles.
+    const COPIES: usize = 2;
+    /// How many random tables are tried.
+    const CASES: u32 = 48;
+    /// Whether parameters say the form. If not, other forms than the default are for tests only.
+    const FORM_IS_ANNOUNCED: bool = true;
+    /// Numbers of threads that have to make no difference.
+    const THREADS: &'static [usize] = &[0, 1, 2, 3];
+
+    /// Tables of any size, in any form that suits them.
+    fn tables() -> BoxedStrategy<Table<Self>>;
+
+    /// Small tables, of which every record is looked up.
+    fn small() -> Vec<Table<Self>>;
+
+    /// Tables that between them go every way that there is through the code.
+    fn kinds() -> Vec<Table<Self>>;
+
+    fn parameters(
+        identity: &TableIdentity,
+        form: &Self::Form,
+    ) -> Result<ParametersOf<Self::Server>>;
+
+    /// Makes of any bytes a table that suits the form.
+    fn fit(_form: &Self::Form, _table: &mut [u8]) {}
+
+    /// A server, and the hint that clients download.
+    fn setup(
+        parameters: &ParametersOf<Self::Server>,
+        form: &Self::Form,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<(Self::Server, Vec<u8>)>;
+
+    fn client(
+        parameters: &ParametersOf<Self::Server>,
+        hint: &[u8],
+        kernels: Kernels,
+    ) -> Result<Self::Client>;
+
+    /// A client for a table of that shape, none of whose queries is made twice by chance.
+    fn wide() -> (TableShape, Self::Client) {
+        let world = World::<Self>::new(1_000, 5);
+        (world.identity.shape, world.client)
+    }
+
+    /// Random bytes that go into the queries of a lookup, if it is always as many.
+    fn random_bytes(_parameters: &ParametersOf<Self::Server>) -> Option<usize> {
+        None
+    }
+
+    /// The bits of a query, and of an answer, that have to be zero. The others may be anything, if
+    /// [`ALL_BITS_FREE`](Self::ALL_BITS_FREE).
+    fn spare_bits(_parameters: &ParametersOf<Self::Server>) -> [Vec<usize>; 2] {
+        [Vec::new(), Vec::new()]
+    }
+    const ALL_BITS_FREE: bool = true;
+}
+
+/// Number of records, bytes of each, and a form.
+pub(crate) type Table<S> = (u64, u64, <S as Stateless>::Form);
+
+/// Tables of these sizes in the form that the scheme chooses.
+pub(crate) fn by_default<F: Default>(sizes: &[(u64, u64)]) -> Vec<(u64, u64, F)> {
+    sizes.iter().map(|(records, record_len)| (*records, *record_len, F::default())).collect()
+}
+
+/// Small tables on both sides of every edge: of a leaf, a byte of bits, a row, a column.
+pub(crate) const SMALL: [(u64, u64); 16] = [
+    (1, 1),
+    (1, 300),
+    (2, 1),
+    (3, 7),
+    (5, 2_000),
+    (8, 15),
+    (9, 16),
+    (17, 33),
+    (64, 1),
+    (65, 3),
+    (127, 2),
+    (128, 1),
+    (129, 5),
+    (255, 1),
+    (256, 3),
+    (257, 33),
+];
+
+/// A table, servers that hold it, and a client.
+pub(crate) struct World<S: Stateless> {
+    pub(crate) identity: TableIdentity,
+    pub(crate) table: Vec<u8>,
+    pub(crate) hint: Vec<u8>,
+    pub(crate) servers: Vec<S::Server>,
+    pub(crate) client: S::Client,
+}
+
+type PendingOf<S> = <<S as Stateless>::Client as StatelessClient>::Pending;
+
+impl<S: Stateless> World<S> {
+    pub(crate) fn new(records: u64, record_len: u64) -> Self {
+        Self::of(&(records, record_len, S::Form::default()))
+    }
+
+    pub(crate) fn of((records, record_len, form): &Table<S>) -> Self {
+        let identity = identity(*records, *record_len);
+        let mut table = public_bytes("a table", identity.shape.bytes() as usize);
+        S::fit(form, &mut table);
+        Self::with_table(identity, form, table)
+    }
+
+    pub(crate) fn with_table(identity: TableIdentity, form: &S::Form, table: Vec<u8>) -> Self {
+        let (parameters, kernels) = (S::parameters(&identity, form).unwrap(), Kernels::detect());
+        let view = TableView::new(identity, &table).unwrap();
+        let made = |threads| S::setup(&parameters, form, view, kernels, threads).unwrap();
+        let (servers, hints): (Vec<_>, Vec<_>) = (1..=S::COPIES).map(made).unzip();
+        let [hint, others @ ..] = &hints[..] else { unreachable!("no server") };
+        assert!(others.iter().all(|other| other == hint), "servers of one table announce the same");
+        let client = S::client(&parameters, hint, kernels).unwrap();
+        Self { identity, hint: hint.clone(), servers, client, table }
+    }
+
+    pub(crate) fn parameters(&self) -> &ParametersOf<S::Server> {
+        self.servers[0].parameters()
+    }
+
+    pub(crate) fn records(&self) -> u64 {
+        self.identity.shape.records()
+    }
+
+    pub(crate) fn index(&self, of: u64) -> RecordIndex {
+        RecordIndex::new(of, self.identity.shape).unwrap()
+    }
+
+    pub(crate) fn record(&self, of: u64) -> &[u8] {
+        let len = self.identity.shape.record_len() as usize;
+        &self.table[of as usize * len..][..len]
+    }
+
+    /// The server of each role.
+    pub(crate) fn roles(&self) -> Vec<&S::Server> {
+        let roles = 0..S::Scheme::servers(self.parameters());
+        roles.map(|role| &self.servers[role % self.servers.len()]).collect()
+    }
+
+    /// The encoded queries of one lookup, one for each server, and what the client keeps.
+    pub(crate) fn lookup(&self, of: u64, rng: &mut SecretRng) -> (Vec<Vec<u8>>, PendingOf<S>) {
+        let (queries, pending) = self.client.query(&self.index(of), rng).unwrap();
+        (queries.iter().map(QueryMessage::encode_query).collect(), pending)
+    }
+
+    pub(crate) fn queries<const SERVERS: usize>(
+        &self,
+        of: u64,
+        rng: &mut SecretRng,
+    ) -> [Vec<u8>; SERVERS] {
+        self.lookup(of, rng).0.try_into().expect("one query for each server")
+    }
+
+    pub(crate) fn query(&self, bytes: &[u8]) -> QueryOf<S::Server> {
+        QueryOf::<S::Server>::decode_query(self.parameters(), Role(0), bytes).unwrap()
+    }
+
+    /// The bytes of one server's answer to one query.
+    pub(crate) fn answer(&self, role: usize, query: &[u8]) -> Vec<u8> {
+        let mut answers = self.roles()[role].answer(Role(role as u8), &[self.query(query)]);
+        assert_eq!(answers.len(), 1);
+        answers.remove(0).encode()
+    }
+
+    /// The answers to all queries of one lookup, as each server sends them.
+    pub(crate) fn answers(&self, queries: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        (0..).zip(queries).map(|(role, query)| self.answer(role, query)).collect()
+    }
+
+    /// Answers as the client reads them.
+    pub(crate) fn read<B: AsRef<[u8]>>(&self, answers: &[B]) -> Vec<AnswerOf<S::Server>> {
+        let read = |bytes: &B| AnswerOf::<S::Server>::decode(self.parameters(), bytes.as_ref());
+        answers.iter().map(|bytes| read(bytes).unwrap()).collect()
+    }
+
+    pub(crate) fn check(&self, wanted: &[u64]) {
+        let table = TableView::new(self.identity, &self.table).unwrap();
+        look_up(&self.client, &self.roles(), table, wanted);
+    }
+
+    pub(crate) fn check_all(&self) {
+        self.check(&(0..self.records()).collect::<Vec<_>>());
+    }
+}
+
+/// The parameters of all tables that the suite names.
+fn all_parameters<S: Stateless>() -> Vec<(TableIdentity, ParametersOf<S::Server>)> {
+    let sizes = [(1, 9), (20, 9), (200, 9), (5_000, 9)];
+    let tables = by_default::<S::Form>(&sizes).into_iter().chain(S::small()).chain(S::kinds());
+    tables
+        .map(|(records, record_len, form)| {
+            let identity = identity(records, record_len);
+            (identity, S::parameters(&identity, &form).unwrap())
+        })
+        .collect()
+}
+
+pub(crate) fn any_table_returns_the_records_asked_for<S: Stateless>() {
+    let picks = prop::collection::vec(any::<u64>(), 1..=(S::CASES as usize / 4).min(11));
+    proptest!(ProptestConfig::with_cases(S::CASES), |(table in S::tables(), picks in picks)| {
+        let world = World::<S>::of(&table);
+        let mut wanted: Vec<u64> = picks.iter().map(|pick| pick % world.records()).collect();
+        wanted.extend([0, world.records() - 1]);
+        world.check(&wanted);
+    });
+}
+
+pub(crate) fn every_record_of_small_tables_comes_back<S: Stateless>() {
+    S::small().iter().for_each(|table| World::<S>::of(table).check_all());
+}
+
+pub(crate) fn the_extreme_tables_come_back_too<S: Stateless>() {
+    for (records, record_len, form) in S::kinds() {
+        for byte in [0, 255] {
+            let identity = identity(records, record_len);
+            let mut table = vec![byte; identity.shape.bytes() as usize];
+            S::fit(&form, &mut table);
+            let around = records / 2;
+            World::<S>::with_table(identity, &form, table).check(&[0, around, records - 1]);
+        }
+    }
+}
+
+pub(crate) fn large_batches_and_empty_ones_are_answered<S: Stateless>() {
+    let world = World::<S>::of(&S::kinds()[0]);
+    world.check(&(0..70).map(|k| k * 43 % world.records()).collect::<Vec<_>>());
+    world.check(&[7; 9]);
+    world.check(&[]);
+}
+
+/// Every arm makes the same queries, hints, answers and records, with any number of threads.
+pub(crate) fn no_arm_and_no_number_of_threads_makes_a_difference<S: Stateless>() {
+    for table in S::kinds() {
+        let (records, record_len, form) = &table;
+        let identity = identity(*records, *record_len);
+        let mut bytes = public_bytes("a table", identity.shape.bytes() as usize);
+        S::fit(form, &mut bytes);
+        let (view, parameters) =
+            (TableView::new(identity, &bytes).unwrap(), S::parameters(&identity, form).unwrap());
+        let run = |arm: Arm, threads: usize| {
+            let kernels = Kernels::with_arm(arm).unwrap();
+            let (server, hint) = S::setup(&parameters, form, view, kernels, threads).unwrap();
+            let client = S::client(&parameters, &hint, kernels).unwrap();
+            let (mut of_roles, mut pendings) = (Vec::new(), Vec::new());
+            let mut rng = rng_for(7);
+            let wanted: Vec<u64> = (0..9).map(|k| k * 977 % records).collect();
+            for of in &wanted {
+                let index = RecordIndex::new(*of, identity.shape).unwrap();
+                let (queries, pending) = client.query(&index, &mut rng).unwrap();
+                of_roles.resize_with(queries.len(), Vec::new);
+                of_roles.iter_mut().zip(queries).for_each(|(all, query)| all.push(query));
+                pendings.push(pending);
+            }
+            let mut answers: Vec<_> = (0..)
+                .zip(&of_roles)
+                .map(|(role, queries)| server.answer(Role(role), queries).into_iter())
+                .collect();
+            let mut seen: Vec<Vec<u8>> =
+                of_roles.iter().flatten().map(QueryMessage::encode_query).collect();
+            for (of, pending) in wanted.iter().zip(pendings) {
+                let of_lookup: Vec<_> = answers.iter_mut().map(|of| of.next().unwrap()).collect();
+                seen.extend(of_lookup.iter().map(Message::encode));
+                let record = client.recover(pending, &of_lookup).unwrap();
+                let start = (of * record_len) as usize;
+                assert_eq!(*record, bytes[start..][..*record_len as usize], "{arm}: {table:?}");
+            }
+            (blake3::hash(&hint), seen)
+        };
+        let expected = run(Arm::Portable, 1);
+        for arm in Arm::available() {
+            for threads in S::THREADS {
+                let same = run(arm, *threads) == expected;
+                assert!(same, "{table:?}: {arm} with {threads} threads differs from portable");
+            }
+        }
+    }
+}
+
+pub(crate) fn parameters_are_read_back_and_nothing_else_is<S: Stateless>() {
+    for (identity, parameters) in all_parameters::<S>() {
+        let bytes = parameters.encode();
+        let again = ParametersOf::<S::Server>::decode(&identity, &bytes).unwrap();
+        assert_eq!(again.encode(), bytes);
+        let plan = SchemePlan::from_announcement(S::Scheme::ID, &identity, &bytes).unwrap();
+        let same = if S::FORM_IS_ANNOUNCED { &parameters } else { &again };
+        for parameters in [same, &again] {
+            assert_eq!(plan.servers, S::Scheme::servers(parameters));
+            assert_eq!(plan.answer_len, AnswerOf::<S::Server>::encoded_len(parameters));
+            assert_eq!(plan.offline, S::Scheme::offline_phase(parameters));
+            for (role, len) in (0..).map(Role).zip(&plan.query_lens) {
+                assert_eq!(*len, QueryOf::<S::Server>::query_len(parameters, role));
+            }
+        }
+        for len in (0..bytes.len() + 9).filter(|len| *len != bytes.len()) {
+            let mut other = bytes.clone();
+            other.resize(len, 0);
+            let refusal = ParametersOf::<S::Server>::decode(&identity, &other).err().unwrap();
+            assert_eq!(refusal.blame(), Blame::InvalidMessage, "{len} bytes of parameters");
+        }
+    }
+    // A stranger's bytes, also those that are right for another table.
+    let known = all_parameters::<S>().iter().map(|(_, of)| of.encode()).collect::<Vec<_>>();
+    let strangers = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..20),
+        prop::collection::vec(0u8..20, 0..9),
+        prop::sample::select(known),
+    ];
+    proptest!(|(bytes in strangers, records in 1u64..=1_000_000, record_len in 1u64..=64)| {
+        match ParametersOf::<S::Server>::decode(&identity(records, record_len), &bytes) {
+            Ok(parameters) => prop_assert_eq!(parameters.encode(), bytes),
+            Err(refusal) => {
+                let blame = refusal.blame();
+                prop_assert!(matches!(blame, Blame::InvalidMessage | Blame::PeerMisbehaved));
+            }
+        }
+    });
+}
+
+/// Whether bytes are a message; if so, they are its only encoding.
+fn is_read<S: Stateless>(parameters: &ParametersOf<S::Server>, answer: bool, bytes: &[u8]) -> bool {
+    let encoded = match answer {
+        true => AnswerOf::<S::Server>::decode(parameters, bytes).map(|answer| answer.encode()),
+        false => QueryOf::<S::Server>::decode_query(parameters, Role(0), bytes)
+            .map(|query| query.encode_query()),
+    };
+    match &encoded {
+        Ok(encoded) => assert!(encoded == bytes, "a message has one encoding"),
+        Err(refusal) => assert_eq!(refusal.blame(), Blame::InvalidMessage),
+    }
+    encoded.is_ok()
+}
+
+pub(crate) fn a_message_of_any_other_length_is_refused<S: Stateless>() {
+    for (identity, parameters) in all_parameters::<S>() {
+        for answer in [false, true] {
+            let right = match answer {
+                true => AnswerOf::<S::Server>::encoded_len(&parameters),
+                false => QueryOf::<S::Server>::query_len(&parameters, Role(0)),
+            };
+            let mut lens: Vec<usize> = vec![0, 1, 3, 4, 7, 8, 16, right * 2];
+            match right {
+                0..=600 => lens.extend(0..right * 2 + 2),
+                _ => {
+                    lens.extend([right - 16, right - 8, right - 4, right - 1, right + 1, right + 4])
+                }
+            }
+            for len in lens.into_iter().filter(|len| *len != right) {
+                let read = is_read::<S>(&parameters, answer, &vec![0; len]);
+                assert!(!read, "{:?}: {len} bytes were read, {right} are right", identity.shape);
+            }
+            assert!(is_read::<S>(&parameters, answer, &vec![0; right]), "{:?}", identity.shape);
+        }
+    }
+}
+
+pub(crate) fn bits_that_mean_nothing_are_refused<S: Stateless>() {
+    if !S::ALL_BITS_FREE {
+        return;
+    }
+    for (identity, parameters) in all_parameters::<S>() {
+        let lens = [
+            QueryOf::<S::Server>::query_len(&parameters, Role(0)),
+            AnswerOf::<S::Server>::encoded_len(&parameters),
+        ];
+        for ((answer, len), spare) in
+            [false, true].into_iter().zip(lens).zip(S::spare_bits(&parameters))
+        {
+            let bits = 8 * len;
+            for bit in (0..bits).filter(|bit| *bit < 64 || bit + 256 >= bits) {
+                let mut bytes = vec![0; len];
+                bytes[bit / 8] = 1 << (bit % 8);
+                let read = is_read::<S>(&parameters, answer, &bytes);
+                assert_eq!(read, !spare.contains(&bit), "bit {bit}: {:?}", identity.shape);
+            }
+        }
+    }
+}
+
+/// Bytes that no client made: random ones, all alike, and a client's with one bit wrong.
+pub(crate) fn what_a_stranger_sends_is_answered_or_refused<S: Stateless>() {
+    let worlds: Vec<_> = S::small().iter().map(World::<S>::of).collect();
+    let config = ProptestConfig::with_cases(256);
+    proptest!(config, |(number in 0..worlds.len(), seed: u64, plain: u8)| {
+        let world = &worlds[number];
+        let mut rng = rng_for(seed);
+        let roles = S::Scheme::servers(world.parameters());
+        let of = rng.below(world.records());
+        let (queries, pending) = world.lookup(of, &mut rng);
+        let honest = world.answers(&queries);
+        let mut made = |honest: &[u8]| {
+            let mut random = vec![0; honest.len()];
+            rng.fill(&mut random);
+            let mut flipped = honest.to_vec();
+            let bit = rng.below(8 * honest.len() as u64) as usize;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            [random, vec![plain; honest.len()], flipped]
+        };
+        for bytes in made(&queries[roles - 1]) {
+            if is_read::<S>(world.parameters(), false, &bytes) {
+                let answer = world.answer(roles - 1, &bytes);
+                prop_assert_eq!(answer.len(), honest[0].len());
+            }
+        }
+        let mut pending = Some(pending);
+        for (kind, bytes) in made(&honest[roles - 1]).into_iter().enumerate() {
+            if !is_read::<S>(world.parameters(), true, &bytes) {
+                continue;
+            }
+            let (_, of_next) = world.lookup(of, &mut SecretRng::from_os().unwrap());
+            // The last is the answer to this lookup but for one bit.
+            let pending = if kind == 2 { pending.take().unwrap() } else { of_next };
+            let mut answers = honest.clone();
+            answers[roles - 1] = bytes;
+            match world.client.recover(pending, &world.read(&answers)) {
+                Ok(record) => {
+                    // A random answer may be the right one.
+                    let right = kind != 2 && *record == world.record(of);
+                    prop_assert!(!S::VERIFIES || right, "a wrong answer was believed");
+                    prop_assert_eq!(record.len(), world.record(of).len());
+                }
+                Err(refusal) => {
+                    prop_assert!(S::VERIFIES);
+                    prop_assert_eq!(refusal.blame(), Blame::Integrity);
+                }
+            }
+        }
+    });
+}
+
+pub(crate) fn a_record_takes_one_answer_of_each_server<S: Stateless>() {
+    let world = World::<S>::of(&S::kinds()[0]);
+    let servers = S::Scheme::servers(world.parameters());
+    let mut rng = SecretRng::from_os().unwrap();
+    for count in [0, 1, 2, servers - 1, servers + 1, servers + 9] {
+        if count != servers {
+            let (queries, pending) = world.lookup(3, &mut rng);
+            let mut answers = world.answers(&queries);
+            answers = answers.into_iter().cycle().take(count).collect();
+            let refusal = world.client.recover(pending, &world.read(&answers)).err().unwrap();
+            assert_eq!(refusal.blame(), Blame::ApiMisuse, "{count} answers");
+        }
+    }
+}
+
+pub(crate) fn a_server_refuses_a_table_of_another_shape<S: Stateless>() {
+    let parameters = S::parameters(&identity(20, 2), &S::Form::default()).unwrap();
+    let view = TableView::new(identity(10, 4), &[0; 40]).unwrap();
+    let refusal = S::setup(&parameters, &S::Form::default(), view, Kernels::detect(), 1).err();
+    assert_eq!(refusal.unwrap().blame(), Blame::ApiMisuse);
+}
+
+pub(crate) fn a_client_needs_exactly_what_is_announced<S: Stateless>() {
+    let world = World::<S>::of(&S::small()[2]);
+    let phase = S::Scheme::offline_phase(world.parameters());
+    match phase {
+        OfflinePhase::Nothing => assert!(world.hint.is_empty()),
+        _ => assert_eq!(phase, OfflinePhase::Download { len: world.hint.len() as u64 }),
+    }
+    for len in [0, 1, world.hint.len().saturating_sub(1), world.hint.len() + 1] {
+        if !phase.is_empty() && len != world.hint.len() {
+            let refusal = S::client(world.parameters(), &vec![0; len], Kernels::detect());
+            assert_eq!(refusal.err().unwrap().blame(), Blame::Corrupted, "a hint of {len} bytes");
+        }
+    }
+}
+
+pub(crate) fn lookups_outlive_epochs_and_belong_to_one_table<S: Stateless>() {
+    let world = World::<S>::of(&S::kinds()[0]);
+    let (_, _, form) = &S::kinds()[0];
+    let mut rng = SecretRng::from_os().unwrap();
+    let mut looked_up_as = |identity: TableIdentity| {
+        let parameters = S::parameters(&identity, form).unwrap();
+        let client = S::client(&parameters, &world.hint, Kernels::detect()).unwrap();
+        let (queries, pending) = client.query(&world.index(3), &mut rng).unwrap();
+        let queries: Vec<_> = queries.iter().map(QueryMessage::encode_query).collect();
+        client.recover(pending, &world.read(&world.answers(&queries)))
+    };
+    let mut updated = world.identity;
+    updated.epoch = Epoch(5);
+    updated.digest = TableDigest([1; 32]);
+    assert_eq!(*looked_up_as(updated).unwrap(), world.record(3));
+    let mut other = world.identity;
+    other.id = TableId([8; 16]);
+    match (S::BOUND_TO_ITS_TABLE, looked_up_as(other)) {
+        (true, Ok(record)) => assert!(!S::VERIFIES && *record != world.record(3)),
+        (true, Err(refusal)) => {
+            assert!(S::VERIFIES);
+            assert_eq!(refusal.blame(), Blame::Integrity);
+        }
+        (false, record) => assert_eq!(*record.unwrap(), world.record(3)),
+    }
+}
+
+pub(crate) fn the_index_of_a_larger_table_is_a_bug<S: Stateless>() {
+    let Some(expected) = S::INDEX_OF_ANOTHER_TABLE else { return };
+    let (shape, client) = S::wide();
+    let larger = TableShape::new(2 * shape.records(), shape.record_len()).unwrap();
+    let index = RecordIndex::new(larger.records() - 1, larger).unwrap();
+    let query = || client.query(&index, &mut SecretRng::from_os().unwrap()).is_ok();
+    let panic = catch_unwind(AssertUnwindSafe(query)).expect_err("no panic");
+    let said = panic.downcast_ref::<String>().map(String::as_str);
+    let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap();
+    assert!(said.contains(expected), "{said}");
+}
+
+/// Encoded queries for a record of the [wide](Stateless::wide) table.
+fn wide_queries<S: Stateless>(
+    (shape, client): &(TableShape, S::Client),
+    of: u64,
+    rng: &mut SecretRng,
+) -> Vec<Vec<u8>> {
+    let index = RecordIndex::new(of, *shape).unwrap();
+    let (queries, _) = client.query(&index, rng).unwrap();
+    queries.iter().map(QueryMessage::encode_query).collect()
+}
+
+pub(crate) fn no_two_queries_are_alike_and_lengths_never_depend_on_the_index<S: Stateless>() {
+    let wide = S::wide();
+    let records = wide.0.records();
+    let mut rng = SecretRng::from_os().unwrap();
+    let lens = |queries: &[Vec<u8>]| queries.iter().map(Vec::len).collect::<Vec<_>>();
+    let expected = lens(&wide_queries::<S>(&wide, 0, &mut rng));
+    let mut seen = HashSet::new();
+    for of in (0..records).step_by(records.div_ceil(1_000) as usize).chain([records - 1]) {
+        for _ in 0..2 {
+            let queries = wide_queries::<S>(&wide, of, &mut rng);
+            assert_eq!(lens(&queries), expected, "record {of}");
+            for query in queries {
+                assert!(seen.insert(query), "a query for record {of} was sent before");
+            }
+        }
+    }
+}
+
+/// No draw is repeated or left out for some index, and nothing else goes into a query.
+pub(crate) fn making_a_query_draws_as_much_for_every_index<S: Stateless>() {
+    let wide = S::wide();
+    let next = |of: u64| {
+        let mut rng = SecretRng::from_fixed_seed([3; 32]);
+        let queries = wide_queries::<S>(&wide, of, &mut rng);
+        let again = wide_queries::<S>(&wide, of, &mut SecretRng::from_fixed_seed([3; 32]));
+        assert!(queries == again, "the same coins make the same queries");
+        rng.next_u64()
+    };
+    let expected = next(0);
+    let records = wide.0.records();
+    let some = (0..records).step_by(records.div_ceil(1_000) as usize);
+    assert!(some.chain([records - 1]).all(|of| next(of) == expected));
+
+    let world = World::<S>::of(&S::kinds()[0]);
+    if let Some(bytes) = S::random_bytes(world.parameters()) {
+        let [mut rng, mut untouched] = [4; 2].map(|seed| SecretRng::from_fixed_seed([seed; 32]));
+        world.lookup(3, &mut rng);
+        untouched.fill(&mut vec![0; bytes]);
+        assert_eq!(rng.next_u64(), untouched.next_u64());
+    }
+}
+
+/// What a server sees of a record and of another differs in no bit, more than by chance; and a bit
+/// that tells the record in one query of four is noticed.
+///
+/// A count of 2,000 bits strays from that of another by more than seven deviations with a
+/// probability below 10^-11, and some 50,000 bits are compared.
+pub(crate) fn one_server_sees_the_same_whatever_the_index<S: Stateless>() {
+    const THRESHOLD: f64 = 7.0;
+    let wide = S::wide();
+    let queries = coins(2_000);
+    let counts = |of: u64, leaks: bool| {
+        let mut rng = rng_for(of);
+        let mut counts: Vec<Vec<u64>> = Vec::new();
+        for number in 0..queries {
+            let mut of_lookup = wide_queries::<S>(&wide, of, &mut rng);
+            counts.resize_with(of_lookup.len(), Vec::new);
+            for (query, counts) in of_lookup.iter_mut().zip(&mut counts) {
+                if leaks && number % 4 == 0 {
+                    query[0] = query[0] & !2 | (of as u8 & 1) << 1;
+                }
+                counts.resize(8 * query.len(), 0);
+                let bits = (0..).zip(&mut *counts);
+                bits.for_each(|(bit, count)| *count += u64::from(query[bit / 8] >> (bit % 8) & 1));
+            }
+        }
+        counts
+    };
+    let furthest = |one: &[u64], other: &[u64]| {
+        let deviations = one.iter().zip(other).map(|(one, other)| {
+            let share = (one + other) as f64 / (2 * queries) as f64;
+            let deviation = (2.0 * queries as f64 * share * (1.0 - share)).sqrt();
+            one.abs_diff(*other) as f64 / deviation.max(1.0)
+        });
+        deviations.fold(0.0, f64::max)
+    };
+    let last = (wide.0.records() - 1) | 1;
+    let last = if last < wide.0.records() { last } else { last - 2 };
+    let (first, honest, leaky) = (counts(0, false), counts(last, false), counts(last, true));
+    for ((first, honest), leaky) in first.iter().zip(&honest).zip(&leaky) {
+        let found = furthest(first, honest);
+        assert!(found < THRESHOLD, "{found} deviations between two records");
+        let found = furthest(first, leaky);
+        assert!(found > THRESHOLD, "a leak in every fourth query is {found} deviations");
+    }
+}
+
+/// One test for each thing that a scheme without client state has to satisfy.
+macro_rules! stateless_suite {
+    ($scheme:ty) => {
+        $crate::conformance::stateless::stateless_suite! { $scheme:
+            any_table_returns_the_records_asked_for,
+            every_record_of_small_tables_comes_back,
+            the_extreme_tables_come_back_too,
+            large_batches_and_empty_ones_are_answered,
+            no_arm_and_no_number_of_threads_makes_a_difference,
+            parameters_are_read_back_and_nothing_else_is,
+            a_message_of_any_other_length_is_refused,
+            bits_that_mean_nothing_are_refused,
+            what_a_stranger_sends_is_answered_or_refused,
+            a_record_takes_one_answer_of_each_server,
+            a_server_refuses_a_table_of_another_shape,
+            a_client_needs_exactly_what_is_announced,
+            lookups_outlive_epochs_and_belong_to_one_table,
+            the_index_of_a_larger_table_is_a_bug,
+            no_two_queries_are_alike_and_lengths_never_depend_on_the_index,
+            making_a_query_draws_as_much_for_every_index,
+            one_server_sees_the_same_whatever_the_index,
+        }
+    };
+    ($scheme:ty: $($test:ident,)*) => {
+        mod suite {
+            use super::*;
+
+            $(
+                #[test]
+                fn $test() {
+                    $crate::conformance::stateless::$test::<$scheme>();
+                }
+            )*
+        }
+    };
+}
+pub(crate) use stateless_suite;
