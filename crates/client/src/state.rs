@@ -208,14 +208,23 @@ pub trait HintStore: Send {
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged: it names the file and says what to do.
     fn load(&mut self) -> Result<SavedHints>;
 
-    /// Appends the journal record of a reservation and returns once it would survive a crash, together with everything that was handed to
-    /// [`settle`](Self::settle) before.
+    /// Appends the journal records of reservations and returns once all would survive a crash, together with everything that was handed to
+    /// [`settle`](Self::settle) before: a receipt for each, in their order. All that come together take one sync.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it may not be durable,
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no generation, or `id` is
-    /// not the number of reservations made in it before.
-    fn reserve(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt>;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if one may not be durable: then there is no receipt for any.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no generation, or the numbers do
+    /// not go on from that of reservations made in it before.
+    fn reserve(&mut self, batch: &[(ReservationId, JournalRecord)]) -> Result<Vec<Receipt>>;
+
+    /// The same for one reservation.
+    ///
+    /// # Errors
+    /// As [`reserve`](Self::reserve).
+    fn reserve_one(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt> {
+        let receipt = self.reserve(&[(id, record.clone())])?.pop();
+        receipt.ok_or_else(|| Error::api_misuse("a journal gave no receipt for a reservation"))
+    }
 
     /// Notes the change that settles a reservation. Durable at the latest with the next [`reserve`](Self::reserve) or [`flush`](Self::flush); until then a crash
     /// leaves the reservation unfinished.
@@ -493,6 +502,17 @@ impl MemoryState {
 
 pub(crate) fn out_of_order(offset: u64, due: u64) -> Error {
     Error::api_misuse(format!("byte {offset} of a part was to be kept when byte {due} was due"))
+}
+
+/// Checks that reservations are numbered on from the one that is due.
+pub(crate) fn check_numbers(batch: &[(ReservationId, JournalRecord)], due: u64) -> Result<()> {
+    for ((id, _), due) in batch.iter().zip(due..) {
+        if id.0 != due {
+            let given = id.0;
+            return Err(Error::api_misuse(format!("reservation {given} came when {due} was due")));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that hints of the key `from` may follow their table to `to`.

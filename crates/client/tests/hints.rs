@@ -51,7 +51,7 @@ fn reserve_until_killed(state: &Path) {
     let first = saved.changes.len() as u64;
     println!("open");
     for id in first.. {
-        hints.reserve(ReservationId(id), &record(id)).unwrap();
+        hints.reserve_one(ReservationId(id), &record(id)).unwrap();
         println!("{id}");
         std::io::stdout().flush().unwrap();
     }

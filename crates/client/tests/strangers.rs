@@ -187,7 +187,7 @@ impl Privet for Nonsense {
 fn query_to(id: TableId, epoch: Epoch, parameter_digest: [u8; 32]) -> session::Query {
     struct Nowhere;
     impl Journal for Nowhere {
-        fn append_and_sync(&mut self, _: JournalEntry<'_>) -> privet_core::Result<()> {
+        fn append_and_sync(&mut self, _: &[JournalEntry<'_>]) -> privet_core::Result<()> {
             Ok(())
         }
     }

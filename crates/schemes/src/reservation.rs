@@ -24,8 +24,8 @@
 //! - [`Reserved::queries`](crate::contract::Reserved) is private, so a scheme's client gives its
 //!   queries to a [`Reservation`] only.
 //! - A [`Reservation`] and its [`JournalRecord`] show no query.
-//! - A [`Receipt`] is made by [`Receipt::append`] only: a journal took the record's bytes and
-//!   returned `Ok`. It serves that record and no other.
+//! - A [`Receipt`] is made by [`Receipt::append`] and [`Receipt::append_all`] only: a journal took
+//!   the record's bytes and returned `Ok`. It serves that record and no other.
 //! - A [`StoredRecord`] is made by [`StoredRecord::read_all`] only, from what a [`JournalReader`]
 //!   returns.
 //! - A [`Sendable`] comes of a committed reservation, of a stored record, or of a client whose
@@ -117,15 +117,15 @@ impl Sendable {
 /// **Implementations are trusted**: see the [module](self). To implement this trait is to promise
 /// that what was taken survives a crash, and is read back as it was or not at all.
 pub trait Journal {
-    /// Appends `entry` and returns once it would survive a crash.
+    /// Appends `entries`, in this order, and returns once all of them would survive a crash.
     ///
     /// # Errors
-    /// If it may not have reached the disk. The entry must then not be assumed to be there, nor to
+    /// If one may not have reached the disk. None of them must then be assumed to be there, nor to
     /// be absent.
-    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()>;
+    fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()>;
 }
 
-/// What a [`Journal`] is handed: the bytes that it keeps. Both are secret.
+/// What a [`Journal`] is handed of one reservation: the bytes that it keeps. Both are secret.
 #[derive(Clone, Copy)]
 pub struct JournalEntry<'a> {
     /// The state change alone, for a journal that keeps a log of changes.
@@ -161,6 +161,15 @@ impl JournalRecord {
     pub fn record_len(&self) -> usize {
         self.encoded.len()
     }
+
+    fn entry(&self) -> JournalEntry<'_> {
+        JournalEntry { change: &self.change, record: &self.encoded }
+    }
+
+    /// Only for a record that a journal has taken.
+    fn receipt(&self) -> Receipt {
+        Receipt { record: blake3::hash(&self.encoded) }
+    }
 }
 
 impl std::fmt::Debug for JournalRecord {
@@ -169,7 +178,8 @@ impl std::fmt::Debug for JournalRecord {
     }
 }
 
-/// Proof that one particular record is durable. Made by [`Receipt::append`] only.
+/// Proof that one particular record is durable. Made by [`Receipt::append`] and
+/// [`Receipt::append_all`] only.
 pub struct Receipt {
     record: blake3::Hash,
 }
@@ -180,9 +190,25 @@ impl Receipt {
     /// # Errors
     /// The journal's.
     pub fn append(journal: &mut impl Journal, record: &JournalRecord) -> Result<Self> {
-        let (change, record) = (record.change.as_slice(), record.encoded.as_slice());
-        journal.append_and_sync(JournalEntry { change, record })?;
-        Ok(Self { record: blake3::hash(record) })
+        journal.append_and_sync(&[record.entry()])?;
+        Ok(record.receipt())
+    }
+
+    /// The same for several records at once, which the journal may sync once: a receipt for each,
+    /// in their order. Without records, the journal is not asked.
+    ///
+    /// # Errors
+    /// The journal's. Then there is no receipt for any of them.
+    pub fn append_all<'a>(
+        journal: &mut impl Journal,
+        records: impl IntoIterator<Item = &'a JournalRecord>,
+    ) -> Result<Vec<Self>> {
+        let records: Vec<_> = records.into_iter().collect();
+        let entries: Vec<_> = records.iter().map(|record| record.entry()).collect();
+        if !entries.is_empty() {
+            journal.append_and_sync(&entries)?;
+        }
+        Ok(records.into_iter().map(JournalRecord::receipt).collect())
     }
 }
 

@@ -184,7 +184,7 @@ impl HintJournal {
     }
 
     fn commit(&mut self, reservation: Reservation) -> Result<Lookup> {
-        let receipt = self.hints.reserve(reservation.id(), reservation.record())?;
+        let receipt = self.hints.reserve_one(reservation.id(), reservation.record())?;
         reservation.commit_with(receipt)
     }
 }

@@ -88,7 +88,7 @@ fn kept() -> (Place, Store) {
     hints.preparation().unwrap().save_generation(&[7; 50_000]).unwrap();
     hints.switch().unwrap();
     for id in 0..3 {
-        hints.reserve(ReservationId(id), &record(id)).unwrap();
+        hints.reserve_one(ReservationId(id), &record(id)).unwrap();
     }
     hints.settle(ReservationId(1), &[8; 20]).unwrap();
     hints.flush().unwrap();
@@ -185,7 +185,7 @@ fn hints_that_have_ended_say_why() {
 fn looking_changes_nothing() {
     let (place, mut store) = kept();
     let contents = || {
-        let names = ["anchor", "generation-1.hints", "journal-1.redb", "preparing-0.hints"];
+        let names = ["anchor", "generation-1.hints", "journal-1-1.hints", "preparing-0.hints"];
         names.map(|name| std::fs::read(place.path(&format!("{PRIVATE}/{name}"))).unwrap())
     };
     let before = contents();

@@ -77,7 +77,7 @@ impl Driver {
         running: &mut Running,
     ) {
         let before = Instant::now();
-        let receipt = hints_of(running).and_then(|hints| hints.reserve(id, record));
+        let receipt = hints_of(running).and_then(|hints| hints.reserve_one(id, record));
         self.stats().journal_time += before.elapsed();
         match receipt {
             Ok(receipt) => {

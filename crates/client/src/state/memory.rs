@@ -2,7 +2,7 @@
 
 use super::{
     HintStore, HintsKey, NextGeneration, Pin, PreparationStore, SavedHints, after_the_end,
-    check_follows, check_not_lent, check_restarts, no_hints_to_end, unsettled,
+    check_follows, check_not_lent, check_numbers, check_restarts, no_hints_to_end, unsettled,
 };
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::contract::ReservationId;
@@ -116,19 +116,16 @@ impl HintStore for MemoryHints {
         })
     }
 
-    fn reserve(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt> {
+    fn reserve(&mut self, batch: &[(ReservationId, JournalRecord)]) -> Result<Vec<Receipt>> {
         let mut contents = lock(&self.kept);
-        let (due, given) = (contents.reserved, id.0);
         if contents.generation.is_none() {
             return Err(Error::api_misuse("there are no hints to reserve from"));
         }
         if contents.ended.is_some() {
             return Err(after_the_end());
         }
-        if given != due {
-            return Err(Error::api_misuse(format!("reservation {given} came when {due} was due")));
-        }
-        Receipt::append(&mut Entry { contents: &mut contents, id }, record)
+        check_numbers(batch, contents.reserved)?;
+        Receipt::append_all(&mut *contents, batch.iter().map(|(_, record)| record))
     }
 
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {
@@ -223,17 +220,14 @@ impl HintStore for MemoryHints {
     }
 }
 
-/// Memory as a journal: nothing survives a crash, neither this record nor what would need it.
-struct Entry<'a> {
-    contents: &'a mut Contents,
-    id: ReservationId,
-}
-
-impl Journal for Entry<'_> {
-    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
-        self.contents.changes.push(secret(entry.change));
-        self.contents.reserved += 1;
-        self.contents.unfinished.push((self.id, secret(entry.record)));
+/// Memory as a journal: nothing survives a crash, neither these records nor what would need them.
+impl Journal for Contents {
+    fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()> {
+        for entry in entries {
+            self.changes.push(secret(entry.change));
+            self.unfinished.push((ReservationId(self.reserved), secret(entry.record)));
+            self.reserved += 1;
+        }
         Ok(())
     }
 }

@@ -2,21 +2,21 @@
 //!
 //! ```text
 //! STATE/tables/<table id>/private-<scheme>/      for its owner alone, like every file in it
-//!   anchor                 which generation counts, and how many commits of its journal; held locked: see `anchor`
+//!   anchor                 which generation counts, which file has its journal, and how many commits that has at least; held locked: see `anchor`
 //!   generation-<n>.hints   a generation as it was prepared; written once: see `sealed`. The one after the current one waits for its turn.
-//!   journal-<n>.redb       the changes to generation n since, and the queries without answers: see `journal`
+//!   journal-<n>-<k>.hints  the changes to generation n since, and the queries without answers, in its k-th file: see `journal`
 //!   preparing-<0|1>.hints  checkpoints of the next generation, in turn: see `preparation`
 //!   prepared.new           the next generation while it is written
 //! ```
 //!
-//! **A reservation is done** when the journal's commit is synced and the anchor has counted it: two syncs, in that order. Only then is there a
+//! **Reservations are done** when the journal's commit is synced: one sync for all that come together, and for all answers that came before. Only then is there a
 //! [`Receipt`], and without one nothing is sent. Checkpoints go to other files and take none of the time.
 //!
 //! **A switch is done** when the anchor names the new generation, whose file and empty journal are synced before. What belonged to the old one is then
 //! overwritten with zeros and removed; what a crash leaves of it is erased when the hints are opened.
 //!
-//! **Following the table** takes the same two steps as a reservation: the journal's commit, which has the change and the version that the hints are of from then on, and the anchor, which
-//! counts it and says that version too. What a crash leaves between the two is completed when the hints are opened, before anybody asks which version they are of. What was prepared of a next
+//! **Following the table** takes two steps: the journal's commit, which has the change and the version that the hints are of from then on, and the anchor, which
+//! counts it and says that version too. So does an end. What a crash leaves between the two is completed when the hints are opened, before anybody asks which version they are of. What was prepared of a next
 //! generation is for the version before. Each of its files says so, and counts for nothing once the hints have moved on, whether or not it was erased in time.
 //!
 //! **Beginning anew** is done when the anchor has another lineage and no generation. Only then is anything erased: a crash leaves either all that was there, or files that belong to no lineage.
@@ -28,10 +28,11 @@
 //! **Damage** to anything that the current generation rests on is refused by name. There is no way back to an older state that looks whole: it might hold a
 //! hint that was used since. Damage to what is only being prepared costs the preparation.
 //!
-//! **Copies.** The anchor remembers where it was created (see
-//! [`Medium::place`](folder::Medium::place)) and when it was last written. Elsewhere, or if the file
+//! **Copies.** Anchor and journal remember where they were created (see
+//! [`Medium::place`](folder::Medium::place)) and when they were last written. Elsewhere, or if a file
 //! was changed later than that, the hints are a copy or a backup, and another process may have used
-//! them in the meantime: they are erased.
+//! them in the meantime: they are erased. Both, because what restores a backup may pass over a file
+//! that has not changed since, and the journal is the one that every lookup changes.
 //!
 //! **Containers.** Hints that were baked into an image are a copy in every container that is
 //! started from it, so each erases them. On overlayfs the anchor is copied up when it is opened:
@@ -44,7 +45,6 @@
 //! disk or of a virtual machine, say.
 
 mod anchor;
-mod backend;
 mod folder;
 mod journal;
 mod preparation;
@@ -59,18 +59,16 @@ pub(crate) use report::{Condition, Private, erase_folder, erase_folder_if, has_e
 
 use crate::state::{
     HintStore, HintsKey, PreparationStore, SavedHints, after_the_end, check_follows,
-    check_not_lent, check_restarts, no_hints_to_end, unsettled,
+    check_not_lent, check_numbers, check_restarts, no_hints_to_end, unsettled,
 };
 use crate::store::files;
 use anchor::{Anchor, AnchorFile, Lineage};
 use folder::Medium;
-use journal::{Contents, Journal, News};
+use journal::{Entry, Journal};
 use preparation::{Bench, CHECKPOINTS, UNDER_WAY, Workshop};
 use privet_core::{Blame, Error, Result, SecretRng};
 use privet_schemes::contract::ReservationId;
-use privet_schemes::reservation::{
-    self, JournalEntry, JournalReader, JournalRecord, Receipt, StoredRecord,
-};
+use privet_schemes::reservation::{self, JournalEntry, JournalRecord, Receipt, StoredRecord};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use version::Version;
@@ -85,19 +83,23 @@ fn generation_name(number: u64) -> String {
     format!("generation-{number}.hints")
 }
 
-fn journal_name(number: u64) -> String {
-    format!("journal-{number}.redb")
+/// The file `number` of the journal of `generation`.
+fn journal_name(generation: u64, number: u64) -> String {
+    format!("journal-{generation}-{number}.hints")
 }
 
-/// Whether a file of this name is one of ours.
+/// Whether a file of this name is one of ours, or was in the formats before.
 fn is_ours(name: &str) -> bool {
     let numbered = |before, after| {
-        let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-        number.is_some_and(|number: &str| number.parse::<u64>().is_ok())
+        let numbers = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        numbers.is_some_and(|numbers: &str| {
+            numbers.split('-').all(|number| number.parse::<u64>().is_ok())
+        })
     };
     CHECKPOINTS.contains(&name)
         || name == UNDER_WAY
         || numbered("generation-", ".hints")
+        || numbered("journal-", ".hints")
         || numbered("journal-", ".redb")
 }
 
@@ -134,7 +136,7 @@ pub(crate) enum Opening {
 
 /// The single-use hints of one table.
 pub(crate) struct Hints {
-    /// Of the generation in use; `None` before the first. Before the others, because it writes when it is dropped, and they hold the lock.
+    /// Of the generation in use; `None` before the first.
     journal: Option<Journal>,
     workshop: Arc<Workshop>,
     anchor: AnchorFile,
@@ -175,18 +177,16 @@ impl Hints {
             // Nothing is written before the anchor, so without other files there was never anything.
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => (None, None),
             Err(error) => return Err(advised(files::blame(&path, error))),
-            Ok(file) if !file.is_original()? => {
-                drop(file);
-                match replaced_anchor(&*folder, &names, medium)? {
-                    Some(fresh) => medium = fresh,
-                    None => return Ok(Opening::Busy),
+            Ok(file) => match Found::behind(&*folder, file)? {
+                None => {
+                    match replaced_anchor(&*folder, &names, medium)? {
+                        Some(fresh) => medium = fresh,
+                        None => return Ok(Opening::Busy),
+                    }
+                    (None, notice_of_copy(&path, &names))
                 }
-                (None, notice_of_copy(&path, &names))
-            }
-            Ok(file) => {
-                let found = Found::behind(&*folder, file)?;
                 // Where there is nothing, there is nothing to follow.
-                match found.suits(key, to_follow && !names.is_empty()) {
+                Some(found) => match found.suits(key, to_follow && !names.is_empty()) {
                     Ok(()) => (Some(found), None),
                     // Whoever asks for others is told of the end of these.
                     Err(_) if found.has_ended() => (Some(found), None),
@@ -194,8 +194,8 @@ impl Hints {
                         return Err(why.within(folder.path("").display()));
                     }
                     Err(_) => (None, notice_of_change(&names)),
-                }
-            }
+                },
+            },
         };
         let found = match found {
             Some(found) => found,
@@ -214,15 +214,18 @@ impl Hints {
     ) -> Result<Self> {
         let Found { anchor, journal } = found;
         let journal = journal.map_err(advised)?;
-        let Anchor { generation, lineage, version, .. } = *anchor.anchor();
-        let (current, next) = (generation, generation + 1);
-        let kept = [generation_name(current), journal_name(current), generation_name(next)];
+        let Anchor { generation, journal: number, lineage, version, .. } = *anchor.anchor();
+        let next = generation + 1;
+        let current = [generation_name(generation), journal_name(generation, number)];
+        let kept = [&current[..], &[generation_name(next)]].concat();
         let mut superfluous = our_names(&*folder)?;
         superfluous.retain(|name| !kept.contains(name) && !CHECKPOINTS.contains(&name.as_str()));
         erase_all(&*folder, &superfluous)?;
         let workshop = Arc::new(Workshop::open(folder, lineage, next, version, medium)?);
         let (asked, settled) = (asked.clone(), Vec::new());
-        Ok(Self { workshop, anchor, journal, asked, settled, poisoned: false })
+        let mut hints = Self { workshop, anchor, journal, asked, settled, poisoned: false };
+        hints.writing(Self::renew_if_worn)?;
+        Ok(hints)
     }
 
     fn check_poison(&self) -> Result<()> {
@@ -245,21 +248,25 @@ impl Hints {
     fn writing<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.check_poison()?;
         let outcome = step(self);
-        if outcome.is_err() {
-            self.poisoned = true;
-            if let Some(journal) = &self.journal {
-                journal.seal_off();
-            }
-        }
+        self.poisoned |= outcome.is_err();
         outcome.map_err(advised)
     }
 
-    /// Commits what was settled, and what is new, to journal and anchor.
-    fn commit(&mut self, news: &News<'_>) -> Result<()> {
+    /// Commits what was settled, and what is new, to the journal.
+    fn commit(&mut self, news: &[Entry<'_>]) -> Result<()> {
+        self.renew_if_worn()?;
         let Some(journal) = &mut self.journal else { return Ok(()) };
-        journal.commit(&self.settled, news)?;
+        let settled = self.settled.iter();
+        let settled =
+            settled.flat_map(|(id, change)| [Entry::Finished(id.0), Entry::Change(change)]);
+        journal.commit(&settled.chain(news.iter().copied()).collect::<Vec<_>>())?;
         self.settled.clear();
-        count(&mut self.anchor, journal)
+        Ok(())
+    }
+
+    /// Has the anchor count all commits of the journal, and say where the hints stand by it.
+    fn count(&mut self) -> Result<()> {
+        self.journal.as_ref().map_or(Ok(()), |journal| count(&mut self.anchor, journal))
     }
 
     /// Where the hints stand.
@@ -278,22 +285,51 @@ impl Hints {
             ))
         };
         let (header, _) = workshop.read_generation(number)?.ok_or_else(missing)?;
-        let name = journal_name(number);
+        workshop.sync_generation(number)?;
+        let old = self.anchor.anchor().generation;
+        self.begin_journal(number, 1, |medium, path| Journal::create(medium, path, &header))?;
+        self.settled.clear();
+        sealed::erase(folder, &generation_name(old))
+    }
+
+    /// Puts a journal without all that is of no use in place of one that has too much of it, or was not found as it was left.
+    fn renew_if_worn(&mut self) -> Result<()> {
+        let Some(worn) = self.journal.take_if(|journal| journal.is_worn()) else { return Ok(()) };
+        let Anchor { generation, journal, .. } = *self.anchor.anchor();
+        self.begin_journal(generation, journal + 1, |medium, path| worn.renewed(medium, path))
+    }
+
+    /// Makes the journal that `begin` writes the one in use, as file `number` of `generation`, and erases the one before.
+    fn begin_journal(
+        &mut self,
+        generation: u64,
+        number: u64,
+        begin: impl FnOnce(Arc<dyn Medium>, &Path) -> Result<Journal>,
+    ) -> Result<()> {
+        let workshop = Arc::clone(&self.workshop);
+        let folder = &*workshop.folder;
+        let name = journal_name(generation, number);
         let path = folder.path(&name);
         sealed::erase(folder, &name)?;
         let created = folder.create(&name);
         let medium = created.map_err(|error| files::failed(&path, "create", error))?;
-        let journal = Journal::create(medium, &path, &header)?;
-        workshop.sync_generation(number)?;
+        let journal = begin(medium, &path)?;
         workshop.sync_names()?;
-        let summary = journal.summary().digest();
         let old = self.anchor.anchor().clone();
-        let old_number = old.generation;
-        self.anchor.write_twice(Anchor { generation: number, commits: 0, summary, ..old })?;
+        let (old_generation, old_number) = (old.generation, old.journal);
+        let anchor = counting(Anchor { generation, journal: number, ..old }, &journal);
+        self.anchor.write_twice(anchor)?;
+        self.journal = Some(journal);
+        sealed::erase(folder, &journal_name(old_generation, old_number))
+    }
+}
 
-        self.settled.clear();
-        drop(self.journal.replace(journal));
-        erase_all(folder, &[journal_name(old_number), generation_name(old_number)])
+impl Drop for Hints {
+    fn drop(&mut self) {
+        if !self.poisoned {
+            // What it does not come to is done when they are opened.
+            let _ = self.count();
+        }
     }
 }
 
@@ -344,24 +380,22 @@ struct Found {
 }
 
 impl Found {
-    /// Opens the journal behind `anchor`, and has the anchor count its last commit if it did not come to that: only then does it say where the hints stand.
-    fn behind(folder: &dyn Folder, mut anchor: AnchorFile) -> Result<Self> {
+    /// Opens the journal behind `anchor`, and has the anchor count what it did not come to count: only then does it say where the hints stand. `None` if either is a copy.
+    fn behind(folder: &dyn Folder, mut anchor: AnchorFile) -> Result<Option<Self>> {
+        if !anchor.is_original()? {
+            return Ok(None);
+        }
         let journal = match anchor.anchor().generation {
             0 => Ok(None),
-            number => {
-                let name = journal_name(number);
-                let path = folder.path(&name);
-                let medium = folder.open(&name);
-                let medium = medium.map_err(|error| files::failed(&path, "open", error))?;
-                open_journal(medium, &path, anchor.anchor()).map(Some)
-            }
+            _ => open_journal(folder, anchor.anchor()).map(Some),
         };
-        if let Ok(Some(journal)) = &journal
-            && journal.summary().commits != anchor.anchor().commits
-        {
+        if let Ok(Some(journal)) = &journal {
+            if !journal.is_original()? {
+                return Ok(None);
+            }
             count(&mut anchor, journal)?;
         }
-        Ok(Self { anchor, journal })
+        Ok(Some(Self { anchor, journal }))
     }
 
     /// Whether they have ended.
@@ -391,11 +425,18 @@ impl Found {
     }
 }
 
-/// Has the anchor count the journal's last commit, and say where the hints stand by it.
+/// What `anchor` says once it has counted all commits of `journal`.
+fn counting(anchor: Anchor, journal: &Journal) -> Anchor {
+    let journal::Summary { commits, version, seal, .. } = *journal.summary();
+    Anchor { commits, version, seal, ..anchor }
+}
+
+/// Has the anchor count all commits of `journal`, if it has not yet, and say where the hints stand by it.
 fn count(anchor: &mut AnchorFile, journal: &Journal) -> Result<()> {
-    let summary = journal.summary();
-    let (commits, version, summary) = (summary.commits, summary.version, summary.digest());
-    anchor.write(Anchor { commits, version, summary, ..anchor.anchor().clone() })
+    if anchor.anchor().commits == journal.summary().commits {
+        return Ok(());
+    }
+    anchor.write(counting(anchor.anchor().clone(), journal))
 }
 
 /// Begins a new lineage for `key`, and then erases what there is of older ones.
@@ -409,29 +450,13 @@ fn begin(folder: &dyn Folder, medium: &Arc<dyn Medium>, key: &HintsKey) -> Resul
     Ok(anchor)
 }
 
-/// Opens the journal of the anchor's generation, and checks that it is the one and has every commit that was counted.
-fn open_journal(medium: Option<Arc<dyn Medium>>, path: &Path, anchor: &Anchor) -> Result<Journal> {
-    let damaged = |what: &str| files::blame(path, Error::corrupted(what));
-    let journal = Journal::open(medium.ok_or_else(|| damaged("it is missing"))?, path)?;
-    let summary = journal.summary();
-    let fault = if (summary.lineage, summary.generation) != (anchor.lineage, anchor.generation) {
-        Some("it belongs to other hints")
-    } else if summary.commits == anchor.commits {
-        (summary.digest() != anchor.summary).then_some("it is not as it was left")
-    } else if summary.commits < anchor.commits {
-        Some("it has lost its last changes")
-    } else if summary.commits > anchor.commits + 1 {
-        Some("it has more changes than were counted")
-    } else {
-        None
-    };
-    match fault {
-        None => Ok(journal),
-        Some(fault) => {
-            journal.seal_off();
-            Err(damaged(fault))
-        }
-    }
+/// Opens the journal that the anchor names. Nothing is written.
+fn open_journal(folder: &dyn Folder, anchor: &Anchor) -> Result<Journal> {
+    let name = journal_name(anchor.generation, anchor.journal);
+    let path = folder.path(&name);
+    let opened = folder.open(&name).map_err(|error| files::failed(&path, "open", error))?;
+    let missing = || files::blame(&path, Error::corrupted("it is missing"));
+    Journal::open(opened.ok_or_else(missing)?, &path, anchor)
 }
 
 impl HintStore for Hints {
@@ -440,7 +465,7 @@ impl HintStore for Hints {
         let next = self.workshop.progress()?;
         let (version, asked) = (self.version(), Version::of(&self.asked));
         let stands_at = (version != asked).then(|| version.as_key(&self.asked));
-        let Some(journal) = &self.journal else {
+        let Some(journal) = &mut self.journal else {
             return Ok(SavedHints { next, stands_at, ..SavedHints::default() });
         };
         let summary = journal.summary();
@@ -453,12 +478,11 @@ impl HintStore for Hints {
         if (header.len, header.digest) != expected {
             return Err(damaged("it is not the file that the journal belongs to"));
         }
-        let mut contents = journal.load().map_err(advised)?;
-        let ids: Vec<_> = contents.unfinished.iter().map(|(id, _)| *id).collect();
-        let stored = StoredRecord::read_all(&mut contents).map_err(advised)?;
+        let (changes, ids) = journal.load();
+        let stored = StoredRecord::read_all(journal).map_err(advised)?;
         Ok(SavedHints {
             generation: Some(generation),
-            changes: contents.changes,
+            changes,
             unfinished: ids.into_iter().zip(stored).collect(),
             next,
             prepared_for: (prepared_for != asked || version != asked).then_some(prepared_for.table),
@@ -467,26 +491,23 @@ impl HintStore for Hints {
         })
     }
 
-    fn reserve(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt> {
+    fn reserve(&mut self, batch: &[(ReservationId, JournalRecord)]) -> Result<Vec<Receipt>> {
         self.check_poison()?;
         let Some(journal) = &self.journal else {
             return Err(Error::api_misuse("there are no hints to reserve from"));
         };
         self.check_not_ended()?;
-        let due = journal.summary().reserved;
-        if id.0 != due {
-            let given = id.0;
-            return Err(Error::api_misuse(format!("reservation {given} came when {due} was due")));
-        }
-        self.writing(|hints| Receipt::append(&mut Entry { hints, id }, record))
+        check_numbers(batch, journal.summary().reserved)?;
+        let ids = batch.iter().map(|(id, _)| *id).collect();
+        let records = batch.iter().map(|(_, record)| record);
+        self.writing(|hints| Receipt::append_all(&mut Reserving { hints, ids }, records))
     }
 
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {
         self.check_poison()?;
-        let journal = self.journal.as_ref();
-        let known = journal.map_or(Ok(false), |journal| journal.is_unfinished(id));
+        let known = self.journal.as_ref().is_some_and(|journal| journal.is_unfinished(id));
         let again = self.settled.iter().any(|(settled, _)| *settled == id);
-        if again || !known.map_err(advised)? {
+        if again || !known {
             return Err(Error::api_misuse("a reservation was settled that is not unfinished"));
         }
         self.settled.push((id, Zeroizing::new(change.to_vec())));
@@ -499,14 +520,17 @@ impl HintStore for Hints {
             return Err(no_hints_to_end());
         }
         self.check_not_ended()?;
-        let change = match id {
-            Some(id) => {
-                self.settle(id, change)?;
-                None
+        if let Some(id) = id {
+            self.settle(id, change)?;
+        }
+        let (change, ended) = (Entry::Change(change), Entry::Ended(why));
+        self.writing(|hints| {
+            match id {
+                Some(_) => hints.commit(&[ended])?,
+                None => hints.commit(&[change, ended])?,
             }
-            None => Some(change),
-        };
-        self.writing(|hints| hints.commit(&News::Ended { change, why }))
+            hints.count()
+        })
     }
 
     fn follow(&mut self, change: &[u8], to: &HintsKey) -> Result<()> {
@@ -516,7 +540,7 @@ impl HintStore for Hints {
         };
         self.check_not_ended()?;
         check_follows(&self.version().as_key(&self.asked), to)?;
-        if journal.summary().unfinished != self.settled.len() as u64 {
+        if journal.unfinished() != self.settled.len() as u64 {
             return Err(unsettled());
         }
         let workshop = Arc::clone(&self.workshop);
@@ -524,7 +548,8 @@ impl HintStore for Hints {
         check_not_lent(next.lent)?;
         let to = Version::of(to);
         self.writing(|hints| {
-            hints.commit(&News::Followed { change, to })?;
+            hints.commit(&[Entry::Change(change), Entry::StandsAt(to)])?;
+            hints.count()?;
             workshop.follow(&mut next, to)
         })
     }
@@ -536,7 +561,7 @@ impl HintStore for Hints {
         check_not_lent(self.workshop.lock().lent)?;
         self.writing(|hints| {
             let (folder, medium) = (Arc::clone(&hints.workshop.folder), hints.anchor.medium());
-            // It writes when it is dropped, and its file is to be erased.
+            // Nothing of it is to be counted any more.
             hints.journal = None;
             hints.settled.clear();
             let anchor = begin(&*folder, &medium, key)?;
@@ -550,7 +575,7 @@ impl HintStore for Hints {
         if self.settled.is_empty() {
             return Ok(());
         }
-        self.writing(|hints| hints.commit(&News::Nothing))
+        self.writing(|hints| hints.commit(&[]))
     }
 
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
@@ -574,22 +599,17 @@ impl HintStore for Hints {
     }
 }
 
-/// One reservation on its way into the journal.
-struct Entry<'a> {
+/// Reservations on their way into the journal.
+struct Reserving<'a> {
     hints: &'a mut Hints,
-    id: ReservationId,
+    ids: Vec<ReservationId>,
 }
 
-impl reservation::Journal for Entry<'_> {
-    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
-        let (id, JournalEntry { change, record }) = (self.id, entry);
-        self.hints.commit(&News::Reserved { id, change, record })
-    }
-}
-
-impl JournalReader for Contents {
-    fn records(&mut self) -> Result<Vec<Zeroizing<Vec<u8>>>> {
-        let unfinished = std::mem::take(&mut self.unfinished);
-        Ok(unfinished.into_iter().map(|(_, record)| record).collect())
+impl reservation::Journal for Reserving<'_> {
+    fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()> {
+        let reserved = self.ids.iter().zip(entries).flat_map(|(id, entry)| {
+            [Entry::Change(entry.change), Entry::Unfinished(id.0, entry.record)]
+        });
+        self.hints.commit(&reserved.collect::<Vec<_>>())
     }
 }

@@ -481,7 +481,7 @@ fn used_hints_in(state: &mut dyn State, pin: &Pin, scheme: SchemeId) {
     hints.preparation().unwrap().save_generation(b"secret").unwrap();
     hints.switch().unwrap();
     let reserved = Reserved::new(ReservationId(0), vec![7].into(), vec![vec![8, 9]]);
-    hints.reserve(ReservationId(0), Reservation::new(reserved).record()).unwrap();
+    hints.reserve_one(ReservationId(0), Reservation::new(reserved).record()).unwrap();
 }
 
 /// The same, and where they are.

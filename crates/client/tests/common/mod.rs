@@ -84,8 +84,8 @@ pub(crate) fn generation_in(state: &Path) -> u64 {
         for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
             let name = entry.file_name().into_string().unwrap();
             // Of the next generation, there is no journal yet.
-            let number = name.strip_prefix("journal-").and_then(|rest| rest.strip_suffix(".redb"));
-            numbers.extend(number.map(|number| number.parse::<u64>().unwrap()));
+            let journal = name.strip_prefix("journal-").and_then(|rest| rest.split_once('-'));
+            numbers.extend(journal.map(|(number, _)| number.parse::<u64>().unwrap()));
             if entry.file_type().unwrap().is_dir() {
                 directories.push(entry.path());
             }

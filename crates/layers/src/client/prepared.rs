@@ -383,8 +383,9 @@ struct LayerJournal<'a, S> {
 }
 
 impl<S: HintStore> Journal for LayerJournal<'_, S> {
-    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
-        self.store.reserved(self.layer, self.generation, entry.record)
+    fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()> {
+        let mut records = entries.iter().map(|entry| entry.record);
+        records.try_for_each(|record| self.store.reserved(self.layer, self.generation, record))
     }
 }
 

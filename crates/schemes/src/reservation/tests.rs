@@ -125,16 +125,20 @@ impl HintedClient for Masks {
 #[derive(Default)]
 struct Memory {
     durable: Vec<Zeroizing<Vec<u8>>>,
+    syncs: usize,
     broken: bool,
 }
 
 impl Journal for Memory {
-    fn append_and_sync(&mut self, JournalEntry { change, record }: JournalEntry<'_>) -> Result<()> {
+    fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()> {
         if self.broken {
             return Err(Error::unavailable("the disk is full"));
         }
-        assert_eq!(decode_record(record)?.change(), change);
-        self.durable.push(Zeroizing::new(record.to_vec()));
+        self.syncs += 1;
+        for JournalEntry { change, record } in entries {
+            assert_eq!(decode_record(record)?.change(), *change);
+            self.durable.push(Zeroizing::new(record.to_vec()));
+        }
         Ok(())
     }
 }
@@ -211,11 +215,35 @@ fn a_receipt_serves_its_own_record_only() {
 }
 
 #[test]
+fn records_that_come_together_are_synced_once_and_get_a_receipt_each() {
+    let mut client = Masks::new(3);
+    let mut journal = Memory::default();
+    let reservations = [1, 2, 3].map(|wanted| {
+        let reservation = reserve(&client, wanted).unwrap();
+        client.apply(&reservation.record().change).unwrap();
+        reservation
+    });
+    let records = || reservations.iter().map(Reservation::record);
+    let receipts = Receipt::append_all(&mut journal, records()).unwrap();
+    assert_eq!((receipts.len(), journal.syncs, journal.durable.len()), (3, 1, 3));
+    assert!(Receipt::append_all(&mut journal, []).unwrap().is_empty());
+    assert_eq!(journal.syncs, 1, "there was nothing to sync");
+    journal.broken = true;
+    assert!(Receipt::append_all(&mut journal, records()).is_err());
+    let [first, second, third] = reservations;
+    let mut receipts = receipts.into_iter();
+    let mut next = || receipts.next().unwrap();
+    assert!(first.commit_with(next()).is_ok());
+    assert!(third.commit_with(next()).is_err(), "that was the second's");
+    assert!(second.commit_with(next()).is_err(), "that was the third's");
+}
+
+#[test]
 fn a_damaged_journal_record_is_refused_at_every_length() {
     let record = encode_record(b"change", &[b"query".to_vec(), Vec::new()]);
     let read = |bytes: &[u8]| {
         let durable = vec![Zeroizing::new(bytes.to_vec())];
-        StoredRecord::read_all(&mut Memory { durable, broken: false })
+        StoredRecord::read_all(&mut Memory { durable, ..Memory::default() })
     };
     assert_eq!(read(&record).unwrap()[0].change(), b"change");
     for len in 0..record.len() {

@@ -113,8 +113,8 @@ fn reservations(scheme: SchemeId) {
 struct Sent;
 
 impl Journal for Sent {
-    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> privet_core::Result<()> {
-        send(entry.record);
+    fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> privet_core::Result<()> {
+        entries.iter().for_each(|entry| send(entry.record));
         Ok(())
     }
 }

@@ -240,7 +240,7 @@ impl World {
                     let error = Error::unavailable("the disk is full");
                     return self.session.handle_not_persisted(lookup, error);
                 }
-                let receipt = self.hints.as_mut().unwrap().reserve(id, &record).unwrap();
+                let receipt = self.hints.as_mut().unwrap().reserve_one(id, &record).unwrap();
                 self.journal.push((self.sent.len(), queries_in(&record)));
                 self.session.handle_persisted(lookup, receipt, self.now);
             }
@@ -398,8 +398,8 @@ impl World {
 pub(super) fn queries_in(record: &JournalRecord) -> Vec<Vec<u8>> {
     struct Tape(Vec<Zeroizing<Vec<u8>>>);
     impl Journal for Tape {
-        fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
-            self.0.push(Zeroizing::new(entry.record.to_vec()));
+        fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()> {
+            self.0.extend(entries.iter().map(|entry| Zeroizing::new(entry.record.to_vec())));
             Ok(())
         }
     }

@@ -1,21 +1,22 @@
 //! The anchor: the one small file from which everything about a table's single-use hints follows.
 //!
-//! It is locked by the process that holds the hints, it says which generation is in use and how many commits its journal has seen, and it remembers where it
+//! It is locked by the process that holds the hints, it says which generation is in use, in which file its journal is and how many commits that has at least, and it remembers where it
 //! was created. It has two slots, written in turn, each synced before anything relies on it:
 //!
 //! ```text
 //! slot 0 at 0, slot 1 at 4096:
 //!     magic "privethk" ‖ version u32 ‖ sequence u64 ‖ written (ms since 1970) u64 ‖ lineage 16 ‖ place 32 ‖
 //!     the version where the hints stand: table id 16 ‖ epoch u64 ‖ table digest 32 ‖ records u64 ‖ bytes of a record u64 ‖ parameter digest 32 ‖
-//!     servers 32 ‖ generation u64 ‖ commits u64 ‖ digest of the journal's summary 32 ‖ BLAKE3 of all that 32
+//!     servers 32 ‖ generation u64 ‖ journal u64 ‖ commits u64 ‖ seal of the last of them 32 ‖ BLAKE3 of all that 32
 //! ```
 //!
 //! The valid slot with the larger sequence counts. A crash while one slot is written leaves the other.
 //!
-//! **Why count commits outside the journal.** A database that was interrupted in a commit returns to the state before, and so it does when the *last* commit is
-//! damaged later: a single flipped bit in its header suffices. For hints that would be a return to a state in which a used one is unused. So a commit is
-//! done only when the anchor has counted it, and a journal that has fewer commits than the anchor is damaged. One more is what a crash between the two
-//! leaves, and is taken as done: then the journal's summary says where the hints stand, too.
+//! **Why count commits outside the journal.** One that was put in place of the last, or cut off behind a commit, looks whole. For hints that would be a return to a state in which a used one is unused. So a journal
+//! that has fewer commits than were counted is damaged. More are what was committed since: then the journal says where the hints stand, too, and they are counted before anything else is done.
+//!
+//! **Why not at each commit.** That would be a second sync, and a write without a sync does harm: the system may keep the time of a write and lose what was written, and then the file looks as if somebody else had changed it. What
+//! there is between two counts the [journal](super::journal) vouches for.
 
 use super::folder::{Medium, Times};
 use super::version::Version;
@@ -29,12 +30,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const MAGIC: &[u8; 8] = b"privethk";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Different pages of the file, so that no write can tear both.
 pub(super) const SLOTS: [u64; 2] = [0, 4096];
 const CHECKSUM_LEN: usize = 32;
 pub(super) const SLOT_LEN: usize =
-    8 + 4 + 8 + 8 + 16 + 32 + Version::LEN + 32 + 8 + 8 + 32 + CHECKSUM_LEN;
+    8 + 4 + 8 + 8 + 16 + 32 + Version::LEN + 32 + 8 + 8 + 8 + 32 + CHECKSUM_LEN;
 
 /// The file system's clock may differ from this machine's, by as much as this.
 const CHANGE_TOLERANCE_MS: u64 = 60_000;
@@ -64,10 +65,12 @@ pub(crate) struct Anchor {
     pub(crate) servers: [u8; 32],
     /// The generation in use; 0 before the first.
     pub(crate) generation: u64,
-    /// Commits of its journal that are done.
+    /// Which of its journal's files is in use.
+    pub(crate) journal: u64,
+    /// Commits of its journal that were counted.
     pub(crate) commits: u64,
-    /// Digest of the journal's summary after the last of them.
-    pub(crate) summary: [u8; 32],
+    /// The seal of the last of them.
+    pub(crate) seal: [u8; 32],
 }
 
 impl Anchor {
@@ -79,8 +82,9 @@ impl Anchor {
             version: Version::of(key),
             servers: key.servers,
             generation: 0,
+            journal: 0,
             commits: 0,
-            summary: [0; 32],
+            seal: [0; 32],
         }
     }
 
@@ -94,9 +98,10 @@ impl Anchor {
         bytes.extend(self.place);
         self.version.put(&mut bytes);
         bytes.extend(self.servers);
-        bytes.extend(self.generation.to_le_bytes());
-        bytes.extend(self.commits.to_le_bytes());
-        bytes.extend(self.summary);
+        for number in [self.generation, self.journal, self.commits] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(self.seal);
         let checksum = blake3::hash(&bytes);
         bytes.extend(checksum.as_bytes());
         bytes
@@ -123,8 +128,9 @@ impl Anchor {
             version: Version::read(&mut reader)?,
             servers: reader.array()?,
             generation: reader.u64()?,
+            journal: reader.u64()?,
             commits: reader.u64()?,
-            summary: reader.array()?,
+            seal: reader.array()?,
         };
         reader.finish()?;
         Ok((sequence, anchor))
@@ -171,24 +177,9 @@ impl AnchorFile {
         Arc::clone(&self.medium)
     }
 
-    /// Whether these hints lie where they were created, and nobody wrote to this file but us:
-    ///
-    /// - A copy lies elsewhere.
-    /// - A backup that was restored into this very file changed it later than it says it was
-    ///   written.
-    /// - Where births are not kept: what copies a file with its times (an archive, or a
-    ///   container's file system that copies a file of its image up) leaves one that says that it
-    ///   was written before it was last changed. A write of ours sets both times at once.
+    /// Whether these hints lie where they were created, and nobody wrote to this file but us.
     pub(crate) fn is_original(&self) -> Result<bool> {
-        let failed = |error| files::failed(&self.path, "look at", error);
-        let place = self.medium.place().map_err(failed)?;
-        let times = self.medium.times().map_err(failed)?;
-        let latest = self.anchor.written.saturating_add(CHANGE_TOLERANCE_MS);
-        let by_us = |Times { changed, written }| {
-            let copied = written.is_some_and(|at| changed > at.saturating_add(ROUNDING_MS));
-            changed <= latest && !copied
-        };
-        Ok(place == self.anchor.place && times.is_none_or(by_us))
+        is_untouched(&*self.medium, &self.path, &self.anchor.place, self.anchor.written)
     }
 
     /// Makes `anchor` the one that counts. Durable on return.
@@ -211,6 +202,30 @@ impl AnchorFile {
         self.write(anchor.clone())?;
         self.write(anchor)
     }
+}
+
+/// Whether a file that was created at `place` and last written at `written` lies there still, and nobody wrote to it but us:
+///
+/// - A copy lies elsewhere.
+/// - A backup that was restored into this very file changed it later than it says it was
+///   written.
+/// - Where births are not kept: what copies a file with its times (an archive, or a
+///   container's file system that copies a file of its image up) leaves one that says that it
+///   was written before it was last changed. A write of ours sets both times at once.
+pub(super) fn is_untouched(
+    medium: &dyn Medium,
+    path: &Path,
+    place: &[u8; 32],
+    written: u64,
+) -> Result<bool> {
+    let failed = |error| files::failed(path, "look at", error);
+    let (now_at, times) = (medium.place().map_err(failed)?, medium.times().map_err(failed)?);
+    let latest = written.saturating_add(CHANGE_TOLERANCE_MS);
+    let by_us = |Times { changed, written }| {
+        let copied = written.is_some_and(|at| changed > at.saturating_add(ROUNDING_MS));
+        changed <= latest && !copied
+    };
+    Ok(now_at == *place && times.is_none_or(by_us))
 }
 
 fn other_format(version: u32) -> Error {

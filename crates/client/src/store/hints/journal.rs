@@ -1,53 +1,72 @@
 //! The journal of one generation: every change since it was prepared, in order, and the queries that wait for answers.
 //!
-//! It is a [redb](https://docs.rs/redb) database of three tables:
+//! It is a file that is only added to, one commit after the other, each with one sync:
 //!
-//! | table | key | value |
-//! |---|---|---|
-//! | `log` | 0, 1, 2, … | a change ‖ checksum 16 |
-//! | `unfinished` | number of a reservation | its journal record ‖ checksum 16 |
-//! | `summary` | `"summary"` | what both must add up to: [`Summary`] |
+//! ```text
+//! base      magic "privethj" ‖ version u32 ‖ lineage 16 ‖ the generation's number u64, size u64 and BLAKE3 digest 32 ‖
+//!           the table's version that it was prepared for 104 ‖ and the one where the hints stand 104 ‖ place 32 ‖
+//!           reserved u64 ‖ commits u64 ‖ written (ms since 1970) u64 ‖ length u64 ‖ entries ‖ seal 32
+//! commit    number u64 ‖ written u64 ‖ seal of what is before it 32 ‖ length u64 ‖ entries ‖ seal 32
+//! the same  from the beginning of the next block of 4096 bytes
+//! …         the next commit, and the same again
+//! zeros     room for more, so that a commit need not make the file longer
 //!
-//! The database makes each commit all or nothing, also over a power failure. It is not asked to notice damage: its checksums are looked at when it is opened and
-//! not when it is read, and what it takes for an interrupted commit it takes back. So every row has a checksum of ours, keyed with the lineage and the
-//! generation; the summary counts and digests the rows; and the [anchor](super::anchor) digests the summary.
+//! entry     1 ‖ length u64 ‖ a change                        the log of changes goes on
+//!           2 ‖ reservation u64 ‖ length u64 ‖ its record    it is unfinished
+//!           3 ‖ reservation u64                              it is finished
+//!           4 ‖ length u64 ‖ why                             the hints have ended
+//!           5 ‖ the table's version 104                      where the hints stand from here on
+//! ```
 //!
-//! A settled reservation's record is removed: its queries need not be sent again. The changes stay until the generation is replaced, and then the whole file is erased.
+//! A seal is BLAKE3 under a key of lineage and generation, over all that is before it. So a commit is whole or is none, is this journal's, and has one place in it. Opening replays all of it.
 //!
-//! When the hints follow edits of their table, the change is a row like any other, and the summary says for which version the generation was prepared, and at which the hints stand.
+//! **Why twice.** After a crash in a commit there may be any part of it. Nothing was sent for it, and the hints must go on without it. But what is left of an acknowledged commit after a fault of the disk may look the same, and
+//! its hint *is* used. One sync cannot say which it is beforehand. So the commit is written at two places that share no block:
+//!
+//! - An acknowledged commit has both. Whatever befalls one of them, the other is read, and nothing is lost.
+//! - Of one that has neither, the sync never returned. It is dropped, and was never sent.
+//! - What is left is that both were damaged, in different blocks. A commit behind them is then out of order. And what the [anchor](super::anchor) has counted must be there: it counts when hints are opened, closed, followed or
+//!   ended, and when a journal is begun anew. It does not count each commit: that would be a second sync. Either way the journal is refused, that is, its hints count as used.
+//! - Unnoticed go *both* copies of the *last* commit of a process that did not close, damaged before anybody opened the hints again. If they were cut off, or an older journal was put in place, the file system's time or
+//!   the file's number says so: the journal is checked as the anchor is ([`is_untouched`]), against where it was created and the time in its last commit.
+//!
+//! A settled reservation's record is of no use any more. When most of the file is of no use, or not all of it is as it was written, a journal with the same contents is begun in another file. It counts once the anchor names it,
+//! and the old one is erased, as all are when their generation is replaced.
 
-use super::anchor::Lineage;
-use super::backend::{Backend, caught};
+use super::anchor::{Anchor, Lineage, is_untouched, milliseconds};
 use super::folder::Medium;
-use super::sealed::Header;
+use super::sealed::{self, Header};
 use super::version::Version;
-use crate::store::files::half;
+use crate::store::files;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
-use redb::{
-    Builder, Database, Durability, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
-};
+use privet_schemes::reservation::JournalReader;
+use std::collections::BTreeMap;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 use zeroize::Zeroizing;
 
-const VERSION: u32 = 3;
+const MAGIC: &[u8; 8] = b"privethj";
+const VERSION: u32 = 4;
 /// The longest reason that is kept of why hints have ended, in bytes.
 const MAX_REASON: usize = 2048;
-const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
-const UNFINISHED: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("unfinished");
-const SUMMARY: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("summary");
-const SUMMARY_KEY: &str = "summary";
-const CHECKSUM_LEN: usize = 16;
-/// The whole journal usually fits.
-const CACHE_LEN: usize = 16 << 20;
+pub(super) const SEAL_LEN: usize = 32;
+pub(super) const HEAD_LEN: usize = 8 + 8 + SEAL_LEN + 8;
+/// The most that one fault of a disk reaches.
+pub(super) const BLOCK: usize = 4096;
+/// The file grows in such steps. (In tests both are so small that short histories come to them.)
+const ROOM: usize = if cfg!(test) { 4 * BLOCK } else { 64 * BLOCK };
+/// With this much and three times what is of use, a file has too much that is of none.
+const SURPLUS: u64 = if cfg!(test) { 12 << 10 } else { 2 << 20 };
 
-type Checksum = [u8; CHECKSUM_LEN];
+type Seal = [u8; SEAL_LEN];
 type Secret = Zeroizing<Vec<u8>>;
 
-/// What the rows add up to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the commits add up to, apart from [`Contents`].
+#[derive(Clone, Debug)]
 pub(crate) struct Summary {
     pub(crate) lineage: Lineage,
     pub(crate) generation: u64,
@@ -58,191 +77,213 @@ pub(crate) struct Summary {
     pub(crate) prepared_for: Version,
     /// Where the hints stand since they followed the table's edits.
     pub(crate) version: Version,
-    /// Transactions of ours so far.
-    pub(crate) commits: u64,
+    /// Where this file was created: see [`Medium::place`].
+    place: [u8; 32],
     /// Reservations so far, which is also the number of the next one.
     pub(crate) reserved: u64,
-    /// Rows of the log.
-    pub(crate) log_len: u64,
-    /// Each row's checksum hashed onto the chain of those before.
-    log_chain: [u8; 32],
-    /// Rows of unfinished reservations.
-    pub(crate) unfinished: u64,
-    /// Their checksums, exclusive-ored.
-    unfinished_sum: Checksum,
-    /// Why the hints have ended, if they have: the last row of the log is the change that did it.
+    /// Commits so far, those of the files before included.
+    pub(crate) commits: u64,
+    /// When the last was written, in milliseconds since 1970.
+    written: u64,
+    /// Its seal, which stands for everything before.
+    pub(crate) seal: Seal,
+    /// Why the hints have ended, if they have: the last change in the log is the one that did it.
     pub(crate) ended: Option<String>,
 }
 
 impl Summary {
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend(self.lineage);
-        bytes.extend(self.generation.to_le_bytes());
-        bytes.extend(self.generation_len.to_le_bytes());
-        bytes.extend(self.generation_digest);
-        self.prepared_for.put(&mut bytes);
-        self.version.put(&mut bytes);
-        for count in [self.commits, self.reserved, self.log_len, self.unfinished] {
-            bytes.extend(count.to_le_bytes());
-        }
-        bytes.extend(self.log_chain);
-        bytes.extend(self.unfinished_sum);
-        bytes.push(u8::from(self.ended.is_some()));
-        bytes.extend(self.ended.iter().flat_map(|reason| reason.bytes()));
-        let checksum = half(blake3::hash(&bytes));
-        bytes.extend(checksum);
-        bytes
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Self> {
-        let damaged = || Error::corrupted("its summary is damaged");
-        let at = bytes.len().checked_sub(CHECKSUM_LEN).ok_or_else(damaged)?;
-        let (fields, checksum) = bytes.split_at(at);
-        if half(blake3::hash(fields)) != checksum {
-            return Err(damaged());
-        }
-        let mut reader = Reader::new("the summary", fields);
-        let version = reader.u32()?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "it has format version {version}, this program knows version {VERSION}"
-            )));
-        }
-        let mut summary = Self {
-            lineage: reader.array()?,
-            generation: reader.u64()?,
-            generation_len: reader.u64()?,
-            generation_digest: reader.array()?,
-            prepared_for: Version::read(&mut reader)?,
-            version: Version::read(&mut reader)?,
-            commits: reader.u64()?,
-            reserved: reader.u64()?,
-            log_len: reader.u64()?,
-            unfinished: reader.u64()?,
-            log_chain: reader.array()?,
-            unfinished_sum: reader.array()?,
-            ended: None,
-        };
-        if reader.u8()? != 0 {
-            let reason = reader.bytes(reader.remaining())?;
-            let reason = std::str::from_utf8(reason).map_err(|_| damaged())?;
-            summary.ended = Some(reason.to_owned());
-        }
-        reader.finish()?;
-        Ok(summary)
-    }
-
-    /// For the anchor.
-    pub(crate) fn digest(&self) -> [u8; 32] {
-        *blake3::hash(&self.encode()).as_bytes()
-    }
-
-    fn row_key(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("privet 2026-11 rows of a hint journal");
+    fn key(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("privet 2026-11 commits of a hint journal");
         hasher.update(&self.lineage);
         hasher.update(&self.generation.to_le_bytes());
         *hasher.finalize().as_bytes()
     }
-
-    fn log_row(&mut self, checksum: &Checksum) {
-        self.log_len += 1;
-        self.log_chain = chained(&self.log_chain, checksum);
-    }
-
-    fn toggle_unfinished(&mut self, checksum: &[u8]) {
-        self.unfinished_sum.iter_mut().zip(checksum).for_each(|(sum, byte)| *sum ^= byte);
-    }
 }
 
-fn chained(chain: &[u8; 32], checksum: &Checksum) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(chain);
-    hasher.update(checksum);
-    *hasher.finalize().as_bytes()
+/// What is of use in a journal.
+#[derive(Clone, Default)]
+struct Contents {
+    changes: Vec<Secret>,
+    unfinished: BTreeMap<u64, Secret>,
+    /// How many bytes all that is.
+    len: u64,
 }
 
+/// What a journal says.
 #[derive(Clone, Copy)]
-enum Row {
-    Log = 1,
-    Unfinished = 2,
+pub(crate) enum Entry<'a> {
+    /// The log of changes goes on.
+    Change(&'a [u8]),
+    /// A reservation is unfinished, and this is its record.
+    Unfinished(u64, &'a [u8]),
+    /// It is unfinished no longer.
+    Finished(u64),
+    /// There will be no reservation any more, and why. What is too long of that is left out.
+    Ended(&'a str),
+    /// Where the hints stand from here on.
+    StandsAt(Version),
 }
 
-fn checksum(key: &[u8; 32], row: Row, number: u64, bytes: &[u8]) -> Checksum {
-    let mut hasher = blake3::Hasher::new_keyed(key);
-    hasher.update(&[row as u8]);
-    hasher.update(&number.to_le_bytes());
-    hasher.update(bytes);
-    half(hasher.finalize())
-}
-
-/// A row's value, with its checksum behind it.
-fn sealed(key: &[u8; 32], row: Row, number: u64, bytes: &[u8]) -> (Secret, Checksum) {
-    let checksum = checksum(key, row, number, bytes);
-    let mut value = Zeroizing::new(Vec::with_capacity(bytes.len() + CHECKSUM_LEN));
-    value.extend(bytes);
-    value.extend(checksum);
-    (value, checksum)
-}
-
-fn unsealed(
-    key: &[u8; 32],
-    row: Row,
-    number: u64,
-    value: &[u8],
-) -> Result<(Secret, Checksum), redb::Error> {
-    let damaged = || damaged("a row is damaged");
-    let (bytes, found) = value.split_last_chunk().ok_or_else(damaged)?;
-    if checksum(key, row, number, bytes) != *found {
-        return Err(damaged());
+impl<'a> Entry<'a> {
+    /// Bytes that it takes.
+    fn len(&self) -> usize {
+        1 + match *self {
+            Entry::Change(change) => 8 + change.len(),
+            Entry::Unfinished(_, record) => 8 + 8 + record.len(),
+            Entry::Finished(_) => 8,
+            Entry::Ended(why) => 8 + why.floor_char_boundary(MAX_REASON),
+            Entry::StandsAt(_) => Version::LEN,
+        }
     }
-    Ok((Zeroizing::new(bytes.to_vec()), *found))
+
+    fn put(&self, bytes: &mut Vec<u8>) {
+        let number: u8 = match *self {
+            Entry::Change(_) => 1,
+            Entry::Unfinished(..) => 2,
+            Entry::Finished(_) => 3,
+            Entry::Ended(_) => 4,
+            Entry::StandsAt(_) => 5,
+        };
+        bytes.push(number);
+        let mut put_sized = |part: &[u8]| {
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part);
+        };
+        match *self {
+            Entry::Change(change) => put_sized(change),
+            Entry::Ended(why) => put_sized(&why.as_bytes()[..why.floor_char_boundary(MAX_REASON)]),
+            Entry::Finished(id) => bytes.extend(id.to_le_bytes()),
+            Entry::Unfinished(id, record) => {
+                bytes.extend(id.to_le_bytes());
+                bytes.extend((record.len() as u64).to_le_bytes());
+                bytes.extend(record);
+            }
+            Entry::StandsAt(version) => version.put(bytes),
+        }
+    }
+
+    /// `head` and all of `entries`, sealed. It has its size from the beginning: growing would leave copies behind.
+    fn seal(entries: &[Self], key: &[u8; 32], head: &[u8]) -> Secret {
+        let len: usize = entries.iter().map(Self::len).sum();
+        let mut bytes = Zeroizing::new(Vec::with_capacity(head.len() + 8 + len + SEAL_LEN));
+        bytes.extend(head);
+        bytes.extend((len as u64).to_le_bytes());
+        entries.iter().for_each(|entry| entry.put(&mut bytes));
+        let seal = sealed_with(key, &bytes);
+        bytes.extend(seal);
+        bytes
+    }
+
+    fn read(reader: &mut Reader<'a>) -> Result<Self> {
+        let damaged = || Error::corrupted("an entry makes no sense");
+        Ok(match reader.u8()? {
+            1 => Entry::Change(sized(reader)?),
+            2 => Entry::Unfinished(reader.u64()?, sized(reader)?),
+            3 => Entry::Finished(reader.u64()?),
+            4 => Entry::Ended(str::from_utf8(sized(reader)?).map_err(|_| damaged())?),
+            5 => Entry::StandsAt(Version::read(reader)?),
+            _ => return Err(damaged()),
+        })
+    }
 }
 
-fn damaged(what: &str) -> redb::Error {
-    redb::Error::Corrupted(what.to_owned())
+fn sized<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
+    let len = reader.u64()?;
+    reader.bytes(usize::try_from(len).unwrap_or(usize::MAX))
 }
 
-/// Everything in a journal.
-pub(crate) struct Contents {
-    pub(crate) changes: Vec<Secret>,
-    pub(crate) unfinished: Vec<(ReservationId, Secret)>,
+/// Makes the changes that `entries` tell of.
+fn apply(entries: &[u8], summary: &mut Summary, contents: &mut Contents) -> Result<()> {
+    let damaged = || Error::corrupted("its entries do not go together");
+    let mut reader = Reader::new("an entry", entries);
+    while reader.remaining() > 0 {
+        match Entry::read(&mut reader)? {
+            Entry::Change(change) => {
+                contents.len += change.len() as u64;
+                contents.changes.push(Zeroizing::new(change.to_vec()));
+            }
+            Entry::Unfinished(id, record) => {
+                contents.len += record.len() as u64;
+                summary.reserved = summary.reserved.max(id.checked_add(1).ok_or_else(damaged)?);
+                let other = contents.unfinished.insert(id, Zeroizing::new(record.to_vec()));
+                other.map_or(Ok(()), |_| Err(damaged()))?;
+            }
+            Entry::Finished(id) => {
+                let record = contents.unfinished.remove(&id).ok_or_else(damaged)?;
+                contents.len -= record.len() as u64;
+            }
+            Entry::Ended(why) => summary.ended = Some(why.to_owned()),
+            Entry::StandsAt(version) => summary.version = version,
+        }
+    }
+    Ok(())
 }
 
-/// What a commit brings, apart from the changes that settle reservations.
-pub(crate) enum News<'a> {
-    Nothing,
-    /// The next reservation's change and record.
-    Reserved {
-        id: ReservationId,
-        change: &'a [u8],
-        record: &'a [u8],
-    },
-    /// There will be no reservation any more: the change that says so, unless it settles one, and why.
-    Ended {
-        change: Option<&'a [u8]>,
-        why: &'a str,
-    },
-    /// The change by which the hints follow the table's edits, and to which version.
-    Followed {
-        change: &'a [u8],
-        to: Version,
-    },
+/// A whole commit.
+struct Commit<'a> {
+    number: u64,
+    written: u64,
+    before: Seal,
+    entries: &'a [u8],
+    seal: Seal,
+    bytes: &'a [u8],
+}
+
+impl<'a> Commit<'a> {
+    /// The commit at the beginning of `bytes`, if there is one.
+    fn read(key: &[u8; 32], bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::new("a commit", bytes);
+        let number = reader.u64().ok().filter(|number| *number > 0)?;
+        let (written, before) = (reader.u64().ok()?, reader.array().ok()?);
+        let entries = sized(&mut reader).ok()?;
+        let sealed = bytes.len() - reader.remaining();
+        let seal = reader.array().ok()?;
+        let bytes = &bytes[..sealed + SEAL_LEN];
+        let whole = sealed_with(key, &bytes[..sealed]) == seal;
+        whole.then_some(Self { number, written, before, entries, seal, bytes })
+    }
+
+    /// The first one at `at`, or further on at the beginning of a block, where a second copy may lie.
+    fn find(key: &[u8; 32], bytes: &'a [u8], at: usize) -> Option<(usize, Self)> {
+        let blocks = (next_block(at + 1)..bytes.len()).step_by(BLOCK);
+        let mut places = iter::once(at).chain(blocks);
+        places.find_map(|place| Some((place, Self::read(key, bytes.get(place..)?)?)))
+    }
+}
+
+fn sealed_with(key: &[u8; 32], bytes: &[u8]) -> Seal {
+    *blake3::keyed_hash(key, bytes).as_bytes()
+}
+
+/// The seal with which a base or a commit ends.
+fn seal_of(bytes: &[u8]) -> Seal {
+    let mut seal = [0; SEAL_LEN];
+    seal.copy_from_slice(&bytes[bytes.len() - SEAL_LEN..]);
+    seal
+}
+
+/// `at`, or the first beginning of a block behind it.
+fn next_block(at: usize) -> usize {
+    at.next_multiple_of(BLOCK)
 }
 
 /// An open journal.
 pub(crate) struct Journal {
-    /// `None` only while it is dropped.
-    database: Option<Database>,
-    backend: Backend,
+    medium: Arc<dyn Medium>,
     path: PathBuf,
     key: [u8; 32],
     summary: Summary,
+    contents: Contents,
+    /// Where the next commit goes.
+    pub(super) tail: usize,
+    /// Where the room that the file has ends.
+    room: usize,
+    /// Whether each commit is there twice, and zeros behind the last.
+    pub(super) sound: bool,
 }
 
 impl Journal {
-    /// Makes a journal without rows in the empty file `medium`, for the generation of which `generation` is the header. Durable on return, except for the file's name.
+    /// Begins a journal without entries in the empty file `medium`, for the generation of which `generation` is the header. Durable on return, except for the file's name.
     pub(crate) fn create(
         medium: Arc<dyn Medium>,
         path: &Path,
@@ -256,188 +297,200 @@ impl Journal {
             generation_digest: digest,
             prepared_for: version,
             version,
-            commits: 0,
+            place: [0; 32],
             reserved: 0,
-            log_len: 0,
-            log_chain: [0; 32],
-            unfinished: 0,
-            unfinished_sum: [0; CHECKSUM_LEN],
+            commits: 0,
+            written: 0,
+            seal: [0; SEAL_LEN],
             ended: None,
         };
-        let backend = Backend::new(medium);
-        let database = caught(&backend, path, || {
-            let database =
-                Builder::new().set_cache_size(CACHE_LEN).create_with_backend(backend.clone())?;
-            let mut transaction = database.begin_write()?;
-            transaction.set_durability(Durability::Immediate)?;
-            transaction.open_table(LOG)?;
-            transaction.open_table(UNFINISHED)?;
-            transaction.open_table(SUMMARY)?.insert(SUMMARY_KEY, summary.encode().as_slice())?;
-            transaction.commit()?;
-            Ok(database)
-        })?;
-        let key = summary.row_key();
-        Ok(Self { database: Some(database), backend, path: path.to_owned(), key, summary })
+        Self::begin(medium, path, summary, Contents::default(), 0)
     }
 
-    /// Opens a journal, after a crash as well, and checks the database's own structure throughout. What it then shows is durable.
+    /// Begins one that has all that is of use in this, and stands in its place.
+    pub(crate) fn renewed(&self, medium: Arc<dyn Medium>, path: &Path) -> Result<Self> {
+        Self::begin(medium, path, self.summary.clone(), self.contents.clone(), self.room)
+    }
+
+    fn begin(
+        medium: Arc<dyn Medium>,
+        path: &Path,
+        mut summary: Summary,
+        contents: Contents,
+        room: usize,
+    ) -> Result<Self> {
+        let failed = |error| files::failed(path, "write", error);
+        summary.place = medium.place().map_err(failed)?;
+        summary.written = milliseconds(SystemTime::now());
+        let changes = contents.changes.iter().map(|change| Entry::Change(change));
+        let unfinished =
+            contents.unfinished.iter().map(|(id, record)| Entry::Unfinished(*id, record));
+        let ended = summary.ended.iter().map(|why| Entry::Ended(why));
+        let entries: Vec<_> = changes.chain(unfinished).chain(ended).collect();
+
+        let mut head = MAGIC.to_vec();
+        head.extend(VERSION.to_le_bytes());
+        head.extend(summary.lineage);
+        head.extend(summary.generation.to_le_bytes());
+        head.extend(summary.generation_len.to_le_bytes());
+        head.extend(summary.generation_digest);
+        summary.prepared_for.put(&mut head);
+        summary.version.put(&mut head);
+        head.extend(summary.place);
+        for number in [summary.reserved, summary.commits, summary.written] {
+            head.extend(number.to_le_bytes());
+        }
+        let key = summary.key();
+        let bytes = Entry::seal(&entries, &key, &head);
+        summary.seal = seal_of(&bytes);
+        let tail = next_block(bytes.len());
+        let room = room.max(tail + ROOM);
+        let written = || {
+            medium.write_at(0, &bytes)?;
+            sealed::zero(&*medium, bytes.len() as u64, room as u64)?;
+            medium.sync()
+        };
+        written().map_err(failed)?;
+        let path = path.to_owned();
+        Ok(Self { medium, path, key, summary, contents, tail, room, sound: true })
+    }
+
+    /// Opens the journal that `anchor` names, after a crash as well, and checks all of it. What it then shows is durable. Nothing is written.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged.
-    pub(crate) fn open(medium: Arc<dyn Medium>, path: &Path) -> Result<Self> {
-        let backend = Backend::new(medium);
-        let (database, summary) = caught(&backend, path, || {
-            if backend.len()? == 0 {
-                return Err(damaged("it is empty"));
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, is another, or has not all that was counted.
+    pub(crate) fn open(medium: Arc<dyn Medium>, path: &Path, anchor: &Anchor) -> Result<Self> {
+        // A process that was killed may have left it to the system to write this out some time.
+        let len = medium.sync().and_then(|()| medium.len());
+        let len = len.map_err(|error| files::failed(path, "read", error))?;
+        let bytes = sealed::read_part(&*medium, path, 0, len)?;
+        Self::replay(medium, path, &bytes, anchor).map_err(|error| files::blame(path, error))
+    }
+
+    fn replay(medium: Arc<dyn Medium>, path: &Path, bytes: &[u8], anchor: &Anchor) -> Result<Self> {
+        let mut reader = Reader::new("its beginning", bytes);
+        if reader.array::<8>()? != *MAGIC {
+            return Err(Error::corrupted("it does not begin like a file of Privet's"));
+        }
+        let version = reader.u32()?;
+        if version != VERSION {
+            return Err(Error::corrupted(format!(
+                "it has format version {version}, this program knows version {VERSION}"
+            )));
+        }
+        let mut summary = Summary {
+            lineage: reader.array()?,
+            generation: reader.u64()?,
+            generation_len: reader.u64()?,
+            generation_digest: reader.array()?,
+            prepared_for: Version::read(&mut reader)?,
+            version: Version::read(&mut reader)?,
+            place: reader.array()?,
+            reserved: reader.u64()?,
+            commits: reader.u64()?,
+            written: reader.u64()?,
+            seal: [0; SEAL_LEN],
+            ended: None,
+        };
+        let entries = sized(&mut reader)?;
+        let sealed = bytes.len() - reader.remaining();
+        summary.seal = reader.array()?;
+        let key = summary.key();
+        if sealed_with(&key, &bytes[..sealed]) != summary.seal {
+            return Err(Error::corrupted("its beginning is damaged"));
+        }
+        if (summary.lineage, summary.generation) != (anchor.lineage, anchor.generation) {
+            return Err(Error::corrupted("it belongs to other hints"));
+        }
+        if summary.commits > anchor.commits {
+            return Err(Error::corrupted("it has more changes than were counted"));
+        }
+        let mut contents = Contents::default();
+        apply(entries, &mut summary, &mut contents)?;
+        let (mut tail, mut sound) = (next_block(sealed + SEAL_LEN), true);
+        loop {
+            if summary.commits == anchor.commits && summary.seal != anchor.seal {
+                return Err(Error::corrupted("it is not as it was left"));
             }
-            let mut builder = Builder::new();
-            builder.set_cache_size(CACHE_LEN).set_check_integrity_on_open(true);
-            let database = builder.create_with_backend(backend.clone())?;
-            // A process that was killed may have left it to the system to write this out some time.
-            backend.sync_data()?;
-            let transaction = database.begin_read()?;
-            let table = transaction.open_table(SUMMARY)?;
-            let value = table.get(SUMMARY_KEY)?.ok_or_else(|| damaged("it has no summary"))?;
-            let summary =
-                Summary::decode(value.value()).map_err(|error| damaged(error.message()))?;
-            drop((value, table, transaction));
-            Ok((database, summary))
-        })?;
-        let key = summary.row_key();
-        Ok(Self { database: Some(database), backend, path: path.to_owned(), key, summary })
+            let Some((place, commit)) = Commit::find(&key, bytes, tail) else { break };
+            let second = next_block(tail + commit.bytes.len());
+            let is_next = (commit.number, commit.before) == (summary.commits + 1, summary.seal);
+            if !is_next || (place != tail && place != second) {
+                return Err(Error::corrupted("its changes are not in their order"));
+            }
+            apply(commit.entries, &mut summary, &mut contents)?;
+            Commit { number: summary.commits, written: summary.written, seal: summary.seal, .. } =
+                commit;
+            let end = second + commit.bytes.len();
+            sound &= bytes.get(tail..).is_some_and(|rest| rest.starts_with(commit.bytes));
+            sound &= bytes.get(second..end) == Some(commit.bytes);
+            tail = end;
+        }
+        if summary.commits < anchor.commits {
+            return Err(Error::corrupted("it has lost its last changes"));
+        }
+        sound &= bytes.iter().skip(tail).all(|byte| *byte == 0);
+        let (path, room) = (path.to_owned(), bytes.len());
+        Ok(Self { medium, path, key, summary, contents, tail, room, sound })
     }
 
     pub(crate) fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// Runs `f` on the database. Any failure closes the file to further writes.
-    fn with<T>(&self, f: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T> {
-        caught(&self.backend, &self.path, || {
-            f(self.database.as_ref().ok_or(redb::Error::DatabaseClosed)?)
-        })
+    /// How many reservations are unfinished.
+    pub(crate) fn unfinished(&self) -> u64 {
+        self.contents.unfinished.len() as u64
     }
 
-    /// Whether a reservation is unfinished.
-    pub(crate) fn is_unfinished(&self, id: ReservationId) -> Result<bool> {
-        self.with(|database| {
-            let transaction = database.begin_read()?;
-            Ok(transaction.open_table(UNFINISHED)?.get(id.0)?.is_some())
-        })
+    pub(crate) fn is_unfinished(&self, id: ReservationId) -> bool {
+        self.contents.unfinished.contains_key(&id.0)
     }
 
-    /// Appends the changes that settle reservations, in this order, and then what is new, all or nothing. Durable on return.
-    pub(crate) fn commit(
-        &mut self,
-        settled: &[(ReservationId, Secret)],
-        news: &News<'_>,
-    ) -> Result<()> {
-        let mut summary = self.summary.clone();
-        summary.commits += 1;
-        self.with(|database| {
-            let mut transaction = database.begin_write()?;
-            transaction.set_durability(Durability::Immediate)?;
-            {
-                let mut log = transaction.open_table(LOG)?;
-                let mut unfinished = transaction.open_table(UNFINISHED)?;
-                let mut append = |summary: &mut Summary, change: &[u8]| {
-                    let (value, checksum) = sealed(&self.key, Row::Log, summary.log_len, change);
-                    log.insert(summary.log_len, value.as_slice())?;
-                    summary.log_row(&checksum);
-                    Ok::<_, redb::Error>(())
-                };
-                for (id, change) in settled {
-                    append(&mut summary, change)?;
-                    let record = unfinished.remove(id.0)?;
-                    let record = record.ok_or_else(|| damaged("an unfinished row is missing"))?;
-                    let (_, checksum) = unsealed(&self.key, Row::Unfinished, id.0, record.value())?;
-                    summary.unfinished = summary
-                        .unfinished
-                        .checked_sub(1)
-                        .ok_or_else(|| damaged("a row too many"))?;
-                    summary.toggle_unfinished(&checksum);
-                }
-                match *news {
-                    News::Nothing => {}
-                    News::Reserved { id, change, record } => {
-                        append(&mut summary, change)?;
-                        let (value, checksum) = sealed(&self.key, Row::Unfinished, id.0, record);
-                        unfinished.insert(id.0, value.as_slice())?;
-                        summary.reserved += 1;
-                        summary.unfinished += 1;
-                        summary.toggle_unfinished(&checksum);
-                    }
-                    News::Ended { change, why } => {
-                        if let Some(change) = change {
-                            append(&mut summary, change)?;
-                        }
-                        let len = why.floor_char_boundary(MAX_REASON);
-                        summary.ended = Some(why[..len].to_owned());
-                    }
-                    News::Followed { change, to } => {
-                        append(&mut summary, change)?;
-                        summary.version = to;
-                    }
-                }
-            }
-            transaction.open_table(SUMMARY)?.insert(SUMMARY_KEY, summary.encode().as_slice())?;
-            transaction.commit()?;
-            Ok(())
-        })?;
-        self.summary = summary;
+    /// All changes, and the reservations that are unfinished: their records are [read](JournalReader) in the same order.
+    pub(crate) fn load(&self) -> (Vec<Secret>, Vec<ReservationId>) {
+        let ids = self.contents.unfinished.keys().map(|id| ReservationId(*id));
+        (self.contents.changes.clone(), ids.collect())
+    }
+
+    /// Whether it lies where it was created, and nobody wrote to it but us.
+    pub(crate) fn is_original(&self) -> Result<bool> {
+        is_untouched(&*self.medium, &self.path, &self.summary.place, self.summary.written)
+    }
+
+    /// Whether another file should take its place.
+    pub(crate) fn is_worn(&self) -> bool {
+        !self.sound || self.tail as u64 > SURPLUS + 4 * self.contents.len
+    }
+
+    /// Appends `entries`, all or nothing. Durable on return. After a failure nothing more may be appended.
+    pub(crate) fn commit(&mut self, entries: &[Entry<'_>]) -> Result<()> {
+        let number = self.summary.commits + 1;
+        let written = milliseconds(SystemTime::now());
+        let mut head = number.to_le_bytes().to_vec();
+        head.extend(written.to_le_bytes());
+        head.extend(self.summary.seal);
+        let bytes = Entry::seal(entries, &self.key, &head);
+        let second = next_block(self.tail + bytes.len());
+        let end = second + bytes.len();
+        let room = if end > self.room { end + ROOM } else { self.room };
+        let done = || {
+            sealed::zero(&*self.medium, self.room as u64, room as u64)?;
+            self.medium.write_at(self.tail as u64, &bytes)?;
+            self.medium.write_at(second as u64, &bytes)?;
+            self.medium.sync()
+        };
+        done().map_err(|error| files::failed(&self.path, "write", error))?;
+        let entries = &bytes[HEAD_LEN..bytes.len() - SEAL_LEN];
+        apply(entries, &mut self.summary, &mut self.contents)?;
+        (self.summary.commits, self.summary.written) = (number, written);
+        (self.summary.seal, self.tail, self.room) = (seal_of(&bytes), end, room);
         Ok(())
-    }
-
-    /// Reads and checks every row.
-    ///
-    /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless the rows are exactly what the summary says.
-    pub(crate) fn load(&self) -> Result<Contents> {
-        self.with(|database| {
-            let transaction = database.begin_read()?;
-            let mut contents = Contents { changes: Vec::new(), unfinished: Vec::new() };
-            let mut chain = [0; 32];
-            for row in transaction.open_table(LOG)?.iter()? {
-                let (number, value) = row?;
-                if number.value() != contents.changes.len() as u64 {
-                    return Err(damaged("a row of its log is missing"));
-                }
-                let (change, checksum) =
-                    unsealed(&self.key, Row::Log, number.value(), value.value())?;
-                chain = chained(&chain, &checksum);
-                contents.changes.push(change);
-            }
-            let mut found = self.summary.clone();
-            found.unfinished_sum = [0; CHECKSUM_LEN];
-            for row in transaction.open_table(UNFINISHED)?.iter()? {
-                let (id, value) = row?;
-                let (record, checksum) =
-                    unsealed(&self.key, Row::Unfinished, id.value(), value.value())?;
-                found.toggle_unfinished(&checksum);
-                contents.unfinished.push((ReservationId(id.value()), record));
-            }
-            (found.log_len, found.log_chain) = (contents.changes.len() as u64, chain);
-            found.unfinished = contents.unfinished.len() as u64;
-            if found != self.summary {
-                return Err(damaged("its rows are not those that its summary counts"));
-            }
-            Ok(contents)
-        })
-    }
-
-    /// Lets nothing more reach the file.
-    pub(crate) fn seal_off(&self) {
-        self.backend.close_to_writes();
     }
 }
 
-impl Drop for Journal {
-    fn drop(&mut self) {
-        let database = self.database.take();
-        // What closing fails to write is recovered when it is opened.
-        let _ = caught(&self.backend, &self.path, || {
-            drop(database);
-            Ok(())
-        });
+impl JournalReader for Journal {
+    fn records(&mut self) -> Result<Vec<Secret>> {
+        Ok(self.contents.unfinished.values().cloned().collect())
     }
 }

@@ -1,17 +1,14 @@
 //! Looking at single-use hints without changing them, and erasing them.
-//!
-//! The journal is looked at in a copy in memory, because a database repairs itself when it is opened.
 
 use super::anchor::AnchorFile;
-use super::folder::{Folder, Medium, Times};
+use super::folder::{Folder, Medium};
 use super::preparation::CHECKPOINTS;
-use super::{ANCHOR, erase_all, generation_name, journal_name, lock, our_names, sealed};
+use super::{ANCHOR, erase_all, generation_name, journal_name, our_names, sealed};
 use crate::state::NextGeneration;
 use crate::store::files;
 use privet_core::{Blame, Epoch, Error, Result};
-use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// What one folder of hints holds.
 pub(crate) struct Private {
@@ -80,7 +77,7 @@ fn open(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn Medium>>> {
 
 /// What the files behind a valid anchor hold.
 fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Condition> {
-    let copied = !anchor.is_original()?;
+    let mut copied = !anchor.is_original()?;
     let anchor = anchor.anchor();
     let mut damaged = Vec::new();
     let mut note = |name: &str, outcome: Result<()>| match outcome {
@@ -93,19 +90,18 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
     let (mut reserved, mut unfinished, mut ended) = (0, 0, None);
     let mut version = anchor.version;
     if anchor.generation > 0 {
-        let name = journal_name(anchor.generation);
         let mut expected = None;
-        note(&name, {
-            let path = folder.path(&name);
-            super::open_journal(copy_of(folder, &name)?, &path, anchor).and_then(|journal| {
-                let summary = journal.summary();
-                (reserved, unfinished) = (summary.reserved, summary.unfinished);
-                ended = summary.ended.clone();
-                version = summary.version;
-                expected = Some((summary.generation_len, summary.generation_digest));
-                if thoroughly { journal.load().map(drop) } else { Ok(()) }
-            })
-        })?;
+        let name = journal_name(anchor.generation, anchor.journal);
+        let journal = super::open_journal(folder, anchor).and_then(|journal| {
+            let summary = journal.summary();
+            (reserved, unfinished) = (summary.reserved, journal.unfinished());
+            ended = summary.ended.clone();
+            version = summary.version;
+            expected = Some((summary.generation_len, summary.generation_digest));
+            copied |= !journal.is_original()?;
+            Ok(())
+        });
+        note(&name, journal)?;
         let name = generation_name(anchor.generation);
         note(&name, check(folder, &name, thoroughly, expected))?;
     }
@@ -204,60 +200,4 @@ fn erase_locked(folder: &dyn Folder, _lock: Arc<dyn Medium>) -> Result<bool> {
     // Last: without other files, a missing anchor means that there is nothing.
     sealed::erase(folder, ANCHOR)?;
     Ok(true)
-}
-
-/// A copy in memory of a file.
-fn copy_of(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn Medium>>> {
-    let Some(medium) = open(folder, name)? else { return Ok(None) };
-    let copied = || {
-        let mut bytes = vec![0; medium.len()? as usize];
-        medium.read_at(0, &mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = copied().map_err(|error| files::failed(&folder.path(name), "read", error))?;
-    Ok(Some(Arc::new(Memory(Mutex::new(bytes)))))
-}
-
-/// A file in memory.
-#[derive(Debug)]
-struct Memory(Mutex<Vec<u8>>);
-
-impl Medium for Memory {
-    fn len(&self) -> io::Result<u64> {
-        Ok(lock(&self.0).len() as u64)
-    }
-
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let bytes = lock(&self.0);
-        let from = bytes.get(offset as usize..).and_then(|rest| rest.get(..out.len()));
-        out.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
-    }
-
-    fn write_at(&self, offset: u64, new: &[u8]) -> io::Result<()> {
-        let mut bytes = lock(&self.0);
-        let end = offset as usize + new.len();
-        if bytes.len() < end {
-            bytes.resize(end, 0);
-        }
-        bytes[offset as usize..end].copy_from_slice(new);
-        Ok(())
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        lock(&self.0).resize(len as usize, 0);
-        Ok(())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn place(&self) -> io::Result<[u8; 32]> {
-        Ok([0; 32])
-    }
-
-    fn times(&self) -> io::Result<Option<Times>> {
-        Ok(None)
-    }
 }

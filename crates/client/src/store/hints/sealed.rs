@@ -127,22 +127,30 @@ pub(crate) fn read_header(medium: &dyn Medium, path: &Path) -> Result<Header> {
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if anything is damaged.
 pub(crate) fn read(medium: &dyn Medium, path: &Path) -> Result<(Header, Zeroizing<Vec<u8>>)> {
     let header = read_header(medium, path)?;
-    let mut contents = Zeroizing::new(Vec::new());
-    // The file is as long as that, so the length is none that somebody merely claimed.
-    if contents.try_reserve_exact(header.len as usize).is_err() {
-        let wanted = header.len;
-        return Err(Error::unavailable(format!(
-            "there is no memory for the {wanted} bytes of {}",
-            path.display()
-        )));
-    }
-    contents.resize(header.len as usize, 0);
-    let read = medium.read_at(HEADER_LEN as u64, &mut contents);
-    read.map_err(|error| files::failed(path, "read", error))?;
+    let contents = read_part(medium, path, HEADER_LEN as u64, header.len)?;
     if *blake3::hash(&contents).as_bytes() != header.digest {
         return Err(files::blame(path, Error::corrupted("its contents are damaged")));
     }
     Ok((header, contents))
+}
+
+/// Reads `len` bytes from `start` on, which is what the file has, and not what somebody merely claims.
+pub(crate) fn read_part(
+    medium: &dyn Medium,
+    path: &Path,
+    start: u64,
+    len: u64,
+) -> Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    if bytes.try_reserve_exact(len as usize).is_err() {
+        return Err(Error::unavailable(format!(
+            "there is no memory for the {len} bytes of {}",
+            path.display()
+        )));
+    }
+    bytes.resize(len as usize, 0);
+    medium.read_at(start, &mut bytes).map_err(|error| files::failed(path, "read", error))?;
+    Ok(bytes)
 }
 
 /// What to write beside the contents.
@@ -180,7 +188,7 @@ pub(crate) fn write(
 }
 
 /// Overwrites the bytes from `start` to `end` with zeros.
-fn zero(medium: &dyn Medium, start: u64, end: u64) -> std::io::Result<()> {
+pub(crate) fn zero(medium: &dyn Medium, start: u64, end: u64) -> std::io::Result<()> {
     const STEP: u64 = 1 << 20;
     let zeros = vec![0; end.saturating_sub(start).min(STEP) as usize];
     let mut at = start;

@@ -8,4 +8,5 @@ mod disk;
 mod ends;
 mod failures;
 mod history;
+mod journal;
 mod places;

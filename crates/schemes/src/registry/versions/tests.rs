@@ -118,8 +118,8 @@ impl Version {
 
 /// The changes alone: no query is sent again here.
 impl Journal for Vec<Zeroizing<Vec<u8>>> {
-    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
-        self.push(Zeroizing::new(entry.change.to_vec()));
+    fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()> {
+        self.extend(entries.iter().map(|entry| Zeroizing::new(entry.change.to_vec())));
         Ok(())
     }
 }

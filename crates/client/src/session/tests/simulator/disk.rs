@@ -190,27 +190,30 @@ fn queries_in(record: &[u8]) -> Vec<Vec<u8>> {
     stored(record.to_vec()).sendable().queries().to_vec()
 }
 
-/// A reservation on its way to the disk.
+/// Reservations on their way to the disk.
 struct Appended<'a> {
     disk: &'a Disk,
-    id: ReservationId,
+    ids: Vec<ReservationId>,
 }
 
 impl Journal for Appended<'_> {
-    fn append_and_sync(&mut self, entry: JournalEntry<'_>) -> Result<()> {
-        let (id, record) = (self.id, entry.record);
+    fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()> {
         self.disk.operate(|kept| {
-            if kept.flaw == DiskFlaw::None {
-                let all = kept.synced.iter().chain(&kept.unsynced);
-                let before = all.filter(|entry| matches!(entry, Entry::Reserved(..))).count();
-                assert_eq!(id.0, before as u64, "reservations are numbered in their order");
+            for (id, entry) in self.ids.iter().zip(entries) {
+                if kept.flaw == DiskFlaw::None {
+                    let all = kept.synced.iter().chain(&kept.unsynced);
+                    let before = all.filter(|entry| matches!(entry, Entry::Reserved(..))).count();
+                    assert_eq!(id.0, before as u64, "reservations are numbered in their order");
+                }
+                kept.unsynced.push(Entry::Reserved(*id, entry.record.to_vec()));
             }
-            kept.unsynced.push(Entry::Reserved(id, record.to_vec()));
             if kept.flaw != DiskFlaw::CertifiesBeforeSyncing {
                 kept.sync();
             }
         })?;
-        self.disk.kept().certify(&queries_in(record));
+        for entry in entries {
+            self.disk.kept().certify(&queries_in(entry.record));
+        }
         Ok(())
     }
 }
@@ -236,8 +239,10 @@ impl HintStore for Disk {
         Ok(saved)
     }
 
-    fn reserve(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt> {
-        Receipt::append(&mut Appended { disk: self, id }, record)
+    fn reserve(&mut self, batch: &[(ReservationId, JournalRecord)]) -> Result<Vec<Receipt>> {
+        let ids = batch.iter().map(|(id, _)| *id).collect();
+        let records = batch.iter().map(|(_, record)| record);
+        Receipt::append_all(&mut Appended { disk: self, ids }, records)
     }
 
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {

@@ -52,7 +52,7 @@ struct Flawed {
 struct Nowhere;
 
 impl Journal for Nowhere {
-    fn append_and_sync(&mut self, _: JournalEntry<'_>) -> Result<()> {
+    fn append_and_sync(&mut self, _: &[JournalEntry<'_>]) -> Result<()> {
         Ok(())
     }
 }

@@ -469,7 +469,7 @@ impl World {
             // A disk that fails here is cut off, and with it the process.
             Persist::Journal { lookup, id, record } => {
                 self.report.trace.push((self.now, self.process, 0, "journal", record.record_len()));
-                if let Ok(receipt) = self.disk.reserve(id, &record) {
+                if let Ok(receipt) = self.disk.reserve_one(id, &record) {
                     session.handle_persisted(lookup, receipt, self.told());
                     process.unflushed = false;
                 }

@@ -72,7 +72,7 @@ fn apply(hints: &mut dyn HintStore, step: &Step) -> Result<()> {
         Step::Switch => hints.switch(),
         Step::Condense(number) => hints.switch_to(&[number; 60]),
         Step::Reserve(id) => {
-            hints.reserve(ReservationId(id), &record(&[id as u8; 9], b"query")).map(drop)
+            hints.reserve_one(ReservationId(id), &record(&[id as u8; 9], b"query")).map(drop)
         }
         Step::Settle(id) => hints.settle(ReservationId(id), &[id as u8; 7]),
         Step::End(id) => hints.end(Some(ReservationId(id)), b"the end", "a wrong answer"),

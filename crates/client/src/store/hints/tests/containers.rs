@@ -1,6 +1,6 @@
 //! Hints in containers: baked into an image that is started twice, and on a volume.
 
-use super::super::anchor::{Anchor, AnchorFile};
+use super::super::anchor::{Anchor, AnchorFile, milliseconds};
 use super::super::folder::{Attributes, Directory, Folder, Medium, Times};
 use super::super::*;
 use super::disk::Disk;
@@ -30,7 +30,7 @@ fn use_two(hints: &mut Hints) {
     hints.preparation().unwrap().save_generation(&generation(1)).unwrap();
     hints.switch().unwrap();
     for id in 0..2 {
-        hints.reserve(ReservationId(id), &record(b"change", b"query")).unwrap();
+        hints.reserve_one(ReservationId(id), &record(b"change", b"query")).unwrap();
     }
 }
 
@@ -236,4 +236,30 @@ fn what_tells_a_copy_from_the_original() {
     assert!(!at(90_000, None) && !at(90_000, Some(90_000)), "somebody else wrote to it");
     assert!(at(1_500, Some(0)), "times may be rounded");
     assert!(!at(2_500, Some(0)), "copied with its times");
+}
+
+/// The journal is looked at in the same way, by the time in its last commit.
+#[test]
+fn what_tells_a_journal_that_was_put_back() {
+    let disk = Disk::default();
+    let there = Attributes { inode: Some(7), born: Some(1_000), ..Attributes::default() };
+    let told = |attributes: &Attributes, times| {
+        let (medium, attributes) = (disk.create("journal").unwrap(), attributes.clone());
+        Arc::new(Told { medium, attributes, times })
+    };
+    let generation = super::journal::header(1);
+    let mut journal = Journal::create(told(&there, None), Path::new("j"), &generation).unwrap();
+    let anchor = super::journal::counting(&journal);
+    let is_original = |attributes: &Attributes, changed: Option<u64>| {
+        let times = changed.map(|changed| Times { changed, written: None });
+        let told = told(attributes, times);
+        Journal::open(told, Path::new("j"), &anchor).unwrap().is_original().unwrap()
+    };
+    let first = milliseconds(std::time::SystemTime::now());
+    assert!(is_original(&there, None) && is_original(&there, Some(first + 30_000)));
+    assert!(!is_original(&there, Some(first + 90_000)), "somebody else wrote to it");
+    assert!(!is_original(&Attributes { inode: Some(8), ..there.clone() }, Some(first)));
+    std::thread::sleep(Duration::from_millis(1100));
+    journal.commit(&[]).unwrap();
+    assert!(is_original(&there, Some(first + 61_000)), "its own write is none of somebody else");
 }

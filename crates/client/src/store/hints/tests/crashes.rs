@@ -28,7 +28,7 @@ fn the_history_itself_ends_as_expected() {
     let found = seen(&mut hints(&disk).unwrap()).unwrap();
     expected.confirm(&found).unwrap();
     assert_eq!((found.changes.len(), found.unfinished.len(), found.ready), (3, 1, false));
-    assert_eq!(disk.file_names(), ["anchor", "generation-4.hints", "journal-4.redb"]);
+    assert_eq!(disk.file_names(), ["anchor", "generation-4.hints", "journal-4-2.hints"]);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn the_history_through_changes_ends_as_expected() {
     expected.confirm(&found).unwrap();
     assert_eq!((found.changes.len(), found.unfinished.len(), found.ready), (4, 1, false));
     assert_eq!((found.prepared_for, found.stands_at, found.checkpoint), (Some(11), Some(12), None));
-    assert_eq!(disk.file_names(), ["anchor", "generation-1.hints", "journal-1.redb"]);
+    assert_eq!(disk.file_names(), ["anchor", "generation-1.hints", "journal-1-2.hints"]);
     // Two generations that were used, one that the table had left behind, and checkpoints.
     let erased: [&[u8]; 5] =
         [&generation(1)[..64], &generation(2)[..64], &generation(3)[..64], &[20; 64], &[70; 64]];
@@ -61,8 +61,11 @@ fn a_crash_while_the_table_changes_loses_nothing_that_was_acknowledged() {
 
 fn crash_at_any_operation(live: History) {
     let operations = operations(live);
+    let mut renewed = 0;
     for operation in 0..operations {
         let (disk, expected) = cut_off(live, operation);
+        let second = |name: &String| name.starts_with("journal") && name.ends_with("-2.hints");
+        renewed += usize::from(disk.file_names().iter().any(second));
         for survival in SURVIVALS {
             let seeds = if let Survival::Prefix | Survival::Subset = survival { SEEDS } else { 1 };
             for seed in 0..seeds {
@@ -84,6 +87,7 @@ fn crash_at_any_operation(live: History) {
             }
         }
     }
+    assert!(renewed > 10, "a journal was renewed during {renewed} operations only");
 }
 
 #[test]
@@ -190,7 +194,7 @@ fn used_up() -> Disk {
     let mut opened = hints(&disk).unwrap();
     opened.preparation().unwrap().save_generation(&generation(1)).unwrap();
     opened.switch().unwrap();
-    opened.reserve(ReservationId(0), &record(b"the last", b"query")).unwrap();
+    opened.reserve_one(ReservationId(0), &record(b"the last", b"query")).unwrap();
     opened.preparation().unwrap().save_generation(&generation(2)).unwrap();
     disk
 }
@@ -242,7 +246,7 @@ fn a_condensation_that_is_cut_off_is_made_again_whatever_it_left() {
             assert_eq!(found, expected, "{at}");
             goes_on(&survivor, &found).unwrap();
             let names = survivor.file_names();
-            assert_eq!(names, ["anchor", "generation-2.hints", "journal-2.redb"], "{at}");
+            assert_eq!(names, ["anchor", "generation-2.hints", "journal-2-1.hints"], "{at}");
         }
     }
     assert!(switched > 10 && again > 50, "{switched} {again}");

@@ -13,9 +13,9 @@ fn in_use() -> Disk {
     let mut opened = hints(&disk).unwrap();
     opened.preparation().unwrap().save_generation(&generation(1)).unwrap();
     opened.switch().unwrap();
-    opened.reserve(ReservationId(0), &record(b"first", b"query")).unwrap();
+    opened.reserve_one(ReservationId(0), &record(b"first", b"query")).unwrap();
     opened.settle(ReservationId(0), b"first answer").unwrap();
-    opened.reserve(ReservationId(1), &record(b"second", b"query")).unwrap();
+    opened.reserve_one(ReservationId(1), &record(b"second", b"query")).unwrap();
     drop(opened);
     disk
 }
@@ -59,7 +59,7 @@ fn after_the_end_nothing_is_reserved_or_switched_by_this_process_or_a_later_one(
     for _ in 0..2 {
         let next = record(b"third", b"query");
         for outcome in [
-            opened.reserve(ReservationId(2), &next).map(drop),
+            opened.reserve_one(ReservationId(2), &next).map(drop),
             opened.switch(),
             opened.switch_to(&generation(3)),
             opened.follow(b"change", &key_at(5)),

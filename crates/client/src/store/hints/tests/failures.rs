@@ -60,11 +60,12 @@ fn after_a_failed_commit_the_handle_does_nothing_more() {
     let record = record(b"change", b"query");
     let id = ReservationId(2);
     let disk = disk.refusing(now..now + 1);
-    assert_eq!(opened.reserve(id, &record).err().unwrap().blame(), Blame::Unavailable);
+    assert_eq!(opened.reserve_one(id, &record).err().unwrap().blame(), Blame::Unavailable);
     assert!(disk.has_refused());
     let written = disk.operations();
     for outcome in [
-        opened.reserve(id, &record).map(drop),
+        opened.reserve_one(id, &record).map(drop),
+        opened.reserve(&[]).map(drop),
         opened.settle(ReservationId(1), b"change"),
         opened.flush(),
         opened.follow(b"change", &key_at(5)),

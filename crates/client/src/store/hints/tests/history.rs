@@ -152,9 +152,28 @@ impl Run<'_> {
         state.changes.push(change);
         state.unfinished.push((id, query));
         let hints = &mut self.hints;
-        self.expected.attempt(state, || hints.reserve(ReservationId(id), &record).map(drop))?;
+        self.expected.attempt(state, || hints.reserve_one(ReservationId(id), &record).map(drop))?;
         self.settled.clear();
         self.reserved += 1;
+        Ok(())
+    }
+
+    /// Several reservations at once: all of them, or none.
+    fn reserve_batch(&mut self, count: u64) -> Result<()> {
+        let mut state = self.with_settled();
+        let ids = self.reserved..self.reserved + count;
+        let batch = ids.map(|id| {
+            let (change, query) = (vec![id as u8 + 1; 40], vec![0xc0 + id as u8; 700]);
+            let record = record(&change, &query);
+            state.changes.push(change);
+            state.unfinished.push((id, query));
+            (ReservationId(id), record)
+        });
+        let batch: Vec<_> = batch.collect();
+        let hints = &mut self.hints;
+        self.expected.attempt(state, || hints.reserve(&batch).map(drop))?;
+        self.settled.clear();
+        self.reserved += count;
         Ok(())
     }
 
@@ -286,6 +305,7 @@ pub(super) fn live(disk: &Disk, expected: &mut Expected) -> Result<()> {
     run.discard()?;
     run.checkpoint(15, 500)?;
     run.reserve(5000)?;
+    run.reserve_batch(3)?;
     drop(run);
 
     let mut run = open(disk, expected)?;
@@ -337,7 +357,12 @@ pub(super) fn live_through_changes(disk: &Disk, expected: &mut Expected) -> Resu
     run.follow(8)?;
     run.follow(9)?;
     run.reserve(40)?;
+    run.settle(1)?;
+    run.reserve_batch(3)?;
+    run.settle(3)?;
+    run.flush()?;
     run.checkpoint(50, 300)?;
+    run.prepare(&generation(5))?;
     run.restart(11)?;
     run.checkpoint(60, 300)?;
     run.prepare(&generation(4))?;
@@ -366,7 +391,7 @@ pub(super) fn goes_on(disk: &Disk, found: &Seen) -> Result<()> {
     }
     let id = opened.journal.as_ref().unwrap().summary().reserved;
     let record = record(b"one more", b"query");
-    opened.reserve(ReservationId(id), &record)?;
+    opened.reserve_one(ReservationId(id), &record)?;
     drop(opened);
     state.changes.push(b"one more".to_vec());
     state.unfinished.push((id, b"query".to_vec()));

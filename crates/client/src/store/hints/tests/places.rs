@@ -30,7 +30,7 @@ fn used(path: &Path) {
     hints.preparation().unwrap().save_generation(&generation(1)).unwrap();
     hints.switch().unwrap();
     for id in 0..2 {
-        hints.reserve(ReservationId(id), &record(b"change", b"query")).unwrap();
+        hints.reserve_one(ReservationId(id), &record(b"change", b"query")).unwrap();
     }
     hints.preparation().unwrap().save_checkpoint(7, b"checkpoint").unwrap();
 }
@@ -165,7 +165,7 @@ fn an_anchor_of_a_later_version_is_no_damage() {
     let folder = Arc::new(Directory::create(place.path()).unwrap());
     let refused = Hints::open(folder, &key(), false, Others::Replace).err().unwrap();
     assert_eq!(refused.blame(), Blame::Unavailable);
-    assert!(refused.message().contains("version 4"), "{refused}");
+    assert!(refused.message().contains("version 5"), "{refused}");
 }
 
 #[test]
@@ -174,24 +174,29 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
     used(place.path());
     let path = place.path().join("anchor");
     let bytes = std::fs::read(&path).unwrap();
-    // Version 2 did not say the table's shape.
-    let mut older = Vec::new();
-    for at in SLOTS.map(|at| at as usize) {
-        let slot = &bytes[at..at + SLOT_LEN - 32];
-        let (before, after) = (&slot[..132], &slot[132 + 16..]);
-        let mut slot = [before, after].concat();
-        slot[8] = 2;
-        let checksum = blake3::hash(&slot);
-        older.resize(at, 0);
-        older.extend([&slot[..], checksum.as_bytes()].concat());
+    // Version 2 did not say the table's shape, version 3 not which of its files the journal is.
+    for (version, left_out) in [(2, 132..148), (3, SLOT_LEN - 80..SLOT_LEN - 72)] {
+        let mut older = Vec::new();
+        for at in SLOTS.map(|at| at as usize) {
+            let mut slot = bytes[at..at + SLOT_LEN - 32].to_vec();
+            slot.drain(left_out.clone());
+            slot[8] = version;
+            let checksum = blake3::hash(&slot);
+            older.resize(at, 0);
+            older.extend([&slot[..], checksum.as_bytes()].concat());
+        }
+        std::fs::write(&path, older).unwrap();
+        let folder = Arc::new(Directory::create(place.path()).unwrap());
+        let refused = Hints::open(folder, &key(), false, Others::Replace).err().unwrap();
+        assert_eq!(refused.blame(), Blame::Unavailable);
+        for part in [&format!("version {version}"), "privet state reset"] {
+            assert!(refused.message().contains(part), "{refused}");
+        }
     }
-    std::fs::write(&path, older).unwrap();
-    let folder = Arc::new(Directory::create(place.path()).unwrap());
-    let refused = Hints::open(folder, &key(), false, Others::Replace).err().unwrap();
-    assert_eq!(refused.blame(), Blame::Unavailable);
-    for part in ["version 2", "privet state reset"] {
-        assert!(refused.message().contains(part), "{refused}");
-    }
+    // What it says to do erases the journal of that format, too.
+    std::fs::write(place.path().join("journal-1.redb"), [1; 100]).unwrap();
+    assert!(erase_folder(&Directory::existing(place.path())).unwrap());
+    assert!(names(place.path()).is_empty());
 }
 
 /// Where the hints stand is for their client to look at, whether the table has moved on or a server has gone back.
@@ -261,6 +266,33 @@ fn hints_that_have_followed_are_those_of_the_new_version_and_no_other() {
     assert_eq!(epoch, Epoch(5), "what is reported of them");
 }
 
+/// What restores a backup may pass over the anchor, if that has not changed since: then only the journal shows that it was replaced.
+#[test]
+fn a_journal_that_was_put_back_alone_is_erased_with_its_hints() {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let journal = place.path().join("journal-1-1.hints");
+    let backup = std::fs::read(&journal).unwrap();
+    let (mut opened, _) = hints(place.path());
+    opened.reserve_one(ReservationId(2), &record(b"change", b"query")).unwrap();
+    // As if the process were killed: the anchor has not counted that.
+    opened.poisoned = true;
+    drop(opened);
+    std::fs::rename(&journal, place.path().join("removed")).unwrap();
+    std::fs::write(&journal, backup).unwrap();
+    let folder = Directory::existing(place.path());
+    let Some(Private { condition: Condition::Whole { copied, .. }, .. }) =
+        inspect(&folder, true).unwrap()
+    else {
+        panic!("not whole")
+    };
+    assert!(copied, "what is reported of them");
+    let (mut restored, notice) = hints(place.path());
+    assert!(notice.unwrap().contains("backup"));
+    assert_eq!(seen(&mut restored).unwrap().generation, None);
+    assert_eq!(names(place.path()), ["anchor", "removed"]);
+}
+
 #[test]
 fn moved_hints_are_kept() {
     let place = tempfile::tempdir().unwrap();
@@ -310,7 +342,7 @@ fn what_is_erased_was_overwritten() {
     let place = tempfile::tempdir().unwrap();
     used(place.path());
     let open = |name: &str| File::open(place.path().join(name)).unwrap();
-    let mut old = ["generation-1.hints", "journal-1.redb", "preparing-0.hints"].map(open);
+    let mut old = ["generation-1.hints", "journal-1-1.hints", "preparing-0.hints"].map(open);
     let (mut hints, _) = hints(place.path());
     hints.preparation().unwrap().save_generation(&generation(2)).unwrap();
     hints.switch().unwrap();
@@ -319,7 +351,7 @@ fn what_is_erased_was_overwritten() {
         file.read_to_end(&mut bytes).unwrap();
         assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == 0));
     }
-    assert_eq!(names(place.path()), ["anchor", "generation-2.hints", "journal-2.redb"]);
+    assert_eq!(names(place.path()), ["anchor", "generation-2.hints", "journal-2-1.hints"]);
 }
 
 #[test]
@@ -328,7 +360,7 @@ fn wrong_order_is_refused_and_harms_nothing() {
     let (mut hints, _) = hints(place.path());
     let record = record(b"change", b"query");
     let misuse = |outcome: Result<()>| assert_eq!(outcome.unwrap_err().blame(), Blame::ApiMisuse);
-    misuse(hints.reserve(ReservationId(0), &record).map(drop));
+    misuse(hints.reserve_one(ReservationId(0), &record).map(drop));
     misuse(hints.switch());
     misuse(hints.settle(ReservationId(0), b"change"));
     misuse(hints.follow(b"change", &key_at(5)));
@@ -336,9 +368,9 @@ fn wrong_order_is_refused_and_harms_nothing() {
     misuse(hints.preparation().unwrap().save_generation(&generation(1)));
     misuse(hints.preparation().unwrap().save_checkpoint(0, b"checkpoint"));
     hints.switch().unwrap();
-    misuse(hints.reserve(ReservationId(1), &record).map(drop));
-    hints.reserve(ReservationId(0), &record).unwrap();
-    misuse(hints.reserve(ReservationId(0), &record).map(drop));
+    misuse(hints.reserve_one(ReservationId(1), &record).map(drop));
+    hints.reserve_one(ReservationId(0), &record).unwrap();
+    misuse(hints.reserve_one(ReservationId(0), &record).map(drop));
     hints.settle(ReservationId(0), b"change").unwrap();
     misuse(hints.settle(ReservationId(0), b"change"));
     hints.flush().unwrap();
@@ -354,7 +386,7 @@ fn wrong_order_is_refused_and_harms_nothing() {
     misuse(hints.follow(b"change", &key_at(5)));
     misuse(hints.restart(&key_at(5)));
     drop(bench);
-    hints.reserve(ReservationId(1), &record).unwrap();
+    hints.reserve_one(ReservationId(1), &record).unwrap();
     misuse(hints.follow(b"change", &key_at(5)));
     assert_eq!(seen(&mut hints).unwrap().changes.len(), 3);
 }
@@ -402,7 +434,7 @@ fn secrets_belong_to_their_owner_alone() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o700);
     let names = names(&path);
-    assert_eq!(names, ["anchor", "generation-1.hints", "generation-2.hints", "journal-1.redb"]);
+    assert_eq!(names, ["anchor", "generation-1.hints", "generation-2.hints", "journal-1-1.hints"]);
     for name in names {
         assert_eq!(mode(&path.join(&name)), 0o600, "{name}");
     }
