@@ -20,7 +20,6 @@
 //! The hints of an endless toy go on being numbered through all its generations, which have one nonce.
 
 use super::world::Peer;
-use crate::preparation::StartPreparation;
 use crate::session::preparation::Pace;
 use crate::session::*;
 use privet_core::{RecordIndex, SecretRng, TableDelta, TableIdentity, TableShape};
@@ -239,6 +238,7 @@ pub(super) fn parts(seed: u64) -> Parts {
     Parts {
         start_client: registry::client,
         start_hinted,
+        start_preparation,
         pace: Pace {
             shortest_piece: 64,
             stride: 96,
@@ -250,8 +250,6 @@ pub(super) fn parts(seed: u64) -> Parts {
         timetable_flaw: timetable::Flaw::None,
     }
 }
-
-pub(super) const START_PREPARATION: StartPreparation = start_preparation;
 
 fn start_preparation(
     plan: &SchemePlan,

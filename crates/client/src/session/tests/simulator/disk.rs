@@ -3,6 +3,7 @@
 //! What was synced survives. Of what was written and not synced, some beginning does; an operation that is cut off may have been done or not.
 
 use super::super::world::Dice;
+use super::slow::Passing;
 use crate::state::{HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints};
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
@@ -11,6 +12,7 @@ use privet_schemes::reservation::{
 };
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// What is wrong with a disk on purpose.
@@ -53,7 +55,11 @@ pub(super) struct Kept {
     /// Those that the process found unfinished.
     pub(super) found_unfinished: HashSet<Vec<u8>>,
     pub(super) switches: u64,
+    pub(super) condensed: u64,
     pub(super) resumed: u64,
+    /// When journal records were written since this was looked at last, and how long they are.
+    pub(super) written: Vec<(Duration, usize)>,
+    passing: Passing,
     dice: Dice,
 }
 
@@ -61,8 +67,9 @@ pub(super) struct Kept {
 pub(super) struct Disk(Arc<Mutex<Kept>>);
 
 impl Disk {
-    pub(super) fn new(seed: u64, flaw: DiskFlaw) -> Self {
-        Self(Arc::new(Mutex::new(Kept { flaw, dice: Dice(seed ^ 0xd15c), ..Kept::default() })))
+    pub(super) fn new(seed: u64, flaw: DiskFlaw, passing: Passing) -> Self {
+        let dice = Dice(seed ^ 0xd15c);
+        Self(Arc::new(Mutex::new(Kept { flaw, dice, passing, ..Kept::default() })))
     }
 
     pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -237,6 +244,10 @@ impl HintStore for Disk {
     }
 
     fn reserve(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt> {
+        let mut kept = self.kept();
+        let written = (kept.passing.now(), record.record_len());
+        kept.written.push(written);
+        drop(kept);
         Receipt::append(&mut Appended { disk: self, id }, record)
     }
 
@@ -258,6 +269,15 @@ impl HintStore for Disk {
 
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
         Ok(Box::new(self.clone()))
+    }
+
+    fn switch_to(&mut self, generation: &[u8]) -> Result<()> {
+        self.flush()?;
+        self.discard()?;
+        self.save_generation(generation)?;
+        self.switch()?;
+        self.kept().condensed += 1;
+        Ok(())
     }
 
     fn switch(&mut self) -> Result<()> {

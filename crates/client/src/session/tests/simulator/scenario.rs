@@ -85,6 +85,8 @@ pub(super) struct Report {
     /// Values that were not the table's, of a server that lies.
     pub(super) wrong: u64,
     pub(super) repeated: u64,
+    /// How often something was asked for that another process had.
+    pub(super) waited: u64,
     /// How often a stored table was damaged, and how many lookups met that.
     pub(super) damaged: u64,
     pub(super) met_damage: u64,
@@ -111,6 +113,7 @@ impl Report {
         self.streamed_in_background += other.streamed_in_background;
         self.wrong += other.wrong;
         self.repeated += other.repeated;
+        self.waited += other.waited;
         self.damaged += other.damaged;
         self.met_damage += other.met_damage;
     }
