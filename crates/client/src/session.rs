@@ -611,6 +611,15 @@ impl Session {
     }
 }
 
+/// The same scheme with the same parameters in another version of the table.
+fn plan_in(plan: &SchemePlan, table: &TableIdentity) -> Result<SchemePlan> {
+    #[cfg(test)]
+    if let Some(plan) = tests::toy_plan_in(plan, table) {
+        return Ok(plan);
+    }
+    SchemePlan::from_announcement(plan.scheme, table, &plan.parameters)
+}
+
 fn part_key(chosen: &ChosenTable, kind: PartKind, part: PartDescription) -> PartKey {
     PartKey { table: chosen.identity, kind, len: part.len, digest: part.digest }
 }

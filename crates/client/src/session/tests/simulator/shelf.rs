@@ -22,8 +22,10 @@ pub(super) struct Held {
     pub(super) state: Box<dyn State>,
     /// Parts that are stored to the end.
     pub(super) complete: HashSet<PartKind>,
-    /// Until when another process has what is kept.
-    pub(super) busy_until: Duration,
+    /// Until when another process is downloading parts, …
+    pub(super) parts_busy_until: Duration,
+    /// … and until when one has the hints.
+    pub(super) hints_busy_until: Duration,
     /// How often something was asked for that another process has.
     pub(super) waited: u64,
 }
@@ -33,7 +35,8 @@ impl Shelf {
         let held = Held {
             state: Box::new(MemoryState::default()),
             complete: HashSet::new(),
-            busy_until: Duration::ZERO,
+            parts_busy_until: Duration::ZERO,
+            hints_busy_until: Duration::ZERO,
             waited: 0,
         };
         Self { held: Arc::new(Mutex::new(held)), disk, passing }
@@ -51,19 +54,23 @@ impl Shelf {
         }
     }
 
-    /// Whether another process has it.
-    fn is_busy(&self, held: &mut Held) -> bool {
-        let is_busy = self.passing.now() < held.busy_until;
-        held.waited += u64::from(is_busy);
-        is_busy
+    fn hints(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened> {
+        let mut held = self.alive()?;
+        if self.passing.now() < held.hints_busy_until {
+            held.waited += 1;
+            return Ok(HintsOpened::Busy);
+        }
+        self.disk.open(key, to_follow);
+        Ok(HintsOpened::Have { hints: Box::new(self.disk.clone()), notice: None })
     }
 }
 
 impl State for Shelf {
     fn open(&mut self, part: &PartKey) -> Result<Opened> {
         let mut held = self.alive()?;
-        if self.is_busy(&mut held) {
-            // It gets on for a while.
+        if self.passing.now() < held.parts_busy_until {
+            held.waited += 1;
+            // It gets on.
             return Ok(Opened::Busy { done: self.passing.now().as_millis() as u64 / 200 });
         }
         held.state.open(part)
@@ -83,16 +90,12 @@ impl State for Shelf {
         self.alive()?.state.discard(part)
     }
 
-    fn open_hints(&mut self, _: &HintsKey) -> Result<HintsOpened> {
-        let mut held = self.alive()?;
-        if self.is_busy(&mut held) {
-            return Ok(HintsOpened::Busy);
-        }
-        Ok(HintsOpened::Have { hints: Box::new(self.disk.clone()), notice: None })
+    fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened> {
+        self.hints(key, false)
     }
 
     fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        self.open_hints(key)
+        self.hints(key, true)
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {

@@ -4,6 +4,7 @@ use super::super::toy::{self, Flow, Kind};
 use super::super::world::{Dice, Peer, options};
 use super::bench::Bench;
 use super::disk::Disk;
+use super::history;
 use super::scenario::{Check, Driver, Report, Scenario, Scheme, Targets};
 use super::shelf::Shelf;
 use super::slow::{self, Costs, Passing};
@@ -21,7 +22,7 @@ use tempfile::TempDir;
 
 mod checks;
 
-const RECORDS: u64 = 24;
+pub(super) const RECORDS: u64 = 24;
 const RECORD_LEN: u64 = 20;
 const PROCESSES: u64 = 7;
 /// The steps of a coarse clock, in milliseconds.
@@ -48,8 +49,14 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         verifies: scenario.verifies,
         flaw: scenario.client,
     };
+    let versions = match scenario.scheme {
+        _ if !scenario.changes => Vec::new(),
+        Scheme::DummySubsets => history::dummy_subsets(),
+        _ => history::toys(servers, total, kind),
+    };
     let by = |scheme| Peer::indexed_by(scheme, RECORDS, RECORD_LEN, 1);
     let peer = match scenario.scheme {
+        _ if scenario.changes => history::peer(&versions, 0, 0),
         Scheme::Toy => toy::peer(RECORDS, RECORD_LEN, servers, total, kind),
         Scheme::DummySubsets => by(SchemeId::DummySubsets),
         Scheme::Dpf => by(SchemeId::Dpf),
@@ -74,6 +81,10 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         disk,
         passing,
         busy_dice: Dice(seed ^ 0xb057),
+        versions,
+        version: 0,
+        oldest: 0,
+        change_dice: Dice(seed ^ 0xc4a6),
         files: scenario.damages.then(|| tempfile::tempdir().unwrap()),
         damage_dice: Dice(seed ^ 0xda3a),
         targets: scenario.targets,
@@ -106,6 +117,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     let kept = world.disk.kept();
     world.report.switches = kept.switches;
     world.report.condensed = kept.condensed;
+    (world.report.followed, world.report.left_behind) = (kept.followed, kept.restarted);
     world.report.ended = u64::from(kept.has_ended());
     world.report.checkpoints_resumed = kept.resumed;
     drop(kept);
@@ -115,7 +127,15 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
 }
 
 struct World {
+    /// What every server is now.
     peer: Peer,
+    /// Each version of a table that changes, …
+    versions: Vec<Peer>,
+    /// … the one that it is in, and the oldest that is still served.
+    version: usize,
+    oldest: usize,
+    /// Chooses when the table changes: apart from everything else that is left to chance.
+    change_dice: Dice,
     scheme: Scheme,
     /// Whether answers are verified, …
     verifies: bool,
@@ -171,14 +191,18 @@ enum Coming {
     Lookup,
     /// A byte of the stored table is flipped.
     Damage,
+    /// The table changes.
+    Change,
+    /// No version but the latest is served any more.
+    Retire,
 }
 
 struct Process {
     conductor: Conductor<Bench>,
     coming: BTreeMap<(Duration, u64), Coming>,
     count: u64,
-    /// What each open lookup looks up.
-    wanted: HashMap<LookupId, u64>,
+    /// What each open lookup looks up, and the oldest version that was served then.
+    wanted: HashMap<LookupId, (u64, usize)>,
     to_come: u64,
     /// The user has asked to be told when everything is over, …
     finishes: Option<FinishId>,
@@ -224,7 +248,16 @@ impl World {
         if damage == Some(0) {
             self.damage();
         }
+        if !self.versions.is_empty() && self.change_dice.roll(3) == 0 {
+            self.change();
+        }
         let mut options = options(self.servers);
+        for server in 0..self.servers {
+            let pins = self.shelf.held().state.pins(&format!("server {server}")).unwrap();
+            let known = pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin });
+            options.pins.extend(known);
+        }
+        options.patience.description = milliseconds(100);
         options.clock = match self.driver {
             Driver::HasACoarseClock => self.passing.clock(COARSE, Duration::from_micros(20)),
             _ => self.passing.clock(Duration::from_nanos(1), Duration::ZERO),
@@ -255,9 +288,14 @@ impl World {
         let desk = Bench::new(self.passing.clone());
         let shelf = Box::new(self.shelf.clone());
         let keeper = Keeper::new(shelf, addresses, desk, Kernels::detect());
-        if self.faults && self.busy_dice.roll(4) == 0 {
-            self.shelf.held().busy_until = self.now + milliseconds(self.busy_dice.roll(1500));
-        }
+        let busy = self.faults && self.busy_dice.roll(4) == 0;
+        let [parts, hints] = [1500, 2500].map(|longest| match busy {
+            true => self.now + milliseconds(self.busy_dice.roll(longest)),
+            false => Duration::ZERO,
+        });
+        let mut held = self.shelf.held();
+        (held.parts_busy_until, held.hints_busy_until) = (parts, hints);
+        drop(held);
         let mut process = Process {
             conductor: Conductor::of(session, keeper, BUSY_PATIENCE),
             coming: BTreeMap::new(),
@@ -267,6 +305,13 @@ impl World {
             finishes: None,
             has_finished: false,
         };
+        if !self.versions.is_empty() {
+            let span = if self.faults { 900 } else { 25_000 };
+            for _ in 0..self.change_dice.roll(3) {
+                let later = milliseconds(self.change_dice.roll(span));
+                process.will(self.now + later, Coming::Change);
+            }
+        }
         if damage == Some(1) {
             let later = milliseconds(self.damage_dice.roll(800));
             process.will(self.now + later, Coming::Damage);
@@ -352,6 +397,12 @@ impl World {
                 }
             }
             Coming::Damage => self.damage(),
+            Coming::Change => {
+                self.change();
+                let later = milliseconds(self.change_dice.roll(600));
+                process.will(self.now + later, Coming::Retire);
+            }
+            Coming::Retire => self.serve(self.version, self.version),
             Coming::Lookup => {
                 let index = match self.targets {
                     Some(targets) => targets(self.asked) % RECORDS,
@@ -361,7 +412,7 @@ impl World {
                 self.ledger.asked();
                 process.to_come -= 1;
                 let lookup = process.conductor.lookup(Target::index(index));
-                process.wanted.insert(lookup, index);
+                process.wanted.insert(lookup, (index, self.oldest));
             }
         }
         Ok(true)
@@ -388,6 +439,22 @@ impl World {
             Driver::LooksTooEarly => self.now.saturating_sub(milliseconds(3)),
             _ => self.shown(),
         }
+    }
+
+    /// The table is in its next version. The one before is served as well, perhaps.
+    fn change(&mut self) {
+        if self.version + 1 < self.versions.len() {
+            let oldest = match self.change_dice.roll(3) {
+                0 => self.version + 1,
+                _ => self.oldest.max(self.version.saturating_sub(1)),
+            };
+            self.serve(self.version + 1, oldest);
+        }
+    }
+
+    fn serve(&mut self, version: usize, oldest: usize) {
+        (self.version, self.oldest) = (version, oldest);
+        self.peer = history::peer(&self.versions, version, oldest);
     }
 
     /// Flips a byte of the stored table, if there is one, behind everybody's back.
@@ -421,6 +488,7 @@ impl World {
     fn note_what_was_written(&mut self) {
         let process = self.process;
         let written = std::mem::take(&mut self.disk.kept().written);
+        self.report.together += u64::from(written.len() > 1);
         let noted = written.into_iter().map(|(when, len)| (when, process, 0, "journal", len));
         self.report.trace.extend(noted);
     }
@@ -440,6 +508,7 @@ impl World {
             {
                 Ok(())
             }
+            Errand::Ready(Err(error)) if self.is_amid_a_change(&error) => Ok(()),
             Errand::Ready(Err(error)) => Err(format!("a session failed: {error}")),
             Errand::Finished { ticket, outcome } => {
                 if process.finishes != Some(ticket) || process.has_finished {
@@ -452,7 +521,9 @@ impl World {
                 self.report.streamed_in_background += 1;
                 Ok(())
             }
-            Errand::Tell(Progress::Notice(notice)) => Err(format!("a notice: {notice}")),
+            Errand::Tell(Progress::Notice(notice)) if notice.contains("cannot be prepared") => {
+                Err(format!("hints are not prepared: {notice}"))
+            }
             Errand::Tell(_) => Ok(()),
         }
     }
@@ -469,7 +540,7 @@ impl World {
             Err(error) => Err(error),
         };
         self.report.trace.push((self.now, self.process, 0, "told", 0));
-        let Some(index) = process.wanted.remove(&lookup) else {
+        let Some((index, oldest)) = process.wanted.remove(&lookup) else {
             return Err("a lookup has two outcomes".to_owned());
         };
         if let Err(error) = &outcome
@@ -481,12 +552,17 @@ impl World {
             Ok(_) if self.end_was_told => {
                 return Err("a value was told after the end".to_owned());
             }
-            Ok(value) if *value == *self.record(index) => {
+            Ok(value) if self.was_record(index, oldest, &value) => {
                 self.report.found += 1;
                 self.ledger.found();
             }
             Ok(_) if self.liar.is_some() && !self.verifies => self.report.wrong += 1,
             Ok(_) => return Err(format!("the value of record {index} is wrong")),
+            Err(error) if self.is_amid_a_change(&error) => self.report.failed += 1,
+            // What was prepared of the next hints is lost when these ones follow.
+            Err(error) if !self.versions.is_empty() && error.blame() == Blame::Exhausted => {
+                self.report.failed += 1;
+            }
             // By a scheme that verifies, nothing is asked before a server that sends no answers has sent one.
             Err(error)
                 if (self.faults || (self.verifies && self.liar.is_some()))
@@ -516,6 +592,13 @@ impl World {
         self.verifies && self.liar.is_some() && error.blame() == Blame::Integrity
     }
 
+    /// Whether one server was asked before the table changed and the other after, and they have no
+    /// version in common.
+    fn is_amid_a_change(&self, error: &Error) -> bool {
+        let several = self.servers > 1 && !self.versions.is_empty();
+        several && error.message().contains("try again when they have the same version")
+    }
+
     fn end_is_told(&mut self) -> Check {
         if !self.disk.kept().has_ended() {
             return Err("the end was told before it was durable".to_owned());
@@ -525,8 +608,12 @@ impl World {
         Ok(())
     }
 
-    fn record(&self, index: u64) -> &[u8] {
-        &self.peer.records[(index * RECORD_LEN) as usize..][..RECORD_LEN as usize]
+    /// Whether `value` is the record's, in some version since `oldest`.
+    fn was_record(&self, index: u64, oldest: usize, value: &[u8]) -> bool {
+        let versions = self.versions.get(oldest..=self.version);
+        let mut versions = versions.unwrap_or(std::slice::from_ref(&self.peer)).iter();
+        let at = (index * RECORD_LEN) as usize;
+        versions.any(|version| version.records[at..][..RECORD_LEN as usize] == *value)
     }
 
     fn transmit(
