@@ -19,19 +19,18 @@
 //! A [`Client`] has a thread and a small runtime of its own. Its futures need no particular runtime, and each has a blocking twin.
 
 use crate::addresses::{self, Address};
-use crate::driver::{Command, Driver};
-use crate::session::{
-    ChosenTable, Clock, KnownPin, Patience, Session, SessionOptions, Target, Value,
-};
+use crate::conductor::{Conductor, ConductorOptions};
+pub use crate::conductor::{Progress, Stats, Traffic};
+use crate::driver::{Command, Driver, OtherThread};
+use crate::session::{ChosenTable, Clock, KnownPin, Patience, SessionOptions, Target, Value};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
 use crate::transport::Transport;
-use privet_core::{Epoch, Error, Result};
+use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
-use privet_wire::PartKind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -113,112 +112,6 @@ impl ClientOptions {
             busy_patience: Duration::from_secs(30),
         }
     }
-}
-
-/// What happens before, and around, the lookups.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Progress {
-    /// The table and scheme are chosen.
-    Described(Box<ChosenTable>),
-    /// The table is authenticated: every record will be verified against this root.
-    Authenticated(TableRoot),
-    /// The table has changed since it was last used, and its publisher has signed each change.
-    Updated {
-        /// The version that was used before.
-        from: Epoch,
-        /// The version that is used now.
-        to: Epoch,
-        /// Records that have changed, or are new.
-        records: u64,
-        /// Bytes of the updates that led from one to the other.
-        bytes: u64,
-    },
-    /// A part is at hand up to `done` of `total` bytes.
-    Part {
-        /// Which part.
-        part: PartKind,
-        /// Bytes at hand.
-        done: u64,
-        /// Bytes in all.
-        total: u64,
-        /// Whether they just came from the server, or were stored.
-        fetched: bool,
-    },
-    /// Another process is downloading the part, or has the hints that are made of it; this one waits for it.
-    Waiting {
-        /// Which part.
-        part: PartKind,
-        /// Bytes that the other process has, about.
-        done: u64,
-        /// Bytes in all.
-        total: u64,
-    },
-    /// The next generation of single-use hints is prepared up to `done` of `total` bytes of what it is made from, while lookups go on.
-    NextGeneration {
-        /// Bytes taken.
-        done: u64,
-        /// Bytes in all.
-        total: u64,
-    },
-    /// Something worth telling a person: a damaged file that will be fetched again, say, or that two servers are on one host.
-    Notice(String),
-    /// A server failed and will be tried again.
-    Retrying {
-        /// Which one.
-        url: String,
-        /// After how long.
-        pause: Duration,
-        /// What happened.
-        error: Error,
-    },
-    /// A server failed for longer than [`Patience`] allows, and is given up. Every lookup that was
-    /// handed in before has failed or will; a later one is another try.
-    GivenUp {
-        /// Which one.
-        url: String,
-        /// What it last failed with.
-        error: Error,
-    },
-    /// Lookups can begin.
-    Ready,
-}
-
-/// Bytes of messages that crossed the wire, gRPC's five bytes before each included, HTTP/2 and TLS not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// To the servers.
-    pub up: u64,
-    /// From the servers.
-    pub down: u64,
-}
-
-/// What a client has done so far.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Asking what is served.
-    pub describe: Traffic,
-    /// Fetching layout and hint, or the table, or asking for hints, before the first lookup.
-    pub prepare: Traffic,
-    /// Streaming the table, or asking, for the next generation of single-use hints, while lookups go on.
-    pub background: Traffic,
-    /// Queries and answers. None for schemes whose client holds the table.
-    pub lookup: Traffic,
-    /// Lookups that are over, whatever came of them.
-    pub lookups: u64,
-    /// Computing queries, in total, and waiting for the ends of the times that they are given: see
-    /// [`Session::busy_until`].
-    pub query_time: Duration,
-    /// The same of reading records, from answers or from the table that is kept.
-    pub recover_time: Duration,
-    /// Waiting for journal records to be durable, in total: for schemes with single-use hints.
-    pub journal_time: Duration,
-    /// From the beginning to the first possible lookup.
-    pub ready_after: Duration,
-    /// Whether the whole hint, the whole table, or single-use hints that are not used up, were found in the state directory. `None`: the scheme has nothing of the kind, or
-    /// it has not been looked for yet.
-    pub hint_was_stored: Option<bool>,
 }
 
 /// A client of one table. Dropping it ends its connections; lookups under way are given up. A program that ends after a few lookups calls
@@ -442,22 +335,10 @@ impl Start {
         };
         runtime.block_on(async {
             match prepare(&options, &mut progress) {
-                Ok((session, state, transports, started)) => {
+                Ok((conductor, transports, started)) => {
                     let ready = Some(ready);
-                    let busy_patience = options.busy_patience;
-                    let driver = Driver {
-                        session,
-                        state,
-                        transports,
-                        commands,
-                        progress,
-                        stats,
-                        ready,
-                        busy_patience,
-                        max_time: options.max_time,
-                        kernels: options.kernels,
-                        started,
-                    };
+                    let driver =
+                        Driver { conductor, transports, commands, progress, stats, ready, started };
                     driver.run().await;
                 }
                 Err(error) => {
@@ -469,7 +350,7 @@ impl Start {
     }
 }
 
-type Prepared = (Session, Box<dyn State>, Vec<Transport>, Instant);
+type Prepared = (Conductor<OtherThread>, Vec<Transport>, Instant);
 
 fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
     let addresses: Vec<Address> =
@@ -517,7 +398,15 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     session.compare_streams = options.compare_streams;
     session.in_flight = options.in_flight;
     session.patience = options.patience;
-    Ok((Session::new(session, started.elapsed())?, state, transports, started))
+    let options = ConductorOptions {
+        session,
+        addresses: addresses.iter().map(|address| address.url().to_owned()).collect(),
+        busy_patience: options.busy_patience,
+        max_time: options.max_time,
+    };
+    let desk = OtherThread::default();
+    let conductor = Conductor::new(options, state, desk, started.elapsed())?;
+    Ok((conductor, transports, started))
 }
 
 fn clock(started: Instant) -> Clock {

@@ -3,13 +3,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`session`] | everything a client does, as a state machine without I/O or clock; states the invariants that keep the index secret |
+//! | [`conductor`] | the session and what it keeps, put together; what is left is sockets, threads and people |
+//! | [`exchange`] | what passes between a client and one server, whatever carries it |
 //! | [`preparation`] | the next generation of single-use hints, from stored checkpoint to stored generation |
 //! | [`state`] | what a client keeps between runs: the seam, and an implementation in memory |
 //! | [`store`] | the same in a state directory, safe against crashes and concurrent processes |
 //! | [`transport`] | exchanges over gRPC, and what their failures mean |
-//! | [`client`] | [`Client`]: the three put together, for programs that just want their records |
+//! | [`client`] | [`Client`]: all of it put together, for programs that just want their records |
 //!
-//! The last three need files, sockets and threads: the feature `native`, on by default. Without it, the session builds for browsers too.
+//! The last three need files, sockets and threads: the feature `native`, on by default. Without it, the others build for browsers too.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -17,8 +19,10 @@
 mod addresses;
 #[cfg(feature = "native")]
 pub mod client;
+pub mod conductor;
 #[cfg(feature = "native")]
 mod driver;
+pub mod exchange;
 pub mod preparation;
 pub mod session;
 pub mod state;
@@ -28,7 +32,8 @@ pub mod store;
 pub mod transport;
 
 #[cfg(feature = "native")]
-pub use client::{Begun, Client, ClientOptions, Progress, Stats, Traffic};
+pub use client::{Begun, Client, ClientOptions};
+pub use conductor::{Progress, Stats, Traffic};
 pub use privet_table::TableRoot;
 pub use privet_table::update_log::PublisherId;
 pub use session::{ChosenTable, Patience, Session, Target, Value};

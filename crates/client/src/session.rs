@@ -125,7 +125,8 @@ pub use interface::{
 pub use query::Query;
 pub use value::Value;
 
-use crate::state::{PartKey, PartState, SavedHints};
+use crate::preparation::{Preparer, StartPreparation};
+use crate::state::{PartKey, PartState, PreparationStore, SavedHints};
 use agreement::server_name;
 use calls::{Calls, Ended, GivenUp, Purpose};
 use candidates::Groups;
@@ -160,6 +161,7 @@ type StartHinted =
 struct Parts {
     start_client: StartClient,
     start_hinted: StartHinted,
+    start_preparation: StartPreparation,
     pace: Pace,
     measuring: Measuring,
     rng: SecretRng,
@@ -172,6 +174,7 @@ impl Parts {
         Ok(Self {
             start_client: registry::client,
             start_hinted: registry::hinted_client,
+            start_preparation: registry::preparation,
             pace: Pace::default(),
             measuring: Measuring::default(),
             rng: SecretRng::from_os()?,
@@ -278,6 +281,24 @@ impl Session {
         self.chosen.as_deref()
     }
 
+    /// What time it is if somebody says that it is `told`: that, or what the session's own [`Clock`]
+    /// shows, whichever is later.
+    pub fn time(&self, told: Duration) -> Duration {
+        self.timetable.shown(told)
+    }
+
+    /// What prepares hints for the chosen table, and keeps them in `store`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`] if no table is chosen.
+    pub fn preparer(&self, store: Box<dyn PreparationStore>) -> Result<Preparer> {
+        let table = self.table().ok_or_else(|| {
+            Error::api_misuse("hints are prepared for a table that has been chosen")
+        })?;
+        let (kernels, start) = (self.options.kernels, self.parts.start_preparation);
+        Ok(Preparer::with_start(table, store, kernels, start))
+    }
+
     /// Asks for a value. The outcome is an [`Event`] with the returned id; every lookup gets exactly one.
     pub fn lookup(&mut self, target: Target) -> LookupId {
         match &self.phase {
@@ -303,6 +324,11 @@ impl Session {
     ///
     /// Each call computes one query or reads one answer at most, and what that comes to leaves when
     /// [`busy_until`](Self::busy_until) says.
+    ///
+    /// Between a journal record ([`Persist::Journal`]) and what the driver says of it, more lookups
+    /// may be reserved for, each in a slot of its own, and nothing is read. So a driver may gather
+    /// records until there are no more, and make them durable together. How many there are follows
+    /// from the number of lookups that were handed in. If it tells of each at once, nothing changes.
     pub fn poll(&mut self, now: Duration) -> Option<Output> {
         if !self.timetable.lets_out(now) {
             return None;
@@ -316,8 +342,11 @@ impl Session {
             if let Some(output) = self.outputs.pop_front() {
                 return Some(output);
             }
+            let did_something = self.ask_next(now)
+                // Queries that wait for receipts do not wait for what is read as well.
+                || (!self.lookups.await_receipts() && self.read_next());
             // Nothing may have been done, and something said all the same.
-            if !self.ask_next(now) && !self.read_next() && self.outputs.is_empty() {
+            if !did_something && self.outputs.is_empty() {
                 return None;
             }
         }
@@ -580,6 +609,15 @@ impl Session {
     fn event(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
     }
+}
+
+/// The same scheme with the same parameters in another version of the table.
+fn plan_in(plan: &SchemePlan, table: &TableIdentity) -> Result<SchemePlan> {
+    #[cfg(test)]
+    if let Some(plan) = tests::toy_plan_in(plan, table) {
+        return Ok(plan);
+    }
+    SchemePlan::from_announcement(plan.scheme, table, &plan.parameters)
 }
 
 fn part_key(chosen: &ChosenTable, kind: PartKind, part: PartDescription) -> PartKey {

@@ -215,14 +215,14 @@ pub trait HintStore: Send {
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if one may not be durable: then there is no receipt for any.
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no generation, or the numbers do
     /// not go on from that of reservations made in it before.
-    fn reserve(&mut self, batch: &[(ReservationId, JournalRecord)]) -> Result<Vec<Receipt>>;
+    fn reserve(&mut self, batch: &[(ReservationId, &JournalRecord)]) -> Result<Vec<Receipt>>;
 
     /// The same for one reservation.
     ///
     /// # Errors
     /// As [`reserve`](Self::reserve).
     fn reserve_one(&mut self, id: ReservationId, record: &JournalRecord) -> Result<Receipt> {
-        let receipt = self.reserve(&[(id, record.clone())])?.pop();
+        let receipt = self.reserve(&[(id, record)])?.pop();
         receipt.ok_or_else(|| Error::api_misuse("a journal gave no receipt for a reservation"))
     }
 
@@ -505,7 +505,7 @@ pub(crate) fn out_of_order(offset: u64, due: u64) -> Error {
 }
 
 /// Checks that reservations are numbered on from the one that is due.
-pub(crate) fn check_numbers(batch: &[(ReservationId, JournalRecord)], due: u64) -> Result<()> {
+pub(crate) fn check_numbers(batch: &[(ReservationId, &JournalRecord)], due: u64) -> Result<()> {
     for ((id, _), due) in batch.iter().zip(due..) {
         if id.0 != due {
             let given = id.0;

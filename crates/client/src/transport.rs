@@ -4,18 +4,12 @@
 //! believe what came, is the session's business. The connection is made with the first exchange, and made again when it was lost.
 
 use crate::addresses::Address;
+use crate::exchange::{ResponseLimits, goes_on, measured};
 use crate::session::{Request, Response};
 use privet_core::{Blame, Error, Result};
-use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::SchemePlan;
-use privet_wire::limits::{
-    DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT, answer_response_limit, prepare_response_limit,
-};
-use privet_wire::prost::Message;
+use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT};
 use privet_wire::proto::privet_client::PrivetClient;
-use privet_wire::{
-    AnswerResponse, FetchChunk, PrepareResponse, ServerDescription, WireStatus, proto,
-};
+use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse, ServerDescription, WireStatus};
 use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
@@ -36,19 +30,14 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// What every certificate in PEM form begins with.
 const CERTIFICATE_MARK: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
-/// gRPC puts five bytes before every message.
-const FRAME_LEN: u64 = 5;
-
-/// What a transport passes on: a response, with its size on the wire, or why there is none.
-pub type Delivery = Result<(Response, u64)>;
+pub use crate::exchange::Delivery;
 
 /// One server, over gRPC.
 #[derive(Clone)]
 pub struct Transport {
     url: String,
     client: PrivetClient<Channel>,
-    answer_limit: usize,
-    reply_limit: usize,
+    limits: ResponseLimits,
     /// Whether the server has ever said anything that is gRPC. Then a broken connection is just that.
     has_spoken: Arc<AtomicBool>,
 }
@@ -81,7 +70,8 @@ impl Transport {
             endpoint = with_tls(&endpoint, ca_file)?;
         }
         let client = PrivetClient::new(endpoint.connect_lazy());
-        Ok(Self { url, client, answer_limit: 0, reply_limit: 0, has_spoken: Arc::default() })
+        let limits = ResponseLimits::default();
+        Ok(Self { url, client, limits, has_spoken: Arc::default() })
     }
 
     /// The server's address.
@@ -89,13 +79,10 @@ impl Transport {
         &self.url
     }
 
-    /// Prepares for the answers and replies that `plan` prescribes; longer messages are refused before they are received.
-    pub fn expect_responses(&mut self, plan: &SchemePlan) {
-        self.answer_limit = answer_response_limit(plan.answer_len);
-        self.reply_limit = match plan.offline {
-            OfflinePhase::Ask { reply_len, .. } => prepare_response_limit(reply_len),
-            _ => 0,
-        };
+    /// From here on longer messages are refused before they are received. Before the first call,
+    /// all answers and replies are.
+    pub fn expect_responses(&mut self, limits: ResponseLimits) {
+        self.limits = limits;
     }
 
     /// Sends `request` and passes what comes back to `deliver`, in order, until that says that it wants no more.
@@ -123,7 +110,7 @@ impl Transport {
                 deliver(described).await;
             }
             Request::Answer(request) => {
-                let mut client = self.client.clone().max_decoding_message_size(self.answer_limit);
+                let mut client = self.client.clone().max_decoding_message_size(self.limits.answer);
                 let response = client.answer(with_deadline(request.into(), patience)).await;
                 let answered =
                     response.map_err(|status| self.failure(&status)).and_then(|response| {
@@ -135,7 +122,7 @@ impl Transport {
                 deliver(answered).await;
             }
             Request::Prepare(request) => {
-                let mut client = self.client.clone().max_decoding_message_size(self.reply_limit);
+                let mut client = self.client.clone().max_decoding_message_size(self.limits.reply);
                 let response = client.prepare(with_deadline(request.into(), patience)).await;
                 let replied =
                     response.map_err(|status| self.failure(&status)).and_then(|response| {
@@ -166,7 +153,7 @@ impl Transport {
                         Ok(None) => Ok((Response::End, 0)),
                         Err(status) => Err(self.failure(&status)),
                     };
-                    let last = !matches!(delivery, Ok((Response::Chunk(_), _)));
+                    let last = !goes_on(&delivery);
                     if !deliver(delivery).await || last {
                         return;
                     }
@@ -243,22 +230,6 @@ impl Transport {
         };
         Error::unavailable(message)
     }
-}
-
-/// The size of a request on the wire.
-pub(crate) fn request_len(request: &Request) -> u64 {
-    let message = match request {
-        Request::Describe(request) => proto::DescribeRequest::from(*request).encoded_len(),
-        Request::Fetch(request) => proto::FetchRequest::from(*request).encoded_len(),
-        Request::Prepare(request) => proto::PrepareRequest::from(request.clone()).encoded_len(),
-        Request::Answer(request) => proto::AnswerRequest::from(request.clone()).encoded_len(),
-    };
-    message as u64 + FRAME_LEN
-}
-
-fn measured<M: Message>(message: M) -> (M, u64) {
-    let len = message.encoded_len() as u64 + FRAME_LEN;
-    (message, len)
 }
 
 fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{any_port, config, options, pair, serve, table, table_by};
+use privet_client::exchange::ResponseLimits;
 use privet_client::transport::Transport;
 use privet_client::{Client, ClientOptions, Patience, session};
 use privet_core::{Blame, Epoch, Error, TableDigest, TableId, TableIdentity, TableShape};
@@ -203,14 +204,14 @@ async fn what_cannot_be_valid_is_told_with_the_address_that_it_came_from() {
     let url = speaking(Nonsense).await;
     let mut transport = Transport::new(&url, None).unwrap();
     let (len, part) = (100, PartKind::Layout);
-    transport.expect_responses(&SchemePlan {
+    transport.expect_responses(ResponseLimits::of(&SchemePlan {
         scheme: SchemeId::DummySubsetsTwo,
         parameters: Vec::new(),
         servers: 2,
         query_lens: vec![10; 2],
         answer_len: len,
         offline: OfflinePhase::Ask { role: Role(0), requests: 1, request_len: 10, reply_len: len },
-    });
+    }));
     let (table, epoch, parameter_digest) = (TableId([1; 16]), Epoch(0), [2; 32]);
     let (query, role) = (query_to(table, epoch, parameter_digest), Role(0));
     for request in [

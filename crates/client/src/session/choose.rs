@@ -3,11 +3,11 @@
 use super::agreement::{Difference, difference, disagreement, server_name};
 use super::interface::{ChosenTable, SessionOptions};
 use super::pins::check_publishers;
+use super::plan_in;
 use crate::state::Pin;
 use privet_core::{Error, Result};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::SchemePlan;
 use privet_table::TableRoot;
 use privet_table::digest::DigestParts;
 use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
@@ -158,7 +158,7 @@ fn choose_scheme<'d>(
 fn is_of(scheme: &SchemeDescription, pin: &Pin, version: &TableDescription) -> bool {
     let plan = &scheme.plan;
     pin.table.id == version.identity.id
-        && SchemePlan::from_announcement(plan.scheme, &pin.table, &plan.parameters)
+        && plan_in(plan, &pin.table)
             .is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest)
 }
 

@@ -21,10 +21,10 @@ use super::choose::{check_download, check_root, check_table_digest};
 use super::hints::Loaded;
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Patch, Persist, Request};
 use super::pins::publisher_of;
-use super::{Phase, Session, part_key};
+use super::{Phase, Session, part_key, plan_in};
 use crate::state::{HintsKey, Pin, SavedHints};
 use privet_core::{Error, Result, TableChanges, TableDelta, TableIdentity};
-use privet_schemes::registry::{self, SchemePlan};
+use privet_schemes::registry;
 use privet_table::update_log::{Chain, EpochHash};
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::updates::EpochReader;
@@ -343,9 +343,7 @@ impl Session {
             return None;
         }
         let after = &chosen.scheme.plan;
-        let before =
-            SchemePlan::from_announcement(after.scheme, &followed.pin.table, &after.parameters);
-        let before = before.ok()?;
+        let before = plan_in(after, &followed.pin.table).ok()?;
         let same = before.digest(&followed.pin.table) == followed.pin.parameter_digest;
         let (table_before, table_after) = (followed.pin.table, chosen.identity);
         if !same || !registry::patches_downloads((&before, &table_before), (after, &table_after)) {
@@ -388,7 +386,7 @@ impl Session {
             };
         }
         let plan = &chosen.scheme.plan;
-        let before = SchemePlan::from_announcement(plan.scheme, &then, &plan.parameters);
+        let before = plan_in(plan, &then);
         let same_parameters =
             before.is_ok_and(|before| before.digest(&then) == stand_at.parameter_digest);
         if !same_parameters {
@@ -459,7 +457,7 @@ impl Session {
         let key = |chosen: &ChosenTable, table: TableIdentity| -> Result<HintsKey> {
             let plan = &chosen.scheme.plan;
             // Of a version between, nothing is announced: its parameters are those of the versions before and after.
-            let plan = SchemePlan::from_announcement(plan.scheme, &table, &plan.parameters)?;
+            let plan = plan_in(plan, &table)?;
             let (scheme, parameter_digest) = (plan.scheme, plan.digest(&table));
             Ok(HintsKey { table, scheme, parameter_digest, servers: self.hints_servers() })
         };
@@ -510,6 +508,8 @@ impl Session {
         {
             self.fail(error);
         }
+        // What was looked up before is erased then, which takes its time.
+        self.timetable.end_opening();
     }
 
     /// Gives up the hints that are kept, and begins anew. `why` is empty if nothing is lost by it.

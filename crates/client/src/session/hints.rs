@@ -7,12 +7,12 @@ use super::pins::publisher_of;
 use super::preparation::{Preparing, Schedule};
 use super::resends::Resends;
 use super::verified::for_good;
-use super::{Phase, Session};
+use super::{Phase, Session, plan_in};
 use crate::state::{HintsKey, NextGeneration, SavedHints};
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::contract::{Record, ReservationId, Supply};
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{ErasedClient, ErasedHints, SchemePlan};
+use privet_schemes::registry::{ErasedClient, ErasedHints};
 use privet_schemes::reservation::StoredRecord;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -222,7 +222,7 @@ impl Session {
         // Its parameters are those of the version that it was prepared for.
         let plan = match first == chosen.identity {
             true => plan.clone(),
-            false => SchemePlan::from_announcement(plan.scheme, &first, &plan.parameters)?,
+            false => plan_in(plan, &first)?,
         };
         let state_len = generation.len() as u64;
         let start = self.parts.start_hinted;

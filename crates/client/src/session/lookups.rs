@@ -54,6 +54,8 @@ pub(super) struct Lookups {
     /// Fetches of a lookup that is under way, and the number of the candidate of each: they go out before anything else.
     next_candidates: VecDeque<(LookupId, usize)>,
     answered: VecDeque<Answered>,
+    /// How many wait for their journal records to be durable.
+    committing: usize,
 }
 
 impl Lookups {
@@ -104,13 +106,22 @@ impl Lookups {
 
     pub(super) fn commits(&mut self, id: LookupId, reservation: Reservation) {
         self.set(id, Stage::Committing(reservation));
+        self.committing += 1;
+    }
+
+    /// Whether a journal record was handed out and nothing is known of it yet.
+    pub(super) fn await_receipts(&self) -> bool {
+        self.committing > 0
     }
 
     /// The reservation of a lookup whose journal record is durable now.
     pub(super) fn committed(&mut self, id: LookupId) -> Option<Reservation> {
         let (_, stage) = self.open.get_mut(&id)?;
         match std::mem::replace(stage, Stage::Waiting) {
-            Stage::Committing(reservation) => Some(reservation),
+            Stage::Committing(reservation) => {
+                self.committing -= 1;
+                Some(reservation)
+            }
             other => {
                 *stage = other;
                 None
@@ -177,6 +188,7 @@ impl Lookups {
         let answered = answered.into_iter().map(|answered| (answered.id, answered.target));
         begun.extend(answered.chain(read).map(|(id, target)| (whole(id), target)));
         self.next_candidates.clear();
+        self.committing = 0;
         for (id, target) in begun.into_iter().rev() {
             self.open.insert(id, (target, Stage::Waiting));
             self.waiting.push_front(id);
@@ -205,6 +217,7 @@ impl Lookups {
     pub(super) fn drop_all(&mut self) -> Vec<LookupId> {
         self.waiting.clear();
         self.next_candidates.clear();
+        self.committing = 0;
         std::mem::take(&mut self.open).into_keys().collect()
     }
 }

@@ -19,12 +19,11 @@
 //! A caller who accepts whatever the servers show is asked nothing of this. What is pinned then
 //! holds for every name that the table has there, so that the next session has nothing to refuse.
 
-use super::Session;
 use super::agreement::server_name;
 use super::interface::{ChosenTable, KnownPin, Output, Persist, SessionOptions};
+use super::{Session, plan_in};
 use crate::state::{Pin, PinElsewhere};
 use privet_core::{Error, Result};
-use privet_schemes::registry::SchemePlan;
 use privet_table::update_log::{EpochHash, PublisherId};
 use privet_wire::ServerDescription;
 
@@ -88,8 +87,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> 
             // promises less, or parameters of its own making. Naming the scheme does not change
             // that: of the same scheme, parameters hold promises too (a reference string does).
             let plan = &chosen.scheme.plan;
-            let then_plan =
-                SchemePlan::from_announcement(plan.scheme, &pin.table, &plan.parameters);
+            let then_plan = plan_in(plan, &pin.table);
             let same = then_plan.is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest);
             if !same {
                 return refused(

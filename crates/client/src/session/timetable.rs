@@ -333,6 +333,11 @@ impl Timetable {
         told.max(now + shown.saturating_sub(shown_then))
     }
 
+    /// The time now, if somebody says that it is `told`.
+    pub(super) fn shown(&self, told: Duration) -> Duration {
+        self.time(self.clock.now(), told)
+    }
+
     #[cfg(test)]
     pub(super) fn with_flaw(self, flaw: Flaw) -> Self {
         Self { flaw, ..self }
@@ -350,7 +355,7 @@ impl Timetable {
 
     /// Whether something may leave at `now`: no slot is in progress, or it ends.
     pub(super) fn lets_out(&mut self, now: Duration) -> bool {
-        if self.ends.is_some_and(|ends| self.time(self.clock.now(), now) < ends) {
+        if self.ends.is_some_and(|ends| self.shown(now) < ends) {
             return false;
         }
         self.ends = None;

@@ -116,7 +116,7 @@ impl HintStore for MemoryHints {
         })
     }
 
-    fn reserve(&mut self, batch: &[(ReservationId, JournalRecord)]) -> Result<Vec<Receipt>> {
+    fn reserve(&mut self, batch: &[(ReservationId, &JournalRecord)]) -> Result<Vec<Receipt>> {
         let mut contents = lock(&self.kept);
         if contents.generation.is_none() {
             return Err(Error::api_misuse("there are no hints to reserve from"));
@@ -125,7 +125,7 @@ impl HintStore for MemoryHints {
             return Err(after_the_end());
         }
         check_numbers(batch, contents.reserved)?;
-        Receipt::append_all(&mut *contents, batch.iter().map(|(_, record)| record))
+        Receipt::append_all(&mut *contents, batch.iter().map(|(_, record)| *record))
     }
 
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()> {

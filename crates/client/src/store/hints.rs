@@ -491,7 +491,7 @@ impl HintStore for Hints {
         })
     }
 
-    fn reserve(&mut self, batch: &[(ReservationId, JournalRecord)]) -> Result<Vec<Receipt>> {
+    fn reserve(&mut self, batch: &[(ReservationId, &JournalRecord)]) -> Result<Vec<Receipt>> {
         self.check_poison()?;
         let Some(journal) = &self.journal else {
             return Err(Error::api_misuse("there are no hints to reserve from"));
@@ -499,7 +499,7 @@ impl HintStore for Hints {
         self.check_not_ended()?;
         check_numbers(batch, journal.summary().reserved)?;
         let ids = batch.iter().map(|(id, _)| *id).collect();
-        let records = batch.iter().map(|(_, record)| record);
+        let records = batch.iter().map(|(_, record)| *record);
         self.writing(|hints| Receipt::append_all(&mut Reserving { hints, ids }, records))
     }
 

@@ -4,7 +4,6 @@ use super::toy::{self, Kind};
 use super::two_servers::{KEYS, peer, world};
 use super::world::*;
 use crate::session::*;
-use crate::state::State;
 use privet_schemes::SchemeId;
 use privet_wire::{PartDescription, SchemeDescription, TableDescription};
 
@@ -17,7 +16,7 @@ fn refusal(one: &Peer, other: &Peer) -> (Blame, String) {
         );
         world.run();
         assert_eq!(world.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"; 2]);
-        assert!(world.state.pins("server 0").unwrap().is_empty(), "nothing is pinned");
+        assert!(world.keeper.state.pins("server 0").unwrap().is_empty(), "nothing is pinned");
         if !accept_new_table {
             return (world.failed_with(), world.failure.unwrap().message().to_owned());
         }
@@ -140,13 +139,13 @@ fn meets(after: [Peer; 2], accept_new_table: bool) -> World {
     before.run();
     let mut known = options(2);
     for server in [0, 1] {
-        let pins = before.state.pins(&format!("server {server}")).unwrap();
+        let pins = before.keeper.state.pins(&format!("server {server}")).unwrap();
         known.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
     }
     assert_eq!(known.pins.len(), 2);
     known.accept_new_table = accept_new_table;
     let mut world = World::with_options(after.to_vec(), known);
-    world.state = before.state;
+    world.keeper.state = before.keeper.state;
     world.run();
     world
 }
@@ -164,7 +163,7 @@ fn each_server_is_held_to_what_it_showed_before() {
     let mut accepted = meets([new.clone(), new.clone()], true);
     assert_eq!(accepted.found(Target::key(pair(1).0)), pair(1).1);
     for server in ["server 0", "server 1"] {
-        assert_eq!(accepted.state.pins(server).unwrap()[0].1.table.epoch.0, 2);
+        assert_eq!(accepted.keeper.state.pins(server).unwrap()[0].1.table.epoch.0, 2);
     }
     // As long as only one of them has the new version, it does not help to believe either.
     for after in [[old.clone(), new.clone()], [new, old]] {
@@ -172,7 +171,7 @@ fn each_server_is_held_to_what_it_showed_before() {
             let mut refused = meets(after.clone(), accept);
             assert_eq!(refused.failed_with(), Blame::Integrity);
             assert!(refused.queries().is_empty());
-            assert_eq!(refused.state.pins("server 0").unwrap()[0].1.table.epoch.0, 1);
+            assert_eq!(refused.keeper.state.pins("server 0").unwrap()[0].1.table.epoch.0, 1);
         }
     }
 }
@@ -183,7 +182,7 @@ fn a_pin_of_one_server_alone_counts() {
     let mut pin = {
         let mut world = world();
         world.run();
-        world.state.pins("server 1").unwrap().remove(0).1
+        world.keeper.state.pins("server 1").unwrap().remove(0).1
     };
     pin.table.epoch.0 = 9;
     known.pins = vec![KnownPin { server: 1, name: "table".to_owned(), pin }];

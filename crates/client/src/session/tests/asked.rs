@@ -222,10 +222,9 @@ fn hints_are_not_used_with_several_servers_whose_addresses_are_not_known() {
         options.addresses_digest = None;
         let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
         let mut world = World::with_session(vec![toy_peer_of(kind(flow), 2, 20); 2], session);
-        world.start_preparation = toy::START_PREPARATION;
         assert!(world.get(Target::index(7)).is_err());
         assert_eq!(world.failed_with(), Blame::ApiMisuse);
-        assert!(requests(&world).is_empty() && world.hints.is_none());
+        assert!(requests(&world).is_empty() && world.keeper.hints.is_none());
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::world::*;
 use crate::session::*;
-use crate::state::State;
 use privet_core::PublicSeed;
 use privet_schemes::SchemeId;
 use privet_table::authentication::{MerkleTree, shape_with_paths};
@@ -215,7 +214,7 @@ fn refused_at_once(world: &mut World) {
     assert!(failure.message().contains("--root"), "{failure}");
     let describes = |request: &Request| matches!(request, Request::Describe(_));
     assert!(world.sent.iter().all(|(_, request)| describes(request)), "{:?}", world.sent);
-    assert!(world.state.pins("server 0").unwrap().is_empty());
+    assert!(world.keeper.state.pins("server 0").unwrap().is_empty());
 }
 
 #[test]

@@ -22,9 +22,7 @@ fn toy_world_of(kind: Kind, total: u64) -> World {
     let servers = 2;
     let peer = toy::serve(peer(SchemeId::SimplePir), servers, total, kind);
     let session = Session::with_parts(options(servers), Duration::ZERO, toy::parts(1)).unwrap();
-    let mut world = World::with_session(vec![peer; servers], session);
-    world.start_preparation = toy::START_PREPARATION;
-    world
+    World::with_session(vec![peer; servers], session)
 }
 
 /// A key that is there, or not; and its value.

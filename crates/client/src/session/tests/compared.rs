@@ -19,9 +19,7 @@ fn world(kind: Kind, compare: bool) -> World {
     let mut options = options(2);
     options.compare_streams = compare;
     let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
-    let mut world = World::with_session(vec![toy_peer_of(kind, 2, 20); 2], session);
-    world.start_preparation = toy::START_PREPARATION;
-    world
+    World::with_session(vec![toy_peer_of(kind, 2, 20); 2], session)
 }
 
 /// What was fetched of the stream, from whom.

@@ -35,16 +35,16 @@ fn three_versions() -> (Living, World) {
 
 /// The next session, with servers of its own.
 fn next(former: World, peers: Vec<Peer>, change: impl FnOnce(&mut SessionOptions)) -> World {
-    let (mut options, mut state) = (options(2), former.state);
+    let (mut options, mut state) = (options(2), former.keeper.state);
     // Its handle to the hints goes with it.
-    drop((former.hints, former.session));
+    drop((former.keeper.hints, former.session));
     for server in 0..2 {
-        let pins = crate::state::State::pins(&mut state, &format!("server {server}")).unwrap();
+        let pins = state.pins(&format!("server {server}")).unwrap();
         options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
     }
     change(&mut options);
     let mut world = World::with_options(peers, options);
-    world.state = state;
+    world.keeper.state = state;
     world
 }
 
@@ -186,7 +186,7 @@ fn a_crash_before_the_end_is_kept_leaves_it_to_the_next_session_and_one_after_do
             };
             assert!(world.failure.is_none() && !world.outcomes.contains_key(&lookup));
             if let (true, Output::Persist(Persist::EndHints { id, change, why })) = (kept, end) {
-                world.hints.as_mut().unwrap().end(id, &change, &why).unwrap();
+                world.keeper.hints.as_mut().unwrap().end(id, &change, &why).unwrap();
             }
             if kept {
                 check_that_it_stays_so(world, None, "a crash after it was kept");

@@ -255,7 +255,7 @@ fn a_process_that_finds_hints_used_up_condenses_them_whatever_lies_beside_them()
             }
         };
         let first = kept(&mut world).generation.unwrap();
-        let hints = world.hints.as_mut().unwrap();
+        let hints = world.keeper.hints.as_mut().unwrap();
         hints.preparation().unwrap().save_generation(&first).unwrap();
         let sent = world.queries_to(0);
 

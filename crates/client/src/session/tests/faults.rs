@@ -96,7 +96,7 @@ fn a_stored_part_is_not_fetched_and_a_partly_stored_one_only_to_its_end() {
     let mut first = World::new(peer.clone());
     first.found(Target::key(pair(0).0));
     let mut second = World::new(peer.clone());
-    second.state = first.state;
+    second.keeper.state = first.keeper.state;
     second.found(Target::key(pair(0).0));
     assert_eq!(
         second.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(),
@@ -117,7 +117,7 @@ fn a_stored_part_is_not_fetched_and_a_partly_stored_one_only_to_its_end() {
         assert!(third.step());
     }
     let mut fourth = World::new(third.peers[0].clone());
-    fourth.state = third.state;
+    fourth.keeper.state = third.keeper.state;
     fourth.found(Target::key(pair(0).0));
     let fetched: Vec<_> =
         fourth.sent.iter().filter(|(_, request)| matches!(request, Request::Fetch(_))).collect();

@@ -40,13 +40,13 @@ fn edits(dice: &mut Dice, count: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
 /// A world in which every server is `peer`, and whose client has what `former` had.
 fn later(former: World, peer: &Peer, servers: usize) -> World {
     let mut options = options(servers);
-    let mut state = former.state;
+    let mut state = former.keeper.state;
     for server in 0..servers {
-        let pins = crate::state::State::pins(&mut state, &format!("server {server}")).unwrap();
+        let pins = state.pins(&format!("server {server}")).unwrap();
         options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
     }
     let mut world = World::with_options(vec![peer.clone(); servers], options);
-    world.state = state;
+    world.keeper.state = state;
     world.journal = former.journal;
     world
 }

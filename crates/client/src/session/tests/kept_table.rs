@@ -103,7 +103,7 @@ fn a_server_that_is_gone_is_not_missed() {
 fn a_stored_table_is_not_fetched_and_a_partly_stored_one_only_to_its_end() {
     let first = ready();
     let mut second = World::new(peer());
-    second.state = first.state;
+    second.keeper.state = first.keeper.state;
     assert_eq!(second.found(Target::key(pair(5).0)), pair(5).1);
     assert_eq!(kinds(&second), ["describe"]);
 
@@ -117,7 +117,7 @@ fn a_stored_table_is_not_fetched_and_a_partly_stored_one_only_to_its_end() {
         assert!(third.step());
     }
     let mut fourth = World::new(peer());
-    fourth.state = third.state;
+    fourth.keeper.state = third.keeper.state;
     assert_eq!(fourth.found(Target::key(pair(5).0)), pair(5).1);
     let fetched: Vec<_> =
         fourth.sent.iter().filter(|(_, request)| matches!(request, Request::Fetch(_))).collect();
@@ -227,7 +227,8 @@ fn a_table_of_other_bytes_than_announced_is_not_kept() {
     assert!(error.message().starts_with("the table: "), "{error}");
     let chosen = world.session.table().unwrap();
     let part = part_key(chosen, PartKind::Table, chosen.scheme.hint.unwrap());
-    let Opened::Have { part: PartState::Partial(download), .. } = world.state.open(&part).unwrap()
+    let Opened::Have { part: PartState::Partial(download), .. } =
+        world.keeper.state.open(&part).unwrap()
     else {
         panic!("it was kept")
     };
@@ -276,7 +277,7 @@ fn what_is_received_and_kept_is_no_more_than_is_allowed() {
         let mut refused = limited(needed - 1);
         assert!(kinds(&refused).iter().all(|kind| *kind == "describe"), "nothing was fetched");
         assert_eq!(refused.failed_with(), Blame::ApiMisuse);
-        assert!(refused.state.pins("server 0").unwrap().is_empty());
+        assert!(refused.keeper.state.pins("server 0").unwrap().is_empty());
         let message = refused.failure.as_ref().unwrap().message();
         assert!(message.contains(&format!("{needed} bytes")), "{scheme}: {message}");
         assert!(message.contains("(--max-download)"), "{message}");

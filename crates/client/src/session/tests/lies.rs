@@ -3,7 +3,6 @@
 use super::world::*;
 use crate::session::pins::pin_of;
 use crate::session::*;
-use crate::state::State;
 use privet_schemes::offline::StreamConsumer as _;
 use privet_wire::limits::FETCH_CHUNK_LEN;
 
@@ -94,7 +93,7 @@ fn a_download_with_the_wrong_digest_is_not_kept() {
         world.session.table().unwrap().layout,
     );
     let crate::state::Opened::Have { part: PartState::Partial(download), .. } =
-        world.state.open(&part).unwrap()
+        world.keeper.state.open(&part).unwrap()
     else {
         panic!("it was kept")
     };
@@ -290,12 +289,12 @@ fn meets(before: &Peer, after: &Peer, accept: bool) -> World {
     let mut world = World::new(before.clone());
     world.run();
     let mut again = options(1);
-    let pins = world.state.pins("server 0").unwrap();
+    let pins = world.keeper.state.pins("server 0").unwrap();
     again.pins = pins.into_iter().map(|(name, pin)| KnownPin { server: 0, name, pin }).collect();
     assert_eq!(again.pins.len(), 1);
     again.accept_new_table = accept;
     let mut next = World::with_options(vec![after.clone()], again);
-    next.state = world.state;
+    next.keeper.state = world.keeper.state;
     next.run();
     next
 }
@@ -339,7 +338,7 @@ fn a_table_that_is_not_the_pinned_one_is_refused_until_accepted() {
         // The layout that some of these serve does not fit the records; what counts here is that they are asked for.
         let _ = accepted.get(Target::index(5));
         assert_eq!(accepted.queries().len(), 1);
-        let pins = accepted.state.pins("server 0").unwrap();
+        let pins = accepted.keeper.state.pins("server 0").unwrap();
         assert_eq!(
             pins,
             [("table".to_owned(), pin_of(accepted.session.table().unwrap(), None, None))]

@@ -11,7 +11,6 @@ use privet_table::import::Source;
 use privet_table::key_map::KeyMapKind;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{Chain, LogWriter, PublisherKey, UpdateLog, log_path};
-use privet_wire::{ServerDescription, TableDescription, UpdatesDescription};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -127,18 +126,8 @@ impl Living {
     /// A peer that serves `version`, and `earlier` ones beside it, with the epochs after `first`.
     pub(super) fn peer(&self, version: u64, earlier: &[u64], first: u64) -> Peer {
         let at = |version: u64| self.versions[version as usize].clone();
-        let described = |peer: &Peer| -> TableDescription { peer.description.tables[0].clone() };
-        let mut peer = at(version);
-        peer.earlier = earlier.iter().map(|version| at(*version)).collect();
-        peer.epochs = self.epochs.iter().filter(|(epoch, ..)| *epoch > first).cloned().collect();
-        let updates = UpdatesDescription {
-            publisher: self.publisher().0,
-            first_epoch: privet_core::Epoch(first),
-        };
-        let earlier = peer.earlier.iter().map(described).collect();
-        let table = described(&peer).with_versions(Some(updates), earlier).unwrap();
-        peer.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
-        peer
+        let earlier = earlier.iter().map(|version| at(*version)).collect();
+        at(version).with_history(earlier, &self.epochs, self.publisher(), first)
     }
 
     /// Checks that `world` finds what the table holds in its newest version: some of it, and a key that is not there.

@@ -311,7 +311,6 @@ fn which_records_are_asked_for_follows_from_the_key_alone() {
         let peer = toy::serve(table.served_by(SchemeId::SimplePir), 2, 500, Kind::default());
         let session = Session::with_parts(options(2), Duration::ZERO, toy::parts(1)).unwrap();
         let mut world = World::with_session(vec![peer; 2], session);
-        world.start_preparation = toy::START_PREPARATION;
         for k in CLASSES.into_iter().chain(20..40) {
             let before = world.queries_to(0).len();
             assert_eq!(found(world.get(Target::key(key(k)))), expected(k), "key {k}");

@@ -8,9 +8,11 @@ use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedServer, ServerOptions};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{KeyMapKind, Pairs, pack_as};
+use privet_table::update_log::PublisherId;
 use privet_table::{IndexLayout, RecordLayout};
 use privet_wire::{
     AnswerResponse, FetchChunk, PrepareResponse, SchemeDescription, TableDescription,
+    UpdatesDescription,
 };
 
 /// Chunks so short that the small hints of these tests come in several.
@@ -193,6 +195,26 @@ impl Peer {
         self
     }
 
+    /// The same with `earlier` versions beside it, and those of the `epochs` that lead on from version
+    /// `first`, which `publisher` has signed.
+    pub(super) fn with_history(
+        mut self,
+        earlier: Vec<Peer>,
+        epochs: &[SignedEpoch],
+        publisher: PublisherId,
+        first: u64,
+    ) -> Self {
+        let described = |peer: &Peer| -> TableDescription { peer.description.tables[0].clone() };
+        self.epochs = epochs.iter().filter(|(epoch, ..)| *epoch > first).cloned().collect();
+        let updates = UpdatesDescription { publisher: publisher.0, first_epoch: Epoch(first) };
+        let table = described(&self);
+        let table = table.with_versions(Some(updates), earlier.iter().map(described).collect());
+        self.description =
+            ServerDescription::new("a peer in memory", vec![table.unwrap()]).unwrap();
+        self.earlier = earlier;
+        self
+    }
+
     pub(super) fn identity(&self) -> TableIdentity {
         self.description.tables[0].identity
     }
@@ -224,7 +246,10 @@ impl Peer {
         let (epoch, digest) = match request {
             Request::Describe(_) => return Ok(self),
             // What the epochs lead to.
-            Request::Fetch(request) if request.part == PartKind::Updates => return Ok(self),
+            Request::Fetch(request) if request.part == PartKind::Updates => {
+                self.named_by(request.parameter_digest)?;
+                return Ok(self);
+            }
             Request::Fetch(request) => (request.epoch, request.parameter_digest),
             Request::Prepare(request) => (request.epoch, request.parameter_digest),
             Request::Answer(request) => (request.epoch, request.parameter_digest),
@@ -236,12 +261,16 @@ impl Peer {
         named.next().ok_or_else(|| Error::peer_misbehaved("that version is not served here"))
     }
 
+    fn named_by(&self, parameter_digest: [u8; 32]) -> Result<&Self> {
+        let mut versions = std::iter::once(self).chain(&self.earlier);
+        let named = versions.find(|version| version.scheme().parameter_digest == parameter_digest);
+        named.ok_or_else(|| Error::peer_misbehaved("that version is not served here"))
+    }
+
     /// The epochs from the version `request` names to the one that its parameter digest does.
     fn updates(&self, request: &privet_wire::FetchRequest) -> Vec<u8> {
-        let versions = std::iter::once(self).chain(&self.earlier);
-        let mut to = versions
-            .filter(|version| version.scheme().parameter_digest == request.parameter_digest);
-        let to = to.next().expect("a version that is served").identity().epoch.0;
+        let to = self.named_by(request.parameter_digest).expect("a version that is served");
+        let to = to.identity().epoch.0;
         let mut bytes = Vec::new();
         for (epoch, signed, commitments) in &self.epochs {
             if *epoch > request.epoch.0 && *epoch <= to {

@@ -62,14 +62,14 @@ fn shown(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -
 /// The same before it has begun, when the former session is gone with all that it held.
 fn after(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -> World {
     let servers = former.peers.len();
-    let (mut options, mut state) = (options(servers), former.state);
+    let (mut options, mut state) = (options(servers), former.keeper.state);
     for server in 0..servers {
-        let pins = crate::state::State::pins(&mut state, &format!("server {server}")).unwrap();
+        let pins = state.pins(&format!("server {server}")).unwrap();
         options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
     }
     change(&mut options);
     let mut world = World::with_options(vec![peer.clone(); servers], options);
-    world.state = state;
+    world.keeper.state = state;
     world
 }
 

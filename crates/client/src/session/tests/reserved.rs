@@ -3,7 +3,7 @@
 use super::toy::{self, Kind};
 use super::world::*;
 use crate::session::*;
-use crate::state::{HintsOpened, SavedHints, State};
+use crate::state::{HintsOpened, SavedHints};
 use std::collections::HashSet;
 
 pub(super) const RECORD_LEN: u64 = 4;
@@ -24,15 +24,13 @@ pub(super) fn toy_world(servers: usize, total: u64) -> World {
 pub(super) fn toy_world_of(peers: Vec<Peer>) -> World {
     let options = options(peers.len());
     let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
-    let mut world = World::with_session(peers, session);
-    world.start_preparation = toy::START_PREPARATION;
-    world
+    World::with_session(peers, session)
 }
 
 /// Another session over what an earlier one left.
 pub(super) fn after(world: World) -> World {
     let mut next = toy_world_of(world.peers);
-    next.state = world.state;
+    next.keeper.state = world.keeper.state;
     next
 }
 
@@ -42,7 +40,7 @@ pub(super) fn expected(index: u64) -> Vec<u8> {
 }
 
 pub(super) fn kept(world: &mut World) -> SavedHints {
-    world.hints.as_mut().unwrap().load().unwrap()
+    world.keeper.hints.as_mut().unwrap().load().unwrap()
 }
 
 #[test]
@@ -264,7 +262,8 @@ fn stored_hints_that_do_not_fit_their_journal_are_refused() {
     loop {
         match second.poll() {
             Some(Output::OpenHints { key, .. }) => {
-                let HintsOpened::Have { mut hints, .. } = second.state.open_hints(&key).unwrap()
+                let HintsOpened::Have { mut hints, .. } =
+                    second.keeper.state.open_hints(&key).unwrap()
                 else {
                     panic!("memory is never busy")
                 };

@@ -17,8 +17,12 @@
 //! That the checks can fail is shown by clients and disks that are flawed on purpose. A failure names the seed:
 //! `PRIVET_SIMULATOR_SEEDS=17..18 cargo test -p privet-client simulator` repeats it, and a longer range looks further.
 
+mod bench;
+mod conducted;
 mod disk;
+mod history;
 mod scenario;
+mod shelf;
 pub(super) mod slow;
 mod stateless;
 mod world;
@@ -59,6 +63,7 @@ fn everything_holds_whatever_happens() {
         for (what, count) in all.counts() {
             assert!(count >= 20, "only {count} × {what}");
         }
+        assert!(all.together > 1000, "only {} × several records in one commit", all.together);
     }
 }
 
@@ -214,6 +219,7 @@ const DPF: Scenario = Scenario {
     targets: None,
     lies: false,
     damages: false,
+    changes: false,
 };
 
 const DOWNLOAD: Scenario = Scenario { scheme: Scheme::Download, ..DPF };
@@ -290,6 +296,73 @@ fn traffic_for_a_table_that_is_fetched_whole_does_not_depend_on_what_is_looked_u
             assert!(all.damaged > 200 && all.met_damage > 50, "{} {}", all.damaged, all.met_damage);
         }
     }
+}
+
+/// Toys of every kind, of a table that changes.
+fn changing() -> impl Iterator<Item = Scenario> {
+    let kinds = FLOWS.into_iter().flat_map(|flow| [(flow, false), (flow, true)]);
+    let toys = kinds.map(|(flow, endless)| Scenario { flow, endless, ..Scenario::default() });
+    let all = toys.chain([VERIFYING]);
+    all.map(|scenario| Scenario { changes: true, ..scenario })
+}
+
+#[test]
+fn everything_holds_while_the_table_changes() {
+    for scenario in changing() {
+        let mut all = Report::default();
+        for seed in few_seeds() {
+            all.add(&run(seed, scenario.clone()));
+        }
+        let kind = (scenario.flow, scenario.endless, scenario.verifies);
+        if seeds() == SEEDS {
+            for (what, count) in all.counts_without_hints().into_iter().take(4) {
+                assert!(count >= 20, "{kind:?}: only {count} × {what}");
+            }
+            let (followed, left_behind) = (all.followed, all.left_behind);
+            assert!(followed > 100 && left_behind > 100, "{kind:?}: {followed}, {left_behind}");
+        }
+    }
+}
+
+#[test]
+fn everything_holds_for_dummy_subsets_while_the_table_changes() {
+    let mut all = Report::default();
+    let few = if seeds() == SEEDS { 0..SEEDS.end / 20 } else { seeds() };
+    for seed in few {
+        let scheme = Scheme::DummySubsets;
+        all.add(&run(seed, Scenario { scheme, changes: true, ..Scenario::default() }));
+    }
+    if seeds() == SEEDS {
+        let (followed, left_behind) = (all.followed, all.left_behind);
+        assert!(followed > 20 && left_behind > 5, "{followed}, {left_behind}");
+    }
+}
+
+#[test]
+fn traffic_does_not_depend_on_what_is_looked_up_while_the_table_changes() {
+    let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
+    for scenario in changing() {
+        let seeds = if seeds() == SEEDS { 0..SEEDS.end / 15 } else { seeds() };
+        for seed in seeds {
+            let reference = run(seed, scenario.clone());
+            for targets in sequences {
+                let report = run(seed, Scenario { targets: Some(targets), ..scenario.clone() });
+                assert_same_traffic(seed, &report, &reference);
+            }
+        }
+    }
+}
+
+#[test]
+fn who_loses_track_of_a_table_that_changes_is_caught() {
+    let changing = Scenario { changes: true, ..Scenario::default() };
+    let overlooked = caught(Scenario { client: Flaw::OverlooksEdits, ..changing.clone() });
+    assert!(
+        overlooked.len() > 10 && overlooked.iter().all(|how| how.contains("is wrong")),
+        "{overlooked:?}"
+    );
+    let forgotten = caught(Scenario { disk: DiskFlaw::ForgetsThatItFollowed, ..changing });
+    assert!(forgotten.len() > 10, "{forgotten:?}");
 }
 
 /// In how many of a hundred runs a flaw shows, and how.

@@ -46,11 +46,7 @@ impl Scheme {
             };
         }
         let session = Session::with_parts(options(1), Duration::ZERO, parts).unwrap();
-        let mut world = World::with_session(vec![peer], session);
-        if let Scheme::Toy = self {
-            world.start_preparation = toy::START_PREPARATION;
-        }
-        world
+        World::with_session(vec![peer], session)
     }
 }
 

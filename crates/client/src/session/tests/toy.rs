@@ -17,13 +17,16 @@
 //!
 //! A toy that verifies has a tag at the end of each answer, which every bit of the answer goes into, and comes to its end with the first that is wrong. Its queries go one after the other.
 //!
+//! Toys follow edits of their table as long as it has no more than [`MOST_RECORDS`] records: what they know of it, [`fold`], is linear.
+//!
 //! The hints of an endless toy go on being numbered through all its generations, which have one nonce.
 
 use super::world::Peer;
-use crate::preparation::StartPreparation;
 use crate::session::preparation::Pace;
 use crate::session::*;
-use privet_core::{RecordIndex, SecretRng, TableDelta, TableIdentity, TableShape};
+use privet_core::{
+    Epoch, RecordIndex, SecretRng, TableDelta, TableDigest, TableId, TableIdentity, TableShape,
+};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::{Record, ReservationId, Reserved, Role, Supply};
 use privet_schemes::offline::{OfflinePhase, StreamConsumer};
@@ -39,6 +42,10 @@ const SECRET_LEN: usize = 16;
 const REQUEST_LEN: usize = SECRET_LEN + 8;
 pub(super) const REPLY_LEN: usize = 56;
 const TAG_LEN: usize = 16;
+/// Hints are good for tables up to this size.
+pub(super) const MOST_RECORDS: u64 = 26;
+/// What a toy's parameters end with.
+const MARK: &[u8] = b"a toy";
 
 /// What is wrong with a toy on purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +65,20 @@ pub(super) enum Flaw {
     HidesThatItVerifies,
     /// Goes on after a wrong answer.
     GoesOnAfterItsEnd,
+    /// Notes that it has followed edits, and does not look at them.
+    OverlooksEdits,
 }
+
+const FLAWS: [Flaw; 8] = [
+    Flaw::None,
+    Flaw::ReusesHints,
+    Flaw::SendsAtOnce,
+    Flaw::LeaksZero,
+    Flaw::CondensesTooMuch,
+    Flaw::HidesThatItVerifies,
+    Flaw::GoesOnAfterItsEnd,
+    Flaw::OverlooksEdits,
+];
 
 /// How the table comes to a toy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,7 +116,9 @@ pub(super) fn plan(
         u8::from(kind.endless),
         u8::from(kind.chained),
         u8::from(kind.verifies),
+        servers as u8,
     ]);
+    parameters.extend(MARK);
     SchemePlan {
         scheme: SchemeId::DummySubsets,
         parameters,
@@ -114,6 +136,21 @@ pub(super) fn plan(
             },
         },
     }
+}
+
+/// The plan of the same toy for another version of its table, if it is one.
+pub(in super::super) fn plan_in(plan: &SchemePlan, table: &TableIdentity) -> Option<SchemePlan> {
+    let parameters = plan.parameters.strip_suffix(MARK)?;
+    let kind = Kind {
+        flow: flow_of(plan),
+        endless: parameters[10] == 1,
+        chained: parameters[11] == 1,
+        verifies: parameters[12] == 1,
+        flaw: FLAWS[usize::from(parameters[8])],
+    };
+    let (shape, servers) = (table.shape, usize::from(parameters[13]));
+    let total = number(&parameters[..8]);
+    Some(self::plan(shape.bytes(), shape.record_len(), servers, total, kind))
 }
 
 /// A server of toys.
@@ -134,14 +171,13 @@ pub(super) fn serve(peer: Peer, servers: usize, total: u64, kind: Kind) -> Peer 
         }
         _ => Err(Error::invalid_message("no such request")),
     };
-    let lens = plan.query_lens.clone();
+    let (lens, folded) = (plan.query_lens.clone(), fold(&table, record_len as usize));
     peer.served_by(plan, backwards, replies, move |query| {
         assert_eq!(query.len(), lens[usize::from(query[QUERY_LEN - 1])]);
-        let mut answer = answer(&table, record_len as usize, query);
+        let mut answer = answer(&table, &folded, record_len as usize, query);
         if kind.verifies {
             let (nonce, hint) = hint_of(query);
-            let table = blake3::hash(&table);
-            let tag = tag(&nonce, hint, query[QUERY_LEN - 1], table.as_bytes(), &answer);
+            let tag = tag(&nonce, hint, query[QUERY_LEN - 1], &folded, &answer);
             answer.extend(tag);
         }
         Ok(answer)
@@ -162,11 +198,11 @@ fn reply_pad(secret: &[u8], number: u64) -> Vec<u8> {
     pad_from(secret, number, 0, &[0; 32], REPLY_LEN)
 }
 
-fn answer(table: &[u8], record_len: usize, query: &[u8]) -> Vec<u8> {
+fn answer(table: &[u8], folded: &[u8], record_len: usize, query: &[u8]) -> Vec<u8> {
     let (nonce, rest) = query.split_at(NONCE_LEN);
     let hint = number(&rest[8..16]);
     let index = index_of(query) % (table.len() / record_len) as u64;
-    let mut answer = pad(nonce, hint, rest[24], table, record_len);
+    let mut answer = pad_from(nonce, hint, rest[24], folded, record_len);
     if rest[24] == 0 {
         let record = &table[index as usize * record_len..][..record_len];
         xor(&mut answer, record);
@@ -205,8 +241,19 @@ fn mask(nonce: &[u8], hint: u64) -> u64 {
     number(&hash.as_bytes()[..8])
 }
 
-fn pad(nonce: &[u8], hint: u64, role: u8, table: &[u8], len: usize) -> Vec<u8> {
-    pad_from(nonce, hint, role, blake3::hash(table).as_bytes(), len)
+/// What depends on every bit of a table, and is the XOR of what depends on each record.
+fn fold(table: &[u8], record_len: usize) -> [u8; 32] {
+    let mut folded = [0; 32];
+    for (index, record) in (0..).zip(table.chunks(record_len)) {
+        fold_in(&mut folded, index, record);
+    }
+    folded
+}
+
+fn fold_in(folded: &mut [u8], index: u64, record: &[u8]) {
+    for (at, byte) in record.iter().enumerate() {
+        folded[(7 * index as usize + at) % 32] ^= byte.rotate_left(index as u32 % 8);
+    }
 }
 
 fn pad_from(nonce: &[u8], hint: u64, role: u8, table: &[u8], len: usize) -> Vec<u8> {
@@ -239,6 +286,7 @@ pub(super) fn parts(seed: u64) -> Parts {
     Parts {
         start_client: registry::client,
         start_hinted,
+        start_preparation,
         pace: Pace {
             shortest_piece: 64,
             stride: 96,
@@ -250,8 +298,6 @@ pub(super) fn parts(seed: u64) -> Parts {
         timetable_flaw: timetable::Flaw::None,
     }
 }
-
-pub(super) const START_PREPARATION: StartPreparation = start_preparation;
 
 fn start_preparation(
     plan: &SchemePlan,
@@ -271,7 +317,7 @@ fn start_preparation(
         secret.copy_from_slice(&rest[..SECRET_LEN]);
         bytes.extend(&rest[SECRET_LEN..]);
     }
-    let (table_len, finished) = (identity.shape.bytes(), false);
+    let (shape, finished) = (identity.shape, false);
     let flow = flow_of(plan);
     let len = plan.offline.len();
     Ok(Box::new(ToyPreparation {
@@ -279,7 +325,7 @@ fn start_preparation(
         nonce,
         secret,
         bytes,
-        table_len,
+        shape,
         len,
         records_digest,
         finished,
@@ -295,7 +341,7 @@ struct ToyPreparation {
     nonce: [u8; NONCE_LEN],
     secret: [u8; SECRET_LEN],
     bytes: Vec<u8>,
-    table_len: u64,
+    shape: TableShape,
     len: u64,
     records_digest: [u8; 32],
     finished: bool,
@@ -347,11 +393,11 @@ impl ErasedPreparation for ToyPreparation {
 
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
         assert!(self.finished);
-        let mut table = self.bytes[..self.table_len as usize].to_vec();
+        let mut table = self.bytes[..self.shape.bytes() as usize].to_vec();
         if self.flow == Flow::Backwards {
             table.reverse();
         }
-        Ok(generation(&self.nonce, blake3::hash(&table).as_bytes(), 0))
+        Ok(generation(&self.nonce, &fold(&table, self.shape.record_len() as usize), 0))
     }
 
     fn request(&mut self) -> Option<Zeroizing<Vec<u8>>> {
@@ -373,18 +419,9 @@ fn start_hinted(
 ) -> Result<Box<dyn ErasedClient>> {
     let (nonce, rest) = generation.split_at(NONCE_LEN);
     let (table, first) = rest.split_at(32);
-    let flaws = [
-        Flaw::None,
-        Flaw::ReusesHints,
-        Flaw::SendsAtOnce,
-        Flaw::LeaksZero,
-        Flaw::CondensesTooMuch,
-        Flaw::HidesThatItVerifies,
-        Flaw::GoesOnAfterItsEnd,
-    ];
     Ok(Box::new(Toy {
         total: number(&plan.parameters[..8]),
-        flaw: flaws[plan.parameters[8] as usize],
+        flaw: FLAWS[plan.parameters[8] as usize],
         endless: plan.parameters[10] == 1,
         chained: plan.parameters[11] == 1,
         verifies: plan.parameters[12] == 1,
@@ -505,6 +542,22 @@ impl Rehearsal for NothingToDo {
     }
 }
 
+/// `id (16) ‖ epoch (8) ‖ digest (32) ‖ records (8) ‖ their length (8)`
+fn identity_bytes(identity: &TableIdentity) -> Vec<u8> {
+    let TableIdentity { id, epoch, digest, shape } = identity;
+    let shape = [shape.records(), shape.record_len()].map(u64::to_le_bytes).concat();
+    [&id.0[..], &epoch.0.to_le_bytes(), &digest.0, &shape].concat()
+}
+
+fn identity_from(bytes: &[u8]) -> TableIdentity {
+    TableIdentity {
+        id: TableId(bytes[..16].try_into().unwrap()),
+        epoch: Epoch(number(&bytes[16..24])),
+        digest: TableDigest(bytes[24..56].try_into().unwrap()),
+        shape: TableShape::new(number(&bytes[56..64]), number(&bytes[64..72])).unwrap(),
+    }
+}
+
 impl ErasedHints for Toy {
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         let no = || Error::corrupted("no such change");
@@ -528,6 +581,12 @@ impl ErasedHints for Toy {
                     self.reservations.get_mut(number(&change[1..9]) as usize).ok_or_else(no)?;
                 (reservation.record, reservation.taken) = (Some(Vec::new()), true);
                 self.liar = Some(change[9]);
+                Ok(())
+            }
+            3 => {
+                let (identity, folded) = change[1..].split_at(72);
+                (self.identity, self.table) = (identity_from(identity), folded.to_vec());
+                self.plan = plan_in(&self.plan, &self.identity).ok_or_else(no)?;
                 Ok(())
             }
             _ => Err(no()),
@@ -621,17 +680,29 @@ impl ErasedHints for Toy {
         self.identity
     }
 
-    fn follows(&self, _: TableShape) -> bool {
-        false
+    fn follows(&self, after: TableShape) -> bool {
+        after.records() <= MOST_RECORDS
     }
 
     fn apply_deltas(
         &mut self,
-        _before: &TableIdentity,
-        _after: &TableIdentity,
-        _deltas: &[TableDelta],
+        before: &TableIdentity,
+        after: &TableIdentity,
+        deltas: &[TableDelta],
     ) -> Result<Zeroizing<Vec<u8>>> {
-        Err(Error::api_misuse("toys do not follow edits"))
+        if *before != self.identity || !self.open().is_empty() {
+            return Err(Error::api_misuse(
+                "a toy follows from where it stands, when it is at rest",
+            ));
+        }
+        assert!(deltas.iter().all(|delta| *delta == deltas[0]), "servers here tell the same");
+        let mut folded = self.table.clone();
+        for edit in deltas[0].edits().iter().filter(|_| self.flaw != Flaw::OverlooksEdits) {
+            fold_in(&mut folded, edit.index, &edit.difference);
+        }
+        let change = [&[3][..], &identity_bytes(after), &folded].concat();
+        self.apply(&change)?;
+        Ok(change.into())
     }
 
     fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>> {

@@ -172,6 +172,7 @@ fn client(peer: &Peer, timetable_flaw: timetable::Flaw) -> World {
     let parts = Parts {
         start_client: registry::client,
         start_hinted: registry::hinted_client,
+        start_preparation: registry::preparation,
         pace: Pace::default(),
         rng: SecretRng::from_fixed_seed([6; 32]),
         measuring: Measuring::brief(),

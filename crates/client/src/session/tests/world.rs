@@ -5,11 +5,10 @@ pub(super) use privet_core::Blame;
 pub(super) use privet_schemes::contract::Role;
 pub(super) use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse};
 
-use crate::preparation::{Preparer, StartPreparation};
+use crate::conductor::keeper::Keeper;
+use crate::conductor::{Desk, SameThread};
 use crate::session::*;
-use crate::state::{
-    HintStore, HintsKey, HintsOpened, MemoryState, Opened, PartState, State, patch_part,
-};
+use crate::state::{HintsKey, HintsOpened, MemoryState, Opened, PartState};
 use privet_schemes::reservation::{
     Journal, JournalEntry, JournalReader, JournalRecord, StoredRecord,
 };
@@ -46,10 +45,7 @@ pub(super) type Falsify = Box<dyn FnMut(&Request, Vec<Result<Response>>) -> Vec<
 pub(super) struct World {
     pub(super) session: Session,
     pub(super) peers: Vec<Peer>,
-    pub(super) state: MemoryState,
-    pub(super) hints: Option<Box<dyn HintStore>>,
-    pub(super) start_preparation: StartPreparation,
-    preparer: Option<Preparer>,
+    pub(super) keeper: Keeper<SameThread>,
     pub(super) now: Duration,
     /// Everything that was sent, in order.
     pub(super) sent: Vec<(usize, Request)>,
@@ -78,6 +74,13 @@ pub(super) struct World {
     count: u64,
     /// Exchanges that the session no longer waits for. Their responses still come: a session must not mind.
     pub(super) abandoned: HashSet<ExchangeId>,
+}
+
+/// What keeps things in memory for a client of so many servers.
+pub(super) fn keeper(servers: usize) -> Keeper<SameThread> {
+    let addresses = (0..servers).map(|server| format!("server {server}")).collect();
+    let state = Box::new(MemoryState::default());
+    Keeper::new(state, addresses, SameThread::default(), Kernels::detect())
 }
 
 /// A clock by which computing takes no time.
@@ -109,11 +112,8 @@ impl World {
         Self {
             session,
             fates: vec![Fate::Arrives; peers.len()],
+            keeper: keeper(peers.len()),
             peers,
-            state: MemoryState::default(),
-            hints: None,
-            start_preparation: registry::preparation,
-            preparer: None,
             now: Duration::ZERO,
             sent: Vec::new(),
             journal: Vec::new(),
@@ -195,90 +195,19 @@ impl World {
             Output::Abandon(exchange) => {
                 self.abandoned.insert(exchange);
             }
-            Output::Open(part) => match self.state.open(&part).unwrap() {
-                Opened::Have { part, .. } => self.session.handle_part(part, self.now),
-                Opened::Busy { .. } => panic!("memory is never busy"),
-            },
-            Output::Persist(Persist::Pin { server, name, pin }) => {
-                self.state.pin(&format!("server {server}"), &name, &pin).unwrap();
+            Output::Open(part) => {
+                let opened = self.keeper.open(&part).unwrap();
+                self.opened(opened);
             }
-            Output::Persist(Persist::Append { part, offset, bytes }) => {
-                self.state.append(&part, offset, &bytes).unwrap();
-            }
-            Output::Persist(Persist::Complete(part)) => {
-                let source = self.state.complete(&part).unwrap();
-                self.session.handle_part(PartState::Complete(source), self.now);
-            }
-            Output::Persist(Persist::Discard(part)) => self.state.discard(&part).unwrap(),
-            Output::OpenHints { key, to_follow } => match self.open_hints(&key, to_follow) {
-                HintsOpened::Have { hints, .. } => {
-                    let saved = self.hints.insert(hints).load().unwrap();
-                    self.session.handle_hints(saved, self.now);
-                }
-                HintsOpened::Busy => panic!("memory is never busy"),
-            },
             Output::Patch(patch) => {
-                let opened = patch_part(&mut self.state, &patch, Kernels::detect()).unwrap();
-                let Opened::Have { part, .. } = opened else { panic!("memory is never busy") };
-                self.patched += usize::from(matches!(part, PartState::Complete(_)));
-                self.session.handle_part(part, self.now);
+                let opened = self.keeper.patch(&patch).unwrap();
+                self.patched += usize::from(self.opened(opened));
             }
-            Output::Persist(Persist::FollowHints { change, to }) => {
-                self.preparer = None;
-                self.hints.as_mut().unwrap().follow(&change, &to).unwrap();
-                self.session.handle_hints_followed(self.now);
-            }
-            Output::Persist(Persist::RestartHints(key)) => {
-                self.preparer = None;
-                let hints = self.hints.as_mut().unwrap();
-                hints.restart(&key).unwrap();
-                let saved = hints.load().unwrap();
-                self.session.handle_hints(saved, self.now);
-            }
-            Output::Persist(Persist::Journal { lookup, id, record }) => {
-                if self.journal_breaks {
-                    let error = Error::unavailable("the disk is full");
-                    return self.session.handle_not_persisted(lookup, error);
-                }
-                let receipt = self.hints.as_mut().unwrap().reserve_one(id, &record).unwrap();
-                self.journal.push((self.sent.len(), queries_in(&record)));
-                self.session.handle_persisted(lookup, receipt, self.now);
-            }
-            Output::Persist(Persist::Completion { id, change }) => {
-                self.hints.as_mut().unwrap().settle(id, &change).unwrap();
-                self.completions.push((self.journal.len(), change.to_vec()));
-            }
-            Output::Persist(Persist::EndHints { id, change, why }) => {
-                if self.end_breaks {
-                    let error = Error::unavailable("the disk is full");
-                    return self.session.handle_storage_failure(error);
-                }
-                self.hints.as_mut().unwrap().end(id, &change, &why).unwrap();
-                self.ends.push((why, self.outcomes.len()));
-                self.session.handle_hints_ended();
-            }
-            Output::Persist(Persist::SwitchHints) => {
-                let hints = self.hints.as_mut().unwrap();
-                hints.switch().unwrap();
-                let saved = hints.load().unwrap();
-                self.session.handle_hints(saved, self.now);
-            }
-            Output::Persist(Persist::CondenseHints { generation }) => {
-                let hints = self.hints.as_mut().unwrap();
-                hints.switch_to(&generation).unwrap();
-                let saved = hints.load().unwrap();
-                self.condensed += 1;
-                self.session.handle_hints(saved, self.now);
-            }
+            Output::OpenHints { key, to_follow } => self.open_hints(&key, to_follow),
+            Output::Persist(persist) => self.persist(persist),
             Output::Prepare(step) => {
-                if matches!(step, Prepare::Begin) {
-                    self.preparer = None;
-                    let store = self.hints.as_mut().unwrap().preparation().unwrap();
-                    let (table, kernels) = (self.session.table().unwrap(), Kernels::detect());
-                    let start = self.start_preparation;
-                    self.preparer = Some(Preparer::with_start(table, store, kernels, start));
-                }
-                if let Some(event) = self.preparer.as_mut().and_then(|worker| worker.step(step)) {
+                self.keeper.prepare(step, &mut self.session, self.now);
+                while let Some(event) = self.keeper.desk.done() {
                     self.session.handle_preparation(event, self.now);
                 }
             }
@@ -286,19 +215,52 @@ impl World {
         }
     }
 
-    /// What is pinned for a server.
-    pub(super) fn state_pins(&mut self, server: &str) -> Vec<(String, crate::state::Pin)> {
-        self.state.pins(server).unwrap()
+    fn persist(&mut self, persist: Persist) {
+        match &persist {
+            Persist::Journal { lookup, .. } if self.journal_breaks => {
+                let error = Error::unavailable("the disk is full");
+                return self.session.handle_not_persisted(*lookup, error);
+            }
+            Persist::EndHints { .. } if self.end_breaks => {
+                let error = Error::unavailable("the disk is full");
+                return self.session.handle_storage_failure(error);
+            }
+            Persist::Journal { record, .. } => {
+                self.journal.push((self.sent.len(), queries_in(record)));
+            }
+            Persist::Completion { change, .. } => {
+                self.completions.push((self.journal.len(), change.to_vec()));
+            }
+            Persist::EndHints { why, .. } => self.ends.push((why.clone(), self.outcomes.len())),
+            Persist::CondenseHints { .. } => self.condensed += 1,
+            _ => {}
+        }
+        self.keeper.persist(persist, &mut self.session, self.now).unwrap();
     }
 
-    fn open_hints(&mut self, key: &HintsKey, to_follow: bool) -> HintsOpened {
+    /// Returns whether all of the part is there.
+    fn opened(&mut self, opened: Opened) -> bool {
+        let Opened::Have { part, .. } = opened else { panic!("memory is never busy") };
+        let is_complete = matches!(part, PartState::Complete(_));
+        self.session.handle_part(part, self.now);
+        is_complete
+    }
+
+    fn open_hints(&mut self, key: &HintsKey, to_follow: bool) {
         // The session that had them before is over, or opens them anew.
-        (self.preparer, self.hints) = (None, None);
-        let opened = match to_follow {
-            true => self.state.open_hints_to_follow(key),
-            false => self.state.open_hints(key),
+        self.keeper.put_hints_back().unwrap();
+        let HintsOpened::Have { mut hints, .. } = self.keeper.open_hints(key, to_follow).unwrap()
+        else {
+            panic!("memory is never busy")
         };
-        opened.unwrap()
+        let saved = hints.load().unwrap();
+        self.keeper.hints = Some(hints);
+        self.session.handle_hints(saved, self.now);
+    }
+
+    /// What is pinned for a server.
+    pub(super) fn state_pins(&mut self, server: &str) -> Vec<(String, crate::state::Pin)> {
+        self.keeper.state.pins(server).unwrap()
     }
 
     fn event(&mut self, event: Event) {

@@ -3,15 +3,20 @@
 //! What was synced survives. Of what was written and not synced, some beginning does; an operation that is cut off may have been done or not.
 
 use super::super::world::Dice;
+use super::slow::Passing;
 use crate::state::{HintStore, HintsKey, NextGeneration, PreparationStore, SavedHints};
-use privet_core::{Error, Result};
+use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::{
     Journal, JournalEntry, JournalReader, JournalRecord, Receipt, StoredRecord,
 };
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use zeroize::Zeroizing;
+
+/// How long it takes until a journal record is synced.
+const SYNC: Duration = Duration::from_micros(700);
 
 /// What is wrong with a disk on purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,17 +33,26 @@ pub(super) enum DiskFlaw {
     LosesAnswers,
     /// Says that the end of hints is kept before it is.
     CertifiesTheEndBeforeSyncing,
+    /// Forgets the change by which hints followed their table.
+    ForgetsThatItFollowed,
 }
 
 enum Entry {
     Reserved(ReservationId, Vec<u8>),
     Settled(ReservationId, Vec<u8>),
+    /// A change that belongs to no reservation.
+    Changed(Vec<u8>),
 }
 
 type Checkpoint = (u64, Zeroizing<Vec<u8>>);
 
 #[derive(Default)]
 pub(super) struct Kept {
+    /// What they stand at, and what they were opened for.
+    key: Option<HintsKey>,
+    asked: Option<HintsKey>,
+    /// The version that the generation was prepared for.
+    prepared_for: Option<TableIdentity>,
     generation: Option<Vec<u8>>,
     synced: Vec<Entry>,
     unsynced: Vec<Entry>,
@@ -53,7 +67,15 @@ pub(super) struct Kept {
     /// Those that the process found unfinished.
     pub(super) found_unfinished: HashSet<Vec<u8>>,
     pub(super) switches: u64,
+    /// How often they were opened.
+    pub(super) opened: u64,
+    pub(super) followed: u64,
+    pub(super) restarted: u64,
+    pub(super) condensed: u64,
     pub(super) resumed: u64,
+    /// When journal records were written since this was looked at last, and how long they are.
+    pub(super) written: Vec<(Duration, usize)>,
+    passing: Passing,
     dice: Dice,
 }
 
@@ -61,12 +83,27 @@ pub(super) struct Kept {
 pub(super) struct Disk(Arc<Mutex<Kept>>);
 
 impl Disk {
-    pub(super) fn new(seed: u64, flaw: DiskFlaw) -> Self {
-        Self(Arc::new(Mutex::new(Kept { flaw, dice: Dice(seed ^ 0xd15c), ..Kept::default() })))
+    pub(super) fn new(seed: u64, flaw: DiskFlaw, passing: Passing) -> Self {
+        let dice = Dice(seed ^ 0xd15c);
+        Self(Arc::new(Mutex::new(Kept { flaw, dice, passing, ..Kept::default() })))
     }
 
     pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap()
+    }
+
+    /// Opens the hints for `key`. Hints of another version make room unless they may follow.
+    pub(super) fn open(&self, key: &HintsKey, to_follow: bool) {
+        let mut kept = self.kept();
+        let suits = match &kept.key {
+            Some(there) => there == key || (to_follow && !kept.is_empty()),
+            None => false,
+        };
+        if !suits {
+            kept.begin_anew(key);
+        }
+        kept.asked = Some(key.clone());
+        kept.opened += 1;
     }
 
     /// Starts again after a crash or an end.
@@ -109,9 +146,23 @@ impl Disk {
 }
 
 impl Kept {
+    fn is_empty(&self) -> bool {
+        self.generation.is_none() && self.checkpoint.is_none() && self.next.is_none()
+    }
+
+    fn begin_anew(&mut self, key: &HintsKey) {
+        (self.generation, self.checkpoint, self.next) = (None, None, None);
+        (self.synced, self.unsynced) = (Vec::new(), Vec::new());
+        (self.key, self.prepared_for) = (Some(key.clone()), None);
+    }
+
     fn sync(&mut self) {
         let unsynced = std::mem::take(&mut self.unsynced);
         self.synced.extend(unsynced);
+    }
+
+    pub(super) fn everything_is_synced(&self) -> bool {
+        self.unsynced.is_empty()
     }
 
     /// Whether the end of the hints of a toy that verifies is durable.
@@ -126,6 +177,7 @@ impl Kept {
             match entry {
                 Entry::Reserved(id, record) => open.push((*id, record)),
                 Entry::Settled(id, _) => open.retain(|(other, _)| other != id),
+                Entry::Changed(_) => {}
             }
         }
         open.into_iter().map(|(_, record)| queries_in(record)).collect()
@@ -143,6 +195,8 @@ impl Kept {
                 (None, Some((offset, _))) => NextGeneration::Partial { offset: *offset },
                 (None, None) => NextGeneration::None,
             },
+            prepared_for: self.prepared_for,
+            stands_at: self.key.clone().filter(|key| Some(key) != self.asked.as_ref()),
             ..SavedHints::default()
         };
         for entry in &self.synced {
@@ -158,6 +212,7 @@ impl Kept {
                     }
                     saved.unfinished.push((*id, stored(record)));
                 }
+                Entry::Changed(change) => saved.changes.push(Zeroizing::new(change.clone())),
                 Entry::Settled(id, change) => {
                     let mut change = change.clone();
                     if self.flaw == DiskFlaw::LosesAnswers {
@@ -219,12 +274,27 @@ impl Journal for Appended<'_> {
 }
 
 impl HintStore for Disk {
-    fn follow(&mut self, _change: &[u8], _to: &HintsKey) -> Result<()> {
-        unreachable!("the table never changes here")
+    fn follow(&mut self, change: &[u8], to: &HintsKey) -> Result<()> {
+        if !self.kept().open_queries().is_empty() {
+            return Err(Error::api_misuse("a query is not settled"));
+        }
+        self.operate(|kept| {
+            kept.sync();
+            if kept.flaw != DiskFlaw::ForgetsThatItFollowed {
+                kept.synced.push(Entry::Changed(change.to_vec()));
+            }
+            kept.key = Some(to.clone());
+            (kept.checkpoint, kept.next) = (None, None);
+            kept.followed += 1;
+        })
     }
 
-    fn restart(&mut self, _key: &HintsKey) -> Result<()> {
-        unreachable!("the table never changes here")
+    fn restart(&mut self, key: &HintsKey) -> Result<()> {
+        self.operate(|kept| {
+            kept.begin_anew(key);
+            kept.asked = Some(key.clone());
+            kept.restarted += 1;
+        })
     }
 
     fn load(&mut self) -> Result<SavedHints> {
@@ -239,9 +309,14 @@ impl HintStore for Disk {
         Ok(saved)
     }
 
-    fn reserve(&mut self, batch: &[(ReservationId, JournalRecord)]) -> Result<Vec<Receipt>> {
+    fn reserve(&mut self, batch: &[(ReservationId, &JournalRecord)]) -> Result<Vec<Receipt>> {
+        let mut kept = self.kept();
+        let now = kept.passing.now();
+        kept.written.extend(batch.iter().map(|(_, record)| (now, record.record_len())));
+        kept.passing.until(now + SYNC);
+        drop(kept);
         let ids = batch.iter().map(|(id, _)| *id).collect();
-        let records = batch.iter().map(|(_, record)| record);
+        let records = batch.iter().map(|(_, record)| *record);
         Receipt::append_all(&mut Appended { disk: self, ids }, records)
     }
 
@@ -250,7 +325,10 @@ impl HintStore for Disk {
     }
 
     fn end(&mut self, id: Option<ReservationId>, change: &[u8], _why: &str) -> Result<()> {
-        self.settle(id.expect("the table never changes here"), change)?;
+        match id {
+            Some(id) => self.settle(id, change)?,
+            None => self.operate(|kept| kept.unsynced.push(Entry::Changed(change.to_vec())))?,
+        }
         if self.kept().flaw == DiskFlaw::CertifiesTheEndBeforeSyncing {
             return Ok(());
         }
@@ -265,10 +343,20 @@ impl HintStore for Disk {
         Ok(Box::new(self.clone()))
     }
 
+    fn switch_to(&mut self, generation: &[u8]) -> Result<()> {
+        self.flush()?;
+        self.discard()?;
+        self.save_generation(generation)?;
+        self.switch()?;
+        self.kept().condensed += 1;
+        Ok(())
+    }
+
     fn switch(&mut self) -> Result<()> {
         self.operate(|kept| {
             kept.generation = Some(kept.next.take().expect("a generation is prepared"));
             (kept.synced, kept.unsynced) = (Vec::new(), Vec::new());
+            kept.prepared_for = kept.key.as_ref().map(|key| key.table);
             kept.switches += 1;
         })
     }

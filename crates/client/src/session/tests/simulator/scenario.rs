@@ -62,6 +62,8 @@ pub(super) struct Scenario {
     pub(super) lies: bool,
     /// Parts are kept in files, and a byte of the table's is flipped now and then: before a process begins, or while it has the file open.
     pub(super) damages: bool,
+    /// The table changes now and then, and grows.
+    pub(super) changes: bool,
 }
 
 /// What happened in a run.
@@ -85,9 +87,16 @@ pub(super) struct Report {
     /// Values that were not the table's, of a server that lies.
     pub(super) wrong: u64,
     pub(super) repeated: u64,
+    /// How often several journal records were made durable together.
+    pub(super) together: u64,
+    /// How often something was asked for that another process had.
+    pub(super) waited: u64,
     /// How often a stored table was damaged, and how many lookups met that.
     pub(super) damaged: u64,
     pub(super) met_damage: u64,
+    /// How often hints followed their table, and how often they were left behind.
+    pub(super) followed: u64,
+    pub(super) left_behind: u64,
 }
 
 impl Report {
@@ -111,13 +120,18 @@ impl Report {
         self.streamed_in_background += other.streamed_in_background;
         self.wrong += other.wrong;
         self.repeated += other.repeated;
+        self.waited += other.waited;
+        self.together += other.together;
         self.damaged += other.damaged;
         self.met_damage += other.met_damage;
+        self.followed += other.followed;
+        self.left_behind += other.left_behind;
     }
 
     /// What can happen by a scheme without hints.
-    pub(super) fn counts_without_hints(&self) -> [(&'static str, u64); 4] {
+    pub(super) fn counts_without_hints(&self) -> [(&'static str, u64); 5] {
         [
+            ("something waited for that another process had", self.waited),
             ("a record found", self.found),
             ("a lookup failed", self.failed),
             ("a process cut off", self.cut_off),
@@ -131,13 +145,14 @@ impl Report {
     }
 
     /// What can happen with hints that never run out.
-    pub(super) fn counts_without_a_next_generation(&self) -> [(&'static str, u64); 6] {
+    pub(super) fn counts_without_a_next_generation(&self) -> [(&'static str, u64); 7] {
         let [counts @ .., _] = self.counts();
         counts
     }
 
-    pub(super) fn counts(&self) -> [(&'static str, u64); 7] {
+    pub(super) fn counts(&self) -> [(&'static str, u64); 8] {
         [
+            ("something waited for that another process had", self.waited),
             ("a record found", self.found),
             ("a lookup failed", self.failed),
             ("a process cut off", self.cut_off),

@@ -2,28 +2,34 @@
 
 use super::super::toy::{self, Flow, Kind};
 use super::super::world::{Dice, Peer, options};
+use super::bench::Bench;
 use super::disk::Disk;
+use super::history;
 use super::scenario::{Check, Driver, Report, Scenario, Scheme, Targets};
+use super::shelf::Shelf;
 use super::slow::{self, Costs, Passing};
 use super::stateless::{self, Ledger};
-use crate::preparation::{Preparer, StartPreparation};
+use crate::conductor::keeper::Keeper;
+use crate::conductor::{Conductor, Errand, FinishId, Progress};
 use crate::session::*;
-use crate::state::{HintStore, MemoryState, Opened, State};
+use crate::state::{MemoryState, State};
 use privet_core::Blame;
 use privet_schemes::SchemeId;
 use privet_wire::prost::Message;
 use privet_wire::proto;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use tempfile::TempDir;
 
 mod checks;
 
-const RECORDS: u64 = 24;
+pub(super) const RECORDS: u64 = 24;
 const RECORD_LEN: u64 = 20;
 const PROCESSES: u64 = 7;
 /// The steps of a coarse clock, in milliseconds.
 const COARSE_STEP: u64 = 5;
 const COARSE: Duration = Duration::from_millis(COARSE_STEP);
+/// How long another process may have what this one wants, if it does not get on.
+const BUSY_PATIENCE: Duration = Duration::from_millis(1000);
 
 /// Runs the world of `seed`.
 pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
@@ -43,13 +49,21 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         verifies: scenario.verifies,
         flaw: scenario.client,
     };
+    let versions = match scenario.scheme {
+        _ if !scenario.changes => Vec::new(),
+        Scheme::DummySubsets => history::dummy_subsets(),
+        _ => history::toys(servers, total, kind),
+    };
     let by = |scheme| Peer::indexed_by(scheme, RECORDS, RECORD_LEN, 1);
     let peer = match scenario.scheme {
+        _ if scenario.changes => history::peer(&versions, 0, 0),
         Scheme::Toy => toy::peer(RECORDS, RECORD_LEN, servers, total, kind),
         Scheme::DummySubsets => by(SchemeId::DummySubsets),
         Scheme::Dpf => by(SchemeId::Dpf),
         Scheme::Download => by(SchemeId::Download),
     };
+    let passing = Passing::default();
+    let disk = Disk::new(seed, scenario.disk, passing.clone());
     let mut world = World {
         peer,
         scheme: scenario.scheme,
@@ -59,13 +73,18 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         stateless_client: scenario.stateless_client,
         costs: scenario.costs,
         timetable_flaw: scenario.timetable,
-        passing: Passing::default(),
         driver: scenario.driver,
         servers,
         liar: scenario.lies.then_some(seed as usize % servers),
         lie_dice: Dice(seed ^ 0x11e5),
-        disk: Disk::new(seed, scenario.disk),
-        state: Box::new(MemoryState::default()),
+        shelf: Shelf::new(disk.clone(), passing.clone()),
+        disk,
+        passing,
+        busy_dice: Dice(seed ^ 0xb057),
+        versions,
+        version: 0,
+        oldest: 0,
+        change_dice: Dice(seed ^ 0xc4a6),
         files: scenario.damages.then(|| tempfile::tempdir().unwrap()),
         damage_dice: Dice(seed ^ 0xda3a),
         targets: scenario.targets,
@@ -79,7 +98,6 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         by_hint: HashMap::new(),
         by_reservation: HashMap::new(),
         requests: HashMap::new(),
-        complete: HashSet::new(),
         ledger: Ledger::default(),
         report: Report::default(),
     };
@@ -98,15 +116,26 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     world.live(6)?;
     let kept = world.disk.kept();
     world.report.switches = kept.switches;
+    world.report.condensed = kept.condensed;
+    (world.report.followed, world.report.left_behind) = (kept.followed, kept.restarted);
     world.report.ended = u64::from(kept.has_ended());
     world.report.checkpoints_resumed = kept.resumed;
     drop(kept);
+    world.report.waited = world.shelf.held().waited;
     world.report.repeated = world.ledger.repeated;
     Ok(world.report)
 }
 
 struct World {
+    /// What every server is now.
     peer: Peer,
+    /// Each version of a table that changes, …
+    versions: Vec<Peer>,
+    /// … the one that it is in, and the oldest that is still served.
+    version: usize,
+    oldest: usize,
+    /// Chooses when the table changes: apart from everything else that is left to chance.
+    change_dice: Dice,
     scheme: Scheme,
     /// Whether answers are verified, …
     verifies: bool,
@@ -125,7 +154,9 @@ struct World {
     /// Chooses lies: apart from everything else, so that nothing else is otherwise when there are some.
     lie_dice: Dice,
     disk: Disk,
-    state: Box<dyn State>,
+    shelf: Shelf,
+    /// Chooses when other processes have what is kept: apart from everything else that is left to chance.
+    busy_dice: Dice,
     /// Where parts are kept if they can be damaged.
     files: Option<TempDir>,
     /// Chooses what is damaged and when: apart from everything else that is left to chance.
@@ -146,8 +177,6 @@ struct World {
     by_reservation: HashMap<(u8, Vec<u8>, Vec<u8>), Vec<u8>>,
     /// What each process asked for, by its number and how many generations there had been, and by the number of the reply.
     requests: HashMap<(u64, u64, Vec<u8>), Vec<u8>>,
-    /// Parts that are stored to the end.
-    complete: HashSet<PartKind>,
     /// What was sent by a scheme without state.
     ledger: Ledger,
     report: Report,
@@ -162,20 +191,23 @@ enum Coming {
     Lookup,
     /// A byte of the stored table is flipped.
     Damage,
+    /// The table changes.
+    Change,
+    /// No version but the latest is served any more.
+    Retire,
 }
 
 struct Process {
-    session: Session,
+    conductor: Conductor<Bench>,
     coming: BTreeMap<(Duration, u64), Coming>,
     count: u64,
-    preparer: Option<Preparer>,
-    steps: VecDeque<Prepare>,
-    works: bool,
-    /// What each open lookup looks up.
-    wanted: HashMap<LookupId, u64>,
+    /// What each open lookup looks up, and the oldest version that was served then.
+    wanted: HashMap<LookupId, (u64, usize)>,
     to_come: u64,
-    unflushed: bool,
-    is_ready: bool,
+    /// The user has asked to be told when everything is over, …
+    finishes: Option<FinishId>,
+    /// … and was.
+    has_finished: bool,
 }
 
 impl Process {
@@ -209,13 +241,23 @@ impl World {
         let damage = self.files.is_some().then(|| self.damage_dice.roll(3));
         if let Some(directory) = &self.files {
             // The locks of the process before end with it.
-            self.state = Box::new(MemoryState::default());
-            self.state = kept_in(directory);
+            let mut held = self.shelf.held();
+            held.state = Box::new(MemoryState::default());
+            held.state = kept_in(directory);
         }
         if damage == Some(0) {
             self.damage();
         }
+        if !self.versions.is_empty() && self.change_dice.roll(3) == 0 {
+            self.change();
+        }
         let mut options = options(self.servers);
+        for server in 0..self.servers {
+            let pins = self.shelf.held().state.pins(&format!("server {server}")).unwrap();
+            let known = pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin });
+            options.pins.extend(known);
+        }
+        options.patience.description = milliseconds(100);
         options.clock = match self.driver {
             Driver::HasACoarseClock => self.passing.clock(COARSE, Duration::from_micros(20)),
             _ => self.passing.clock(Duration::from_nanos(1), Duration::ZERO),
@@ -241,18 +283,35 @@ impl World {
         }
         let parts = slow::slowed(parts, self.costs, &self.passing);
         self.ledger.begin_process();
+        let session = Session::with_parts(options, self.shown(), parts).unwrap();
+        let addresses = (0..self.servers).map(|server| format!("server {server}")).collect();
+        let desk = Bench::new(self.passing.clone());
+        let shelf = Box::new(self.shelf.clone());
+        let keeper = Keeper::new(shelf, addresses, desk, Kernels::detect());
+        let busy = self.faults && self.busy_dice.roll(4) == 0;
+        let [parts, hints] = [1500, 2500].map(|longest| match busy {
+            true => self.now + milliseconds(self.busy_dice.roll(longest)),
+            false => Duration::ZERO,
+        });
+        let mut held = self.shelf.held();
+        (held.parts_busy_until, held.hints_busy_until) = (parts, hints);
+        drop(held);
         let mut process = Process {
-            session: Session::with_parts(options, self.shown(), parts).unwrap(),
+            conductor: Conductor::of(session, keeper, BUSY_PATIENCE),
             coming: BTreeMap::new(),
             count: 0,
-            preparer: None,
-            steps: VecDeque::new(),
-            works: false,
             wanted: HashMap::new(),
             to_come: 0,
-            unflushed: false,
-            is_ready: false,
+            finishes: None,
+            has_finished: false,
         };
+        if !self.versions.is_empty() {
+            let span = if self.faults { 900 } else { 25_000 };
+            for _ in 0..self.change_dice.roll(3) {
+                let later = milliseconds(self.change_dice.roll(span));
+                process.will(self.now + later, Coming::Change);
+            }
+        }
         if damage == Some(1) {
             let later = milliseconds(self.damage_dice.roll(800));
             process.will(self.now + later, Coming::Damage);
@@ -266,7 +325,8 @@ impl World {
         for _ in 0..100_000 {
             if !self.step(&mut process)? {
                 // When it ends is not for what it computes to say.
-                self.now = self.now.max(process.session.busy_until().unwrap_or_default());
+                let busy_until = process.conductor.session.busy_until();
+                self.now = self.now.max(busy_until.unwrap_or_default());
                 self.passing.until(self.now);
                 return match self.scheme {
                     Scheme::Dpf => self.ledger.check(self.servers),
@@ -279,25 +339,28 @@ impl World {
 
     /// Lets the next thing happen. False: the process is over.
     fn step(&mut self, process: &mut Process) -> Check<bool> {
+        if process.to_come == 0 && process.finishes.is_none() {
+            process.finishes = Some(process.conductor.finish());
+        }
         loop {
-            let output = process.session.poll(self.told());
+            let errand = process.conductor.poll(self.told());
             self.let_compute();
-            let Some(output) = output else { break };
-            self.carry_out(process, output)?;
-            self.let_compute();
+            self.note_what_was_written();
+            if self.disk.kept().is_cut_off {
+                self.report.cut_off += 1;
+                return Ok(false);
+            }
+            self.plan_work(process);
+            match errand {
+                None | Some(Errand::Wait { .. }) => break,
+                Some(errand) => self.carry_out(process, errand)?,
+            }
             if self.disk.kept().is_cut_off {
                 self.report.cut_off += 1;
                 return Ok(false);
             }
         }
-        if process.unflushed && process.session.has_no_lookups() {
-            process.unflushed = false;
-            if self.disk.flush().is_err() {
-                self.report.cut_off += 1;
-                return Ok(false);
-            }
-        }
-        if process.to_come == 0 && process.session.is_at_rest() {
+        if process.has_finished {
             let open = process.wanted.len();
             return if open == 0 {
                 Ok(false)
@@ -306,14 +369,14 @@ impl World {
             };
         }
         let coming = process.coming.keys().next().map(|(time, _)| *time);
-        let timeout = process.session.next_timeout();
+        let timeout = process.conductor.wake_at();
         let Some(next) = [coming, timeout].into_iter().flatten().min() else {
             return Err("a session that is not at rest waits for nothing".to_owned());
         };
         self.now = self.now.max(next);
         self.passing.until(self.now);
         if coming != Some(next) {
-            process.session.handle_timeout(self.told());
+            process.conductor.handle_timeout(self.told());
             return Ok(true);
         }
         let Some((_, coming)) = process.coming.pop_first() else { return Ok(true) };
@@ -322,20 +385,24 @@ impl World {
             return Ok(false);
         }
         match coming {
-            Coming::Response(exchange, Ok(response)) => {
-                process.session.handle_message(exchange, response, self.told());
-            }
-            Coming::Response(exchange, Err(error)) => {
-                process.session.handle_failure(exchange, error, self.told());
+            Coming::Response(exchange, response) => {
+                let delivery = response.map(|response| (response, 0));
+                process.conductor.handle_delivery(exchange, delivery, self.told());
             }
             Coming::Work => {
-                self.work(process, next);
+                process.conductor.desk().work(next);
                 if self.disk.kept().is_cut_off {
                     self.report.cut_off += 1;
                     return Ok(false);
                 }
             }
             Coming::Damage => self.damage(),
+            Coming::Change => {
+                self.change();
+                let later = milliseconds(self.change_dice.roll(600));
+                process.will(self.now + later, Coming::Retire);
+            }
+            Coming::Retire => self.serve(self.version, self.version),
             Coming::Lookup => {
                 let index = match self.targets {
                     Some(targets) => targets(self.asked) % RECORDS,
@@ -344,8 +411,8 @@ impl World {
                 self.asked += 1;
                 self.ledger.asked();
                 process.to_come -= 1;
-                let lookup = process.session.lookup(Target::index(index));
-                process.wanted.insert(lookup, index);
+                let lookup = process.conductor.lookup(Target::index(index));
+                process.wanted.insert(lookup, (index, self.oldest));
             }
         }
         Ok(true)
@@ -374,6 +441,22 @@ impl World {
         }
     }
 
+    /// The table is in its next version. The one before is served as well, perhaps.
+    fn change(&mut self) {
+        if self.version + 1 < self.versions.len() {
+            let oldest = match self.change_dice.roll(3) {
+                0 => self.version + 1,
+                _ => self.oldest.max(self.version.saturating_sub(1)),
+            };
+            self.serve(self.version + 1, oldest);
+        }
+    }
+
+    fn serve(&mut self, version: usize, oldest: usize) {
+        (self.version, self.oldest) = (version, oldest);
+        self.peer = history::peer(&self.versions, version, oldest);
+    }
+
     /// Flips a byte of the stored table, if there is one, behind everybody's back.
     fn damage(&mut self) {
         let Some(directory) = &self.files else { return };
@@ -389,145 +472,75 @@ impl World {
         let at = self.damage_dice.roll(bytes.len() as u64) as usize;
         bytes[at] ^= 0x10;
         std::fs::write(path, bytes).unwrap();
-        self.complete.remove(&PartKind::Table);
+        self.shelf.held().complete.remove(&PartKind::Table);
         self.report.damaged += 1;
     }
 
-    /// The worker's next step, at `when`: whatever the session computes, the worker is beside it.
-    fn work(&mut self, process: &mut Process, when: Duration) {
-        let step = process.steps.pop_front();
-        let event = step.and_then(|step| process.preparer.as_mut()?.step(step));
-        if self.disk.kept().is_cut_off {
-            return;
-        }
-        if let Some(event) = event {
-            process.session.handle_preparation(event, self.told());
-        }
-        process.works = false;
-        self.work_on(process, when);
-    }
-
-    fn work_on(&mut self, process: &mut Process, from: Duration) {
-        if !process.works && !process.steps.is_empty() {
-            process.works = true;
-            let when = from + milliseconds(self.dice.roll(20));
+    /// The worker does its next step a while after it has come to it: whatever the session computes,
+    /// the worker is beside it.
+    fn plan_work(&mut self, process: &mut Process) {
+        if let Some(since) = process.conductor.desk().next_step() {
+            let when = since + milliseconds(self.dice.roll(20));
             process.will(when, Coming::Work);
         }
     }
 
-    fn carry_out(&mut self, process: &mut Process, output: Output) -> Check {
-        let session = &mut process.session;
-        match output {
-            Output::Transmit { exchange, server, request, .. } => {
-                return self.transmit(process, exchange, server, request);
-            }
-            Output::Abandon(_) => {}
-            Output::Open(part) => match self.state.open(&part).unwrap() {
-                Opened::Have { part, .. } => session.handle_part(part, self.told()),
-                Opened::Busy { .. } => panic!("memory is never busy"),
-            },
-            Output::OpenHints { .. } => {
-                let saved = self.disk.load().unwrap();
-                session.handle_hints(saved, self.told());
-            }
-            Output::Patch(_) => unreachable!("the table never changes here"),
-            Output::Persist(persist) => self.persist(process, persist),
-            Output::Prepare(step) => {
-                if matches!(step, Prepare::Begin) {
-                    let (table, store) =
-                        (session.table().unwrap(), self.disk.preparation().unwrap());
-                    let kernels = Kernels::detect();
-                    let start: StartPreparation = match self.scheme {
-                        Scheme::Toy => toy::START_PREPARATION,
-                        _ => registry::preparation,
-                    };
-                    process.preparer = Some(Preparer::with_start(table, store, kernels, start));
-                }
-                process.steps.push_back(step);
-                self.work_on(process, self.now);
-            }
-            Output::Event(event) => return self.event(process, event),
-        }
-        Ok(())
+    fn note_what_was_written(&mut self) {
+        let process = self.process;
+        let written = std::mem::take(&mut self.disk.kept().written);
+        self.report.together += u64::from(written.len() > 1);
+        let noted = written.into_iter().map(|(when, len)| (when, process, 0, "journal", len));
+        self.report.trace.extend(noted);
     }
 
-    fn persist(&mut self, process: &mut Process, persist: Persist) {
-        let session = &mut process.session;
-        match persist {
-            Persist::Pin { server, name, pin } => {
-                self.state.pin(&format!("server {server}"), &name, &pin).unwrap();
+    fn carry_out(&mut self, process: &mut Process, errand: Errand) -> Check {
+        match errand {
+            Errand::Send { exchange, server, request, .. } => {
+                self.transmit(process, exchange, server, request)
             }
-            Persist::Append { part, offset, bytes } => {
-                self.state.append(&part, offset, &bytes).unwrap();
-            }
-            Persist::Complete(part) => {
-                self.complete.insert(part.kind);
-                let source = self.state.complete(&part).unwrap();
-                session.handle_part(PartState::Complete(source), self.told());
-            }
-            Persist::Discard(part) => self.state.discard(&part).unwrap(),
-            // A disk that fails here is cut off, and with it the process.
-            Persist::Journal { lookup, id, record } => {
-                self.report.trace.push((self.now, self.process, 0, "journal", record.record_len()));
-                if let Ok(receipt) = self.disk.reserve_one(id, &record) {
-                    session.handle_persisted(lookup, receipt, self.told());
-                    process.unflushed = false;
-                }
-            }
-            Persist::Completion { id, change } => {
-                process.unflushed = true;
-                let _ = self.disk.settle(id, &change);
-            }
-            Persist::EndHints { id, change, why } => {
-                if self.disk.end(id, &change, &why).is_ok() {
-                    session.handle_hints_ended();
-                }
-            }
-            Persist::CondenseHints { generation } => {
-                if self.disk.switch_to(&generation).is_ok() {
-                    self.report.condensed += 1;
-                    let saved = self.disk.load().unwrap();
-                    session.handle_hints(saved, self.told());
-                }
-            }
-            Persist::FollowHints { .. } | Persist::RestartHints(_) => {
-                unreachable!("the table never changes here")
-            }
-            Persist::SwitchHints => {
-                if self.disk.switch().is_ok() {
-                    let saved = self.disk.load().unwrap();
-                    session.handle_hints(saved, self.told());
-                }
-            }
-        }
-    }
-
-    fn event(&mut self, process: &mut Process, event: Event) -> Check {
-        let (lookup, outcome) = match event {
-            Event::Found { lookup, value } => (lookup, Ok(value)),
-            Event::NotFound { .. } => return Err("a record has no value".to_owned()),
-            Event::LookupFailed { lookup, error } => (lookup, Err(error)),
-            Event::Ready => {
-                process.is_ready = true;
-                return Ok(());
-            }
-            Event::NextGeneration { .. } => {
-                self.report.streamed_in_background += 1;
-                return Ok(());
-            }
-            Event::NotPrepared(error) => return Err(format!("hints are not prepared: {error}")),
-            Event::Failed(error) if self.is_the_end(&error) => return self.end_is_told(),
-            Event::Failed(error)
+            Errand::Abandon(_) | Errand::Expect(_) | Errand::Wait { .. } => Ok(()),
+            Errand::Reply { lookup, outcome } => self.told_outcome(process, lookup, outcome),
+            Errand::Ready(Ok(_)) => Ok(()),
+            Errand::Ready(Err(error)) if self.is_the_end(&error) => self.end_is_told(),
+            Errand::Ready(Err(error))
                 if self.faults
                     && matches!(error.blame(), Blame::Unavailable | Blame::Exhausted) =>
             {
-                return Ok(());
+                Ok(())
             }
-            Event::Failed(error) => return Err(format!("a session failed: {error}")),
-            _ => return Ok(()),
+            Errand::Ready(Err(error)) if self.is_amid_a_change(&error) => Ok(()),
+            Errand::Ready(Err(error)) => Err(format!("a session failed: {error}")),
+            Errand::Finished { ticket, outcome } => {
+                if process.finishes != Some(ticket) || process.has_finished {
+                    return Err("nobody asked for the end that was told".to_owned());
+                }
+                process.has_finished = true;
+                outcome.map_err(|error| format!("not everything was kept: {error}"))
+            }
+            Errand::Tell(Progress::NextGeneration { .. }) => {
+                self.report.streamed_in_background += 1;
+                Ok(())
+            }
+            Errand::Tell(Progress::Notice(notice)) if notice.contains("cannot be prepared") => {
+                Err(format!("hints are not prepared: {notice}"))
+            }
+            Errand::Tell(_) => Ok(()),
+        }
+    }
+
+    fn told_outcome(
+        &mut self,
+        process: &mut Process,
+        lookup: LookupId,
+        outcome: Result<Option<Value>>,
+    ) -> Check {
+        let outcome = match outcome {
+            Ok(Some(value)) => Ok(value),
+            Ok(None) => return Err("a record has no value".to_owned()),
+            Err(error) => Err(error),
         };
         self.report.trace.push((self.now, self.process, 0, "told", 0));
-        let Some(index) = process.wanted.remove(&lookup) else {
+        let Some((index, oldest)) = process.wanted.remove(&lookup) else {
             return Err("a lookup has two outcomes".to_owned());
         };
         if let Err(error) = &outcome
@@ -539,12 +552,17 @@ impl World {
             Ok(_) if self.end_was_told => {
                 return Err("a value was told after the end".to_owned());
             }
-            Ok(value) if *value == *self.record(index) => {
+            Ok(value) if self.was_record(index, oldest, &value) => {
                 self.report.found += 1;
                 self.ledger.found();
             }
             Ok(_) if self.liar.is_some() && !self.verifies => self.report.wrong += 1,
             Ok(_) => return Err(format!("the value of record {index} is wrong")),
+            Err(error) if self.is_amid_a_change(&error) => self.report.failed += 1,
+            // What was prepared of the next hints is lost when these ones follow.
+            Err(error) if !self.versions.is_empty() && error.blame() == Blame::Exhausted => {
+                self.report.failed += 1;
+            }
             // By a scheme that verifies, nothing is asked before a server that sends no answers has sent one.
             Err(error)
                 if (self.faults || (self.verifies && self.liar.is_some()))
@@ -574,6 +592,13 @@ impl World {
         self.verifies && self.liar.is_some() && error.blame() == Blame::Integrity
     }
 
+    /// Whether one server was asked before the table changed and the other after, and they have no
+    /// version in common.
+    fn is_amid_a_change(&self, error: &Error) -> bool {
+        let several = self.servers > 1 && !self.versions.is_empty();
+        several && error.message().contains("try again when they have the same version")
+    }
+
     fn end_is_told(&mut self) -> Check {
         if !self.disk.kept().has_ended() {
             return Err("the end was told before it was durable".to_owned());
@@ -583,8 +608,12 @@ impl World {
         Ok(())
     }
 
-    fn record(&self, index: u64) -> &[u8] {
-        &self.peer.records[(index * RECORD_LEN) as usize..][..RECORD_LEN as usize]
+    /// Whether `value` is the record's, in some version since `oldest`.
+    fn was_record(&self, index: u64, oldest: usize, value: &[u8]) -> bool {
+        let versions = self.versions.get(oldest..=self.version);
+        let mut versions = versions.unwrap_or(std::slice::from_ref(&self.peer)).iter();
+        let at = (index * RECORD_LEN) as usize;
+        versions.any(|version| version.records[at..][..RECORD_LEN as usize] == *value)
     }
 
     fn transmit(
@@ -601,7 +630,7 @@ impl World {
             Request::Describe(request) => {
                 ("describe", proto::DescribeRequest::from(*request).encoded_len())
             }
-            Request::Fetch(request) if self.complete.contains(&request.part) => {
+            Request::Fetch(request) if self.shelf.held().complete.contains(&request.part) => {
                 return Err(format!("the {} is stored and was fetched again", request.part));
             }
             Request::Fetch(request) => ("fetch", proto::FetchRequest::from(*request).encoded_len()),

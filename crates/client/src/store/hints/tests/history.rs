@@ -171,7 +171,7 @@ impl Run<'_> {
         });
         let batch: Vec<_> = batch.collect();
         let hints = &mut self.hints;
-        self.expected.attempt(state, || hints.reserve(&batch).map(drop))?;
+        self.expected.attempt(state, || hints.reserve(&together(&batch)).map(drop))?;
         self.settled.clear();
         self.reserved += count;
         Ok(())
@@ -397,4 +397,11 @@ pub(super) fn goes_on(disk: &Disk, found: &Seen) -> Result<()> {
     state.unfinished.push((id, b"query".to_vec()));
     assert_eq!(seen(&mut *hints(disk)?)?, state);
     Ok(())
+}
+
+/// Reservations as they are handed in together.
+pub(super) fn together(
+    batch: &[(ReservationId, JournalRecord)],
+) -> Vec<(ReservationId, &JournalRecord)> {
+    batch.iter().map(|(id, record)| (*id, record)).collect()
 }

@@ -6,7 +6,7 @@ use super::super::journal::{BLOCK, Entry, HEAD_LEN, Journal, SEAL_LEN};
 use super::super::sealed::{Header, Kind};
 use super::super::*;
 use super::disk::{Dice, Disk};
-use super::history::{generation, hints, key, key_at, record, seen};
+use super::history::{generation, hints, key, key_at, record, seen, together};
 use crate::state::HintStore as _;
 use std::io;
 use std::ops::Range;
@@ -391,18 +391,18 @@ fn reservations_that_come_together_take_one_sync() {
     };
     for (ids, len) in [(0..1, 1), (1..9, 8), (9..9, 0)] {
         let before = disk.operations();
-        let receipts = opened.reserve(&batch(ids.clone())).unwrap();
+        let receipts = opened.reserve(&together(&batch(ids.clone()))).unwrap();
         assert_eq!(receipts.len(), len);
         assert_eq!(disk.operations() - before, 3 * usize::from(len > 0), "{ids:?}");
     }
     opened.settle(ReservationId(3), b"answer").unwrap();
     for wrong in [batch(8..9), batch(10..11), [batch(9..10), batch(9..10)].concat()] {
         let before = disk.operations();
-        assert_eq!(opened.reserve(&wrong).err().unwrap().blame(), Blame::ApiMisuse);
+        assert_eq!(opened.reserve(&together(&wrong)).err().unwrap().blame(), Blame::ApiMisuse);
         assert_eq!(disk.operations(), before, "nothing was written");
     }
     let before = disk.operations();
-    opened.reserve(&batch(9..12)).unwrap();
+    opened.reserve(&together(&batch(9..12))).unwrap();
     assert_eq!(disk.operations() - before, 3);
     let killed = disk.snapshot();
     let found = seen(&mut hints(&killed).unwrap()).unwrap();

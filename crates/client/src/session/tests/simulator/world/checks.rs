@@ -15,8 +15,10 @@ impl World {
         if request.role != role || server != usize::from(role.0) {
             return Err("a request went to another server than the one that may see it".to_owned());
         }
-        let (process, generation) = (self.process, self.disk.kept().switches);
-        let number = (process, generation, toy::reply_number_of(&request.request));
+        let kept = self.disk.kept();
+        let preparation = kept.opened + kept.restarted + kept.switches;
+        drop(kept);
+        let number = (self.process, preparation, toy::reply_number_of(&request.request));
         let first = self.requests.entry(number).or_insert_with(|| request.request.to_vec());
         if *first != request.request {
             return Err("a request was repeated with other bytes".to_owned());

@@ -1,0 +1,499 @@
+//! The client without a runtime: a [`Session`], what it keeps, and what it tells.
+//!
+//! A [`Conductor`] does everything that a session says and that needs no socket, thread or person.
+//! What does is left to a *shell*, as [`Errand`]s: a native client's is `driver.rs`; a browser or a
+//! simulator has another. A shell hands in what arrived and what time it is, and polls.
+//!
+//! ```text
+//!         lookup, finish                                   Reply, Finished, Ready, Tell
+//! user   ────────────────►                                ──────────────────────────────►  user
+//!         handle_delivery    Conductor = Session + State   Send, Abandon, Expect
+//! server ────────────────►         + HintStore + Desk     ──────────────────────────────►  server
+//!         handle_timeout                                   Wait, wake_at
+//! clock  ────────────────►                                ──────────────────────────────►  clock
+//! ```
+//!
+//! # Waiting
+//!
+//! A session computes in slots of a public length (the module `timetable` in `session` says why).
+//! Nothing leaves before a slot ends, and what is begun meanwhile would begin at a moment that tells
+//! how long the work took. So [`Errand::Wait`] asks the thread that polls to do nothing at all until
+//! a moment, to the microsecond if it can.
+//!
+//! # Journal records go together
+//!
+//! The session reserves for one lookup after the other, each in a slot of its own, as long as there
+//! is one that may be asked for. The conductor gathers their records, has all of them made durable
+//! at once ([`HintStore::reserve`](crate::state::HintStore::reserve)), and hands the receipts back;
+//! then the queries leave together. So lookups that were handed in together cost one sync, not one
+//! each.
+//!
+//! That tells a server nothing new. Which records are gathered follows from how many lookups were
+//! handed in by then, how many may be under way, and how many hints are left; each slot is given
+//! whatever was looked up in it; and how long the sync takes follows from how many records there are
+//! and how long they are, which the parameters fix. Queries leave after the last slot and the sync,
+//! where each used to leave after its own. Between the first record and the receipts nothing else is
+//! done with what is kept, and no answer is read: see [`Session::poll`].
+//!
+//! # Time
+//!
+//! There is one clock: the session's ([`SessionOptions::clock`]). All times are counted from the
+//! same start as those that are told, and what is told late counts as what the clock shows
+//! ([`Session::time`]).
+
+mod desk;
+mod hints;
+pub(crate) mod keeper;
+mod report;
+
+pub use desk::{Desk, SameThread};
+pub use report::{Progress, Stats, Traffic};
+
+use crate::exchange::{Delivery, ResponseLimits, goes_on, request_len};
+use crate::session::{
+    ChosenTable, Event, ExchangeId, LookupId, Output, Patch, Persist, Request, Session,
+    SessionOptions, Target, Value,
+};
+use crate::state::{HintsKey, Opened, PartKey, PartState, State};
+use keeper::{Keeper, Reserved};
+use privet_core::{Error, Result};
+use privet_wire::PartKind;
+use report::Phase;
+use std::collections::{HashMap, VecDeque};
+use std::mem;
+use std::time::Duration;
+
+/// How often to ask whether another process has completed a download.
+const BUSY_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a conductor wants from its shell.
+#[derive(Debug)]
+pub enum Errand {
+    /// Send this, and hand in what comes of it with [`Conductor::handle_delivery`].
+    Send {
+        /// Names the exchange.
+        exchange: ExchangeId,
+        /// To which server.
+        server: usize,
+        /// What.
+        request: Request,
+        /// How long the (next) response is waited for.
+        patience: Duration,
+    },
+    /// Nobody waits for this exchange any more; whatever still comes of it is ignored.
+    Abandon(ExchangeId),
+    /// From here on, refuse longer messages before they are received.
+    Expect(ResponseLimits),
+    /// Do nothing at all until this moment, then poll again. What is begun meanwhile would begin at
+    /// a moment that may depend on what is looked up.
+    Wait {
+        /// When.
+        until: Duration,
+    },
+    /// What came of a lookup.
+    Reply {
+        /// Which one.
+        lookup: LookupId,
+        /// Its value; `None`: the table does not have the key. Erasing a long value takes long: who
+        /// does not want it drops it where nothing waits for that.
+        outcome: Result<Option<Value>>,
+    },
+    /// Lookups can begin, or never will. Said once.
+    Ready(Result<Box<ChosenTable>>),
+    /// Nothing is under way any more and everything is kept; or something may not have been.
+    Finished {
+        /// Who asked.
+        ticket: FinishId,
+        /// Whether everything is kept.
+        outcome: Result<()>,
+    },
+    /// News for people.
+    Tell(Progress),
+}
+
+/// Names one call of [`Conductor::finish`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FinishId(u64);
+
+/// What a conductor is to do, and how patiently.
+pub struct ConductorOptions {
+    /// What its session is to do.
+    pub session: SessionOptions,
+    /// The servers' addresses, in their order.
+    pub addresses: Vec<String>,
+    /// How long another process's download of the same part may stand still before this one gives up waiting for it.
+    pub busy_patience: Duration,
+    /// When everything must be over, or it fails. `None`: never.
+    pub max_time: Option<Duration>,
+}
+
+/// Something that another process has.
+struct Busy {
+    done: u64,
+    /// When it last grew.
+    grew: Duration,
+    ask_again: Duration,
+}
+
+enum Wanted {
+    /// A part that another process is downloading.
+    Part(PartKey),
+    /// The same of one that is to be made out of another.
+    Patch(Box<Patch>),
+    /// Single-use hints, which one process at a time may have.
+    Hints { key: HintsKey, to_follow: bool },
+}
+
+/// A client of one table, but for its runtime. See the [module](self).
+pub struct Conductor<D> {
+    pub(crate) session: Session,
+    keeper: Keeper<D>,
+    /// Journal records that are made durable together.
+    gathered: Vec<Reserved>,
+    busy: Option<(Wanted, Busy)>,
+    busy_patience: Duration,
+    /// `None` also once that is over.
+    max_time: Option<Duration>,
+    /// What time the shell said last that it is.
+    told: Duration,
+    /// Since when the session has been at what it polled for, if it waits for the end of a slot.
+    working_since: Option<Duration>,
+    exchanges: HashMap<ExchangeId, Phase>,
+    /// It was said whether lookups can begin.
+    is_ready: bool,
+    /// Waiting for nothing to be under way.
+    finishing: Vec<FinishId>,
+    finishes: u64,
+    stats: Stats,
+    errands: VecDeque<Errand>,
+}
+
+impl<D: Desk> Conductor<D> {
+    /// A client that has yet to begin: [`poll`](Self::poll) it. It keeps what it has to in `state`,
+    /// and has hints prepared at `desk`. `now` is the time since whatever start the shell chose, here
+    /// and everywhere.
+    ///
+    /// # Errors
+    /// As [`Session::new`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is not one
+    /// address for each server.
+    pub fn new(
+        options: ConductorOptions,
+        state: Box<dyn State>,
+        desk: D,
+        now: Duration,
+    ) -> Result<Self> {
+        let ConductorOptions { session, addresses, busy_patience, max_time } = options;
+        if addresses.len() != session.servers {
+            return Err(Error::api_misuse("a client needs an address for each of its servers"));
+        }
+        let keeper = Keeper::new(state, addresses, desk, session.kernels);
+        let conductor = Self::of(Session::new(session, now)?, keeper, busy_patience);
+        Ok(Self { max_time, told: now, ..conductor })
+    }
+
+    /// A client that has yet to begin `session`.
+    pub(crate) fn of(session: Session, keeper: Keeper<D>, busy_patience: Duration) -> Self {
+        Self {
+            session,
+            keeper,
+            gathered: Vec::new(),
+            busy: None,
+            busy_patience,
+            max_time: None,
+            told: Duration::ZERO,
+            working_since: None,
+            exchanges: HashMap::new(),
+            is_ready: false,
+            finishing: Vec::new(),
+            finishes: 0,
+            stats: Stats::default(),
+            errands: VecDeque::new(),
+        }
+    }
+
+    /// Asks for a value. The outcome is an [`Errand::Reply`] with the returned id; every lookup gets
+    /// exactly one.
+    pub fn lookup(&mut self, target: Target) -> LookupId {
+        self.session.lookup(target)
+    }
+
+    /// Asks to be told, by [`Errand::Finished`], when nothing is under way any more and everything is
+    /// kept.
+    pub fn finish(&mut self) -> FinishId {
+        let ticket = FinishId(self.finishes);
+        self.finishes += 1;
+        self.finishing.push(ticket);
+        ticket
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Where hints are prepared.
+    pub fn desk(&mut self) -> &mut D {
+        &mut self.keeper.desk
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.
+    pub fn wake_at(&self) -> Option<Duration> {
+        let busy = self.busy.as_ref().map(|(_, busy)| busy.ask_again);
+        [self.session.next_timeout(), busy, self.max_time].into_iter().flatten().min()
+    }
+
+    /// Tells the time.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        self.told = now;
+        self.session.handle_timeout(now);
+        let now = self.now();
+        if let Some(limit) = self.max_time.take_if(|limit| *limit <= now) {
+            self.busy = None;
+            self.session.stop(Error::unavailable(format!(
+                "not done within the {} s that were allowed; allow more (--max-time)",
+                limit.as_secs_f64()
+            )));
+        }
+        if let Some((wanted, busy)) = self.busy.take_if(|(_, busy)| busy.ask_again <= now) {
+            match wanted {
+                Wanted::Part(part) => self.open(part, Some(busy)),
+                Wanted::Patch(patch) => self.patch(patch, Some(busy)),
+                Wanted::Hints { key, to_follow } => self.open_hints(key, to_follow, Some(busy)),
+            }
+        }
+    }
+
+    /// What came of an exchange. Late and repeated deliveries are ignored.
+    pub fn handle_delivery(&mut self, exchange: ExchangeId, delivery: Delivery, now: Duration) {
+        self.told = now;
+        if let Some(phase) = self.exchanges.get(&exchange)
+            && let Ok((_, len)) = &delivery
+        {
+            self.stats.traffic(*phase).down += len;
+        }
+        if !goes_on(&delivery) {
+            self.exchanges.remove(&exchange);
+        }
+        match delivery {
+            Ok((response, _)) => self.session.handle_message(exchange, response, now),
+            Err(error) => self.session.handle_failure(exchange, error, now),
+        }
+    }
+
+    /// What to do next; `None`: nothing until something is handed in, the desk has done something,
+    /// or [`wake_at`](Self::wake_at) has come.
+    pub fn poll(&mut self, now: Duration) -> Option<Errand> {
+        self.told = now;
+        if let Some(errand) = self.errands.pop_front() {
+            return Some(errand);
+        }
+        let mut before = self.working_since.take().unwrap_or_else(|| self.now());
+        loop {
+            if let Some(output) = self.session.poll(now) {
+                self.count_work(&output, self.now().saturating_sub(before));
+                self.carry_out(output);
+            } else if let Some(until) = self.session.busy_until() {
+                self.working_since = Some(before);
+                return Some(Errand::Wait { until });
+            } else if !self.commit() && !self.take_prepared() {
+                self.come_to_rest();
+                return self.errands.pop_front();
+            }
+            if let Some(errand) = self.errands.pop_front() {
+                return Some(errand);
+            }
+            before = self.now();
+        }
+    }
+
+    /// Ends the client. What cannot be made durable now is sent again by the next process.
+    pub fn close(mut self) {
+        let _ = self.keeper.flush();
+    }
+
+    fn now(&self) -> Duration {
+        self.session.time(self.told)
+    }
+
+    /// What was computed, and waited for after it, shows in what came of it.
+    fn count_work(&mut self, output: &Output, took: Duration) {
+        match output {
+            Output::Transmit { request: Request::Answer(_), .. }
+            | Output::Persist(Persist::Journal { .. }) => {
+                self.stats.query_time += took;
+            }
+            Output::Event(
+                Event::Found { .. } | Event::NotFound { .. } | Event::LookupFailed { .. },
+            ) => {
+                self.stats.recover_time += took;
+                self.stats.lookups += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        let output = match output {
+            Output::Persist(Persist::Journal { lookup, id, record }) => {
+                return self.gathered.push(Reserved { lookup, id, record });
+            }
+            output => output,
+        };
+        // What is kept is kept in the order in which the session said so.
+        self.commit();
+        match output {
+            Output::Transmit { exchange, server, request, patience } => {
+                let phase = Phase::of(&request, self.is_ready);
+                self.stats.traffic(phase).up += request_len(&request);
+                self.exchanges.insert(exchange, phase);
+                self.errands.push_back(Errand::Send { exchange, server, request, patience });
+            }
+            Output::Abandon(exchange) => {
+                if self.exchanges.remove(&exchange).is_some() {
+                    self.errands.push_back(Errand::Abandon(exchange));
+                }
+            }
+            Output::Open(part) => self.open(part, None),
+            Output::Patch(patch) => self.patch(patch, None),
+            Output::OpenHints { key, to_follow } => match self.keeper.put_hints_back() {
+                Ok(()) => self.open_hints(key, to_follow, None),
+                Err(error) => self.session.handle_storage_failure(error),
+            },
+            Output::Prepare(step) => self.prepare(step),
+            Output::Persist(persist) => {
+                let kept = self.keeper.persist(persist, &mut self.session, self.told);
+                if let Err(error) = kept {
+                    self.session.handle_storage_failure(error);
+                }
+            }
+            Output::Event(event) => self.event(event),
+        }
+    }
+
+    fn open(&mut self, part: PartKey, busy: Option<Busy>) {
+        let opened = self.keeper.open(&part);
+        self.opened(opened, part.clone(), busy, || Wanted::Part(part));
+    }
+
+    fn patch(&mut self, patch: Box<Patch>, busy: Option<Busy>) {
+        let opened = self.keeper.patch(&patch);
+        self.opened(opened, patch.to.clone(), busy, || Wanted::Patch(patch));
+    }
+
+    /// Tells the session what opening `part` came to, or asks again in a while for what is `wanted`.
+    fn opened(
+        &mut self,
+        opened: Result<Opened>,
+        part: PartKey,
+        busy: Option<Busy>,
+        wanted: impl FnOnce() -> Wanted,
+    ) {
+        match opened {
+            Ok(Opened::Have { part: state, notice }) => {
+                self.notice(notice);
+                self.note_origin(&part, &state);
+                self.session.handle_part(state, self.told);
+            }
+            Ok(Opened::Busy { done }) => {
+                let (kind, total) = (part.kind, part.len);
+                match self.ask_again(done, busy) {
+                    Some(busy) => {
+                        let done = done.min(total);
+                        self.tell(Progress::Waiting { part: kind, done, total });
+                        self.busy = Some((wanted(), busy));
+                    }
+                    None => self.session.handle_storage_failure(Error::unavailable(format!(
+                        "another process has been holding the download of the {kind} without getting on for {} s; end it, or wait and try again",
+                        self.busy_patience.as_secs()
+                    ))),
+                }
+            }
+            Err(error) => self.session.handle_storage_failure(error),
+        }
+    }
+
+    /// When to ask again for something that another process has; `None` if that does not get on.
+    fn ask_again(&self, done: u64, busy: Option<Busy>) -> Option<Busy> {
+        let now = self.now();
+        let grew = match &busy {
+            Some(busy) if busy.done == done => busy.grew,
+            _ => now,
+        };
+        let ask_again = now + BUSY_PAUSE;
+        (now.saturating_sub(grew) < self.busy_patience).then_some(Busy { done, grew, ask_again })
+    }
+
+    fn note_origin(&mut self, part: &PartKey, state: &PartState) {
+        if matches!(part.kind, PartKind::Hint | PartKind::Table) {
+            let stored = matches!(state, PartState::Complete(_));
+            self.stats.hint_was_stored.get_or_insert(stored);
+        }
+    }
+
+    fn tell(&mut self, progress: Progress) {
+        self.errands.push_back(Errand::Tell(progress));
+    }
+
+    fn notice(&mut self, notice: Option<String>) {
+        if let Some(notice) = notice {
+            self.tell(Progress::Notice(notice));
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        let progress = match event {
+            Event::Found { lookup, value } => return self.reply(lookup, Ok(Some(value))),
+            Event::NotFound { lookup } => return self.reply(lookup, Ok(None)),
+            Event::LookupFailed { lookup, error } => return self.reply(lookup, Err(error)),
+            Event::Described(table) => {
+                let limits = ResponseLimits::of(&table.scheme.plan);
+                self.errands.push_back(Errand::Expect(limits));
+                Progress::Described(table)
+            }
+            Event::Updated { from, to, records, bytes } => {
+                Progress::Updated { from, to, records, bytes }
+            }
+            Event::HintsLeftBehind(why) => Progress::Notice(format!(
+                "the single-use hints cannot follow the table ({why}); new ones are prepared"
+            )),
+            Event::Authenticated(root) => Progress::Authenticated(root),
+            Event::Progress { part, done, total, fetched } => {
+                Progress::Part { part, done, total, fetched }
+            }
+            Event::Retrying { server, pause, error } => {
+                let url = self.keeper.addresses[server].clone();
+                Progress::Retrying { url, pause, error }
+            }
+            Event::GivenUp { server, error } => {
+                let url = self.keeper.addresses[server].clone();
+                Progress::GivenUp { url, error }
+            }
+            Event::NextGeneration { done, total } => Progress::NextGeneration { done, total },
+            Event::NotPrepared(error) => Progress::Notice(format!(
+                "the next hints cannot be prepared for now ({error}); the present ones go on being used"
+            )),
+            Event::Ready => {
+                self.stats.ready_after = self.now();
+                self.note_hints_origin(true);
+                self.tell(Progress::Ready);
+                if !mem::replace(&mut self.is_ready, true)
+                    && let Some(table) = self.session.table()
+                {
+                    self.errands.push_back(Errand::Ready(Ok(Box::new(table.clone()))));
+                }
+                return;
+            }
+            Event::Failed(error) => {
+                if !mem::replace(&mut self.is_ready, true) {
+                    self.errands.push_back(Errand::Ready(Err(error)));
+                }
+                return;
+            }
+        };
+        self.tell(progress);
+    }
+
+    fn reply(&mut self, lookup: LookupId, outcome: Result<Option<Value>>) {
+        self.errands.push_back(Errand::Reply { lookup, outcome });
+    }
+}

@@ -1,0 +1,146 @@
+//! What a client tells of what it does, and what it has done so far.
+
+use crate::session::{ChosenTable, Request};
+use privet_core::{Epoch, Error};
+use privet_table::TableRoot;
+use privet_wire::PartKind;
+use std::time::Duration;
+
+/// What happens before, and around, the lookups.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Progress {
+    /// The table and scheme are chosen.
+    Described(Box<ChosenTable>),
+    /// The table is authenticated: every record will be verified against this root.
+    Authenticated(TableRoot),
+    /// The table has changed since it was last used, and its publisher has signed each change.
+    Updated {
+        /// The version that was used before.
+        from: Epoch,
+        /// The version that is used now.
+        to: Epoch,
+        /// Records that have changed, or are new.
+        records: u64,
+        /// Bytes of the updates that led from one to the other.
+        bytes: u64,
+    },
+    /// A part is at hand up to `done` of `total` bytes.
+    Part {
+        /// Which part.
+        part: PartKind,
+        /// Bytes at hand.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+        /// Whether they just came from the server, or were stored.
+        fetched: bool,
+    },
+    /// Another process is downloading the part, or has the hints that are made of it; this one waits for it.
+    Waiting {
+        /// Which part.
+        part: PartKind,
+        /// Bytes that the other process has, about.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// The next generation of single-use hints is prepared up to `done` of `total` bytes of what it is made from, while lookups go on.
+    NextGeneration {
+        /// Bytes taken.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// Something worth telling a person: a damaged file that will be fetched again, say, or that two servers are on one host.
+    Notice(String),
+    /// A server failed and will be tried again.
+    Retrying {
+        /// Which one.
+        url: String,
+        /// After how long.
+        pause: Duration,
+        /// What happened.
+        error: Error,
+    },
+    /// A server failed for longer than [`Patience`](crate::session::Patience) allows, and is given up. Every lookup that was
+    /// handed in before has failed or will; a later one is another try.
+    GivenUp {
+        /// Which one.
+        url: String,
+        /// What it last failed with.
+        error: Error,
+    },
+    /// Lookups can begin.
+    Ready,
+}
+
+/// Bytes of messages that crossed the wire, gRPC's five bytes before each included, HTTP/2 and TLS not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// To the servers.
+    pub up: u64,
+    /// From the servers.
+    pub down: u64,
+}
+
+/// What a client has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Asking what is served.
+    pub describe: Traffic,
+    /// Fetching layout and hint, or the table, or asking for hints, before the first lookup.
+    pub prepare: Traffic,
+    /// Streaming the table, or asking, for the next generation of single-use hints, while lookups go on.
+    pub background: Traffic,
+    /// Queries and answers. None for schemes whose client holds the table.
+    pub lookup: Traffic,
+    /// Lookups that are over, whatever came of them.
+    pub lookups: u64,
+    /// Computing queries, in total, and waiting for the ends of the times that they are given: see
+    /// [`Session::busy_until`](crate::session::Session::busy_until).
+    pub query_time: Duration,
+    /// The same of reading records, from answers or from the table that is kept.
+    pub recover_time: Duration,
+    /// Waiting for journal records to be durable, in total: for schemes with single-use hints.
+    pub journal_time: Duration,
+    /// From the beginning to the first possible lookup.
+    pub ready_after: Duration,
+    /// Whether the whole hint, the whole table, or single-use hints that are not used up, were found in the state directory. `None`: the scheme has nothing of the kind, or
+    /// it has not been looked for yet.
+    pub hint_was_stored: Option<bool>,
+}
+
+/// Which part of the traffic an exchange counts as.
+#[derive(Clone, Copy)]
+pub(super) enum Phase {
+    Describe,
+    Prepare,
+    /// What the next generation of hints is made from.
+    Background,
+    Lookup,
+}
+
+impl Phase {
+    /// `is_ready`: lookups have begun.
+    pub(super) fn of(request: &Request, is_ready: bool) -> Self {
+        match request {
+            Request::Describe(_) => Self::Describe,
+            Request::Fetch(_) | Request::Prepare(_) if is_ready => Self::Background,
+            Request::Fetch(_) | Request::Prepare(_) => Self::Prepare,
+            Request::Answer(_) => Self::Lookup,
+        }
+    }
+}
+
+impl Stats {
+    pub(super) fn traffic(&mut self, phase: Phase) -> &mut Traffic {
+        match phase {
+            Phase::Describe => &mut self.describe,
+            Phase::Prepare => &mut self.prepare,
+            Phase::Background => &mut self.background,
+            Phase::Lookup => &mut self.lookup,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a conductor does beside its session, one thing at a time: by a client of toys that never
+//! meets a fault unless a test says so.
+
+use super::super::toy::{self, Kind};
+use super::super::world::{Peer, options};
+use super::bench::Bench;
+use super::disk::{Disk, DiskFlaw};
+use super::shelf::Shelf;
+use super::slow::Passing;
+use crate::conductor::keeper::Keeper;
+use crate::conductor::{Conductor, Errand, Progress};
+use crate::exchange::Delivery;
+use crate::session::*;
+use std::collections::{HashMap, VecDeque};
+
+const BUSY_PATIENCE: Duration = Duration::from_secs(1);
+
+struct Shell {
+    conductor: Conductor<Bench>,
+    peer: Peer,
+    disk: Disk,
+    shelf: Shelf,
+    passing: Passing,
+    on_its_way: VecDeque<(ExchangeId, Delivery)>,
+    /// How many journal records had been written before each query left.
+    queries: Vec<usize>,
+    ready: Option<Result<()>>,
+    replies: HashMap<LookupId, Result<Option<Value>>>,
+    finished: Vec<Result<()>>,
+    waits_told: usize,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let passing = Passing::default();
+        let disk = Disk::new(1, DiskFlaw::None, passing.clone());
+        let shelf = Shelf::new(disk.clone(), passing.clone());
+        let mut options = options(1);
+        options.clock = passing.clock(Duration::from_nanos(1), Duration::ZERO);
+        let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
+        let desk = Bench::new(passing.clone());
+        let addresses = vec!["server 0".to_owned()];
+        let keeper = Keeper::new(Box::new(shelf.clone()), addresses, desk, Kernels::detect());
+        Self {
+            conductor: Conductor::of(session, keeper, BUSY_PATIENCE),
+            peer: toy::peer(24, 20, 1, 40, Kind::default()),
+            disk,
+            shelf,
+            passing,
+            on_its_way: VecDeque::new(),
+            queries: Vec::new(),
+            ready: None,
+            replies: HashMap::new(),
+            finished: Vec::new(),
+            waits_told: 0,
+        }
+    }
+
+    /// Lets things happen until there is nothing left to wait for.
+    fn run(&mut self) {
+        for _ in 0..10_000 {
+            match self.conductor.poll(self.passing.now()) {
+                Some(Errand::Wait { until }) => self.passing.until(until),
+                Some(errand) => self.carry_out(errand),
+                None if self.goes_on() => {}
+                None => return,
+            }
+        }
+        panic!("it never comes to rest");
+    }
+
+    /// Lets the next thing happen, if there is one.
+    fn goes_on(&mut self) -> bool {
+        let now = self.passing.now();
+        if let Some((exchange, delivery)) = self.on_its_way.pop_front() {
+            self.conductor.handle_delivery(exchange, delivery, now);
+        } else if let Some(since) = self.conductor.desk().next_step() {
+            self.conductor.desk().work(since);
+        } else if let Some(wake) = self.conductor.wake_at() {
+            self.passing.until(wake);
+            self.conductor.handle_timeout(self.passing.now());
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn carry_out(&mut self, errand: Errand) {
+        match errand {
+            Errand::Send { exchange, request, .. } => {
+                if matches!(request, Request::Answer(_)) {
+                    self.queries.push(self.disk.kept().written.len());
+                }
+                let responses = self.peer.respond(&request).into_iter();
+                let sized = |response: Result<Response>| response.map(|response| (response, 1));
+                self.on_its_way.extend(responses.map(|response| (exchange, sized(response))));
+            }
+            Errand::Reply { lookup, outcome } => {
+                assert!(self.replies.insert(lookup, outcome).is_none(), "one outcome");
+            }
+            Errand::Ready(outcome) => {
+                assert!(self.ready.replace(outcome.map(drop)).is_none(), "said once");
+            }
+            Errand::Finished { outcome, .. } => self.finished.push(outcome),
+            Errand::Tell(Progress::Waiting { .. }) => self.waits_told += 1,
+            _ => {}
+        }
+    }
+
+    fn look_up(&mut self, indices: std::ops::Range<u64>) -> Vec<LookupId> {
+        indices.map(|index| self.conductor.lookup(Target::index(index))).collect()
+    }
+}
+
+/// Five lookups that are handed in together cost one commit, and none of their queries leaves before
+/// it. What is handed in later is committed later.
+#[test]
+fn lookups_that_are_handed_in_together_are_committed_together() {
+    let mut shell = Shell::new();
+    shell.run();
+    assert!(shell.ready.take().is_some_and(|ready| ready.is_ok()));
+    let lookups = shell.look_up(0..5);
+    shell.run();
+    assert_eq!(shell.queries, [5; 5]);
+    assert!(lookups.iter().all(|lookup| shell.replies[lookup].is_ok()));
+    let later = shell.look_up(7..8);
+    shell.run();
+    assert_eq!(shell.queries, [5, 5, 5, 5, 5, 6]);
+    assert!(shell.replies[&later[0]].is_ok());
+    let at = |stats: &crate::conductor::Stats| (stats.lookups, stats.lookup.down);
+    assert_eq!(at(shell.conductor.stats()), (6, 6));
+}
+
+/// Records that were written before the one that failed have no receipt either.
+#[test]
+fn a_commit_that_fails_fails_all_of_its_lookups() {
+    let mut shell = Shell::new();
+    shell.run();
+    shell.disk.kept().steps_left = Some(2);
+    let lookups = shell.look_up(0..5);
+    shell.run();
+    assert_eq!(shell.disk.kept().written.len(), 3, "two were written, and the third was not");
+    assert!(shell.queries.is_empty());
+    for lookup in lookups {
+        let error = shell.replies[&lookup].as_ref().unwrap_err();
+        assert_eq!(error.message(), "the power is gone");
+    }
+    // Nothing is asked after that.
+    let lookup = shell.look_up(9..10)[0];
+    shell.run();
+    assert!(shell.replies[&lookup].is_err() && shell.queries.is_empty());
+}
+
+#[test]
+fn what_another_process_has_is_waited_for_as_long_as_it_gets_on() {
+    let mut shell = Shell::new();
+    let patiently = 3 * BUSY_PATIENCE;
+    shell.shelf.held().parts_busy_until = patiently;
+    shell.run();
+    assert!(shell.ready.take().is_some_and(|ready| ready.is_ok()));
+    assert!(shell.passing.now() >= patiently && shell.waits_told >= 60, "{}", shell.waits_told);
+    // Hints are held, and there is nothing to see of what the other does with them.
+    let mut shell = Shell::new();
+    shell.shelf.held().hints_busy_until = patiently;
+    shell.run();
+    let error = shell.ready.take().expect("it is said").unwrap_err();
+    assert!(error.message().contains("using the hints for this table for 1 s"), "{error}");
+    assert!((BUSY_PATIENCE..patiently).contains(&shell.passing.now()) && shell.waits_told == 1);
+    let mut shell = Shell::new();
+    shell.shelf.held().hints_busy_until = BUSY_PATIENCE / 2;
+    shell.run();
+    assert!(shell.ready.take().is_some_and(|ready| ready.is_ok()));
+}
+
+/// The end is told when everything is kept, once to each who asked; or that something may not be.
+#[test]
+fn the_end_is_told_when_everything_is_kept() {
+    let mut shell = Shell::new();
+    shell.look_up(0..3);
+    (shell.conductor.finish(), shell.conductor.finish());
+    shell.run();
+    assert!(matches!(shell.finished[..], [Ok(()), Ok(())]) && shell.replies.len() == 3);
+    assert!(shell.disk.kept().open_queries().is_empty());
+    assert!(shell.disk.kept().everything_is_synced());
+    // A record, an answer, and then the power is gone.
+    shell.disk.kept().steps_left = Some(2);
+    shell.look_up(3..4);
+    shell.conductor.finish();
+    shell.run();
+    let error = shell.finished.pop().expect("it is told").unwrap_err();
+    assert!(error.message().contains("may not have been kept"), "{error}");
+}
