@@ -17,6 +17,11 @@
 //! at a moment that follows from when lookups were handed in, when messages came, and the lengths
 //! of slots.
 //!
+//! A journal record leaves the session at the end of its slot, and its query after the record is
+//! durable. Whoever drives the session may gather the records of several lookups before that: then
+//! each has a slot of its own, and their queries go out together, after the last slot and one sync.
+//! What a late slot delays is all of them, and it does not show which was late.
+//!
 //! # How long slots are
 //!
 //! D is five quarters of the slowest of some hundred dummy queries, measured when the session

@@ -2,7 +2,10 @@
 //!
 //! A run is the life of one client's hints: several processes after one another over one disk, each of which looks things up until it ends or is cut off
 //! between any two steps, in a disk operation or before a message. Messages are lost, repeated, overtaken, late; streams break off; servers vanish for a
-//! while. Tables are small and generations short, so that hints are used up, prepared and switched all the time.
+//! while, and so do hints and parts, because another process has them. Tables are small and generations short, so that hints are used up, prepared and switched all the time. Some tables change and grow, and the
+//! version before is served for a while or not; then hints follow them or are left behind.
+//!
+//! What is driven is the [`Conductor`](crate::conductor::Conductor), as by a native client.
 //!
 //! What must hold all the same is checked as it happens ([`world`]): every value is right; no query is sent before the receipt for its journal record; no
 //! hint is used for two different queries; what is sent again is the same, byte for byte; every lookup has exactly one outcome, unless its process was cut

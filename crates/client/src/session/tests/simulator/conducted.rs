@@ -177,7 +177,8 @@ fn what_another_process_has_is_waited_for_as_long_as_it_gets_on() {
 fn the_end_is_told_when_everything_is_kept() {
     let mut shell = Shell::new();
     shell.look_up(0..3);
-    (shell.conductor.finish(), shell.conductor.finish());
+    let tickets = [shell.conductor.finish(), shell.conductor.finish()];
+    assert_ne!(tickets[0], tickets[1]);
     shell.run();
     assert!(matches!(shell.finished[..], [Ok(()), Ok(())]) && shell.replies.len() == 3);
     assert!(shell.disk.kept().open_queries().is_empty());

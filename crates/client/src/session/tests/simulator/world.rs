@@ -400,7 +400,7 @@ impl World {
             Coming::Change => {
                 self.change();
                 let later = milliseconds(self.change_dice.roll(600));
-                process.will(self.now + later, Coming::Retire);
+                process.will(next + later, Coming::Retire);
             }
             Coming::Retire => self.serve(self.version, self.version),
             Coming::Lookup => {
