@@ -2,6 +2,7 @@
 
 use crate::place::Place;
 use insta::assert_snapshot;
+use privet_schemes::SchemeId;
 
 #[test]
 fn the_command_explains_itself() {
@@ -184,19 +185,20 @@ fn setup_explains_itself() {
     Options:
           --scheme <SCHEME>        The scheme that will answer: finite-differences or
                                    finite-differences-many
-          --storage-limit <BYTES>  For finite-differences and finite-differences-many: at most so many
-                                   bytes for what each server makes of the table, such as 2^30; default:
-                                   32 times the table. More storage, fewer reads and shorter answers
-          --answer-limit <BYTES>   For the same: answers of at most so many bytes, with the least
-                                   storage that allows them
-          --variables <M>          For the same: exactly this number of variables, with the degree at
-                                   which servers read the least
-          --degree <D>             For the same: exactly this degree; with two servers, an odd number of
-                                   at most half the variables
-          --one-bit                For finite-differences: records are bytes of value 0 or 1, and are
+          --storage-limit <BYTES>  At most so many bytes for what each server makes of the table, such
+                                   as 2^30; default: 32 times the table. More storage, fewer reads and
+                                   shorter answers
+          --answer-limit <BYTES>   Answers of at most so many bytes, with the least storage that allows
+                                   them
+          --variables <M>          Exactly this number of variables, with the degree at which servers
+                                   read the least
+          --degree <D>             Exactly this degree; with two servers, an odd number of at most half
+                                   the variables
+          --one-bit                For finite-differences. Records are bytes of value 0 or 1, and are
                                    stored as single bits
-          --digits                 With --one-bit: records are the characters 0 and 1
-          --servers <S>            For finite-differences-many: how many servers are asked, 3 unless it
+          --digits                 For finite-differences. With --one-bit: records are the characters 0
+                                   and 1
+          --servers <S>            For finite-differences-many. How many servers are asked, 3 unless it
                                    is said. The more there are, the fewer points each reads, and the
                                    more storage each needs
       -o, --output <FILE>          The file to write, on a disk with room for all points
@@ -226,80 +228,55 @@ fn serve_explains_itself() {
                         chooses another name
 
     Options:
-          --scheme <SCHEME>          The scheme to answer with: simplepir, doublepir, dpf,
-                                     dummy-subsets, dummy-subsets-two, piano, piano-all-parities,
-                                     singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt,
-                                     finite-differences, finite-differences-many, download; or `auto`,
-                                     which takes download where simplepir's hint would be no smaller
-                                     than the table (up to 16 MiB) and simplepir otherwise.
-                                     docs/schemes.md compares them [default: auto]
-          --partition-records <S>    Records in each partition (or chunk) of the table, for schemes that
-                                     cut it into such; default: by the table's shape. Two servers of one
-                                     scheme have to agree
-          --reference-string <FILE>  What tapir-pp needs: the reference string to commit to the table
-                                     with, as `privet setup pointproofs` makes it. Two servers of one
-                                     table take the same file
-          --precompute-openings      For tapir-pp: compute the openings of all records before serving,
-                                     which takes long and 96 bytes of the cache and of memory for each,
-                                     so that answers take less
-          --storage-limit <BYTES>    For finite-differences and finite-differences-many: at most so many
-                                     bytes for what each server makes of the table, such as 2^30;
-                                     default: 32 times the table. More storage, fewer reads and shorter
-                                     answers
-          --answer-limit <BYTES>     For the same: answers of at most so many bytes, with the least
-                                     storage that allows them
-          --variables <M>            For the same: exactly this number of variables, with the degree at
-                                     which servers read the least
-          --degree <D>               For the same: exactly this degree; with two servers, an odd number
-                                     of at most half the variables
-          --one-bit                  For finite-differences: records are bytes of value 0 or 1, and are
-                                     stored as single bits
-          --digits                   With --one-bit: records are the characters 0 and 1
-          --servers <S>              For finite-differences-many: how many servers are asked, 3 unless
-                                     it is said. The more there are, the fewer points each reads, and
-                                     the more storage each needs
-          --points <FILE>            For finite-differences and finite-differences-many: answer from the
-                                     points that `privet setup points` computed from this one table,
-                                     read into memory. The scheme and what was chosen for it are those
-                                     of the file
-          --mapped                   With --points: leave the points in the file, of which the system
-                                     keeps in memory what there is room for. The file is still read once
-                                     at the start, to check it
-          --listen <ADDR>            Address to listen on [default: 127.0.0.1:7700]
-          --metrics-listen <ADDR>    Second address, for /metrics (Prometheus) and /healthz
-          --tls-cert <FILE>          Certificate chain in PEM; with --tls-key
-          --tls-key <FILE>           Private key in PEM; with --tls-cert
-          --insecure                 Allow plaintext on an address that is not loopback
-          --threads <THREADS>        Threads that share each pass over a table; default: all cores
-          --batch-window <MS>        Collect concurrent queries for at most this long before a pass, in
-                                     milliseconds; schemes where a pass saves nothing never wait
-                                     [default: 2]
-          --max-batch <N>            Most queries answered in one pass [default: 16]
-          --max-connections <N>      Most connections at once [default: 4096]
-          --cache <DIR>              Where precomputed hints are kept between starts; default: the
-                                     user's cache directory
-          --no-cache                 Keep precomputed hints in memory only
-          --watch <SECONDS>          Look so often, in seconds, whether a table file or its update log
-                                     has changed, and serve the table with the new updates; 0: only when
-                                     told to by SIGHUP [default: 1]
-          --grace <SECONDS>          After an update, go on serving the version before for so many
-                                     seconds beside the new one, for clients that are in the middle of
-                                     something. Each version takes memory of its own; at most 3 earlier
-                                     ones are kept [default: 600]
-          --scrub-rate <BYTES>       Read again so many bytes a second of what is answered from, to find
-                                     damage to memory and files; a table in which some is found is not
-                                     served any more. 0: read nothing again [default: 2^25]
-          --skip-verification        Serve tables without a look at whether they are whole. A start is
-                                     shorter by the time in which a table is read once, but hints are
-                                     computed anew. From a damaged table clients then get wrong records,
-                                     and nobody notices
-          --publisher <HEX>          Who has to sign the updates of these tables, as `privet keygen`
-                                     printed it: an update log of anybody else is refused. Without it,
-                                     it is whoever a table's log names when it is opened first
-          --log-json                 Log as JSON lines
-          --kernel <KERNEL>          Instruction set to compute with: portable, avx2 or avx512; default:
-                                     the best there is
-      -h, --help                     Print help
+          --scheme <SCHEME>        The scheme to answer with: simplepir, doublepir, dpf, dummy-subsets,
+                                   dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt,
+                                   tapir-pp, apir-dpf, apir-matrix-mt, finite-differences,
+                                   finite-differences-many, download; or `auto`, which takes download
+                                   where simplepir's hint would be no smaller than the table (up to 16
+                                   MiB) and simplepir otherwise. With --help it explains the options of
+                                   that scheme; docs/schemes.md compares them [default: auto]
+          --points <FILE>          For finite-differences and finite-differences-many: answer from the
+                                   points that `privet setup points` computed from this one table, read
+                                   into memory. The scheme and what was chosen for it are those of the
+                                   file
+          --mapped                 With --points: leave the points in the file, of which the system
+                                   keeps in memory what there is room for. The file is still read once
+                                   at the start, to check it
+          --listen <ADDR>          Address to listen on [default: 127.0.0.1:7700]
+          --metrics-listen <ADDR>  Second address, for /metrics (Prometheus) and /healthz
+          --tls-cert <FILE>        Certificate chain in PEM; with --tls-key
+          --tls-key <FILE>         Private key in PEM; with --tls-cert
+          --insecure               Allow plaintext on an address that is not loopback
+          --threads <THREADS>      Threads that share each pass over a table; default: all cores
+          --batch-window <MS>      Collect concurrent queries for at most this long before a pass, in
+                                   milliseconds; schemes where a pass saves nothing never wait [default:
+                                   2]
+          --max-batch <N>          Most queries answered in one pass [default: 16]
+          --max-connections <N>    Most connections at once [default: 4096]
+          --cache <DIR>            Where precomputed hints are kept between starts; default: the user's
+                                   cache directory
+          --no-cache               Keep precomputed hints in memory only
+          --watch <SECONDS>        Look so often, in seconds, whether a table file or its update log has
+                                   changed, and serve the table with the new updates; 0: only when told
+                                   to by SIGHUP [default: 1]
+          --grace <SECONDS>        After an update, go on serving the version before for so many seconds
+                                   beside the new one, for clients that are in the middle of something.
+                                   Each version takes memory of its own; at most 3 earlier ones are kept
+                                   [default: 600]
+          --scrub-rate <BYTES>     Read again so many bytes a second of what is answered from, to find
+                                   damage to memory and files; a table in which some is found is not
+                                   served any more. 0: read nothing again [default: 2^25]
+          --skip-verification      Serve tables without a look at whether they are whole. A start is
+                                   shorter by the time in which a table is read once, but hints are
+                                   computed anew. From a damaged table clients then get wrong records,
+                                   and nobody notices
+          --publisher <HEX>        Who has to sign the updates of these tables, as `privet keygen`
+                                   printed it: an update log of anybody else is refused. Without it, it
+                                   is whoever a table's log names when it is opened first
+          --log-json               Log as JSON lines
+          --kernel <KERNEL>        Instruction set to compute with: portable, avx2 or avx512; default:
+                                   the best there is
+      -h, --help                   Print help
     "#);
 }
 
@@ -398,48 +375,47 @@ fn bench_explains_itself() {
     Usage: privet bench [OPTIONS] --records <N> --record-len <B>
 
     Options:
-          --scheme <SCHEME>          The scheme to measure: simplepir, doublepir, dpf, dummy-subsets,
-                                     dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt,
-                                     tapir-pp, apir-dpf, apir-matrix-mt, finite-differences,
-                                     finite-differences-many, download; or `plain`, a lookup that is not
-                                     private, for comparison [default: simplepir]
-          --records <N>              Records in the table, such as 1000000 or 2^20
-          --record-len <B>           Bytes in a record
-          --partition-records <S>    Records in each partition (or chunk), for schemes that cut the
-                                     table into such; default: by its shape
-          --reference-string <FILE>  For tapir-pp: the reference string to commit to the table with;
-                                     default: one made in memory, for partitions of --partition-records
-                                     or about twice the square root of the number of records
-          --precompute-openings      For tapir-pp: compute the openings of all records beforehand
-          --storage-limit <BYTES>    For finite-differences and finite-differences-many: at most so many
-                                     bytes for what each server makes of the table, such as 2^30;
-                                     default: 32 times the table. More storage, fewer reads and shorter
-                                     answers
-          --answer-limit <BYTES>     For the same: answers of at most so many bytes, with the least
-                                     storage that allows them
-          --variables <M>            For the same: exactly this number of variables, with the degree at
-                                     which servers read the least
-          --degree <D>               For the same: exactly this degree; with two servers, an odd number
-                                     of at most half the variables
-          --one-bit                  For finite-differences: records are bytes of value 0 or 1, and are
-                                     stored as single bits
-          --digits                   With --one-bit: records are the characters 0 and 1
-          --servers <S>              For finite-differences-many: how many servers are asked, 3 unless
-                                     it is said. The more there are, the fewer points each reads, and
-                                     the more storage each needs
-          --queries <Q>              Queries to measure, rounded up to whole batches [default: 16]
-          --batch <K>                Queries answered in one pass [default: 1]
-          --edits <E>                Records to change afterwards, for schemes whose clients can follow:
-                                     one by one, or in one batch where servers follow as well [default:
-                                     16]
-          --threads <T>              Threads of the server; default: all cores
-          --seed <X>                 Seed of the table's bytes and of the choice of records (never of
-                                     secrets) [default: 1]
-          --json                     Print one JSON object
-          --kernel <KERNEL>          Instruction set to compute with: portable, avx2 or avx512; default:
-                                     the best there is
-      -h, --help                     Print help
+          --scheme <SCHEME>  The scheme to measure: simplepir, doublepir, dpf, dummy-subsets,
+                             dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt,
+                             tapir-pp, apir-dpf, apir-matrix-mt, finite-differences,
+                             finite-differences-many, download; or `plain`, a lookup that is not
+                             private, for comparison. With --help it explains the options of that scheme
+                             [default: simplepir]
+          --records <N>      Records in the table, such as 1000000 or 2^20
+          --record-len <B>   Bytes in a record
+          --queries <Q>      Queries to measure, rounded up to whole batches [default: 16]
+          --batch <K>        Queries answered in one pass [default: 1]
+          --edits <E>        Records to change afterwards, for schemes whose clients can follow: one by
+                             one, or in one batch where servers follow as well [default: 16]
+          --threads <T>      Threads of the server; default: all cores
+          --seed <X>         Seed of the table's bytes and of the choice of records (never of secrets)
+                             [default: 1]
+          --json             Print one JSON object
+          --kernel <KERNEL>  Instruction set to compute with: portable, avx2 or avx512; default: the
+                             best there is
+      -h, --help             Print help
     "#);
+}
+
+/// The options of a scheme come with the scheme, under a heading of their own.
+#[test]
+fn a_schemes_own_options_are_explained_with_the_scheme() {
+    let place = Place::new();
+    let lines = |arguments: &str| place.run(arguments).stdout().lines().count();
+    assert!(lines("serve --help") <= 60 && lines("bench --help") <= 40);
+    for scheme in SchemeId::ALL {
+        let own: Vec<_> = scheme.about().options.iter().map(|option| option.name).collect();
+        for arguments in ["serve --help --scheme", "bench --help --scheme"] {
+            let help = place.run(&format!("{arguments} {scheme}"));
+            assert!(help.stdout().contains(scheme.about().summary), "{help}");
+            let (_, explained) =
+                help.stdout().split_once("Options of this scheme:").unwrap_or_default();
+            let explained = explained.split_whitespace().filter_map(|word| word.strip_prefix("--"));
+            let explained: Vec<&str> = explained.filter(|word| own.contains(word)).collect();
+            assert!(own.iter().all(|option| explained.contains(option)), "{help}");
+            assert_eq!(own.is_empty(), !help.stdout().contains("of this scheme:"), "{help}");
+        }
+    }
 }
 
 #[test]
