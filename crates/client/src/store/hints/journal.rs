@@ -1,10 +1,13 @@
-//! The journal of one generation: every change since it was prepared, in order, and the queries that wait for answers.
+//! The journal of one generation: every change since it was prepared, in order, and the queries
+//! that wait for answers.
 //!
 //! It is a file that is only added to, one commit after the other, each with one sync:
 //!
 //! ```text
-//! base      magic "privethj" ‖ version u32 ‖ lineage 16 ‖ the generation's number u64, size u64 and BLAKE3 digest 32 ‖
-//!           the table's version that it was prepared for 104 ‖ and the one where the hints stand 104 ‖ place 32 ‖
+//! base      magic "privethj" ‖ version u32 ‖ lineage 16 ‖
+//!           the generation's number u64, size u64 and BLAKE3 digest 32 ‖
+//!           the table's version that it was prepared for 104 ‖
+//!           the one where the hints stand 104 ‖ place 32 ‖
 //!           reserved u64 ‖ commits u64 ‖ written (ms since 1970) u64 ‖ length u64 ‖ entries ‖ seal 32
 //! commit    number u64 ‖ written u64 ‖ seal of what is before it 32 ‖ length u64 ‖ entries ‖ seal 32
 //! the same  from the beginning of the next block of 4096 bytes
@@ -18,20 +21,31 @@
 //!           5 ‖ the table's version 104                      where the hints stand from here on
 //! ```
 //!
-//! A seal is BLAKE3 under a key of lineage and generation, over all that is before it. So a commit is whole or is none, is this journal's, and has one place in it. Opening replays all of it.
+//! A seal is BLAKE3 under a key of lineage and generation, over all that is before it. So a commit
+//! is whole or is none, is this journal's, and has one place in it. Opening replays all of it.
 //!
-//! **Why twice.** After a crash in a commit there may be any part of it. Nothing was sent for it, and the hints must go on without it. But what is left of an acknowledged commit after a fault of the disk may look the same, and
-//! its hint *is* used. One sync cannot say which it is beforehand. So the commit is written at two places that share no block:
+//! **Why twice.** After a crash in a commit there may be any part of it. Nothing was sent for it,
+//! and the hints must go on without it. But what is left of an acknowledged commit after a fault of
+//! the disk may look the same, and its hint *is* used. One sync cannot say which it is beforehand.
+//! So the commit is written at two places that share no block:
 //!
-//! - An acknowledged commit has both. Whatever befalls one of them, the other is read, and nothing is lost.
+//! - An acknowledged commit has both. Whatever befalls one of them, the other is read, and nothing
+//!   is lost.
 //! - Of one that has neither, the sync never returned. It is dropped, and was never sent.
-//! - What is left is that both were damaged, in different blocks. A commit behind them is then out of order. And what the [anchor](super::anchor) has counted must be there: it counts when hints are opened, closed, followed or
-//!   ended, and when a journal is begun anew. It does not count each commit: that would be a second sync. Either way the journal is refused, that is, its hints count as used.
-//! - Unnoticed go *both* copies of the *last* commit of a process that did not close, damaged before anybody opened the hints again. If they were cut off, or an older journal was put in place, the file system's time or
-//!   the file's number says so: the journal is checked as the anchor is ([`is_untouched`]), against where it was created and the time in its last commit.
+//! - What is left is that both were damaged, in different blocks. A commit behind them is then out
+//!   of order. And what the [anchor](super::anchor) has counted must be there: it counts when hints
+//!   are opened, closed, followed or ended, and when a journal is begun anew. It does not count
+//!   each commit: that would be a second sync. Either way the journal is refused, that is, its
+//!   hints count as used.
+//! - Unnoticed go *both* copies of the *last* commit of a process that did not close, damaged
+//!   before anybody opened the hints again. If they were cut off, or an older journal was put in
+//!   place, the file system's time or the file's number says so: the journal is checked as the
+//!   anchor is ([`is_untouched`]), against where it was created and the time in its last commit.
 //!
-//! A settled reservation's record is of no use any more. When most of the file is of no use, or not all of it is as it was written, a journal with the same contents is begun in another file. It counts once the anchor names it,
-//! and the old one is erased, as all are when their generation is replaced.
+//! A settled reservation's record is of no use any more. When most of the file is of no use, or not
+//! all of it is as it was written, a journal with the same contents is begun in another file. It
+//! counts once the anchor names it, and the old one is erased, as all are when their generation is
+//! replaced.
 
 use super::anchor::{Anchor, Lineage, is_untouched, milliseconds};
 use super::folder::Medium;
@@ -162,7 +176,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// `head` and all of `entries`, sealed. It has its size from the beginning: growing would leave copies behind.
+    /// `head` and all of `entries`, sealed. It has its size from the beginning: growing would leave
+    /// copies behind.
     fn seal(entries: &[Self], key: &[u8; 32], head: &[u8]) -> Secret {
         let len: usize = entries.iter().map(Self::len).sum();
         let mut bytes = Zeroizing::new(Vec::with_capacity(head.len() + 8 + len + SEAL_LEN));
@@ -243,7 +258,8 @@ impl<'a> Commit<'a> {
         whole.then_some(Self { number, written, before, entries, seal, bytes })
     }
 
-    /// The first one at `at`, or further on at the beginning of a block, where a second copy may lie.
+    /// The first one at `at`, or further on at the beginning of a block, where a second copy may
+    /// lie.
     fn find(key: &[u8; 32], bytes: &'a [u8], at: usize) -> Option<(usize, Self)> {
         let blocks = (next_block(at + 1)..bytes.len()).step_by(BLOCK);
         let mut places = iter::once(at).chain(blocks);
@@ -283,7 +299,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal without entries in the empty file `medium`, for the generation of which `generation` is the header. Durable on return, except for the file's name.
+    /// Begins a journal without entries in the empty file `medium`, for the generation of which
+    /// `generation` is the header. Durable on return, except for the file's name.
     pub(crate) fn create(
         medium: Arc<dyn Medium>,
         path: &Path,
@@ -355,10 +372,11 @@ impl Journal {
         Ok(Self { medium, path, key, summary, contents, tail, room, sound: true })
     }
 
-    /// Opens the journal that `anchor` names, after a crash as well, and checks all of it. What it then shows is durable. Nothing is written.
+    /// Opens the journal that `anchor` names, after a crash as well, and checks all of it. What it
+    /// then shows is durable. Nothing is written.
     ///
-    /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, is another, or has not all that was counted.
+    /// # Errors [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, is another,
+    /// or has not all that was counted.
     pub(crate) fn open(medium: Arc<dyn Medium>, path: &Path, anchor: &Anchor) -> Result<Self> {
         // A process that was killed may have left it to the system to write this out some time.
         let len = medium.sync().and_then(|()| medium.len());
@@ -447,7 +465,8 @@ impl Journal {
         self.contents.unfinished.contains_key(&id.0)
     }
 
-    /// All changes, and the reservations that are unfinished: their records are [read](JournalReader) in the same order.
+    /// All changes, and the reservations that are unfinished: their records are
+    /// [read](JournalReader) in the same order.
     pub(crate) fn load(&self) -> (Vec<Secret>, Vec<ReservationId>) {
         let ids = self.contents.unfinished.keys().map(|id| ReservationId(*id));
         (self.contents.changes.clone(), ids.collect())
@@ -463,7 +482,8 @@ impl Journal {
         !self.sound || self.tail as u64 > SURPLUS + 4 * self.contents.len
     }
 
-    /// Appends `entries`, all or nothing. Durable on return. After a failure nothing more may be appended.
+    /// Appends `entries`, all or nothing. Durable on return. After a failure nothing more may be
+    /// appended.
     pub(crate) fn commit(&mut self, entries: &[Entry<'_>]) -> Result<()> {
         let number = self.summary.commits + 1;
         let written = milliseconds(SystemTime::now());

@@ -36,7 +36,8 @@ fn positions(file: &str, len: usize) -> Vec<usize> {
     positions
 }
 
-/// A disk as it is in the middle of use: the last commit was not followed by a close, and nothing outside the journal has counted it.
+/// A disk as it is in the middle of use: the last commit was not followed by a close, and nothing
+/// outside the journal has counted it.
 fn killed() -> (Disk, Seen) {
     let (disk, _) = lived();
     let mut opened = hints(&disk).unwrap();
