@@ -239,7 +239,7 @@ impl Hints {
         let workshop = Arc::new(Workshop::open(folder, lineage, next, version, medium)?);
         let (asked, settled) = (asked.clone(), Vec::new());
         let mut hints = Self { workshop, anchor, journal, asked, settled, poisoned: false };
-        hints.writing(Self::renew_if_worn)?;
+        hints.writing(|hints| hints.renew_if_worn(&[]))?;
         Ok(hints)
     }
 
@@ -269,14 +269,13 @@ impl Hints {
 
     /// Commits what was settled, and what is new, to the journal.
     fn commit(&mut self, news: &[Entry<'_>]) -> Result<()> {
-        self.renew_if_worn()?;
-        let Some(journal) = &mut self.journal else { return Ok(()) };
-        let settled = self.settled.iter();
-        let settled =
-            settled.flat_map(|(id, change)| [Entry::Finished(id.0), Entry::Change(change)]);
-        journal.commit(&settled.chain(news.iter().copied()).collect::<Vec<_>>())?;
-        self.settled.clear();
-        Ok(())
+        let settled = std::mem::take(&mut self.settled);
+        let entries = settled.iter();
+        let entries =
+            entries.flat_map(|(id, change)| [Entry::Finished(id.0), Entry::Change(change)]);
+        let entries: Vec<_> = entries.chain(news.iter().copied()).collect();
+        self.renew_if_worn(&entries)?;
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.commit(&entries))
     }
 
     /// Has the anchor count all commits of the journal, and say where the hints stand by it.
@@ -307,12 +306,14 @@ impl Hints {
         sealed::erase(folder, &generation_name(old))
     }
 
-    /// Puts a journal without all that is of no use in place of one that has too much of it, or was
-    /// not found as it was left.
-    fn renew_if_worn(&mut self) -> Result<()> {
-        let Some(worn) = self.journal.take_if(|journal| journal.is_worn()) else { return Ok(()) };
+    /// Puts a journal without what is of no use in place of one that has no room for `entries`, or
+    /// was not found as it was left.
+    fn renew_if_worn(&mut self, entries: &[Entry<'_>]) -> Result<()> {
+        let worn = self.journal.take_if(|journal| journal.is_worn(entries));
+        let Some(worn) = worn else { return Ok(()) };
         let Anchor { generation, journal, .. } = *self.anchor.anchor();
-        self.begin_journal(generation, journal + 1, |medium, path| worn.renewed(medium, path))
+        let renewed = |medium, path: &Path| worn.renewed(medium, path, entries);
+        self.begin_journal(generation, journal + 1, renewed)
     }
 
     /// Makes the journal that `begin` writes the one in use, as file `number` of `generation`, and

@@ -12,7 +12,7 @@
 //! commit    number u64 ‖ written u64 ‖ seal of what is before it 32 ‖ length u64 ‖ entries ‖ seal 32
 //! the same  from the beginning of the next block of 4096 bytes
 //! …         the next commit, and the same again
-//! zeros     room for more, so that a commit need not make the file longer
+//! zeros     room for more: a commit never makes the file longer
 //!
 //! entry     1 ‖ length u64 ‖ a change                        the log of changes goes on
 //!           2 ‖ reservation u64 ‖ length u64 ‖ its record    it is unfinished
@@ -42,10 +42,11 @@
 //!   place, the file system's time or the file's number says so: the journal is checked as the
 //!   anchor is ([`is_untouched`]), against where it was created and the time in its last commit.
 //!
-//! A settled reservation's record is of no use any more. When most of the file is of no use, or not
-//! all of it is as it was written, a journal with the same contents is begun in another file. It
+//! A settled reservation's record is of no use any more. When there is no room left, or not all of
+//! the file is as it was written, a journal with the same contents is begun in another file. It
 //! counts once the anchor names it, and the old one is erased, as all are when their generation is
-//! replaced.
+//! replaced. So a full disk shows before a byte of the old file was touched, which could not be told
+//! from what somebody else did to it.
 
 use super::anchor::{Anchor, Lineage, is_untouched, milliseconds};
 use super::folder::Medium;
@@ -71,10 +72,12 @@ pub(super) const SEAL_LEN: usize = 32;
 pub(super) const HEAD_LEN: usize = 8 + 8 + SEAL_LEN + 8;
 /// The most that one fault of a disk reaches.
 pub(super) const BLOCK: usize = 4096;
-/// The file grows in such steps. (In tests both are so small that short histories come to them.)
+/// The room for commits in a generation's first file. (In tests both are so small that short
+/// histories come to their end.)
 const ROOM: usize = if cfg!(test) { 4 * BLOCK } else { 64 * BLOCK };
-/// With this much and three times what is of use, a file has too much that is of none.
-const SURPLUS: u64 = if cfg!(test) { 12 << 10 } else { 2 << 20 };
+/// Each file after it has twice the room of the one before, up to this, or three times what is of
+/// use if that is more.
+const MOST_ROOM: usize = if cfg!(test) { 6 * BLOCK } else { 512 * BLOCK };
 
 type Seal = [u8; SEAL_LEN];
 type Secret = Zeroizing<Vec<u8>>;
@@ -290,6 +293,8 @@ pub(crate) struct Journal {
     key: [u8; 32],
     summary: Summary,
     contents: Contents,
+    /// Where the first commit went.
+    first: usize,
     /// Where the next commit goes.
     pub(super) tail: usize,
     /// Where the room that the file has ends.
@@ -321,12 +326,20 @@ impl Journal {
             seal: [0; SEAL_LEN],
             ended: None,
         };
-        Self::begin(medium, path, summary, Contents::default(), 0)
+        Self::begin(medium, path, summary, Contents::default(), ROOM)
     }
 
-    /// Begins one that has all that is of use in this, and stands in its place.
-    pub(crate) fn renewed(&self, medium: Arc<dyn Medium>, path: &Path) -> Result<Self> {
-        Self::begin(medium, path, self.summary.clone(), self.contents.clone(), self.room)
+    /// Begins one that has all that is of use in this, stands in its place, and has room for
+    /// `entries`.
+    pub(crate) fn renewed(
+        &self,
+        medium: Arc<dyn Medium>,
+        path: &Path,
+        entries: &[Entry<'_>],
+    ) -> Result<Self> {
+        let room = MOST_ROOM.min(2 * self.room.saturating_sub(self.first));
+        let room = room.max(3 * self.contents.len as usize).max(places(0, entries).1);
+        Self::begin(medium, path, self.summary.clone(), self.contents.clone(), room.max(ROOM))
     }
 
     fn begin(
@@ -361,7 +374,7 @@ impl Journal {
         let bytes = Entry::seal(&entries, &key, &head);
         summary.seal = seal_of(&bytes);
         let tail = next_block(bytes.len());
-        let room = room.max(tail + ROOM);
+        let room = tail + room;
         let written = || {
             medium.write_at(0, &bytes)?;
             sealed::zero(&*medium, bytes.len() as u64, room as u64)?;
@@ -369,7 +382,8 @@ impl Journal {
         };
         written().map_err(failed)?;
         let path = path.to_owned();
-        Ok(Self { medium, path, key, summary, contents, tail, room, sound: true })
+        let (first, sound) = (tail, true);
+        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound })
     }
 
     /// Opens the journal that `anchor` names, after a crash as well, and checks all of it. What it
@@ -425,7 +439,8 @@ impl Journal {
         }
         let mut contents = Contents::default();
         apply(entries, &mut summary, &mut contents)?;
-        let (mut tail, mut sound) = (next_block(sealed + SEAL_LEN), true);
+        let first = next_block(sealed + SEAL_LEN);
+        let (mut tail, mut sound) = (first, true);
         loop {
             if summary.commits == anchor.commits && summary.seal != anchor.seal {
                 return Err(Error::corrupted("it is not as it was left"));
@@ -449,7 +464,7 @@ impl Journal {
         }
         sound &= bytes.iter().skip(tail).all(|byte| *byte == 0);
         let (path, room) = (path.to_owned(), bytes.len());
-        Ok(Self { medium, path, key, summary, contents, tail, room, sound })
+        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound })
     }
 
     pub(crate) fn summary(&self) -> &Summary {
@@ -477,13 +492,13 @@ impl Journal {
         is_untouched(&*self.medium, &self.path, &self.summary.place, self.summary.written)
     }
 
-    /// Whether another file should take its place.
-    pub(crate) fn is_worn(&self) -> bool {
-        !self.sound || self.tail as u64 > SURPLUS + 4 * self.contents.len
+    /// Whether another file has to take its place before `entries` are appended.
+    pub(crate) fn is_worn(&self, entries: &[Entry<'_>]) -> bool {
+        !self.sound || places(self.tail, entries).1 > self.room
     }
 
-    /// Appends `entries`, all or nothing. Durable on return. After a failure nothing more may be
-    /// appended.
+    /// Appends `entries`, for which there is room, all or nothing. Durable on return. After a
+    /// failure nothing more may be appended.
     pub(crate) fn commit(&mut self, entries: &[Entry<'_>]) -> Result<()> {
         let number = self.summary.commits + 1;
         let written = milliseconds(SystemTime::now());
@@ -491,11 +506,8 @@ impl Journal {
         head.extend(written.to_le_bytes());
         head.extend(self.summary.seal);
         let bytes = Entry::seal(entries, &self.key, &head);
-        let second = next_block(self.tail + bytes.len());
-        let end = second + bytes.len();
-        let room = if end > self.room { end + ROOM } else { self.room };
+        let (second, end) = places(self.tail, entries);
         let done = || {
-            sealed::zero(&*self.medium, self.room as u64, room as u64)?;
             self.medium.write_at(self.tail as u64, &bytes)?;
             self.medium.write_at(second as u64, &bytes)?;
             self.medium.sync()
@@ -504,9 +516,16 @@ impl Journal {
         let entries = &bytes[HEAD_LEN..bytes.len() - SEAL_LEN];
         apply(entries, &mut self.summary, &mut self.contents)?;
         (self.summary.commits, self.summary.written) = (number, written);
-        (self.summary.seal, self.tail, self.room) = (seal_of(&bytes), end, room);
+        (self.summary.seal, self.tail) = (seal_of(&bytes), end);
         Ok(())
     }
+}
+
+/// Where the second copy of a commit begins whose first begins at `at`, and where it ends.
+fn places(at: usize, entries: &[Entry<'_>]) -> (usize, usize) {
+    let len = HEAD_LEN + entries.iter().map(Entry::len).sum::<usize>() + SEAL_LEN;
+    let second = next_block(at + len);
+    (second, second + len)
 }
 
 impl JournalReader for Journal {
