@@ -208,13 +208,14 @@ pub trait HintStore: Send {
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged: it names the file and says what to do.
     fn load(&mut self) -> Result<SavedHints>;
 
-    /// Appends the journal records of reservations and returns once all would survive a crash, together with everything that was handed to
-    /// [`settle`](Self::settle) before: a receipt for each, in their order. All that come together take one sync.
+    /// Appends the journal records of reservations and returns once all would survive a crash,
+    /// together with everything that was handed to [`settle`](Self::settle) before: a receipt for
+    /// each, in their order. All that come together take one sync.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if one may not be durable: then there is no receipt for any.
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no generation, or the numbers do
-    /// not go on from that of reservations made in it before.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if one may not be durable: then
+    /// there is no receipt for any. [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there
+    /// is no generation, or the numbers do not go on from that of reservations made in it before.
     fn reserve(&mut self, batch: &[(ReservationId, &JournalRecord)]) -> Result<Vec<Receipt>>;
 
     /// The same for one reservation.

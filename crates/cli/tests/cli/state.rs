@@ -118,7 +118,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
       layout                 420 B, complete
     table [ID]
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 125.07 KiB
+      private hints          dummy-subsets, 333.07 KiB
         epoch                4
         used                 by 3 lookups
         unfinished lookups   2
@@ -159,7 +159,7 @@ fn hints_that_have_ended_say_why() {
       layout                 420 B, complete
     table [ID]
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 149.07 KiB
+      private hints          dummy-subsets, 333.07 KiB
         epoch                4
         used                 by 3 lookups
         unfinished lookups   1
@@ -210,7 +210,7 @@ fn hints_in_use_are_left_alone() {
       layout                 420 B, complete
     table [ID]
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 125.07 KiB
+      private hints          dummy-subsets, 333.07 KiB
         condition            in use by another process, which alone can tell more
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
@@ -262,7 +262,7 @@ fn damage_is_named_with_exit_code_4() {
       layout                 420 B, complete
     table [ID]
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 125.07 KiB
+      private hints          dummy-subsets, 333.07 KiB
         damaged              kept/tables/[ID]/private-dummy-subsets/anchor: it is damaged
     "#);
 }
@@ -334,7 +334,7 @@ fn a_server_can_be_forgotten() {
       layout                 420 B, complete
     table [ID]
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 125.07 KiB
+      private hints          dummy-subsets, 333.07 KiB
         epoch                4
         used                 by 3 lookups
         unfinished lookups   2

@@ -2,37 +2,48 @@
 //!
 //! ```text
 //! STATE/tables/<table id>/private-<scheme>/      for its owner alone, like every file in it
-//!   anchor                 which generation counts, which file has its journal, and how many commits that has at least; held locked: see `anchor`
+//!   anchor                 which generation counts, which file has its journal, and how many
+//!                          commits that has at least; held locked: see `anchor`
 //!   generation-<n>.hints   a generation as it was prepared; written once: see `sealed`. The one after the current one waits for its turn.
-//!   journal-<n>-<k>.hints  the changes to generation n since, and the queries without answers, in its k-th file: see `journal`
+//!   journal-<n>-<k>.hints  the changes to generation n since, and the queries without answers,
+//!                          in its k-th file: see `journal`
 //!   preparing-<0|1>.hints  checkpoints of the next generation, in turn: see `preparation`
 //!   prepared.new           the next generation while it is written
 //! ```
 //!
-//! **Reservations are done** when the journal's commit is synced: one sync for all that come together, and for all answers that came before. Only then is there a
-//! [`Receipt`], and without one nothing is sent. Checkpoints go to other files and take none of the time.
+//! **Reservations are done** when the journal's commit is synced: one sync for all that come
+//! together, and for all answers that came before. Only then is there a [`Receipt`], and without
+//! one nothing is sent. Checkpoints go to other files and take none of the time.
 //!
-//! **A switch is done** when the anchor names the new generation, whose file and empty journal are synced before. What belonged to the old one is then
-//! overwritten with zeros and removed; what a crash leaves of it is erased when the hints are opened.
+//! **A switch is done** when the anchor names the new generation, whose file and empty journal are
+//! synced before. What belonged to the old one is then overwritten with zeros and removed; what a
+//! crash leaves of it is erased when the hints are opened.
 //!
-//! **Following the table** takes two steps: the journal's commit, which has the change and the version that the hints are of from then on, and the anchor, which
-//! counts it and says that version too. So does an end. What a crash leaves between the two is completed when the hints are opened, before anybody asks which version they are of. What was prepared of a next
-//! generation is for the version before. Each of its files says so, and counts for nothing once the hints have moved on, whether or not it was erased in time.
+//! **Following the table** takes two steps: the journal's commit, which has the change and the
+//! version that the hints are of from then on, and the anchor, which counts it and says that
+//! version too. So does an end. What a crash leaves between the two is completed when the hints are
+//! opened, before anybody asks which version they are of. What was prepared of a next generation is
+//! for the version before. Each of its files says so, and counts for nothing once the hints have
+//! moved on, whether or not it was erased in time.
 //!
-//! **Beginning anew** is done when the anchor has another lineage and no generation. Only then is anything erased: a crash leaves either all that was there, or files that belong to no lineage.
-//! Hints that have ended neither follow nor begin anew, and are not erased because another version is accepted. That a server was caught stays on record until a user erases it.
+//! **Beginning anew** is done when the anchor has another lineage and no generation. Only then is
+//! anything erased: a crash leaves either all that was there, or files that belong to no lineage.
+//! Hints that have ended neither follow nor begin anew, and are not erased because another version
+//! is accepted. That a server was caught stays on record until a user erases it.
 //!
-//! **After a failure** to write or sync, nothing is known of what reached the disk, and the handle does nothing more. Opening again finds out: the journal's
-//! last commit is there or it is not, and either is a state that could have been.
+//! **After a failure** to write or sync, nothing is known of what reached the disk, and the handle
+//! does nothing more. Opening again finds out: the journal's last commit is there or it is not, and
+//! either is a state that could have been.
 //!
-//! **Damage** to anything that the current generation rests on is refused by name. There is no way back to an older state that looks whole: it might hold a
-//! hint that was used since. Damage to what is only being prepared costs the preparation.
+//! **Damage** to anything that the current generation rests on is refused by name. There is no way
+//! back to an older state that looks whole: it might hold a hint that was used since. Damage to
+//! what is only being prepared costs the preparation.
 //!
 //! **Copies.** Anchor and journal remember where they were created (see
-//! [`Medium::place`](folder::Medium::place)) and when they were last written. Elsewhere, or if a file
-//! was changed later than that, the hints are a copy or a backup, and another process may have used
-//! them in the meantime: they are erased. Both, because what restores a backup may pass over a file
-//! that has not changed since, and the journal is the one that every lookup changes.
+//! [`Medium::place`](folder::Medium::place)) and when they were last written. Elsewhere, or if a
+//! file was changed later than that, the hints are a copy or a backup, and another process may have
+//! used them in the meantime: they are erased. Both, because what restores a backup may pass over a
+//! file that has not changed since, and the journal is the one that every lookup changes.
 //!
 //! **Containers.** Hints that were baked into an image are a copy in every container that is
 //! started from it, so each erases them. On overlayfs the anchor is copied up when it is opened:
@@ -152,13 +163,15 @@ pub(crate) struct Hints {
 pub(crate) enum Others {
     /// Refuse them: a table's id is public, and any server can announce it.
     Refuse,
-    /// Erase them, also those that were used with other servers: somebody has decided to believe what is shown now.
+    /// Erase them, also those that were used with other servers: somebody has decided to believe
+    /// what is shown now.
     Replace,
 }
 
 impl Hints {
-    /// Opens the hints that `key` names in `folder`. If `to_follow`, hints of another version of the table will do if they were used with the same servers; what becomes of all other hints, `others`
-    /// says. Copies are erased.
+    /// Opens the hints that `key` names in `folder`. If `to_follow`, hints of another version of
+    /// the table will do if they were used with the same servers; what becomes of all other hints,
+    /// `others` says. Copies are erased.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
         key: &HintsKey,
@@ -168,13 +181,15 @@ impl Hints {
         let path = folder.path(ANCHOR);
         let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
         let Some(mut medium) = locked else { return Ok(Opening::Busy) };
-        // A process that was killed may have left it to the system to write this out some time. What follows relies on it.
+        // A process that was killed may have left it to the system to write this out some time.
+        // What follows relies on it.
         let synced = medium.sync().and_then(|()| folder.sync());
         synced.map_err(|error| files::failed(&path, "sync", error))?;
 
         let names = our_names(&*folder)?;
         let (found, notice) = match AnchorFile::read(Arc::clone(&medium), &path) {
-            // Nothing is written before the anchor, so without other files there was never anything.
+            // Nothing is written before the anchor, so without other files there was never
+            // anything.
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => (None, None),
             Err(error) => return Err(advised(files::blame(&path, error))),
             Ok(file) => match Found::behind(&*folder, file)? {
@@ -224,7 +239,7 @@ impl Hints {
         let workshop = Arc::new(Workshop::open(folder, lineage, next, version, medium)?);
         let (asked, settled) = (asked.clone(), Vec::new());
         let mut hints = Self { workshop, anchor, journal, asked, settled, poisoned: false };
-        hints.writing(Self::renew_if_worn)?;
+        hints.writing(|hints| hints.renew_if_worn(&[]))?;
         Ok(hints)
     }
 
@@ -254,14 +269,13 @@ impl Hints {
 
     /// Commits what was settled, and what is new, to the journal.
     fn commit(&mut self, news: &[Entry<'_>]) -> Result<()> {
-        self.renew_if_worn()?;
-        let Some(journal) = &mut self.journal else { return Ok(()) };
-        let settled = self.settled.iter();
-        let settled =
-            settled.flat_map(|(id, change)| [Entry::Finished(id.0), Entry::Change(change)]);
-        journal.commit(&settled.chain(news.iter().copied()).collect::<Vec<_>>())?;
-        self.settled.clear();
-        Ok(())
+        let settled = std::mem::take(&mut self.settled);
+        let entries = settled.iter();
+        let entries =
+            entries.flat_map(|(id, change)| [Entry::Finished(id.0), Entry::Change(change)]);
+        let entries: Vec<_> = entries.chain(news.iter().copied()).collect();
+        self.renew_if_worn(&entries)?;
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.commit(&entries))
     }
 
     /// Has the anchor count all commits of the journal, and say where the hints stand by it.
@@ -292,14 +306,18 @@ impl Hints {
         sealed::erase(folder, &generation_name(old))
     }
 
-    /// Puts a journal without all that is of no use in place of one that has too much of it, or was not found as it was left.
-    fn renew_if_worn(&mut self) -> Result<()> {
-        let Some(worn) = self.journal.take_if(|journal| journal.is_worn()) else { return Ok(()) };
+    /// Puts a journal without what is of no use in place of one that has no room for `entries`, or
+    /// was not found as it was left.
+    fn renew_if_worn(&mut self, entries: &[Entry<'_>]) -> Result<()> {
+        let worn = self.journal.take_if(|journal| journal.is_worn(entries));
+        let Some(worn) = worn else { return Ok(()) };
         let Anchor { generation, journal, .. } = *self.anchor.anchor();
-        self.begin_journal(generation, journal + 1, |medium, path| worn.renewed(medium, path))
+        let renewed = |medium, path: &Path| worn.renewed(medium, path, entries);
+        self.begin_journal(generation, journal + 1, renewed)
     }
 
-    /// Makes the journal that `begin` writes the one in use, as file `number` of `generation`, and erases the one before.
+    /// Makes the journal that `begin` writes the one in use, as file `number` of `generation`, and
+    /// erases the one before.
     fn begin_journal(
         &mut self,
         generation: u64,
@@ -375,12 +393,14 @@ fn notice_of_change(names: &[String]) -> Option<String> {
 /// An anchor in its file, and the journal that it names.
 struct Found {
     anchor: AnchorFile,
-    /// `None` before the first generation. An error matters only if these are the hints that are wanted.
+    /// `None` before the first generation. An error matters only if these are the hints that are
+    /// wanted.
     journal: Result<Option<Journal>>,
 }
 
 impl Found {
-    /// Opens the journal behind `anchor`, and has the anchor count what it did not come to count: only then does it say where the hints stand. `None` if either is a copy.
+    /// Opens the journal behind `anchor`, and has the anchor count what it did not come to count:
+    /// only then does it say where the hints stand. `None` if either is a copy.
     fn behind(folder: &dyn Folder, mut anchor: AnchorFile) -> Result<Option<Self>> {
         if !anchor.is_original()? {
             return Ok(None);
@@ -404,7 +424,8 @@ impl Found {
         journal.is_some_and(|journal| journal.summary().ended.is_some())
     }
 
-    /// Checks that these are hints that `key` names, or, if `to_follow`, that they are for some version of its table.
+    /// Checks that these are hints that `key` names, or, if `to_follow`, that they are for some
+    /// version of its table.
     fn suits(&self, key: &HintsKey, to_follow: bool) -> Result<()> {
         let Anchor { version, servers, .. } = self.anchor.anchor();
         let suits = match to_follow {
@@ -431,7 +452,8 @@ fn counting(anchor: Anchor, journal: &Journal) -> Anchor {
     Anchor { commits, version, seal, ..anchor }
 }
 
-/// Has the anchor count all commits of `journal`, if it has not yet, and say where the hints stand by it.
+/// Has the anchor count all commits of `journal`, if it has not yet, and say where the hints stand
+/// by it.
 fn count(anchor: &mut AnchorFile, journal: &Journal) -> Result<()> {
     if anchor.anchor().commits == journal.summary().commits {
         return Ok(());

@@ -1,22 +1,31 @@
 //! The anchor: the one small file from which everything about a table's single-use hints follows.
 //!
-//! It is locked by the process that holds the hints, it says which generation is in use, in which file its journal is and how many commits that has at least, and it remembers where it
-//! was created. It has two slots, written in turn, each synced before anything relies on it:
+//! It is locked by the process that holds the hints, it says which generation is in use, in which
+//! file its journal is and how many commits that has at least, and it remembers where it was
+//! created. It has two slots, written in turn, each synced before anything relies on it:
 //!
 //! ```text
 //! slot 0 at 0, slot 1 at 4096:
 //!     magic "privethk" ‖ version u32 ‖ sequence u64 ‖ written (ms since 1970) u64 ‖ lineage 16 ‖ place 32 ‖
-//!     the version where the hints stand: table id 16 ‖ epoch u64 ‖ table digest 32 ‖ records u64 ‖ bytes of a record u64 ‖ parameter digest 32 ‖
-//!     servers 32 ‖ generation u64 ‖ journal u64 ‖ commits u64 ‖ seal of the last of them 32 ‖ BLAKE3 of all that 32
+//!     the version where the hints stand: table id 16 ‖ epoch u64 ‖ table digest 32 ‖
+//!     records u64 ‖ bytes of a record u64 ‖ parameter digest 32 ‖
+//!     servers 32 ‖ generation u64 ‖ journal u64 ‖ commits u64 ‖ seal of the last of them 32 ‖
+//!     BLAKE3 of all that 32
 //! ```
 //!
-//! The valid slot with the larger sequence counts. A crash while one slot is written leaves the other.
+//! The valid slot with the larger sequence counts. A crash while one slot is written leaves the
+//! other.
 //!
-//! **Why count commits outside the journal.** One that was put in place of the last, or cut off behind a commit, looks whole. For hints that would be a return to a state in which a used one is unused. So a journal
-//! that has fewer commits than were counted is damaged. More are what was committed since: then the journal says where the hints stand, too, and they are counted before anything else is done.
+//! **Why count commits outside the journal.** One that was put in place of the last, or cut off
+//! behind a commit, looks whole. For hints that would be a return to a state in which a used one is
+//! unused. So a journal that has fewer commits than were counted is damaged. More are what was
+//! committed since: then the journal says where the hints stand, too, and they are counted before
+//! anything else is done.
 //!
-//! **Why not at each commit.** That would be a second sync, and a write without a sync does harm: the system may keep the time of a write and lose what was written, and then the file looks as if somebody else had changed it. What
-//! there is between two counts the [journal](super::journal) vouches for.
+//! **Why not at each commit.** That would be a second sync, and a write without a sync does harm:
+//! the system may keep the time of a write and lose what was written, and then the file looks as if
+//! somebody else had changed it. What there is between two counts the [journal](super::journal)
+//! vouches for.
 
 use super::folder::{Medium, Times};
 use super::version::Version;
@@ -48,7 +57,8 @@ pub(super) fn milliseconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
-/// A random name for one line of generations: it ties all files to their anchor, and changes when everything is erased.
+/// A random name for one line of generations: it ties all files to their anchor, and changes when
+/// everything is erased.
 pub(crate) type Lineage = [u8; 16];
 
 /// What an anchor says.
@@ -150,7 +160,8 @@ pub(crate) struct AnchorFile {
 impl AnchorFile {
     /// Writes a first anchor, in both slots.
     pub(crate) fn begin(medium: Arc<dyn Medium>, path: &Path, anchor: Anchor) -> Result<Self> {
-        // Where an older line of generations ended is of no interest, except that its slots must not count any more.
+        // Where an older line of generations ended is of no interest, except that its slots must
+        // not count any more.
         let older = read_slots(&*medium, path)?;
         let (sequence, slot) = older.map_or((0, 1), |(sequence, slot, _)| (sequence, slot));
         let mut file =
@@ -197,14 +208,16 @@ impl AnchorFile {
         Ok(())
     }
 
-    /// The same in both slots: for a step after which the slot before would lead to files that are no more.
+    /// The same in both slots: for a step after which the slot before would lead to files that are
+    /// no more.
     pub(crate) fn write_twice(&mut self, anchor: Anchor) -> Result<()> {
         self.write(anchor.clone())?;
         self.write(anchor)
     }
 }
 
-/// Whether a file that was created at `place` and last written at `written` lies there still, and nobody wrote to it but us:
+/// Whether a file that was created at `place` and last written at `written` lies there still, and
+/// nobody wrote to it but us:
 ///
 /// - A copy lies elsewhere.
 /// - A backup that was restored into this very file changed it later than it says it was
@@ -240,7 +253,8 @@ fn other_format(version: u32) -> Error {
     ))
 }
 
-/// The version of an older format that a slot begins like. Where its checksum lies, this program does not know.
+/// The version of an older format that a slot begins like. Where its checksum lies, this program
+/// does not know.
 fn older_format(bytes: &[u8; SLOT_LEN]) -> Option<u32> {
     let mut reader = Reader::new("the anchor", bytes);
     let is_ours = reader.array::<8>().is_ok_and(|magic| magic == *MAGIC);

@@ -1,15 +1,18 @@
-//! The journal of one generation: every change since it was prepared, in order, and the queries that wait for answers.
+//! The journal of one generation: every change since it was prepared, in order, and the queries
+//! that wait for answers.
 //!
 //! It is a file that is only added to, one commit after the other, each with one sync:
 //!
 //! ```text
-//! base      magic "privethj" ‖ version u32 ‖ lineage 16 ‖ the generation's number u64, size u64 and BLAKE3 digest 32 ‖
-//!           the table's version that it was prepared for 104 ‖ and the one where the hints stand 104 ‖ place 32 ‖
+//! base      magic "privethj" ‖ version u32 ‖ lineage 16 ‖
+//!           the generation's number u64, size u64 and BLAKE3 digest 32 ‖
+//!           the table's version that it was prepared for 104 ‖
+//!           the one where the hints stand 104 ‖ place 32 ‖
 //!           reserved u64 ‖ commits u64 ‖ written (ms since 1970) u64 ‖ length u64 ‖ entries ‖ seal 32
 //! commit    number u64 ‖ written u64 ‖ seal of what is before it 32 ‖ length u64 ‖ entries ‖ seal 32
 //! the same  from the beginning of the next block of 4096 bytes
 //! …         the next commit, and the same again
-//! zeros     room for more, so that a commit need not make the file longer
+//! zeros     room for more: a commit never makes the file longer
 //!
 //! entry     1 ‖ length u64 ‖ a change                        the log of changes goes on
 //!           2 ‖ reservation u64 ‖ length u64 ‖ its record    it is unfinished
@@ -18,20 +21,32 @@
 //!           5 ‖ the table's version 104                      where the hints stand from here on
 //! ```
 //!
-//! A seal is BLAKE3 under a key of lineage and generation, over all that is before it. So a commit is whole or is none, is this journal's, and has one place in it. Opening replays all of it.
+//! A seal is BLAKE3 under a key of lineage and generation, over all that is before it. So a commit
+//! is whole or is none, is this journal's, and has one place in it. Opening replays all of it.
 //!
-//! **Why twice.** After a crash in a commit there may be any part of it. Nothing was sent for it, and the hints must go on without it. But what is left of an acknowledged commit after a fault of the disk may look the same, and
-//! its hint *is* used. One sync cannot say which it is beforehand. So the commit is written at two places that share no block:
+//! **Why twice.** After a crash in a commit there may be any part of it. Nothing was sent for it,
+//! and the hints must go on without it. But what is left of an acknowledged commit after a fault of
+//! the disk may look the same, and its hint *is* used. One sync cannot say which it is beforehand.
+//! So the commit is written at two places that share no block:
 //!
-//! - An acknowledged commit has both. Whatever befalls one of them, the other is read, and nothing is lost.
+//! - An acknowledged commit has both. Whatever befalls one of them, the other is read, and nothing
+//!   is lost.
 //! - Of one that has neither, the sync never returned. It is dropped, and was never sent.
-//! - What is left is that both were damaged, in different blocks. A commit behind them is then out of order. And what the [anchor](super::anchor) has counted must be there: it counts when hints are opened, closed, followed or
-//!   ended, and when a journal is begun anew. It does not count each commit: that would be a second sync. Either way the journal is refused, that is, its hints count as used.
-//! - Unnoticed go *both* copies of the *last* commit of a process that did not close, damaged before anybody opened the hints again. If they were cut off, or an older journal was put in place, the file system's time or
-//!   the file's number says so: the journal is checked as the anchor is ([`is_untouched`]), against where it was created and the time in its last commit.
+//! - What is left is that both were damaged, in different blocks. A commit behind them is then out
+//!   of order. And what the [anchor](super::anchor) has counted must be there: it counts when hints
+//!   are opened, closed, followed or ended, and when a journal is begun anew. It does not count
+//!   each commit: that would be a second sync. Either way the journal is refused, that is, its
+//!   hints count as used.
+//! - Unnoticed go *both* copies of the *last* commit of a process that did not close, damaged
+//!   before anybody opened the hints again. If they were cut off, or an older journal was put in
+//!   place, the file system's time or the file's number says so: the journal is checked as the
+//!   anchor is ([`is_untouched`]), against where it was created and the time in its last commit.
 //!
-//! A settled reservation's record is of no use any more. When most of the file is of no use, or not all of it is as it was written, a journal with the same contents is begun in another file. It counts once the anchor names it,
-//! and the old one is erased, as all are when their generation is replaced.
+//! A settled reservation's record is of no use any more. When there is no room left, or not all of
+//! the file is as it was written, a journal with the same contents is begun in another file. It
+//! counts once the anchor names it, and the old one is erased, as all are when their generation is
+//! replaced. So a full disk shows before a byte of the old file was touched, which could not be told
+//! from what somebody else did to it.
 
 use super::anchor::{Anchor, Lineage, is_untouched, milliseconds};
 use super::folder::Medium;
@@ -57,10 +72,12 @@ pub(super) const SEAL_LEN: usize = 32;
 pub(super) const HEAD_LEN: usize = 8 + 8 + SEAL_LEN + 8;
 /// The most that one fault of a disk reaches.
 pub(super) const BLOCK: usize = 4096;
-/// The file grows in such steps. (In tests both are so small that short histories come to them.)
+/// The room for commits in a generation's first file. (In tests both are so small that short
+/// histories come to their end.)
 const ROOM: usize = if cfg!(test) { 4 * BLOCK } else { 64 * BLOCK };
-/// With this much and three times what is of use, a file has too much that is of none.
-const SURPLUS: u64 = if cfg!(test) { 12 << 10 } else { 2 << 20 };
+/// Each file after it has twice the room of the one before, up to this, or three times what is of
+/// use if that is more.
+const MOST_ROOM: usize = if cfg!(test) { 6 * BLOCK } else { 512 * BLOCK };
 
 type Seal = [u8; SEAL_LEN];
 type Secret = Zeroizing<Vec<u8>>;
@@ -162,7 +179,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// `head` and all of `entries`, sealed. It has its size from the beginning: growing would leave copies behind.
+    /// `head` and all of `entries`, sealed. It has its size from the beginning: growing would leave
+    /// copies behind.
     fn seal(entries: &[Self], key: &[u8; 32], head: &[u8]) -> Secret {
         let len: usize = entries.iter().map(Self::len).sum();
         let mut bytes = Zeroizing::new(Vec::with_capacity(head.len() + 8 + len + SEAL_LEN));
@@ -243,7 +261,8 @@ impl<'a> Commit<'a> {
         whole.then_some(Self { number, written, before, entries, seal, bytes })
     }
 
-    /// The first one at `at`, or further on at the beginning of a block, where a second copy may lie.
+    /// The first one at `at`, or further on at the beginning of a block, where a second copy may
+    /// lie.
     fn find(key: &[u8; 32], bytes: &'a [u8], at: usize) -> Option<(usize, Self)> {
         let blocks = (next_block(at + 1)..bytes.len()).step_by(BLOCK);
         let mut places = iter::once(at).chain(blocks);
@@ -274,6 +293,8 @@ pub(crate) struct Journal {
     key: [u8; 32],
     summary: Summary,
     contents: Contents,
+    /// Where the first commit went.
+    first: usize,
     /// Where the next commit goes.
     pub(super) tail: usize,
     /// Where the room that the file has ends.
@@ -283,7 +304,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal without entries in the empty file `medium`, for the generation of which `generation` is the header. Durable on return, except for the file's name.
+    /// Begins a journal without entries in the empty file `medium`, for the generation of which
+    /// `generation` is the header. Durable on return, except for the file's name.
     pub(crate) fn create(
         medium: Arc<dyn Medium>,
         path: &Path,
@@ -304,12 +326,20 @@ impl Journal {
             seal: [0; SEAL_LEN],
             ended: None,
         };
-        Self::begin(medium, path, summary, Contents::default(), 0)
+        Self::begin(medium, path, summary, Contents::default(), ROOM)
     }
 
-    /// Begins one that has all that is of use in this, and stands in its place.
-    pub(crate) fn renewed(&self, medium: Arc<dyn Medium>, path: &Path) -> Result<Self> {
-        Self::begin(medium, path, self.summary.clone(), self.contents.clone(), self.room)
+    /// Begins one that has all that is of use in this, stands in its place, and has room for
+    /// `entries`.
+    pub(crate) fn renewed(
+        &self,
+        medium: Arc<dyn Medium>,
+        path: &Path,
+        entries: &[Entry<'_>],
+    ) -> Result<Self> {
+        let room = MOST_ROOM.min(2 * self.room.saturating_sub(self.first));
+        let room = room.max(3 * self.contents.len as usize).max(places(0, entries).1);
+        Self::begin(medium, path, self.summary.clone(), self.contents.clone(), room.max(ROOM))
     }
 
     fn begin(
@@ -344,7 +374,7 @@ impl Journal {
         let bytes = Entry::seal(&entries, &key, &head);
         summary.seal = seal_of(&bytes);
         let tail = next_block(bytes.len());
-        let room = room.max(tail + ROOM);
+        let room = tail + room;
         let written = || {
             medium.write_at(0, &bytes)?;
             sealed::zero(&*medium, bytes.len() as u64, room as u64)?;
@@ -352,13 +382,15 @@ impl Journal {
         };
         written().map_err(failed)?;
         let path = path.to_owned();
-        Ok(Self { medium, path, key, summary, contents, tail, room, sound: true })
+        let (first, sound) = (tail, true);
+        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound })
     }
 
-    /// Opens the journal that `anchor` names, after a crash as well, and checks all of it. What it then shows is durable. Nothing is written.
+    /// Opens the journal that `anchor` names, after a crash as well, and checks all of it. What it
+    /// then shows is durable. Nothing is written.
     ///
-    /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, is another, or has not all that was counted.
+    /// # Errors [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, is another,
+    /// or has not all that was counted.
     pub(crate) fn open(medium: Arc<dyn Medium>, path: &Path, anchor: &Anchor) -> Result<Self> {
         // A process that was killed may have left it to the system to write this out some time.
         let len = medium.sync().and_then(|()| medium.len());
@@ -407,7 +439,8 @@ impl Journal {
         }
         let mut contents = Contents::default();
         apply(entries, &mut summary, &mut contents)?;
-        let (mut tail, mut sound) = (next_block(sealed + SEAL_LEN), true);
+        let first = next_block(sealed + SEAL_LEN);
+        let (mut tail, mut sound) = (first, true);
         loop {
             if summary.commits == anchor.commits && summary.seal != anchor.seal {
                 return Err(Error::corrupted("it is not as it was left"));
@@ -431,7 +464,7 @@ impl Journal {
         }
         sound &= bytes.iter().skip(tail).all(|byte| *byte == 0);
         let (path, room) = (path.to_owned(), bytes.len());
-        Ok(Self { medium, path, key, summary, contents, tail, room, sound })
+        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound })
     }
 
     pub(crate) fn summary(&self) -> &Summary {
@@ -447,7 +480,8 @@ impl Journal {
         self.contents.unfinished.contains_key(&id.0)
     }
 
-    /// All changes, and the reservations that are unfinished: their records are [read](JournalReader) in the same order.
+    /// All changes, and the reservations that are unfinished: their records are
+    /// [read](JournalReader) in the same order.
     pub(crate) fn load(&self) -> (Vec<Secret>, Vec<ReservationId>) {
         let ids = self.contents.unfinished.keys().map(|id| ReservationId(*id));
         (self.contents.changes.clone(), ids.collect())
@@ -458,12 +492,13 @@ impl Journal {
         is_untouched(&*self.medium, &self.path, &self.summary.place, self.summary.written)
     }
 
-    /// Whether another file should take its place.
-    pub(crate) fn is_worn(&self) -> bool {
-        !self.sound || self.tail as u64 > SURPLUS + 4 * self.contents.len
+    /// Whether another file has to take its place before `entries` are appended.
+    pub(crate) fn is_worn(&self, entries: &[Entry<'_>]) -> bool {
+        !self.sound || places(self.tail, entries).1 > self.room
     }
 
-    /// Appends `entries`, all or nothing. Durable on return. After a failure nothing more may be appended.
+    /// Appends `entries`, for which there is room, all or nothing. Durable on return. After a
+    /// failure nothing more may be appended.
     pub(crate) fn commit(&mut self, entries: &[Entry<'_>]) -> Result<()> {
         let number = self.summary.commits + 1;
         let written = milliseconds(SystemTime::now());
@@ -471,11 +506,8 @@ impl Journal {
         head.extend(written.to_le_bytes());
         head.extend(self.summary.seal);
         let bytes = Entry::seal(entries, &self.key, &head);
-        let second = next_block(self.tail + bytes.len());
-        let end = second + bytes.len();
-        let room = if end > self.room { end + ROOM } else { self.room };
+        let (second, end) = places(self.tail, entries);
         let done = || {
-            sealed::zero(&*self.medium, self.room as u64, room as u64)?;
             self.medium.write_at(self.tail as u64, &bytes)?;
             self.medium.write_at(second as u64, &bytes)?;
             self.medium.sync()
@@ -484,9 +516,16 @@ impl Journal {
         let entries = &bytes[HEAD_LEN..bytes.len() - SEAL_LEN];
         apply(entries, &mut self.summary, &mut self.contents)?;
         (self.summary.commits, self.summary.written) = (number, written);
-        (self.summary.seal, self.tail, self.room) = (seal_of(&bytes), end, room);
+        (self.summary.seal, self.tail) = (seal_of(&bytes), end);
         Ok(())
     }
+}
+
+/// Where the second copy of a commit begins whose first begins at `at`, and where it ends.
+fn places(at: usize, entries: &[Entry<'_>]) -> (usize, usize) {
+    let len = HEAD_LEN + entries.iter().map(Entry::len).sum::<usize>() + SEAL_LEN;
+    let second = next_block(at + len);
+    (second, second + len)
 }
 
 impl JournalReader for Journal {

@@ -6,7 +6,8 @@
 //! contents len bytes
 //! ```
 //!
-//! `order` and `offset` are those of a checkpoint: the larger order is the later one, and from the offset its stream goes on. Such a file is read as a whole or not at all.
+//! `order` and `offset` are those of a checkpoint: the larger order is the later one, and from the
+//! offset its stream goes on. Such a file is read as a whole or not at all.
 
 use super::anchor::Lineage;
 use super::folder::{Folder, Medium};
@@ -102,8 +103,8 @@ impl Header {
 
 /// Reads a header, without the contents.
 ///
-/// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or the file's size is not what it says.
+/// # Errors [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or the file's size
+/// is not what it says.
 pub(crate) fn read_header(medium: &dyn Medium, path: &Path) -> Result<Header> {
     let size = medium.len().map_err(|error| files::failed(path, "look at", error))?;
     if size < HEADER_LEN as u64 {
@@ -134,7 +135,8 @@ pub(crate) fn read(medium: &dyn Medium, path: &Path) -> Result<(Header, Zeroizin
     Ok((header, contents))
 }
 
-/// Reads `len` bytes from `start` on, which is what the file has, and not what somebody merely claims.
+/// Reads `len` bytes from `start` on, which is what the file has, and not what somebody merely
+/// claims.
 pub(crate) fn read_part(
     medium: &dyn Medium,
     path: &Path,
@@ -164,7 +166,8 @@ pub(crate) struct Label {
     pub(crate) version: Version,
 }
 
-/// Writes a file in place of whatever `medium` held, and syncs it. What the old contents were is overwritten, not merely cut off.
+/// Writes a file in place of whatever `medium` held, and syncs it. What the old contents were is
+/// overwritten, not merely cut off.
 pub(crate) fn write(
     medium: &dyn Medium,
     path: &Path,
@@ -200,11 +203,12 @@ pub(crate) fn zero(medium: &dyn Medium, start: u64, end: u64) -> std::io::Result
     Ok(())
 }
 
-/// Overwrites a file with zeros, syncs it, and removes it; nothing happens if there is none. On a file system that writes elsewhere than where the old bytes are,
-/// and on most flash memory, the zeros are no guarantee.
+/// Overwrites a file with zeros, syncs it, and removes it; nothing happens if there is none. On a
+/// file system that writes elsewhere than where the old bytes are, and on most flash memory, the
+/// zeros are no guarantee.
 ///
-/// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be overwritten. It is removed even so, if that is possible.
+/// # Errors [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be overwritten. It
+/// is removed even so, if that is possible.
 pub(crate) fn erase(folder: &dyn Folder, name: &str) -> Result<()> {
     let path = folder.path(name);
     let opened = folder.open(name).map_err(|error| files::failed(&path, "open", error))?;

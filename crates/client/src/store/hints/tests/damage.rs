@@ -36,7 +36,8 @@ fn positions(file: &str, len: usize) -> Vec<usize> {
     positions
 }
 
-/// A disk as it is in the middle of use: the last commit was not followed by a close, and nothing outside the journal has counted it.
+/// A disk as it is in the middle of use: the last commit was not followed by a close, and nothing
+/// outside the journal has counted it.
 fn killed() -> (Disk, Seen) {
     let (disk, _) = lived();
     let mut opened = hints(&disk).unwrap();
@@ -123,15 +124,19 @@ fn missing_files_are_refused_by_name() {
 #[test]
 fn an_older_journal_is_not_taken_for_the_last() {
     let (disk, _) = lived();
-    let file = "journal-4-2.hints";
-    let older = disk.read(file);
+    let journal = |disk: &Disk| {
+        let mut names = disk.file_names().into_iter();
+        names.find(|name| name.starts_with("journal")).unwrap()
+    };
+    let older = disk.read(&journal(&disk));
     let mut opened = hints(&disk).unwrap();
     opened.reserve_one(ReservationId(2), &record(b"change", b"query")).unwrap();
     drop(opened);
     let whole = seen(&mut hints(&disk).unwrap()).unwrap();
-    assert_ne!(disk.read(file), older);
-    disk.damage(file, older);
-    assert!(!check(&disk, file, &whole, "older"));
+    let file = journal(&disk);
+    assert_ne!(disk.read(&file), older);
+    disk.damage(&file, older);
+    assert!(!check(&disk, &file, &whole, "older"));
 }
 
 /// What is only being prepared costs the preparation, whatever is damaged of it.

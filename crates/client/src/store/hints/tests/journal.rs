@@ -1,4 +1,5 @@
-//! The journal's file: cut off at every byte, with every bit flipped, with commits lost and moved, and whatever a crash leaves of one.
+//! The journal's file: cut off at every byte, with every bit flipped, with commits lost and moved,
+//! and whatever a crash leaves of one.
 
 use super::super::anchor::Anchor;
 use super::super::folder::{Folder, Medium, Times};
@@ -59,7 +60,8 @@ struct Written {
     bytes: Vec<u8>,
     /// After the base and after each commit: what it says, and where the next commit goes.
     states: Vec<(Said, usize)>,
-    /// An anchor that has counted nothing, as of a process that was killed, and one that has counted all.
+    /// An anchor that has counted nothing, as of a process that was killed, and one that has
+    /// counted all.
     anchors: [Anchor; 2],
 }
 
@@ -209,7 +211,8 @@ fn torn(
     bytes
 }
 
-/// Whatever the disk kept of the last commit: it is there if one of its copies is, and otherwise it is as if it had never been begun.
+/// Whatever the disk kept of the last commit: it is there if one of its copies is, and otherwise it
+/// is as if it had never been begun.
 #[test]
 fn whatever_a_crash_leaves_of_a_commit_it_is_whole_or_was_never_begun() {
     for record_len in [40, 700, 1500] {

@@ -266,7 +266,8 @@ fn hints_that_have_followed_are_those_of_the_new_version_and_no_other() {
     assert_eq!(epoch, Epoch(5), "what is reported of them");
 }
 
-/// What restores a backup may pass over the anchor, if that has not changed since: then only the journal shows that it was replaced.
+/// What restores a backup may pass over the anchor, if that has not changed since: then only the
+/// journal shows that it was replaced.
 #[test]
 fn a_journal_that_was_put_back_alone_is_erased_with_its_hints() {
     let place = tempfile::tempdir().unwrap();
