@@ -118,6 +118,7 @@ fn a_test_that_does_not_exist_is_noticed() {
     assert!(is_of_a_suite("stateless_suite!(Tested);", of_all));
     assert!(!is_of_a_suite("stateless_suite!(Tested);", "is_read"));
     assert!(!is_of_a_suite("// stateless_suite!(Tested);", of_all));
+    assert!(!is_of_a_suite("hinted_suite!(suite: Tested);", of_all));
     assert!(has_test("#[tokio::test(start_paused = true)]\nasync fn a() {}", "a"));
 }
 

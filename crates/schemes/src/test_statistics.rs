@@ -175,6 +175,27 @@ fn chi_square_of_two(one: &[u64], other: &[u64]) -> (f64, f64) {
     (chi_square, freedom)
 }
 
+/// The largest deviation of counts from half of `coins`, in standard deviations.
+pub(crate) fn deviation_of_coins(counts: &[u32], coins: usize) -> f64 {
+    let half = coins as f64 / 2.0;
+    let worst = counts.iter().map(|count| (f64::from(*count) - half).abs()).fold(0.0, f64::max);
+    worst / (coins as f64).sqrt() * 2.0
+}
+
+/// In how many rows each bit is set.
+pub(crate) fn count_bits<I: Iterator<Item = bool>>(rows: impl Iterator<Item = I>) -> Vec<u32> {
+    let mut counts = Vec::new();
+    for row in rows {
+        for (place, bit) in row.enumerate() {
+            if place == counts.len() {
+                counts.push(0);
+            }
+            counts[place] += u32::from(bit);
+        }
+    }
+    counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

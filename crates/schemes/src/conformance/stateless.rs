@@ -1,11 +1,11 @@
 //! What every scheme without client state has to satisfy.
 
+use super::messages;
 use crate::contract::{
-    AnswerOf, Answerer, Message, Offline, Parameters, ParametersOf, QueryMessage, QueryOf, Role,
-    Scheme, StatelessClient,
+    AnswerOf, Answerer, Message, Offline, ParametersOf, QueryMessage, QueryOf, Role, Scheme,
+    StatelessClient,
 };
 use crate::offline::OfflinePhase;
-use crate::registry::SchemePlan;
 use crate::test_statistics::{coins, rng_for};
 use crate::test_tables::{identity, look_up, public_bytes};
 use privet_core::{
@@ -317,43 +317,7 @@ pub(crate) fn no_arm_and_no_number_of_threads_makes_a_difference<S: Stateless>()
 }
 
 pub(crate) fn parameters_are_read_back_and_nothing_else_is<S: Stateless>() {
-    for (identity, parameters) in all_parameters::<S>() {
-        let bytes = parameters.encode();
-        let again = ParametersOf::<S::Server>::decode(&identity, &bytes).unwrap();
-        assert_eq!(again.encode(), bytes);
-        let plan = SchemePlan::from_announcement(S::Scheme::ID, &identity, &bytes).unwrap();
-        let same = if S::FORM_IS_ANNOUNCED { &parameters } else { &again };
-        for parameters in [same, &again] {
-            assert_eq!(plan.servers, S::Scheme::servers(parameters));
-            assert_eq!(plan.answer_len, AnswerOf::<S::Server>::encoded_len(parameters));
-            assert_eq!(plan.offline, S::Scheme::offline_phase(parameters));
-            for (role, len) in (0..).map(Role).zip(&plan.query_lens) {
-                assert_eq!(*len, QueryOf::<S::Server>::query_len(parameters, role));
-            }
-        }
-        for len in (0..bytes.len() + 9).filter(|len| *len != bytes.len()) {
-            let mut other = bytes.clone();
-            other.resize(len, 0);
-            let refusal = ParametersOf::<S::Server>::decode(&identity, &other).err().unwrap();
-            assert_eq!(refusal.blame(), Blame::InvalidMessage, "{len} bytes of parameters");
-        }
-    }
-    // A stranger's bytes, also those that are right for another table.
-    let known = all_parameters::<S>().iter().map(|(_, of)| of.encode()).collect::<Vec<_>>();
-    let strangers = prop_oneof![
-        prop::collection::vec(any::<u8>(), 0..20),
-        prop::collection::vec(0u8..20, 0..9),
-        prop::sample::select(known),
-    ];
-    proptest!(|(bytes in strangers, records in 1u64..=1_000_000, record_len in 1u64..=64)| {
-        match ParametersOf::<S::Server>::decode(&identity(records, record_len), &bytes) {
-            Ok(parameters) => prop_assert_eq!(parameters.encode(), bytes),
-            Err(refusal) => {
-                let blame = refusal.blame();
-                prop_assert!(matches!(blame, Blame::InvalidMessage | Blame::PeerMisbehaved));
-            }
-        }
-    });
+    messages::parameters_are_read_back::<S::Scheme>(all_parameters::<S>(), S::FORM_IS_ANNOUNCED);
 }
 
 /// Whether bytes are a message; if so, they are its only encoding.

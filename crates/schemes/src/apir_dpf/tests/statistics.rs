@@ -10,13 +10,17 @@
 //! **Power.** A bit with a bias of 13.6 percentage points, set in 64 of 100 views, is seen nearly always; in `make nightly` one of 4.3 points. The trees are those of DPF-PIR, whose tests look closer.
 
 use super::*;
-use crate::test_statistics::{assert_documented, coins, rng_for, size_of_bias};
-use privet_core::dpf::{Evaluation, Nonce};
+use crate::conformance::point_functions::{
+    self, DEPTH, View, bits_of, difference, frequencies, words_apart,
+};
+use crate::test_statistics::{
+    assert_documented, coins, count_bits, deviation_of_coins, rng_for, size_of_bias,
+};
+use privet_core::dpf::Evaluation;
 use std::collections::HashSet;
 
 /// A tree of depth 3, the last leaf of which is not there.
 const RECORDS: u64 = 7;
-const DEPTH: usize = 3;
 
 /// Views of each index.
 fn queries() -> usize {
@@ -28,45 +32,20 @@ const THRESHOLD: f64 = 7.5;
 /// A planted leak must exceed the threshold at least that many times.
 const CLEARLY: f64 = 3.0;
 
-/// What the server of one role has, and what it should know nothing of.
-struct View {
-    /// Root, correction of each level, final word, nonce; then the leaves.
-    words: Vec<u128>,
-    /// The control bits of the corrections of right children, and those of all nodes but the root.
-    controls: Vec<bool>,
-    alpha: u128,
-}
-
-impl View {
-    fn of(world: &World, bytes: &[u8], alpha: u128) -> Self {
-        let query = world.query(bytes);
-        let (words, rest) = bytes.as_chunks::<16>();
-        assert_eq!((words.len(), rest.len()), (DEPTH + 3, 1));
-        let mut words: Vec<u128> = words.iter().map(|word| u128::from_le_bytes(*word)).collect();
-        words.rotate_left(1);
-        // The final word is the last in bytes, after one byte of control bits.
-        let controls_at = 16 * (2 + DEPTH);
-        words[1 + DEPTH] = u128::from_le_bytes(bytes[controls_at + 1..].try_into().unwrap());
-        let mut controls: Vec<bool> =
-            (0..DEPTH).map(|level| bytes[controls_at] >> level & 1 == 1).collect();
-
-        let tree = Evaluation::new(Kernels::detect(), world.parameters().table(), &query.key);
-        for level in 1..DEPTH as u32 {
-            let nodes = tree.nodes(tree.root(), level, 1 << level);
-            controls.extend((0..1 << level).map(|place| nodes.node(place).value() & 1 == 1));
-        }
-        let [mut nodes, mut leaves] = [[0; RECORDS as usize]; 2];
-        tree.ends(tree.root(), &mut nodes, &mut leaves);
-        controls.extend(nodes.map(|node| node & 1 == 1));
-        words.extend(leaves);
-        Self { words, controls, alpha }
+/// With the control bits of all nodes but the root, and the leaves; the secret is α.
+fn view(world: &World, bytes: &[u8], alpha: u128) -> View {
+    let mut view = View::of(bytes, alpha);
+    let query = world.query(bytes);
+    let tree = Evaluation::new(Kernels::detect(), world.parameters().table(), &query.key);
+    for level in 1..DEPTH as u32 {
+        let nodes = tree.nodes(tree.root(), level, 1 << level);
+        view.controls.extend((0..1 << level).map(|place| nodes.node(place).value() & 1 == 1));
     }
-
-    /// All its bits but the first, which is the role.
-    fn bits(&self) -> impl Iterator<Item = bool> {
-        let bits = self.words.iter().flat_map(|word| (0..128).map(move |bit| word >> bit & 1 == 1));
-        bits.skip(1).chain(self.controls.iter().copied())
-    }
+    let [mut nodes, mut leaves] = [[0; RECORDS as usize]; 2];
+    tree.ends(tree.root(), &mut nodes, &mut leaves);
+    view.controls.extend(nodes.map(|node| node & 1 == 1));
+    view.leaves.extend(leaves);
+    view
 }
 
 /// What may be wrong with a client.
@@ -95,14 +74,13 @@ enum Leak {
 
 use Leak::*;
 
-/// Key generation as it is in the paper, with branches, and with a leak.
+/// A client's keys and its α, with a leak.
 fn encoded_pair(
     world: &World,
     leak: Leak,
     index: u64,
     rng: &mut SecretRng,
 ) -> ([Vec<u8>; 2], u128) {
-    let kernels = Kernels::detect();
     let mut coins = [[0; 16]; 4];
     rng.fill(coins.as_flattened_mut());
     match leak {
@@ -113,48 +91,24 @@ fn encoded_pair(
         OneRootForBoth => coins[3] = coins[2],
         _ => {}
     }
-    let [alpha, nonce, roots @ ..] = coins;
+    let [alpha, coins @ ..] = coins;
     let alpha = u128::from_le_bytes(alpha);
-    let roots: [u128; 2] =
-        std::array::from_fn(|party| u128::from_le_bytes(roots[party]) & !1 | party as u128);
-
-    let keys = &Nonce::from_bytes(nonce).tree_keys(world.parameters().table());
-    let mut nodes = roots;
-    let (mut seeds, mut rights) = (Vec::new(), 0u8);
-    for level in 0..DEPTH {
-        let turn = (index >> (DEPTH - 1 - level) & 1) as usize;
-        let grown = nodes.map(|node| {
-            let mut children = [0; 2];
-            kernels.ggm_expand(keys, &[node], [0, 0], &mut children);
-            children
-        });
-        let differs = [grown[0][0] ^ grown[1][0], grown[0][1] ^ grown[1][1]];
-        let seed = differs[if leak == WrongChildCorrected { turn } else { 1 - turn }] & !1;
-        let path = [turn as u128 ^ 1, turn as u128];
-        let mut controls = [differs[0] & 1 ^ path[0], differs[1] & 1 ^ path[1]];
-        match leak {
-            PathInTheControls => controls = path,
-            PathInTheLastControls if level == DEPTH - 1 => controls = path,
-            _ => {}
-        }
-        for (node, grown) in nodes.iter_mut().zip(grown) {
-            let corrected = if *node & 1 == 1 { seed | controls[turn] } else { 0 };
-            *node = grown[turn] ^ corrected;
-        }
-        seeds.push(seed | controls[0]);
-        rights |= (controls[1] as u8) << level;
-    }
-    let mut ends = [0; 2];
-    kernels.ggm_convert(keys, &nodes, 0, &mut ends);
-    let last = if leak == AlphaUnmasked { alpha } else { ends[0] ^ ends[1] ^ alpha };
-    let keys = roots.map(|root| {
-        let mut bytes = nonce.to_vec();
-        bytes.extend(root.to_le_bytes());
-        bytes.extend(seeds.iter().flat_map(|seed| seed.to_le_bytes()));
-        bytes.push(rights);
-        bytes.extend(last.to_le_bytes());
-        bytes
-    });
+    let keys = point_functions::encoded_pair(
+        world.parameters().table(),
+        coins,
+        index,
+        |level| {
+            let path = [level.turn as u128 ^ 1, level.turn as u128];
+            match leak {
+                WrongChildCorrected => level.seed = level.differs[level.turn] & !1,
+                PathInTheControls => level.controls = path,
+                PathInTheLastControls if level.number == DEPTH - 1 => level.controls = path,
+                _ => {}
+            }
+            true
+        },
+        |ends| if leak == AlphaUnmasked { alpha } else { ends ^ alpha },
+    );
     (keys, alpha)
 }
 
@@ -173,12 +127,7 @@ fn views(
     index: u64,
     make: impl Fn(u64, &mut SecretRng) -> ([Vec<u8>; 2], u128),
 ) -> [Vec<View>; 2] {
-    let mut rng = rng_for(index);
-    let pairs: Vec<_> = (0..queries()).map(|_| make(index, &mut rng)).collect();
-    let of = |server: usize| {
-        pairs.iter().map(|(keys, alpha)| View::of(world, &keys[server], *alpha)).collect()
-    };
-    [of(0), of(1)]
+    point_functions::views(queries(), index, make, |bytes, alpha| view(world, bytes, alpha))
 }
 
 fn honest(world: &World, index: u64) -> [Vec<View>; 2] {
@@ -189,64 +138,14 @@ fn leaky(world: &World, leak: Leak, index: u64) -> [Vec<View>; 2] {
     views(world, index, |index, rng| encoded_pair(world, leak, index, rng))
 }
 
-/// The largest deviation of counts from half of `coins`.
-fn deviation(counts: &[u32], coins: usize) -> f64 {
-    let half = coins as f64 / 2.0;
-    let worst = counts.iter().map(|count| (f64::from(*count) - half).abs()).fold(0.0, f64::max);
-    worst / (coins as f64).sqrt() * 2.0
-}
-
-fn count<I: Iterator<Item = bool>>(rows: impl Iterator<Item = I>) -> Vec<u32> {
-    let mut counts = Vec::new();
-    for row in rows {
-        for (place, bit) in row.enumerate() {
-            if place == counts.len() {
-                counts.push(0);
-            }
-            counts[place] += u32::from(bit);
-        }
-    }
-    counts
-}
-
-fn bits_of(word: u128) -> impl Iterator<Item = bool> {
-    (0..128).map(move |bit| word >> bit & 1 == 1)
-}
-
-/// How often each bit is set.
-fn frequencies(views: &[View]) -> f64 {
-    deviation(&count(views.iter().map(View::bits)), views.len())
-}
-
-/// How often each bit of a word differs from the same bit of every other word.
-fn words_apart(views: &[View]) -> f64 {
-    let pairs = |view: &View| {
-        let words = view.words.clone();
-        let apart = (0..words.len()).flat_map(move |a| {
-            let one = words[a];
-            words[a + 1..].iter().map(|other| one ^ other).collect::<Vec<_>>()
-        });
-        apart.flat_map(bits_of)
-    };
-    deviation(&count(views.iter().map(pairs)), views.len())
-}
-
 /// How often each bit of a word differs from the same bit of α, and how often α's own bits are set.
 fn words_and_alpha(views: &[View]) -> f64 {
     let apart = |view: &View| {
-        let alpha = view.alpha;
-        let words = view.words.clone();
-        words.into_iter().chain([0]).flat_map(move |word| bits_of(word ^ alpha))
+        let alpha = view.secret;
+        let words: Vec<u128> = view.words().chain([0]).collect();
+        words.into_iter().flat_map(move |word| bits_of(word ^ alpha))
     };
-    deviation(&count(views.iter().map(apart)), views.len())
-}
-
-/// How differently often each bit is set in views of two indices.
-fn difference(ones: &[View], others: &[View]) -> f64 {
-    let set = [ones, others].map(|views| count(views.iter().map(View::bits)));
-    // Counting the zeros of the others makes it one sum of fair coins.
-    let sums = set[0].iter().zip(&set[1]).map(|(one, other)| one + others.len() as u32 - other);
-    deviation(&sums.collect::<Vec<_>>(), ones.len() + others.len())
+    deviation_of_coins(&count_bits(views.iter().map(apart)), views.len())
 }
 
 type Detector = fn(&[View]) -> f64;
@@ -270,7 +169,7 @@ fn one_server_sees_coins_whatever_the_index_and_the_secret() {
             }
             let found = if index == 0 { 0.0 } else { difference(&first[server], views) };
             assert!(found < THRESHOLD, "record {index} against record 0: {found}");
-            let alphas: HashSet<u128> = views.iter().map(|view| view.alpha).collect();
+            let alphas: HashSet<u128> = views.iter().map(|view| view.secret).collect();
             assert_eq!(alphas.len(), queries(), "a secret occurred twice");
         }
     }

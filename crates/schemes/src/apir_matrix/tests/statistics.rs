@@ -14,7 +14,8 @@
 
 use super::*;
 use crate::test_statistics::{
-    assert_documented, coins, difference, excess, rng_for, size_of_bias, size_of_leak,
+    assert_documented, coins, count_bits, deviation_of_coins, difference, excess, rng_for,
+    size_of_bias, size_of_leak,
 };
 
 const THRESHOLD: f64 = 7.0;
@@ -126,25 +127,9 @@ fn bits(view: &[u8]) -> impl Iterator<Item = bool> {
     (0..500).map(|row| view[row / 8] >> (row % 8) & 1 == 1)
 }
 
-/// The largest deviation of counts from half of `coins`.
-fn deviation(counts: &[u32], coins: usize) -> f64 {
-    let half = coins as f64 / 2.0;
-    let worst = counts.iter().map(|count| (f64::from(*count) - half).abs()).fold(0.0, f64::max);
-    worst / (coins as f64).sqrt() * 2.0
-}
-
-fn deviation_of<I: Iterator<Item = bool>>(rows: impl Iterator<Item = I>) -> f64 {
-    let (mut counts, mut coins) = (Vec::new(), 0);
-    for row in rows {
-        coins += 1;
-        for (place, bit) in row.enumerate() {
-            if place == counts.len() {
-                counts.push(0);
-            }
-            counts[place] += u32::from(bit);
-        }
-    }
-    deviation(&counts, coins)
+fn deviation_of<I: Iterator<Item = bool>>(rows: impl ExactSizeIterator<Item = I>) -> f64 {
+    let coins = rows.len();
+    deviation_of_coins(&count_bits(rows), coins)
 }
 
 /// How often each bit is set.

@@ -19,13 +19,17 @@
 //! Fainter ones need more views; that there are none is what the proof says, not these tests. They are there to find mistakes, which are not faint.
 
 use super::*;
-use crate::test_statistics::{assert_documented, coins, rng_for, size_of_bias};
-use privet_core::dpf::{Evaluation, Nonce};
+use crate::conformance::point_functions::{
+    self, DEPTH, View, difference, frequencies, words_apart,
+};
+use crate::test_statistics::{
+    assert_documented, coins, count_bits, deviation_of_coins, rng_for, size_of_bias,
+};
+use privet_core::dpf::Evaluation;
 use std::collections::HashSet;
 
 /// Eight leaves, the last of them not whole: a tree of depth 3.
 const RECORDS: u64 = 1_000;
-const DEPTH: usize = 3;
 const LEAVES: usize = 8;
 
 /// Views of each index.
@@ -41,49 +45,22 @@ const THRESHOLD: f64 = 7.5;
 /// A planted leak must exceed the threshold at least that many times.
 const CLEARLY: f64 = 3.0;
 
-/// What the server of one role has.
-struct View {
-    /// Root, correction of each level, final word, nonce.
-    key: Vec<u128>,
-    /// The control bits of the corrections of right children, and those of all nodes but the root.
-    controls: Vec<bool>,
-    /// The selection bits.
-    leaves: Vec<u128>,
+/// With the control bits of all nodes but the root, and the selection bits.
+fn view(world: &World, bytes: &[u8]) -> View {
+    let mut view = View::of(bytes, 0);
+    let query = world.query(bytes);
+    let tree = Evaluation::new(Kernels::detect(), world.parameters().table(), &query.key);
+    for level in 1..=DEPTH as u32 {
+        let nodes = tree.nodes(tree.root(), level, 1 << level);
+        view.controls.extend((0..1 << level).map(|place| nodes.node(place).value() & 1 == 1));
+    }
+    view.leaves = vec![0; LEAVES];
+    tree.leaves(tree.root(), &mut view.leaves);
+    view
 }
 
-impl View {
-    fn of(world: &World, bytes: &[u8]) -> Self {
-        let query = world.query(bytes);
-        let (words, rest) = bytes.as_chunks::<16>();
-        assert_eq!((words.len(), rest.len()), (DEPTH + 3, 1));
-        let mut key: Vec<u128> = words.iter().map(|word| u128::from_le_bytes(*word)).collect();
-        key.rotate_left(1);
-        // The final word is the last in bytes, after one byte of control bits.
-        let controls_at = 16 * (2 + DEPTH);
-        key[1 + DEPTH] = u128::from_le_bytes(bytes[controls_at + 1..].try_into().unwrap());
-        let mut controls: Vec<bool> =
-            (0..DEPTH).map(|level| bytes[controls_at] >> level & 1 == 1).collect();
-
-        let tree = Evaluation::new(Kernels::detect(), world.parameters().table(), &query.key);
-        for level in 1..=DEPTH as u32 {
-            let nodes = tree.nodes(tree.root(), level, 1 << level);
-            controls.extend((0..1 << level).map(|place| nodes.node(place).value() & 1 == 1));
-        }
-        let mut leaves = vec![0; LEAVES];
-        tree.leaves(tree.root(), &mut leaves);
-        Self { key, controls, leaves }
-    }
-
-    fn nonce(&self) -> u128 {
-        self.key[DEPTH + 2]
-    }
-
-    /// All its bits but the first, which is the role.
-    fn bits(&self) -> impl Iterator<Item = bool> {
-        let words = self.key.iter().chain(&self.leaves);
-        let bits = words.flat_map(|word| (0..128).map(move |bit| word >> bit & 1 == 1));
-        bits.skip(1).chain(self.controls.iter().copied())
-    }
+fn nonce(view: &View) -> u128 {
+    view.key[DEPTH + 2]
 }
 
 /// What may be wrong with a client.
@@ -124,9 +101,8 @@ enum Leak {
 
 use Leak::*;
 
-/// Key generation as it is in the paper, with branches, and with a leak. For known answers and tests only.
+/// A client's keys, with a leak.
 fn encoded_pair(world: &World, leak: Leak, index: u64, rng: &mut SecretRng) -> [Vec<u8>; 2] {
-    let kernels = Kernels::detect();
     let (mut nonce, mut coins) = ([0; 16], [0; 32]);
     rng.fill(&mut nonce);
     rng.fill(&mut coins);
@@ -148,67 +124,36 @@ fn encoded_pair(world: &World, leak: Leak, index: u64, rng: &mut SecretRng) -> [
         }
         _ => {}
     }
-    let (words, _) = coins.as_chunks::<16>();
-    let roots: [u128; 2] =
-        std::array::from_fn(|party| u128::from_le_bytes(words[party]) & !1 | party as u128);
-
-    let keys = &Nonce::from_bytes(nonce).tree_keys(world.parameters().table());
-    let leaf = index / 128;
-    let mut nodes = roots;
-    let (mut seeds, mut rights) = (Vec::new(), 0u8);
-    for level in 0..DEPTH {
-        let turn = (leaf >> (DEPTH - 1 - level) & 1) as usize;
-        let grown = nodes.map(|node| {
-            let mut children = [0; 2];
-            kernels.ggm_expand(keys, &[node], [0, 0], &mut children);
-            children
-        });
-        let differs = [grown[0][0] ^ grown[1][0], grown[0][1] ^ grown[1][1]];
-        let mut seed = differs[1 - turn] & !1;
-        match leak {
-            PathInManyBits if level == 1 => {
-                let mut few = [[0; 16]; 4];
-                rng.fill(few.as_flattened_mut());
-                // Ones in one of 16 places.
-                let few = few.map(u128::from_le_bytes).iter().fold(!1, |a, b| a & b);
-                seed = if turn == 1 { seed | few } else { seed & !few };
-            }
-            WrongChildCorrected => seed = differs[turn] & !1,
-            SeedOfTheFirstLevel if level > 0 => seed = seeds[0] & !1,
-            _ => {}
-        }
-        let path = [turn as u128 ^ 1, turn as u128];
-        let mut controls = [differs[0] & 1 ^ path[0], differs[1] & 1 ^ path[1]];
-        match leak {
-            PathInTheControls => controls = path,
-            PathInTheRightControls => controls[1] = path[1],
-            _ => {}
-        }
-        if leak != RootsAtEveryLevel {
-            for (node, grown) in nodes.iter_mut().zip(grown) {
-                let corrected = if *node & 1 == 1 { seed | controls[turn] } else { 0 };
-                *node = grown[turn] ^ corrected;
-            }
-        }
-        seeds.push(seed | controls[0]);
-        rights |= (controls[1] as u8) << level;
-    }
-    let mut ends = [0; 2];
-    kernels.ggm_convert(keys, &nodes, 0, &mut ends);
+    let [one, other] = *coins.as_chunks::<16>().0 else { unreachable!("two roots") };
     let point = 1 << (index % 128);
-    let last = match leak {
-        PointUnmasked => point,
-        PointBitSet => ends[0] ^ ends[1] | point,
-        _ => ends[0] ^ ends[1] ^ point,
-    };
-    roots.map(|root| {
-        let mut bytes = nonce.to_vec();
-        bytes.extend(root.to_le_bytes());
-        bytes.extend(seeds.iter().flat_map(|seed| seed.to_le_bytes()));
-        bytes.push(rights);
-        bytes.extend(last.to_le_bytes());
-        bytes
-    })
+    point_functions::encoded_pair(
+        world.parameters().table(),
+        [nonce, one, other],
+        index / 128,
+        |level| {
+            let path = [level.turn as u128 ^ 1, level.turn as u128];
+            match leak {
+                PathInManyBits if level.number == 1 => {
+                    let mut few = [[0; 16]; 4];
+                    rng.fill(few.as_flattened_mut());
+                    // Ones in one of 16 places.
+                    let few = few.map(u128::from_le_bytes).iter().fold(!1, |a, b| a & b);
+                    level.seed = if level.turn == 1 { level.seed | few } else { level.seed & !few };
+                }
+                WrongChildCorrected => level.seed = level.differs[level.turn] & !1,
+                SeedOfTheFirstLevel if level.number > 0 => level.seed = level.seeds[0] & !1,
+                PathInTheControls => level.controls = path,
+                PathInTheRightControls => level.controls[1] = path[1],
+                _ => {}
+            }
+            leak != RootsAtEveryLevel
+        },
+        |ends| match leak {
+            PointUnmasked => point,
+            PointBitSet => ends | point,
+            _ => ends ^ point,
+        },
+    )
 }
 
 fn world() -> World {
@@ -221,9 +166,8 @@ fn views(
     index: u64,
     make: impl Fn(u64, &mut SecretRng) -> [Vec<u8>; 2],
 ) -> [Vec<View>; 2] {
-    let mut rng = rng_for(index);
-    let pairs: Vec<_> = (0..queries()).map(|_| make(index, &mut rng)).collect();
-    [0, 1].map(|server: usize| pairs.iter().map(|pair| View::of(world, &pair[server])).collect())
+    let make = |index, rng: &mut SecretRng| (make(index, rng), 0);
+    point_functions::views(queries(), index, make, |bytes, _| view(world, bytes))
 }
 
 fn honest(world: &World, index: u64) -> [Vec<View>; 2] {
@@ -234,34 +178,9 @@ fn leaky(world: &World, leak: Leak, index: u64) -> [Vec<View>; 2] {
     views(world, index, |index, rng| encoded_pair(world, leak, index, rng))
 }
 
-/// The largest deviation of counts from half of `coins`.
-fn deviation(counts: &[u32], coins: usize) -> f64 {
-    let half = coins as f64 / 2.0;
-    let worst = counts.iter().map(|count| (f64::from(*count) - half).abs()).fold(0.0, f64::max);
-    worst / (coins as f64).sqrt() * 2.0
-}
-
-fn count<I: Iterator<Item = bool>>(rows: impl Iterator<Item = I>) -> Vec<u32> {
-    let mut counts = Vec::new();
-    for row in rows {
-        for (place, bit) in row.enumerate() {
-            if place == counts.len() {
-                counts.push(0);
-            }
-            counts[place] += u32::from(bit);
-        }
-    }
-    counts
-}
-
-/// How often each bit is set.
-fn frequencies(views: &[View]) -> f64 {
-    deviation(&count(views.iter().map(View::bits)), views.len())
-}
-
 /// How often all bits are set that often: a chi-square over all of them, less its mean, in its standard deviations.
 fn pooled(views: &[View]) -> f64 {
-    let counts = count(views.iter().map(View::bits));
+    let counts = count_bits(views.iter().map(View::bits));
     let (coins, bits) = (views.len() as f64, counts.len() as f64);
     let chi_square: f64 =
         counts.iter().map(|count| (2.0 * f64::from(*count) - coins).powi(2) / coins).sum();
@@ -271,49 +190,20 @@ fn pooled(views: &[View]) -> f64 {
 /// How often each bit differs from the one after it.
 fn adjacent(views: &[View]) -> f64 {
     let pairs = views.iter().map(|view| view.bits().zip(view.bits().skip(1)).map(|(a, b)| a ^ b));
-    deviation(&count(pairs), views.len())
-}
-
-/// How often each bit of a word differs from the same bit of every other word: of root, corrections of every level, final word, nonce and leaves.
-fn words_apart(views: &[View]) -> f64 {
-    let words = DEPTH + 3 + LEAVES;
-    let mut counts = vec![0; words * words * 128];
-    for view in views {
-        let of_view: Vec<u128> = view.key.iter().chain(&view.leaves).copied().collect();
-        for (a, one) in of_view.iter().enumerate() {
-            for (b, other) in of_view.iter().enumerate().skip(a + 1) {
-                let counts = &mut counts[(a * words + b) * 128..][..128];
-                let differs = one ^ other;
-                for (bit, count) in counts.iter_mut().enumerate() {
-                    *count += (differs >> bit) as u32 & 1;
-                }
-            }
-        }
-    }
-    let pairs = (0..words).flat_map(|a| (a + 1..words).map(move |b| (a * words + b) * 128));
-    let tested: Vec<u32> = pairs.flat_map(|start| counts[start..start + 128].to_vec()).collect();
-    deviation(&tested, views.len())
+    deviation_of_coins(&count_bits(pairs), views.len())
 }
 
 /// How often each bit is the same in one query and the next.
 fn successive(views: &[View]) -> f64 {
     let pairs = views.array_windows::<2>();
     let pairs = pairs.map(|[one, next]| one.bits().zip(next.bits()).map(|(a, b)| a ^ b));
-    deviation(&count(pairs), views.len() - 1)
+    deviation_of_coins(&count_bits(pairs), views.len() - 1)
 }
 
 /// Words of a key that an earlier one contained already.
 fn repeated_words(views: &[View]) -> usize {
     let mut seen = HashSet::new();
     views.iter().flat_map(|view| &view.key).filter(|word| !seen.insert(**word)).count()
-}
-
-/// How differently often each bit is set in views of two indices.
-fn difference(ones: &[View], others: &[View]) -> f64 {
-    let set = [ones, others].map(|views| count(views.iter().map(View::bits)));
-    // Counting the zeros of the others makes it one sum of fair coins.
-    let sums = set[0].iter().zip(&set[1]).map(|(one, other)| one + others.len() as u32 - other);
-    deviation(&sums.collect::<Vec<_>>(), ones.len() + others.len())
 }
 
 /// How often the roots of the two servers differ in each bit but the lowest. No server sees that; but a server that can guess the other's root knows the index.
@@ -323,7 +213,7 @@ fn roots_apart(views: &[Vec<View>; 2]) -> f64 {
         let differs = one.key[0] ^ other.key[0];
         (1..128).map(move |bit| differs >> bit & 1 == 1)
     });
-    deviation(&count(differ), views[0].len())
+    deviation_of_coins(&count_bits(differ), views[0].len())
 }
 
 #[test]
@@ -340,7 +230,7 @@ fn one_server_sees_coins_whatever_the_index() {
             }
             assert_eq!(repeated_words(views), 0);
         }
-        let nonces = both.each_ref().map(|views| views.iter().map(View::nonce));
+        let nonces = both.each_ref().map(|views| views.iter().map(nonce));
         let [ones, others] = nonces;
         assert!(ones.eq(others), "the servers' nonces differ at record {index}");
         match &first {

@@ -1,37 +1,6 @@
 //! Encodings: exact, canonical, and nothing else is accepted. And sizes as promised.
 
 use super::*;
-use privet_core::Blame;
-use proptest::prelude::*;
-
-proptest! {
-    #[test]
-    fn queries_survive_encoding_for_any_cut(records in 1u64..100_000, log2_partition in 0u32..=16) {
-        let shape = TableShape::new(records, 1).unwrap();
-        let parameters =
-            DummySubsetsParameters::with_partition_records(shape, 1 << log2_partition).unwrap();
-        let partitions = parameters.partitions() as usize;
-        let offset_bits = parameters.cut().offset_bits();
-        let mut rng = SecretRng::from_fixed_seed([1; 32]);
-        let mut halves = vec![0u8; partitions.div_ceil(8)];
-        (0..partitions).step_by(2).for_each(|k| halves[k / 8] |= 1 << (k % 8));
-        let offsets = (0..partitions / 2).map(|_| rng.below(1 << offset_bits) as u16).collect();
-        let query = DummySubsetsQuery { halves, offsets, offset_bits };
-        let bytes = query.encode();
-        prop_assert_eq!(bytes.len(), DummySubsetsQuery::encoded_len(&parameters));
-        prop_assert_eq!(DummySubsetsQuery::decode(&parameters, &bytes).unwrap(), query);
-    }
-
-    #[test]
-    fn whatever_is_accepted_is_what_would_be_encoded(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-        let shape = TableShape::new(37, 3).unwrap();
-        let parameters = DummySubsetsParameters::with_partition_records(shape, 4).unwrap();
-        match DummySubsetsQuery::decode(&parameters, &bytes) {
-            Ok(query) => prop_assert_eq!(query.encode(), bytes),
-            Err(error) => prop_assert_eq!(error.blame(), Blame::InvalidMessage),
-        }
-    }
-}
 
 #[test]
 fn queries_that_are_none_are_refused() {

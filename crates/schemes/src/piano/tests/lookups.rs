@@ -1,104 +1,8 @@
-//! Every record comes back, over any shape and any sequence of queries; and where hints run out, that is said and nothing else happens.
+//! Where hints run out, that is said and nothing else happens.
 
 use super::super::lookups::{Failure, Lookups};
 use super::*;
 use privet_core::Blame;
-use proptest::prelude::*;
-
-/// Sequences of indices that stress one thing each.
-#[derive(Clone, Copy, Debug)]
-enum Sequence {
-    Random,
-    OneForEver,
-    FewOverAndOver,
-    Ascending,
-}
-
-use Sequence::*;
-
-impl Sequence {
-    fn indices<F: AnswerForm>(self, world: &mut World<F>, count: u64) -> Vec<u64> {
-        let records = world.parameters.shape().records();
-        let start = world.rng.below(records);
-        (0..count)
-            .map(|k| match self {
-                Random => world.rng.below(records),
-                OneForEver => start,
-                FewOverAndOver => (start + world.rng.below(5)) % records,
-                Ascending => (start + k) % records,
-            })
-            .collect()
-    }
-}
-
-fn sequences() -> impl Strategy<Value = Sequence> {
-    prop_oneof![Just(Random), Just(OneForEver), Just(FewOverAndOver), Just(Ascending)]
-}
-
-fn all_come_back<F: AnswerForm>(parameters: PianoParameters, sequence: Sequence, seed: u8) {
-    let mut world = World::<F>::with(parameters);
-    world.rng = SecretRng::from_fixed_seed([seed; 32]);
-    let mut client = world.client();
-    let count = client.supply().total.min(60);
-    for index in sequence.indices(&mut world, count) {
-        assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 30, ..ProptestConfig::default() })]
-
-    #[test]
-    fn any_table_any_sequence(
-        records in prop_oneof![1u64..=20, 1u64..=5000],
-        record_len in 1u64..=300,
-        sequence in sequences(),
-        seed in any::<u8>(),
-    ) {
-        let parameters = PianoParameters::new(&identity(shape(records, record_len))).unwrap();
-        all_come_back::<SingleParity>(parameters.clone(), sequence, seed);
-        all_come_back::<AllParities>(parameters, sequence, seed);
-    }
-
-    #[test]
-    fn any_cut_of_a_table(
-        records in 1u64..=3000,
-        log2_chunk in 0u32..=12,
-        sequence in sequences(),
-    ) {
-        let parameters = cut(records, 5, 1 << log2_chunk);
-        all_come_back::<SingleParity>(parameters.clone(), sequence, 1);
-        all_come_back::<AllParities>(parameters, sequence, 2);
-    }
-}
-
-for_both_forms!(a_window_serves_all_its_queries_whatever_they_are_and_then_says_so);
-
-fn a_window_serves_all_its_queries_whatever_they_are_and_then_says_so<F: AnswerForm>() {
-    for (records, sequence) in [
-        (900, Random),
-        (900, OneForEver),
-        (900, FewOverAndOver),
-        (900, Ascending),
-        (1, OneForEver),
-        (2, Random),
-        (7, Ascending),
-        (8, Ascending),
-        (12, Random),
-    ] {
-        let mut world = World::<F>::new(records, 3);
-        let mut client = world.client();
-        let total = client.supply().total;
-        assert_eq!(total, world.parameters.window());
-        for index in sequence.indices(&mut world, total) {
-            assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));
-        }
-        assert_eq!(client.supply().left(), 0);
-        let index = world.index(0);
-        let refused = client.reserve(&index, &mut world.rng);
-        assert_eq!(refused.err().unwrap().blame(), Blame::Exhausted);
-    }
-}
 
 for_both_forms!(records_chosen_by_where_they_lie_use_up_a_chunk_and_that_is_said);
 
@@ -116,7 +20,7 @@ fn records_chosen_by_where_they_lie_use_up_a_chunk_and_that_is_said<F: AnswerFor
         assert_eq!(reserved.queries.len(), 1);
         let bytes = reserved.queries[0].encode();
         assert_eq!(bytes.len(), PianoQuery::<F>::encoded_len(&world.parameters));
-        match world.settle(&mut client, &reserved).unwrap() {
+        match world.tell(&mut client, &reserved).unwrap() {
             Ok(record) => {
                 assert!(number < spares);
                 assert_eq!(&record[..], world.record(*index));
@@ -193,7 +97,7 @@ fn a_lookup_without_a_hint_sends_a_cover_fails_and_may_be_tried_again<F: AnswerF
     let (mut found, mut failed) = (0, 0);
     for index in 0..60 {
         let reserved = world.reserve(&mut client, index * 31).unwrap();
-        match world.settle(&mut client, &reserved).unwrap() {
+        match world.tell(&mut client, &reserved).unwrap() {
             Ok(record) => {
                 found += 1;
                 assert_eq!(&record[..], world.record(index * 31));
@@ -212,27 +116,6 @@ fn a_lookup_without_a_hint_sends_a_cover_fails_and_may_be_tried_again<F: AnswerF
     assert_eq!(client.supply().used, 60, "a failure uses up as much as a success");
 }
 
-for_both_forms!(every_arm_prepares_the_same_hints);
-
-fn every_arm_prepares_the_same_hints<F: AnswerForm>() {
-    use privet_kernels::Arm;
-    let world = World::<F>::new(3000, 17);
-    let generations = Arm::available().into_iter().map(|arm| {
-        let mut preparation = PianoPreparation::<F>::begin(
-            world.parameters.clone(),
-            world.digest(),
-            &mut SecretRng::from_fixed_seed([5; 32]),
-            Kernels::with_arm(arm).unwrap(),
-        )
-        .unwrap();
-        preparation.absorb(0, world.server.streamed()).unwrap();
-        preparation.finish().unwrap();
-        preparation.generation().unwrap().to_vec()
-    });
-    let generations: Vec<_> = generations.collect();
-    assert!(generations.windows(2).all(|pair| pair[0] == pair[1]));
-}
-
 #[test]
 fn the_streamed_table_is_the_table_in_the_order_of_the_permutation() {
     let world = World::<SingleParity>::new(5000, 7);
@@ -249,7 +132,7 @@ fn possible_parities_are_what_they_say() {
     let chunks = world.parameters.chunks() as usize;
     let offsets: Vec<u16> = (1..chunks).map(|_| world.rng.below(4) as u16).collect();
     let query = PianoQuery::<AllParities>::new(&world.parameters, offsets.clone());
-    let answer = world.answer(&query);
+    let answer = world.answers(&[query]).remove(0);
     let mut records = world.server.streamed().to_vec();
     records.resize(chunks * 4 * 3, 0);
     for left_out in 0..chunks {

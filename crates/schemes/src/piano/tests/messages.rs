@@ -2,44 +2,6 @@
 
 use super::*;
 use privet_core::Blame;
-use proptest::prelude::*;
-
-fn survives<F: AnswerForm>(parameters: &PianoParameters) {
-    let mut rng = SecretRng::from_fixed_seed([1; 32]);
-    let records = u64::from(parameters.chunk_records());
-    let offsets =
-        (0..PianoQuery::<F>::count(parameters)).map(|_| rng.below(records) as u16).collect();
-    let query = PianoQuery::<F>::new(parameters, offsets);
-    let bytes = query.encode();
-    assert_eq!(bytes.len(), PianoQuery::<F>::encoded_len(parameters));
-    let decoded = PianoQuery::<F>::decode(parameters, &bytes).unwrap();
-    assert_eq!(decoded.offsets, query.offsets);
-    for wrong in [&bytes[..bytes.len().saturating_sub(1)], &[&bytes[..], &[0]].concat()] {
-        let refused = PianoQuery::<F>::decode(parameters, wrong);
-        // A query of no bits is as long as one byte less.
-        if wrong.len() != bytes.len() {
-            assert_eq!(refused.err().unwrap().blame(), Blame::InvalidMessage);
-        }
-    }
-}
-
-proptest! {
-    #[test]
-    fn queries_survive_encoding_for_any_cut(records in 1u64..100_000, log2_chunk in 0u32..=9) {
-        let parameters = cut(records, 1, 1 << log2_chunk);
-        survives::<SingleParity>(&parameters);
-        survives::<AllParities>(&parameters);
-    }
-
-    #[test]
-    fn whatever_is_accepted_is_what_would_be_encoded(bytes in prop::collection::vec(any::<u8>(), 0..8)) {
-        let parameters = cut(37, 3, 4);
-        match PianoQuery::<SingleParity>::decode(&parameters, &bytes) {
-            Ok(query) => prop_assert_eq!(query.encode(), bytes),
-            Err(error) => prop_assert_eq!(error.blame(), Blame::InvalidMessage),
-        }
-    }
-}
 
 #[test]
 fn messages_that_are_none_are_refused() {

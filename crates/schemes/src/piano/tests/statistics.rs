@@ -342,7 +342,7 @@ for_both_forms!(the_search_does_the_same_work_for_every_record_and_history);
 
 fn the_search_does_the_same_work_for_every_record_and_history<F: AnswerForm>() {
     let mut world = World::<F>::new(3000, 2);
-    let generation = world.generation(1 << 16);
+    let generation = world.generation();
     let mut works = Vec::new();
     for history in [vec![5; 60], (0..60).collect(), (0..60).map(|k| k * 49).collect::<Vec<u64>>()] {
         let mut client = world.load(&generation);

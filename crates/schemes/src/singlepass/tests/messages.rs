@@ -6,17 +6,6 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn queries_survive_encoding_for_any_cut(records in 1u64..100_000, partition_records in 2u64..=65_536) {
-        let parameters = cut(records, 1, partition_records);
-        let mut rng = SecretRng::from_fixed_seed([1; 32]);
-        let offsets = (0..parameters.partitions()).map(|_| rng.below(partition_records) as u16);
-        let query = SinglePassQuery { offsets: offsets.collect() };
-        let bytes = query.encode();
-        prop_assert_eq!(bytes.len(), SinglePassQuery::encoded_len(&parameters));
-        prop_assert_eq!(SinglePassQuery::decode(&parameters, &bytes).unwrap(), query);
-    }
-
-    #[test]
     fn whatever_is_accepted_is_what_would_be_encoded(bytes in prop::collection::vec(0u8..3, 0..9)) {
         // Three partitions of 258: 0x0101 is the last offset, what begins with 2 in its upper byte lies beyond, and so does 0x0102.
         let parameters = cut(700, 3, 258);

@@ -1,148 +1,107 @@
-//! A table, its two servers and a client in one place, and what the tests ask of them.
+//! SinglePass end to end without a network.
 
-mod edits;
 mod known_answers;
-mod lookups;
 mod messages;
 mod state;
 mod statistics;
 pub(crate) mod views;
 
 use super::*;
+use crate::conformance::hinted::{self, Hinted, hinted_suite};
 use crate::contract::{
-    Answerer as _, AskingPreparation as _, HintedClient as _, Parameters as _, Preparation as _,
-    PreparingServer as _, Record, ReservationId, Reserved, Role,
+    Answerer as _, AskingPreparation as _, Endless as _, HintedClient as _, Parameters as _,
+    Preparation as _, PreparingServer as _, ReservationId, Role,
 };
 use crate::offline::StreamConsumer as _;
-use crate::test_tables::Sequence;
-use crate::test_tables::{identity, public_bytes};
-use privet_core::{RecordIndex, Result, SecretRng, TableShape, TableView};
+use crate::test_tables::identity;
+use privet_core::{Result, SecretRng, TableShape, TableView};
 use privet_kernels::Kernels;
+use proptest::prelude::*;
 use zeroize::Zeroizing;
 
-/// A table of known bytes, and its server, which takes both roles.
-pub(super) struct World {
-    pub(super) parameters: SinglePassParameters,
-    pub(super) records: Vec<u8>,
-    pub(super) server: SinglePassServer,
-    pub(super) rng: SecretRng,
-}
+pub(super) struct Tested;
+
+pub(super) type World = hinted::World<Tested>;
+
+hinted_suite!(suite: Tested);
 
 pub(super) fn cut(records: u64, record_len: u64, partition_records: u64) -> SinglePassParameters {
     let shape = TableShape::new(records, record_len).unwrap();
     SinglePassParameters::with_partition_records(shape, partition_records).unwrap()
 }
 
-impl World {
-    pub(super) fn new(records: u64, record_len: u64) -> Self {
-        let shape = TableShape::new(records, record_len).unwrap();
-        Self::with(SinglePassParameters::new(shape).unwrap())
+impl Hinted for Tested {
+    type Parameters = SinglePassParameters;
+    type Scheme = SinglePass;
+    type Server = SinglePassServer;
+    type Client = SinglePassClient;
+    type Preparation = SinglePassPreparation;
+    /// Permutations and hints.
+    type State = Zeroizing<Vec<u8>>;
+
+    const TELLS_IN_ORDER: bool = true;
+    const RUNS_OUT: bool = false;
+
+    fn parameters(shape: TableShape, cut: Option<u64>) -> SinglePassParameters {
+        match cut {
+            Some(records) => SinglePassParameters::with_partition_records(shape, records),
+            None => SinglePassParameters::new(shape),
+        }
+        .unwrap()
     }
 
-    pub(super) fn with(parameters: SinglePassParameters) -> Self {
-        let records = public_bytes("a table", parameters.shape().bytes() as usize);
-        let server = server(&parameters, &records);
-        let rng = SecretRng::from_fixed_seed([3; 32]);
-        Self { parameters, records, server, rng }
+    fn shape(parameters: &SinglePassParameters) -> TableShape {
+        parameters.shape()
     }
 
-    pub(super) fn preparation(&mut self) -> SinglePassPreparation {
-        let kernels = Kernels::detect();
-        SinglePassPreparation::begin(self.parameters.clone(), [0; 32], &mut self.rng, kernels)
-            .unwrap()
+    fn cut(parameters: &SinglePassParameters) -> u64 {
+        parameters.partition_records().into()
+    }
+
+    fn cuts() -> BoxedStrategy<u64> {
+        prop_oneof![6 => 2u64..=40, 6 => 2u64..=5_000, 1 => Just(1u64 << 16)].boxed()
+    }
+
+    fn server(parameters: &SinglePassParameters, table: TableView<'_>) -> SinglePassServer {
+        SinglePassServer::new(parameters.clone(), table, Kernels::detect()).unwrap()
     }
 
     /// The reply to a request, over the wire and back.
-    pub(super) fn reply(&self, request: &SinglePassRequest) -> Vec<u8> {
-        let bytes = request.encode();
-        assert_eq!(bytes.len(), SinglePassRequest::encoded_len(&self.parameters));
-        let request = SinglePassRequest::decode(&self.parameters, &bytes).unwrap();
-        let reply = self.server.prepare(&request).unwrap().encode();
-        assert_eq!(reply.len(), SinglePassReply::encoded_len(&self.parameters));
+    fn reply(world: &World, preparation: &mut SinglePassPreparation) -> Vec<u8> {
+        let bytes = preparation.request().encode();
+        assert_eq!(bytes, preparation.request().encode(), "the same until it is answered");
+        assert_eq!(bytes.len(), SinglePassRequest::encoded_len(&world.parameters));
+        let request = SinglePassRequest::decode(&world.parameters, &bytes).unwrap();
+        let reply = world.server.prepare(&request).unwrap().encode();
+        assert_eq!(reply.len(), SinglePassReply::encoded_len(&world.parameters));
         reply
     }
 
-    pub(super) fn generation(&mut self) -> Zeroizing<Vec<u8>> {
-        let mut preparation = self.preparation();
-        let reply = self.reply(&preparation.request());
-        preparation.absorb(0, &reply).unwrap();
-        preparation.finish().unwrap();
-        preparation.generation().unwrap()
+    fn state(client: &SinglePassClient) -> Self::State {
+        client.generation.encode(client.parameters()).unwrap()
     }
 
-    pub(super) fn load(&self, generation: &Zeroizing<Vec<u8>>) -> SinglePassClient {
-        let kernels = Kernels::detect();
-        SinglePassClient::load(self.parameters.clone(), generation.clone(), kernels).unwrap()
+    fn check(world: &World, client: &SinglePassClient) {
+        assert!(world.hints_fit(client), "hints and permutations do not fit each other");
     }
 
-    pub(super) fn client(&mut self) -> SinglePassClient {
-        let generation = self.generation();
-        self.load(&generation)
+    fn condense(client: &SinglePassClient) -> Option<Result<Zeroizing<Vec<u8>>>> {
+        Some(client.condense())
     }
 
-    pub(super) fn indices(&mut self, sequence: Sequence, count: u64) -> Vec<u64> {
-        let records = self.parameters.shape().records();
-        let partition = u64::from(self.parameters.partition_records());
-        sequence.indices(records, partition, count, &mut self.rng)
+    /// Kind, id, and an index beyond the table: each wrong alone.
+    fn wrong_changes(_world: &World, _used: &[u8], good: &[u8]) -> Vec<Vec<u8>> {
+        let wrong = [(0, 2), (0, 7), (1, 1), (10, 2)].map(|(at, byte): (usize, u8)| {
+            let mut change = good.to_vec();
+            change[at] ^= byte;
+            change
+        });
+        wrong.into()
     }
+}
 
-    pub(super) fn index(&self, index: u64) -> RecordIndex {
-        RecordIndex::new(index, self.parameters.shape()).unwrap()
-    }
-
-    pub(super) fn record(&self, index: u64) -> &[u8] {
-        let len = self.parameters.record_len();
-        &self.records[index as usize * len..][..len]
-    }
-
-    /// Reserves, and applies the change.
-    pub(super) fn reserve(
-        &mut self,
-        client: &mut SinglePassClient,
-        index: u64,
-    ) -> Result<Reserved<SinglePassQuery>> {
-        let reserved = client.reserve(&self.index(index), &mut self.rng)?;
-        client.apply(&reserved.change)?;
-        Ok(reserved)
-    }
-
-    /// Both answers, over the wire and back.
-    pub(super) fn answers(&self, reserved: &Reserved<SinglePassQuery>) -> Vec<SinglePassAnswer> {
-        assert_eq!(reserved.queries.len(), 2);
-        let over_the_wire = |(query, role): (&SinglePassQuery, u8)| {
-            let bytes = query.encode();
-            assert_eq!(bytes.len(), SinglePassQuery::encoded_len(&self.parameters));
-            let query = SinglePassQuery::decode(&self.parameters, &bytes).unwrap();
-            let answer = self.server.answer(Role(role), &[query]).remove(0).encode();
-            assert_eq!(answer.len(), SinglePassAnswer::encoded_len(&self.parameters));
-            SinglePassAnswer::decode(&self.parameters, &answer).unwrap()
-        };
-        reserved.queries.iter().zip(0..).map(over_the_wire).collect()
-    }
-
-    /// Settles and applies, and returns the change.
-    pub(super) fn settle(
-        &self,
-        client: &mut SinglePassClient,
-        reserved: &Reserved<SinglePassQuery>,
-    ) -> Zeroizing<Vec<u8>> {
-        let change = client.settle(reserved.id, &self.answers(reserved)).unwrap();
-        client.apply(&change).unwrap();
-        change
-    }
-
-    /// One whole lookup.
-    pub(super) fn get(&mut self, client: &mut SinglePassClient, index: u64) -> Record {
-        let reserved = self.reserve(client, index).unwrap();
-        self.settle(client, &reserved);
-        client.take_record(reserved.id).expect("nothing else is under way").unwrap()
-    }
-
+impl World {
     /// That every hint is the XOR of the records that the permutations say.
-    pub(super) fn assert_hints_fit(&self, client: &SinglePassClient) {
-        assert!(self.hints_fit(client), "hints and permutations do not fit each other");
-    }
-
     pub(super) fn hints_fit(&self, client: &SinglePassClient) -> bool {
         let len = self.parameters.record_len();
         let mut hints = client.generation.hints.to_vec();
@@ -153,11 +112,4 @@ impl World {
         }
         hints.iter().all(|byte| *byte == 0)
     }
-}
-
-pub(super) fn server(parameters: &SinglePassParameters, records: &[u8]) -> SinglePassServer {
-    let shape = parameters.shape();
-    let identity = identity(shape.records(), shape.record_len());
-    let view = TableView::new(identity, records).unwrap();
-    SinglePassServer::new(parameters.clone(), view, Kernels::detect()).unwrap()
 }

@@ -186,7 +186,7 @@ fn exchanging_in_the_wanted_partition_too_makes_hints_false() {
     let mut client = world.client();
     let reserved = world.reserve(&mut client, 7).unwrap();
     world.settle(&mut client, &reserved);
-    world.assert_hints_fit(&client);
+    assert!(world.hints_fit(&client));
     let place = client.generation.permutations.place_of(&world.index(7));
     let mut partners = vec![place.hint; world.parameters.partitions() as usize];
     partners[place.partition as usize] = (place.hint + 1) % 10;

@@ -80,7 +80,7 @@ fn every_bit<F: TestForm>(mut world: World<F>, coins: u8, step: usize) {
             let reserved = world.reserve(&mut world.load(&generation), wanted).unwrap();
             let (world, generation, reserved) = (&world, &generation, &reserved);
             let attempt = Attempt { world, generation, before: Vec::new(), reserved, wanted };
-            let honest = world.answers(reserved);
+            let honest = world.answer_bytes(reserved);
             assert_eq!(attempt.outcome(&honest), Outcome::Right);
             for server in 0..2 {
                 let bits = 0..honest[server].len() * 8;
@@ -97,13 +97,13 @@ fn every_bit<F: TestForm>(mut world: World<F>, coins: u8, step: usize) {
 
 #[test]
 fn every_flipped_bit_ends_it_with_merkle_trees() {
-    every_bit(World::<MerkleForm>::new(16, 2, 4), 6, 1);
+    every_bit(World::<MerkleForm>::cut(16, 2, 4), 6, 1);
 }
 
 #[test]
 fn every_flipped_bit_ends_it_with_pointproofs() {
     // Each of the sixteen records meets other bits.
-    every_bit(World::<PointproofsForm>::new(16, 2, 4), 1, 32);
+    every_bit(World::<PointproofsForm>::cut(16, 2, 4), 1, 32);
 }
 
 /// Answers that were true of something else.
@@ -117,12 +117,12 @@ fn true_of_something_else<F: TestForm>(mut world: World<F>) {
         let generation = world.generation();
         let mut client = world.load(&generation);
         let earlier = world.reserve(&mut client, (wanted + 1) % records).unwrap();
-        let replayed = world.answers(&earlier);
+        let replayed = world.answer_bytes(&earlier);
         let before = vec![earlier.change.clone(), world.settle(&mut client, &earlier)];
         let reserved = world.reserve(&mut client, wanted).unwrap();
         let (world, generation, reserved) = (&world, &generation, &reserved);
         let attempt = Attempt { world, generation, before, reserved, wanted };
-        let honest = world.answers(reserved);
+        let honest = world.answer_bytes(reserved);
         let stale = answers_of(&other_table, &world.parameters, reserved);
         let record_bytes = world.parameters.pass().answer_len();
         for server in 0..2 {
@@ -176,12 +176,12 @@ fn true_of_something_else<F: TestForm>(mut world: World<F>) {
 
 #[test]
 fn what_is_true_of_something_else_ends_it_with_merkle_trees() {
-    true_of_something_else(World::<MerkleForm>::new(16, 3, 4));
+    true_of_something_else(World::<MerkleForm>::cut(16, 3, 4));
 }
 
 #[test]
 fn what_is_true_of_something_else_ends_it_with_pointproofs() {
-    true_of_something_else(World::<PointproofsForm>::new(6, 3, 3));
+    true_of_something_else(World::<PointproofsForm>::cut(6, 3, 3));
 }
 
 /// A stream that is not what was announced makes no hints, whatever is wrong with it.
@@ -205,14 +205,14 @@ fn every_byte_of_the_stream<F: TestForm>(mut world: World<F>) {
 
 #[test]
 fn a_stream_that_was_not_announced_makes_no_hints() {
-    every_byte_of_the_stream(World::<MerkleForm>::new(16, 3, 4));
-    every_byte_of_the_stream(World::<PointproofsForm>::new(5, 3, 3));
+    every_byte_of_the_stream(World::<MerkleForm>::cut(16, 3, 4));
+    every_byte_of_the_stream(World::<PointproofsForm>::cut(5, 3, 3));
 }
 
 /// What both servers announce may still be nonsense, if both lie or are broken: then there are no hints, and no panic.
 #[test]
 fn an_announcement_that_is_no_commitment_is_refused() {
-    let mut world = World::<PointproofsForm>::new(5, 3, 3);
+    let mut world = World::<PointproofsForm>::cut(5, 3, 3);
     let stream = world.stream();
     let announced_at = world.parameters.commitment().vectors().padded_bytes() as usize;
     for at in (announced_at..stream.len()).step_by(7) {

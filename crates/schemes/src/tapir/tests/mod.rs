@@ -1,4 +1,4 @@
-//! A table, its two servers and a client in one place, and what the tests ask of them.
+//! TAPIR end to end without a network.
 
 // Browsers have one of the two forms, and of its tests the known answers and what needs no other.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
@@ -22,23 +22,24 @@ mod updates;
 pub(super) use planted::Planted;
 
 use super::*;
+use crate::conformance::hinted::{self, Hinted, hinted_suite};
 use crate::contract::{
     Answerer as _, Endless as _, HintedClient as _, Message, Parameters as _, Preparation as _,
     Record, Reserved, Role, Setup as _, StreamingServer as _, Succession as _, Verifying as _,
 };
 use crate::offline::StreamConsumer as _;
 use crate::singlepass::SinglePassParameters;
-use crate::test_tables::{identity, public_bytes};
+use crate::test_tables::identity;
 use privet_core::commit::VectorCommitment as _;
 use privet_core::commit::merkle::Merkle;
 #[cfg(not(target_family = "wasm"))]
 use privet_core::commit::pointproofs::{Openings, Pointproofs, ReferenceString};
 use privet_core::{
-    RecordIndex, Replacement, Result, SecretRng, TableChanges, TableDelta, TableShape, TableUpdate,
-    TableView,
+    Replacement, Result, SecretRng, TableChanges, TableDelta, TableShape, TableUpdate, TableView,
 };
 use privet_kernels::Kernels;
-#[cfg(not(target_family = "wasm"))]
+use proptest::prelude::*;
+use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
 
@@ -79,37 +80,99 @@ pub(super) fn parameters<F: TestForm>(
     record_len: u64,
     partition_records: u64,
 ) -> TapirParameters<F> {
-    let shape = TableShape::new(records, record_len).unwrap();
-    let pass = SinglePassParameters::with_partition_records(shape, partition_records).unwrap();
-    let commitment = F::commitment(&pass);
-    TapirParameters::new(pass, commitment).unwrap()
+    Tested::parameters(TableShape::new(records, record_len).unwrap(), Some(partition_records))
 }
 
-pub(super) fn server<F: Form>(parameters: &TapirParameters<F>, records: &[u8]) -> TapirServer<F> {
-    let shape = parameters.shape();
-    let identity = identity(shape.records(), shape.record_len());
-    let view = TableView::new(identity, records).unwrap();
-    let setup = TapirSetup::new(parameters.clone(), view, Kernels::detect()).unwrap();
-    let kept = setup.precompute(&|_| ()).unwrap().kept;
-    setup.finish(&kept.as_bytes()).unwrap()
+pub(super) struct Tested<F>(PhantomData<F>);
+
+pub(super) type World<F> = hinted::World<Tested<F>>;
+
+// Queries go strictly one after the other, so none waits for the answer to another; edits come with
+// commitments; parameters cut short are a misbehaving server's; and pointproofs are too slow for
+// tables of any size. Tests of these are in this room.
+hinted_suite! { suite: Tested<MerkleForm>:
+    any_table_any_sequence,
+    a_generation_serves_its_queries_and_then_says_so,
+    answers_that_fit_no_lookup_are_refused,
+    a_preparation_goes_on_from_a_checkpoint_to_the_same_hints,
+    preparations_differ,
+    what_arrives_out_of_order_too_long_too_short_or_damaged_is_noticed,
+    damaged_hints_and_checkpoints_are_refused_at_every_length,
+    every_arm_prepares_the_same_hints,
+    what_a_stranger_sends_is_answered_or_refused,
+    the_same_coins_make_the_same_queries_of_one_length,
 }
 
-/// A table of known bytes, and the server, which takes both roles.
-pub(super) struct World<F: Form> {
-    pub(super) parameters: TapirParameters<F>,
-    pub(super) records: Vec<u8>,
-    pub(super) server: TapirServer<F>,
-    pub(super) rng: SecretRng,
+impl<F: TestForm> Hinted for Tested<F> {
+    type Parameters = TapirParameters<F>;
+    type Scheme = Tapir<F>;
+    type Server = TapirServer<F>;
+    type Client = TapirClient<F>;
+    type Preparation = TapirPreparation<F>;
+    /// The state as it would be written down.
+    type State = Zeroizing<Vec<u8>>;
+
+    const RUNS_OUT: bool = false;
+
+    fn parameters(shape: TableShape, cut: Option<u64>) -> TapirParameters<F> {
+        let pass = match cut {
+            Some(records) => SinglePassParameters::with_partition_records(shape, records),
+            None => SinglePassParameters::new(shape),
+        }
+        .unwrap();
+        let commitment = F::commitment(&pass);
+        TapirParameters::new(pass, commitment).unwrap()
+    }
+
+    fn clients(parameters: &TapirParameters<F>) -> TapirParameters<F> {
+        let shape = parameters.shape();
+        let identity = identity(shape.records(), shape.record_len());
+        TapirParameters::decode(&identity, &parameters.encode()).unwrap()
+    }
+
+    fn shape(parameters: &TapirParameters<F>) -> TableShape {
+        parameters.shape()
+    }
+
+    fn cut(parameters: &TapirParameters<F>) -> u64 {
+        parameters.pass().partition_records().into()
+    }
+
+    fn cuts() -> BoxedStrategy<u64> {
+        (2u64..=40).boxed()
+    }
+
+    fn server(parameters: &TapirParameters<F>, table: TableView<'_>) -> TapirServer<F> {
+        let setup = TapirSetup::new(parameters.clone(), table, Kernels::detect()).unwrap();
+        let kept = setup.precompute(&|_| ()).unwrap().kept;
+        setup.finish(&kept.as_bytes()).unwrap()
+    }
+
+    fn stream(world: &World<F>) -> Option<Vec<u8>> {
+        Some(world.stream())
+    }
+
+    fn state(client: &TapirClient<F>) -> Self::State {
+        client.written_down()
+    }
+
+    fn condense(client: &TapirClient<F>) -> Option<Result<Zeroizing<Vec<u8>>>> {
+        Some(client.condense())
+    }
+
+    fn wrong_changes(_: &World<F>, _used: &[u8], _good: &[u8]) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+}
+
+pub(super) fn server<F: TestForm>(
+    parameters: &TapirParameters<F>,
+    records: &[u8],
+) -> TapirServer<F> {
+    World::serve(parameters, records)
 }
 
 impl<F: TestForm> World<F> {
-    pub(super) fn new(records: u64, record_len: u64, partition_records: u64) -> Self {
-        let parameters = parameters::<F>(records, record_len, partition_records);
-        let records = public_bytes("a table", parameters.shape().bytes() as usize);
-        let server = server(&parameters, &records);
-        Self { parameters, records, server, rng: SecretRng::from_fixed_seed([3; 32]) }
-    }
-
     /// What clients stream.
     pub(super) fn stream(&self) -> Vec<u8> {
         match self.parameters.commitment().announcement_len() {
@@ -120,39 +183,7 @@ impl<F: TestForm> World<F> {
 
     /// What a client knows of the parameters.
     pub(super) fn announced(&self) -> TapirParameters<F> {
-        let shape = self.parameters.shape();
-        let identity = identity(shape.records(), shape.record_len());
-        TapirParameters::decode(&identity, &self.parameters.encode()).unwrap()
-    }
-
-    pub(super) fn preparation(&mut self) -> TapirPreparation<F> {
-        let digest = *blake3::hash(&self.stream()).as_bytes();
-        TapirPreparation::begin(self.announced(), digest, &mut self.rng, Kernels::detect()).unwrap()
-    }
-
-    pub(super) fn generation(&mut self) -> Zeroizing<Vec<u8>> {
-        let mut preparation = self.preparation();
-        preparation.absorb(0, &self.stream()).unwrap();
-        preparation.finish().unwrap();
-        preparation.generation().unwrap()
-    }
-
-    pub(super) fn load(&self, generation: &Zeroizing<Vec<u8>>) -> TapirClient<F> {
-        TapirClient::load(self.announced(), generation.clone(), Kernels::detect()).unwrap()
-    }
-
-    pub(super) fn client(&mut self) -> TapirClient<F> {
-        let generation = self.generation();
-        self.load(&generation)
-    }
-
-    pub(super) fn index(&self, index: u64) -> RecordIndex {
-        RecordIndex::new(index, self.parameters.shape()).unwrap()
-    }
-
-    pub(super) fn record(&self, index: u64) -> &[u8] {
-        let len = self.parameters.pass().record_len();
-        &self.records[index as usize * len..][..len]
+        Tested::clients(&self.parameters)
     }
 
     /// The next generation if this one is used up.
@@ -164,36 +195,13 @@ impl<F: TestForm> World<F> {
         }
     }
 
-    /// Reserves, and applies the change.
-    pub(super) fn reserve(
-        &mut self,
-        client: &mut TapirClient<F>,
-        index: u64,
-    ) -> Result<Reserved<TapirQuery>> {
-        let reserved = client.reserve(&self.index(index), &mut self.rng)?;
-        client.apply(&reserved.change)?;
-        Ok(reserved)
-    }
-
     /// Both answers, as bytes.
-    pub(super) fn answers(&self, reserved: &Reserved<TapirQuery>) -> [Vec<u8>; 2] {
+    pub(super) fn answer_bytes(&self, reserved: &Reserved<TapirQuery>) -> [Vec<u8>; 2] {
         answers_of(&self.server, &self.parameters, reserved)
     }
 
     pub(super) fn decoded(&self, answers: &[Vec<u8>; 2]) -> Result<Vec<TapirAnswer>> {
         answers.iter().map(|bytes| Message::decode(&self.parameters, bytes)).collect()
-    }
-
-    /// Settles and applies, and returns the change.
-    pub(super) fn settle(
-        &self,
-        client: &mut TapirClient<F>,
-        reserved: &Reserved<TapirQuery>,
-    ) -> Zeroizing<Vec<u8>> {
-        let answers = self.decoded(&self.answers(reserved)).unwrap();
-        let change = client.settle(reserved.id, &answers).unwrap();
-        client.apply(&change).unwrap();
-        change
     }
 
     /// Updates the table, and says what clients are told.
@@ -225,12 +233,10 @@ impl<F: TestForm> World<F> {
         changes
     }
 
-    /// One whole lookup.
-    pub(super) fn get(&mut self, client: &mut TapirClient<F>, index: u64) -> Record {
+    /// One whole lookup, of the next generation if this one is used up.
+    pub(super) fn fetch(&mut self, client: &mut TapirClient<F>, index: u64) -> Record {
         self.refill(client);
-        let reserved = self.reserve(client, index).unwrap();
-        self.settle(client, &reserved);
-        client.take_record(reserved.id).expect("the lookup is settled").unwrap()
+        self.get(client, index).unwrap()
     }
 }
 

@@ -65,7 +65,7 @@ fn ends<F: TestForm>(
             client = world.load(generation);
         }
         let reserved = world.reserve(&mut client, wanted).unwrap();
-        let honest = world.answers(&reserved);
+        let honest = world.answer_bytes(&reserved);
         let answers = spoiled.spoil(world.parameters.pass(), &reserved.queries, &honest);
         let truth = world.decoded(&honest).unwrap();
         if planted {
@@ -130,7 +130,7 @@ const TARGETS: [(Offsets, Lie); 5] = [
 
 #[test]
 fn the_rate_of_ends_does_not_depend_on_the_record_exhaustively_at_sixteen() {
-    let mut world = World::<MerkleForm>::new(16, 2, 4);
+    let mut world = World::<MerkleForm>::cut(16, 2, 4);
     let wanted: Vec<u64> = (0..16).collect();
     for server in 0..2 {
         for partition in 0..4 {
@@ -146,7 +146,7 @@ fn the_rate_of_ends_does_not_depend_on_the_record_exhaustively_at_sixteen() {
 
 #[test]
 fn the_rate_of_ends_does_not_depend_on_the_record_in_twenty_thousand_lookups() {
-    let mut world = World::<MerkleForm>::new(256, 4, 16);
+    let mut world = World::<MerkleForm>::cut(256, 4, 16);
     for server in 0..2 {
         let spoiled =
             Spoiled { server, partition: 3, offsets: |offset| offset < 8, lie: Lie::Record };
@@ -158,7 +158,7 @@ fn the_rate_of_ends_does_not_depend_on_the_record_in_twenty_thousand_lookups() {
 
 #[test]
 fn nor_with_pointproofs() {
-    let mut world = World::<PointproofsForm>::new(6, 2, 3);
+    let mut world = World::<PointproofsForm>::cut(6, 2, 3);
     for server in 0..2 {
         let spoiled =
             Spoiled { server, partition: 1, offsets: |offset| offset == 0, lie: Lie::Record };
@@ -172,11 +172,11 @@ fn nor_with_pointproofs() {
 /// server's lies by none.
 #[test]
 fn a_verifier_that_checks_only_what_it_needs_is_caught() {
-    let mut world = World::<MerkleForm>::new(16, 2, 4);
+    let mut world = World::<MerkleForm>::cut(16, 2, 4);
     let spoiled = Spoiled { server: 1, partition: 2, offsets: |_| true, lie: Lie::Record };
     let leak_ = leak(&mut world, &[1, 9], spoiled, 200, true);
     assert!(leak_ > 50.0, "{leak_}");
-    let mut world = World::<MerkleForm>::new(256, 4, 16);
+    let mut world = World::<MerkleForm>::cut(256, 4, 16);
     let spoiled =
         Spoiled { server: 1, partition: 3, offsets: |offset| offset < 8, lie: Lie::Proof };
     let leak = leak(&mut world, &[3 * 16 + 2, 9 * 16 + 2], spoiled, 2_000, true);

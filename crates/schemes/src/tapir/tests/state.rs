@@ -29,7 +29,7 @@ fn through_crashes<F: TestForm>(mut world: World<F>, steps: Vec<u8>) {
                 let refused = client.reserve(&world.index(wanted), &mut world.rng);
                 assert_eq!(refused.err().unwrap().blame(), Blame::ApiMisuse);
                 assert_eq!(client.shown(), reserved.queries);
-                let answers = world.decoded(&world.answers(&reserved)).unwrap();
+                let answers = world.decoded(&world.answer_bytes(&reserved)).unwrap();
                 let change = client.settle(reserved.id, &answers).unwrap();
                 journal.push(change);
                 // Killed before the record was taken: it is told again.
@@ -63,22 +63,22 @@ proptest! {
         partition_records in 2u64..12,
         steps in prop::collection::vec(0u8..9, 1..30),
     ) {
-        through_crashes(World::<MerkleForm>::new(records, 3, partition_records), steps);
+        through_crashes(World::<MerkleForm>::cut(records, 3, partition_records), steps);
     }
 }
 
 #[test]
 fn a_client_killed_after_every_change_goes_on_with_pointproofs() {
-    through_crashes(World::<PointproofsForm>::new(7, 3, 4), vec![0, 6, 1, 7, 2, 8, 3]);
+    through_crashes(World::<PointproofsForm>::cut(7, 3, 4), vec![0, 6, 1, 7, 2, 8, 3]);
 }
 
 #[test]
 fn the_end_survives_as_well() {
-    let mut world = World::<MerkleForm>::new(30, 3, 6);
+    let mut world = World::<MerkleForm>::cut(30, 3, 6);
     let generation = world.generation();
     let mut client = world.load(&generation);
     let reserved = world.reserve(&mut client, 4).unwrap();
-    let mut answers = world.answers(&reserved);
+    let mut answers = world.answer_bytes(&reserved);
     answers[1][0] ^= 1;
     let end = client.settle(reserved.id, &world.decoded(&answers).unwrap()).unwrap();
     for _ in 0..3 {
@@ -102,73 +102,13 @@ fn the_end_survives_as_well() {
 }
 
 #[test]
-fn a_generation_serves_its_queries_and_becomes_the_next() {
-    let mut world = World::<MerkleForm>::new(40, 3, 8);
+fn changes_that_are_none_are_refused() {
+    let mut world = World::<MerkleForm>::cut(30, 3, 6);
     let mut client = world.client();
-    for _ in 0..3 {
-        while client.supply().left() > 0 {
-            assert_eq!(client.condense().unwrap_err().blame(), Blame::ApiMisuse);
-            let index = world.rng.below(40);
-            assert_eq!(&world.get(&mut client, index)[..], world.record(index));
-        }
-        let index = world.index(0);
-        let refused = client.reserve(&index, &mut world.rng);
-        assert_eq!(refused.err().unwrap().blame(), Blame::Exhausted);
-        client = world.load(&client.condense().unwrap());
-    }
-}
-
-#[test]
-fn a_preparation_interrupted_anywhere_goes_on() {
-    let mut world = World::<MerkleForm>::new(50, 5, 8);
-    let stream = world.stream();
-    let mut preparation = world.preparation();
-    let digest = *blake3::hash(&stream).as_bytes();
-    while preparation.next_offset() < stream.len() as u64 {
-        let offset = preparation.next_offset() as usize;
-        let end = stream.len().min(offset + 57);
-        preparation.absorb(offset as u64, &stream[offset..end]).unwrap();
-        let checkpoint = preparation.checkpoint();
-        let due = preparation.checkpoint_offset();
-        preparation =
-            TapirPreparation::resume(world.announced(), digest, &checkpoint, Kernels::detect())
-                .unwrap();
-        assert_eq!(preparation.next_offset(), due);
-    }
-    preparation.finish().unwrap();
-    let mut client = world.load(&preparation.generation().unwrap());
-    for index in 0..50 {
-        assert_eq!(&world.get(&mut client, index)[..], world.record(index));
-    }
-}
-
-#[test]
-fn damaged_generations_journals_and_checkpoints_are_refused_and_nothing_panics() {
-    let mut world = World::<MerkleForm>::new(30, 3, 6);
-    let generation = world.generation();
-    for len in 0..generation.len() {
-        let short = Zeroizing::new(generation[..len].to_vec());
-        let refused = TapirClient::<MerkleForm>::load(world.announced(), short, Kernels::detect());
-        assert_eq!(refused.err().unwrap().blame(), Blame::Corrupted);
-    }
-    let mut preparation = world.preparation();
-    preparation.absorb(0, &world.stream()[..40]).unwrap();
-    let checkpoint = preparation.checkpoint();
-    for len in 0..checkpoint.len() {
-        let short = &checkpoint[..len];
-        let refused = TapirPreparation::<MerkleForm>::resume(
-            world.announced(),
-            [0; 32],
-            short,
-            Kernels::detect(),
-        );
-        assert_eq!(refused.err().unwrap().blame(), Blame::Corrupted, "{len}");
-    }
-    let mut client = world.load(&generation);
     for change in
         [&[][..], &[0], &[9, 9], &[1], &[1, 1], &[2, 0], &[3], &[3, 0], &[3, 9], &[3, 1, 1]]
     {
         assert_eq!(client.apply(change).unwrap_err().blame(), Blame::Corrupted, "{change:?}");
     }
-    assert_eq!(&world.get(&mut client, 7)[..], world.record(7));
+    assert_eq!(&world.fetch(&mut client, 7)[..], world.record(7));
 }

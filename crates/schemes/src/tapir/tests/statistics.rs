@@ -20,7 +20,7 @@ impl Seen for World<MerkleForm> {
     type Client = TapirClient<MerkleForm>;
 
     fn of(cut: Cut) -> Self {
-        let mut world = World::new(cut.records, 1, cut.partition_records);
+        let mut world = World::cut(cut.records, 1, cut.partition_records);
         world.rng = SecretRng::from_fixed_seed(seed());
         world
     }
@@ -98,7 +98,7 @@ fn after_growth(history: [u64; 3], role: usize, flaw: Option<Flaw>, expected: us
     let update = TableUpdate::new(before, added.collect()).unwrap();
     let mut counts = vec![0u64; 512];
     for _ in 0..512 * expected {
-        let mut world = World::<MerkleForm>::new(4, 1, 2);
+        let mut world = World::<MerkleForm>::cut(4, 1, 2);
         let mut coins = [0; 32];
         rng.fill(&mut coins);
         world.rng = SecretRng::from_fixed_seed(coins);

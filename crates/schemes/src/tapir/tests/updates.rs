@@ -38,12 +38,12 @@ fn updates<F: TestForm>(mut world: World<F>, batches: &[(u64, u64)], lookups: u6
         let mut anew = world.client();
         for _ in 0..lookups {
             let index = world.rng.below(records);
-            assert_eq!(&world.get(&mut client, index)[..], world.record(index));
-            assert_eq!(&world.get(&mut anew, index)[..], world.record(index));
+            assert_eq!(&world.fetch(&mut client, index)[..], world.record(index));
+            assert_eq!(&world.fetch(&mut anew, index)[..], world.record(index));
         }
         // What a new server would answer is what the updated one answers.
         let reserved = world.reserve(&mut anew, records - 1).unwrap();
-        assert!(answers_of(&fresh, &world.parameters, &reserved) == world.answers(&reserved));
+        assert!(answers_of(&fresh, &world.parameters, &reserved) == world.answer_bytes(&reserved));
     }
 }
 
@@ -57,34 +57,34 @@ proptest! {
         partition_records in 2u64..12,
         batches in prop::collection::vec((0u64..20, 0u64..20), 1..5),
     ) {
-        updates(World::<MerkleForm>::new(records, record_len, partition_records), &batches, 10);
+        updates(World::<MerkleForm>::cut(records, record_len, partition_records), &batches, 10);
     }
 }
 
 #[test]
 fn clients_follow_with_pointproofs() {
-    updates(World::<PointproofsForm>::new(7, 3, 4), &[(2, 0), (0, 3), (3, 6)], 2);
+    updates(World::<PointproofsForm>::cut(7, 3, 4), &[(2, 0), (0, 3), (3, 6)], 2);
 }
 
 #[test]
 fn an_update_waits_for_the_lookup_under_way() {
-    let mut world = World::<MerkleForm>::new(20, 3, 5);
+    let mut world = World::<MerkleForm>::cut(20, 3, 5);
     let mut client = world.client();
     let reserved = world.reserve(&mut client, 3).unwrap();
-    let before = world.decoded(&world.answers(&reserved)).unwrap();
+    let before = world.decoded(&world.answer_bytes(&reserved)).unwrap();
     let update = batch(&mut world, 2, 1, 9);
     let delta = world.update(&update);
     assert_eq!(client.delta_change(&delta).unwrap_err().blame(), Blame::ApiMisuse);
     let change = client.settle(reserved.id, &before).unwrap();
     client.apply(&change).unwrap();
     client.apply_delta(&delta).unwrap();
-    assert_eq!(&world.get(&mut client, 20)[..], world.record(20));
+    assert_eq!(&world.fetch(&mut client, 20)[..], world.record(20));
 }
 
 #[test]
 fn stale_answers_end_it() {
     // A server that has missed the update, or hides it, answers from the table before.
-    let mut world = World::<MerkleForm>::new(20, 3, 5);
+    let mut world = World::<MerkleForm>::cut(20, 3, 5);
     let mut client = world.client();
     let stale = server(&world.parameters, &world.records);
     let before = world.parameters.clone();
@@ -93,7 +93,7 @@ fn stale_answers_end_it() {
     client.apply_delta(&delta).unwrap();
     let reserved = world.reserve(&mut client, 3).unwrap();
     let stale = answers_of(&stale, &before, &reserved);
-    let answers = [stale[0].clone(), world.answers(&reserved)[1].clone()];
+    let answers = [stale[0].clone(), world.answer_bytes(&reserved)[1].clone()];
     let change = client.settle(reserved.id, &world.decoded(&answers).unwrap()).unwrap();
     client.apply(&change).unwrap();
     assert!(client.ended().unwrap().message().starts_with("the first server's answer"));
@@ -101,7 +101,7 @@ fn stale_answers_end_it() {
 
 #[test]
 fn deltas_that_do_not_fit_change_nothing() {
-    let mut world = World::<MerkleForm>::new(20, 3, 5);
+    let mut world = World::<MerkleForm>::cut(20, 3, 5);
     let mut client = world.client();
     let update = batch(&mut world, 2, 7, 9);
     let delta = world.update(&update);
@@ -119,7 +119,7 @@ fn deltas_that_do_not_fit_change_nothing() {
     assert_eq!(client.apply_delta(&other).unwrap_err().blame(), Blame::ApiMisuse);
     client.apply_delta(&delta).unwrap();
     for index in 0..27 {
-        assert_eq!(&world.get(&mut client, index)[..], world.record(index));
+        assert_eq!(&world.fetch(&mut client, index)[..], world.record(index));
     }
 }
 
@@ -129,7 +129,7 @@ fn servers_that_tell_different_updates_end_it() {
     let tuning = Tuning::default().with(&PARTITION_RECORDS, 5u64);
     let identity = identity(20, 3);
     let plan = registry::plan(SchemeId::TapirMerkle, &identity, &tuning).unwrap();
-    let mut world = World::<MerkleForm>::new(20, 3, 5);
+    let mut world = World::<MerkleForm>::cut(20, 3, 5);
     // The registry chooses the levels to keep by its own rule.
     world.parameters = TapirParameters::decode(&identity, &plan.parameters).unwrap();
     world.server = server(&world.parameters, &world.records);

@@ -1,4 +1,4 @@
-//! A table, its two servers and a client in one place.
+//! Dummy subsets on two servers end to end without a network.
 
 mod known_answers;
 mod lookups;
@@ -6,137 +6,96 @@ mod state;
 mod statistics;
 
 use super::*;
+use crate::conformance::hinted::{self, Hinted, hinted_suite};
 use crate::contract::{
-    Answerer as _, AskingPreparation as _, Endless as _, HintedClient as _, Preparation as _,
-    PreparingServer as _, QueryMessage as _, Record, ReservationId, Reserved, Updatable as _,
+    AskingPreparation as _, Endless as _, HintedClient as _, PreparingServer as _,
+    QueryMessage as _, ReservationId,
 };
-use crate::offline::StreamConsumer as _;
-use crate::test_tables::{identity, public_bytes, query_through_its_encoding};
-use privet_core::{RecordIndex, Result, SecretRng, TableShape, TableView};
+use crate::dummy_subsets::tests::cut_into;
+use privet_core::{Blame, Result, SecretRng, TableShape, TableView};
 use privet_kernels::Kernels;
+use proptest::prelude::*;
 use zeroize::Zeroizing;
 
-pub(super) struct World {
-    pub(super) parameters: DummySubsetsParameters,
-    pub(super) records: Vec<u8>,
-    pub(super) server: DummySubsetsTwoServer,
-    pub(super) rng: SecretRng,
-}
+pub(super) struct Tested;
 
-impl World {
-    pub(super) fn new(records: u64, record_len: u64) -> Self {
-        let shape = TableShape::new(records, record_len).unwrap();
-        Self::with(DummySubsetsParameters::new(shape).unwrap())
+pub(super) type World = hinted::World<Tested>;
+
+hinted_suite!(suite: Tested);
+
+impl Hinted for Tested {
+    type Parameters = DummySubsetsParameters;
+    type Scheme = DummySubsetsTwo;
+    type Server = DummySubsetsTwoServer;
+    type Client = DummySubsetsTwoClient;
+    type Preparation = DummySubsetsTwoPreparation;
+    /// The table of hints, and each.
+    type State = (Vec<u8>, Vec<Option<privet_core::hints::LiveHint>>);
+
+    const RUNS_OUT: bool = false;
+    const EDIT_WHILE_OPEN: Blame = Blame::ApiMisuse;
+
+    fn parameters(shape: TableShape, cut: Option<u64>) -> DummySubsetsParameters {
+        cut_into(shape, cut)
     }
 
-    pub(super) fn with(parameters: DummySubsetsParameters) -> Self {
-        let records = public_bytes("two servers", parameters.shape().bytes() as usize);
-        let server = Self::serve(&parameters, &records);
-        Self { parameters, records, server, rng: SecretRng::from_fixed_seed([3; 32]) }
+    fn shape(parameters: &DummySubsetsParameters) -> TableShape {
+        parameters.shape()
     }
 
-    pub(super) fn serve(
-        parameters: &DummySubsetsParameters,
-        records: &[u8],
-    ) -> DummySubsetsTwoServer {
-        let view = TableView::new(
-            identity(parameters.shape().records(), parameters.shape().record_len()),
-            records,
-        )
-        .unwrap();
-        DummySubsetsTwoServer::new(parameters.clone(), view, Kernels::detect()).unwrap()
+    fn cut(parameters: &DummySubsetsParameters) -> u64 {
+        parameters.partition_records().into()
     }
 
-    pub(super) fn preparation(&mut self) -> DummySubsetsTwoPreparation {
-        let parameters = self.parameters.clone();
-        DummySubsetsTwoPreparation::begin(parameters, [0; 32], &mut self.rng, Kernels::detect())
-            .unwrap()
+    fn cuts() -> BoxedStrategy<u64> {
+        (0u32..=13).prop_map(|log2| 1 << log2).boxed()
     }
 
-    /// The offline server's reply to the request that is due.
-    pub(super) fn reply(&self, preparation: &mut DummySubsetsTwoPreparation) -> Vec<u8> {
+    fn server(parameters: &DummySubsetsParameters, table: TableView<'_>) -> DummySubsetsTwoServer {
+        DummySubsetsTwoServer::new(parameters.clone(), table, Kernels::detect()).unwrap()
+    }
+
+    /// The offline server's reply to the request that is due, which is the same until then.
+    fn reply(world: &World, preparation: &mut DummySubsetsTwoPreparation) -> Vec<u8> {
         let request = preparation.request().encode();
-        assert_eq!(request.len(), HintsRequest::encoded_len(&self.parameters));
-        let request = HintsRequest::decode(&self.parameters, &request).unwrap();
-        let reply = self.server.prepare(&request).unwrap().encode();
-        assert_eq!(reply.len(), HintsReply::encoded_len(&self.parameters));
+        assert_eq!(request, preparation.request().encode(), "asked again, the same");
+        assert_eq!(request.len(), HintsRequest::encoded_len(&world.parameters));
+        let request = HintsRequest::decode(&world.parameters, &request).unwrap();
+        let reply = world.server.prepare(&request).unwrap().encode();
+        assert_eq!(reply.len(), HintsReply::encoded_len(&world.parameters));
         reply
     }
 
-    pub(super) fn generation(&mut self) -> Zeroizing<Vec<u8>> {
-        let mut preparation = self.preparation();
-        self.replies(&mut preparation)
+    /// The last is prepared by several requests.
+    fn checkpointed() -> Vec<(u64, u64, Option<u64>)> {
+        let several = (3_000, 20_000, Some(16));
+        let parameters = cut_into(TableShape::new(several.0, several.1).unwrap(), several.2);
+        assert!(messages::requests(&parameters) > 5);
+        vec![(1, 1, None), (300, 7, None), several]
     }
 
-    /// What comes of a preparation that gets all its replies.
-    pub(super) fn replies(
-        &self,
-        preparation: &mut DummySubsetsTwoPreparation,
-    ) -> Zeroizing<Vec<u8>> {
-        let len = DummySubsetsTwo::offline_phase(&self.parameters).len();
-        while preparation.next_offset() < len {
-            let reply = self.reply(preparation);
-            preparation.absorb(preparation.next_offset(), &reply).unwrap();
-        }
-        preparation.finish().unwrap();
-        preparation.generation().unwrap()
+    fn state(client: &DummySubsetsTwoClient) -> Self::State {
+        let hints = (0..client.table.len()).map(|row| client.table.hint(row)).collect();
+        (client.table.bytes().to_vec(), hints)
     }
 
-    pub(super) fn load(&self, generation: &[u8]) -> DummySubsetsTwoClient {
-        let generation = Zeroizing::new(generation.to_vec());
-        DummySubsetsTwoClient::load(self.parameters.clone(), generation, Kernels::detect()).unwrap()
+    fn check(_world: &World, client: &DummySubsetsTwoClient) {
+        client.ledger.check_settled("nothing").unwrap();
     }
 
-    pub(super) fn client(&mut self) -> DummySubsetsTwoClient {
-        let generation = self.generation();
-        self.load(&generation)
+    fn condense(client: &DummySubsetsTwoClient) -> Option<Result<Zeroizing<Vec<u8>>>> {
+        Some(client.condense())
     }
 
-    pub(super) fn index(&self, index: u64) -> RecordIndex {
-        RecordIndex::new(index, self.parameters.shape()).unwrap()
-    }
-
-    pub(super) fn record(&self, index: u64) -> &[u8] {
-        let len = self.parameters.cut().record_len();
-        &self.records[index as usize * len..][..len]
-    }
-
-    /// Reserves, and applies the change.
-    pub(super) fn reserve(
-        &mut self,
-        client: &mut DummySubsetsTwoClient,
-        index: u64,
-    ) -> Result<Reserved<TwoServersQuery>> {
-        let reserved = client.reserve(&self.index(index), &mut self.rng)?;
-        client.apply(&reserved.change)?;
-        Ok(reserved)
-    }
-
-    /// Both servers' answers, over the wire and back.
-    pub(super) fn answers(&self, queries: &[TwoServersQuery]) -> Vec<DummySubsetsAnswer> {
-        let answer = |(role, query): (u8, &TwoServersQuery)| {
-            let query = query_through_its_encoding(&self.parameters, Role(role), query);
-            let answer = self.server.answer(Role(role), &[query]).remove(0).encode();
-            DummySubsetsAnswer::decode(&self.parameters, &answer).unwrap()
-        };
-        (0u8..).zip(queries).map(answer).collect()
-    }
-
-    /// Settles and applies; returns the change.
-    pub(super) fn settle(
-        &self,
-        client: &mut DummySubsetsTwoClient,
-        reserved: &Reserved<TwoServersQuery>,
-    ) -> Zeroizing<Vec<u8>> {
-        let change = client.settle(reserved.id, &self.answers(&reserved.queries)).unwrap();
-        client.apply(&change).unwrap();
-        change
-    }
-
-    /// One whole lookup.
-    pub(super) fn get(&mut self, client: &mut DummySubsetsTwoClient, index: u64) -> Result<Record> {
-        let reserved = self.reserve(client, index)?;
-        self.settle(client, &reserved);
-        client.take_record(reserved.id).expect("nothing else is under way")
+    /// Id, pair, index, half and cutoff, and a hint that is already used: each wrong alone.
+    fn wrong_changes(_world: &World, used: &[u8], good: &[u8]) -> Vec<Vec<u8>> {
+        let wrong = [(1, 1), (13, 1), (24, 1), (25, 2), (26, 1)].map(|(at, byte): (usize, u8)| {
+            let mut change = good.to_vec();
+            change[at] ^= byte;
+            change
+        });
+        let mut used_again = good.to_vec();
+        used_again[9..13].copy_from_slice(&used[9..13]);
+        wrong.into_iter().chain([used_again]).collect()
     }
 }
