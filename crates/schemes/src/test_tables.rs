@@ -82,13 +82,19 @@ fn through_its_encoding<P, M: Message<P>>(parameters: &P, message: M) -> M {
 pub(crate) enum Sequence {
     Random,
     OneForEver,
+    FewOverAndOver,
     OnePartition,
     Ascending,
 }
 
 impl Sequence {
-    pub(crate) const ALL: [Sequence; 4] =
-        [Sequence::Random, Sequence::OneForEver, Sequence::OnePartition, Sequence::Ascending];
+    pub(crate) const ALL: [Sequence; 5] = [
+        Sequence::Random,
+        Sequence::OneForEver,
+        Sequence::FewOverAndOver,
+        Sequence::OnePartition,
+        Sequence::Ascending,
+    ];
 
     /// `count` indices into a table of `records` records, cut into partitions of `partition`.
     pub(crate) fn indices(
@@ -105,6 +111,7 @@ impl Sequence {
             .map(|k| match self {
                 Sequence::Random => rng.below(records),
                 Sequence::OneForEver => start,
+                Sequence::FewOverAndOver => (start + rng.below(5)) % records,
                 Sequence::OnePartition => first + rng.below(here),
                 Sequence::Ascending => (start + k) % records,
             })

@@ -100,6 +100,10 @@ impl<F: AnswerForm> Hinted for Tested<F> {
         (client.table.bytes().to_vec(), all_contents(client))
     }
 
+    fn check(world: &World<F>, client: &PianoClient<F>) {
+        assert_eq!(client.supply().total, world.parameters.window());
+    }
+
     fn wrong_changes(world: &World<F>, used: &[u8], good: &[u8]) -> Vec<Vec<u8>> {
         let [used, exchange] = [used, good].map(|change| match Change::decode(change, 3, 3) {
             Ok(Change::Exchange(exchange)) => exchange,
