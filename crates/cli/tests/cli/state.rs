@@ -127,7 +127,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     assert_snapshot!(place.run("state show kept --json"), @r#"
     [exit 0]
     [stdout]
-    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":906,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":128068,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
+    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":906,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":341068,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
     [exit 0]
