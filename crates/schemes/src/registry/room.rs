@@ -1,5 +1,8 @@
 //! What a scheme's `descriptor.rs` takes from the registry, all at once: `use crate::registry::room::*`.
 
+// Browsers lack a room, and with it who uses some of these.
+#![cfg_attr(target_family = "wasm", allow(unused_imports))]
+
 pub(crate) use super::descriptor::{
     About, ClientStart, HintsStart, Makeshift, Of, Registered, ServerStart,
 };
