@@ -103,5 +103,6 @@ impl<S: PatchedDownload> ErasedPatches for Of<S> {
     }
 }
 
-#[cfg(all(test, not(target_family = "wasm")))]
+#[cfg(not(target_family = "wasm"))]
+#[cfg(test)]
 mod tests;
