@@ -2,7 +2,9 @@
 //! words below. Text stays text, on a white ground of its own, so that it can be read and searched in
 //! any viewer; the same plot is the same bytes.
 
+use plotters::chart::ChartContext;
 use plotters::coord::CoordTranslate;
+use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
@@ -190,6 +192,9 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
+/// A series that is seen: what of it lies within the axes, and its colour.
+type Shown<'p> = (&'p Series, Vec<Vec<(f64, f64)>>, RGBColor);
+
 type Failed<'s> = DrawingAreaErrorKind<<SVGBackend<'s> as DrawingBackend>::ErrorType>;
 
 impl Plot {
@@ -207,7 +212,7 @@ impl Plot {
 
     fn draw<'s>(&self, svg: &'s mut String) -> Result<(), Failed<'s>> {
         let series = self.series.iter().zip(COLOURS.iter().cycle());
-        let shown: Vec<_> = series
+        let shown: Vec<Shown<'_>> = series
             .map(|(series, colour)| (series, self.runs(series), *colour))
             .filter(|(_, runs, _)| !runs.is_empty())
             .collect();
@@ -216,37 +221,28 @@ impl Plot {
         ground.fill(&WHITE)?;
         let (above, below) = ground.split_vertically(AXES);
 
+        let space_on_the_right = self.right.as_ref().map_or(0, |_| BESIDE);
         let mut chart = ChartBuilder::on(&above)
             .caption(&self.title, (FONT, 16, &TEXT))
             .margin(10)
             .x_label_area_size(BESIDE / 2)
             .y_label_area_size(BESIDE)
-            .right_y_label_area_size(if self.right.is_some() { BESIDE } else { 0 })
+            .right_y_label_area_size(space_on_the_right)
             .build_cartesian_2d(self.x.clone(), self.y.clone())?;
-        chart
-            .configure_mesh()
-            .bold_line_style(GRID)
-            .label_style((FONT, 13, &TEXT))
-            .axis_desc_style((FONT, 13, &TEXT))
-            .x_labels(self.x.ticks.len())
-            .y_labels(self.y.ticks.len())
-            .x_desc(&self.x.label)
-            .y_desc(&self.y.label)
-            .draw()?;
-        for (series, runs, colour) in &shown {
-            for run in runs {
-                draw_run(chart.plotting_area(), series, run, *colour)?;
+        match &self.right {
+            None => self.draw_curves(&mut chart, &shown)?,
+            Some(right) => {
+                // The space on the right is the second axis's from here on.
+                let mut chart = chart.set_secondary_coord(self.x.clone(), right.clone());
+                self.draw_curves(&mut chart, &shown)?;
+                chart
+                    .configure_secondary_axes()
+                    .label_style((FONT, 13, &TEXT))
+                    .axis_desc_style((FONT, 13, &TEXT))
+                    .y_labels(right.ticks.len())
+                    .y_desc(&right.label)
+                    .draw()?;
             }
-        }
-        if let Some(right) = &self.right {
-            chart
-                .set_secondary_coord(self.x.clone(), right.clone())
-                .configure_secondary_axes()
-                .label_style((FONT, 13, &TEXT))
-                .axis_desc_style((FONT, 13, &TEXT))
-                .y_labels(right.ticks.len())
-                .y_desc(&right.label)
-                .draw()?;
         }
         for (place, (series, _, colour)) in shown.iter().enumerate() {
             let y = (LINE * place as u32 + LINE / 2) as i32;
@@ -261,6 +257,30 @@ impl Plot {
             below.draw(&Text::new(series.label.as_str(), (to + 12, y), style))?;
         }
         ground.present()
+    }
+
+    /// Draws the axes on the left and below, and between them the curves.
+    fn draw_curves<'s>(
+        &self,
+        chart: &mut ChartContext<'_, SVGBackend<'s>, Cartesian2d<Axis, Axis>>,
+        shown: &[Shown<'_>],
+    ) -> Result<(), Failed<'s>> {
+        chart
+            .configure_mesh()
+            .bold_line_style(GRID)
+            .label_style((FONT, 13, &TEXT))
+            .axis_desc_style((FONT, 13, &TEXT))
+            .x_labels(self.x.ticks.len())
+            .y_labels(self.y.ticks.len())
+            .x_desc(&self.x.label)
+            .y_desc(&self.y.label)
+            .draw()?;
+        for (series, runs, colour) in shown {
+            for run in runs {
+                draw_run(chart.plotting_area(), series, run, *colour)?;
+            }
+        }
+        Ok(())
     }
 
     /// The pieces of a curve that lie within the axes.
