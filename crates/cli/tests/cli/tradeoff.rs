@@ -301,7 +301,12 @@ fn a_plot_is_written_and_is_the_same_every_time() {
     let (names, texts) = elements(&svg);
     assert_snapshot!(texts.join("\n"), @r#"
     16,777,216 records of 1 B: finite-differences, 2 servers
-    16,777,216 records of 1 B: finite-differences, 2 servers
+    points and cache lines read by each server
+    bytes stored on each server
+    1,000
+    10⁴
+    10⁵
+    10⁶
     256 MiB
     1 GiB
     4 GiB
@@ -309,18 +314,12 @@ fn a_plot_is_written_and_is_the_same_every_time() {
     64 GiB
     256 GiB
     1 TiB
-    1,000
-    10⁴
-    10⁵
-    10⁶
+    bytes of each server's answer (to the points read)
     1 KiB
     4 KiB
     16 KiB
     64 KiB
     256 KiB
-    bytes of each server's answer (to the points read)
-    bytes stored on each server
-    points and cache lines read by each server
     points read
     cache lines read
     what serve takes
@@ -334,16 +333,8 @@ fn a_plot_is_written_and_is_the_same_every_time() {
     let (_, texts) = elements(&plot("--servers 5"));
     assert_snapshot!(texts.join("\n"), @r#"
     Finite differences for n records: 5 servers, field of 5 elements
-    Finite differences for n records: 5 servers, field of 5 elements
-    0.2
-    0.3
-    0.4
-    0.5
-    0.6
-    0.7
-    0.8
-    0.9
-    1.0
+    exponent of the storage on each server, log storage / log n
+    exponent of the reads of each server, log reads / log n
     1.0
     1.5
     2.0
@@ -353,8 +344,15 @@ fn a_plot_is_written_and_is_the_same_every_time() {
     4.0
     4.5
     5.0
-    exponent of the reads of each server, log reads / log n
-    exponent of the storage on each server, log storage / log n
+    0.2
+    0.3
+    0.4
+    0.5
+    0.6
+    0.7
+    0.8
+    0.9
+    1.0
     finite differences, variables to the power 1
     finite differences, variables to the power 4
     precomputed derivatives, variables to the power 1
