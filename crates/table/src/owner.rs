@@ -16,7 +16,7 @@
 //! if let Some(edits) = edits {
 //!     table.publish(&edits)?;
 //! }
-//! println!("{} keys are new; the table is at epoch {}", counts.inserted, table.identity().epoch);
+//! println!("{} keys are new in epoch {}", counts.inserted, table.identity().epoch.0);
 //! # Ok(())
 //! # }
 //! ```
