@@ -479,6 +479,8 @@ struct Rehearsing<'a> {
     /// As many as servers, and as long as theirs.
     answers: Vec<&'a [u8]>,
     fullest: Fullest,
+    // Browsers have no thread to put to rest.
+    #[cfg_attr(target_family = "wasm", allow(dead_code))]
     pause: Duration,
     memory: Vec<u8>,
 }
