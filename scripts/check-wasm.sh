@@ -16,9 +16,10 @@ known_answers() {
     program=$(cargo test --locked --target "$target" --package "$package" --lib --no-run "$@" \
         --message-format json-render-diagnostics \
         | sed -n 's/.*"executable":"\([^"]*\.wasm\)".*/\1/p')
-    # On one thread: Node 20 sometimes crashes in its compiler's threads when a program has ended.
-    if ! output=$(node --no-warnings --single-threaded scripts/run-wasm.mjs "$program" \
-        --nocapture known_answers); then
+    # What the tests say counts, and not how Node ends: version 20 sometimes crashes while it shuts
+    # down, after a program that ran for long.
+    output=$(node --no-warnings scripts/run-wasm.mjs "$program" --nocapture known_answers) || true
+    if ! grep -q '^test result: ok\.' <<<"$output"; then
         printf '%s\n%s: the known answers fail on WebAssembly\n' "$output" "$package" >&2
         exit 1
     fi
