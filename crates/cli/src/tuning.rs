@@ -12,10 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl<const POINTS: bool> SchemeOptions<POINTS> {
-    /// Reads the files that are named. `scheme` is the scheme that the options are for; `None` if it is none or not known yet.
+    /// Reads the files that are named. `scheme` is the scheme that the options are for; `None` if
+    /// it is none or not known yet.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if an option was typed that the scheme does not have, or a file cannot be read;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if an option was typed that the scheme
+    /// does not have, or a file cannot be read;
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not hold what it should.
     pub(crate) fn read(&self, scheme: Option<SchemeId>) -> Result<Tuning> {
         // Of the others the plan says it, with the table's name.
@@ -45,7 +47,8 @@ impl<const POINTS: bool> SchemeOptions<POINTS> {
     }
 }
 
-/// Reads and checks the file that an option names. A reference string takes about a third of a millisecond for each record of a partition.
+/// Reads and checks the file that an option names. A reference string takes about a third of a
+/// millisecond for each record of a partition.
 fn read(option: &SchemeOption, path: &Path) -> Result<Value> {
     let OptionKind::File { what, made_by, most_bytes, decode } = option.kind else {
         return Err(Error::api_misuse(format!("--{} names no file", option.name)));
@@ -84,7 +87,8 @@ pub(crate) fn make_reference_string(size: u32) -> Result<Arc<ReferenceString>> {
     string.map(Arc::new)
 }
 
-/// What a scheme needs beside the table and nobody chose, made in this process: for servers whose clients are here as well.
+/// What a scheme needs beside the table and nobody chose, made in this process: for servers whose
+/// clients are here as well.
 ///
 /// # Errors
 /// If it cannot be made.

@@ -133,7 +133,7 @@ impl Frames {
 
     fn broken<T>(&mut self, what: &str) -> Result<T> {
         let error = Error::invalid_message(format!(
-            "{what}; check that the address is that of a Privet server with --web"
+            "{what}; check that a server that speaks gRPC-Web is at this address"
         ));
         self.partial = Vec::new();
         self.state = State::Broken(error.clone());

@@ -38,7 +38,8 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
         spinner.finish_and_clear();
         published.map_err(|error| match error.blame() {
             Blame::Unavailable => error.within(
-                "whether the epoch is in the log, `privet inspect` says: look before you repeat this",
+                "whether the epoch is in the log, `privet inspect` says: look before you repeat \
+                 this",
             ),
             _ => error,
         })?;
@@ -52,7 +53,8 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
         spinner.finish_and_clear();
         written.map_err(|error| {
             error.within(format!(
-                "epoch {} is made and in the log, and only the compaction has failed; do not repeat the changes, but `privet update --compact` alone",
+                "epoch {} is made and in the log, and only the compaction has failed; do not \
+                 repeat the changes, but `privet update --compact` alone",
                 identity.epoch.0
             ))
         })?;

@@ -201,7 +201,10 @@ impl Lookups {
 
     /// Ends a lookup that waits no more for its turn and gets no answers. Returns whether it was open.
     pub(super) fn end(&mut self, id: LookupId) -> bool {
-        self.open.remove(&id).is_some()
+        let ended = self.open.remove(&id);
+        // Whatever is said of its journal record now is said too late.
+        self.committing -= usize::from(matches!(ended, Some((_, Stage::Committing(_)))));
+        ended.is_some()
     }
 
     /// Drops the lookups that wait for their turn. One that has begun comes to its end.

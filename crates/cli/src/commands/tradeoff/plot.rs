@@ -1,6 +1,6 @@
-//! A plot of curves as an SVG file: two axes, perhaps a third on the right, and what each curve is in
-//! words below. Text stays text, on a white ground of its own, so that it can be read and searched in
-//! any viewer; the same plot is the same bytes.
+//! A plot of curves as an SVG file: two axes, perhaps a third on the right, and what each curve is
+//! in words below. Text stays text, on a white ground of its own, so that it can be read and
+//! searched in any viewer; the same plot is the same bytes.
 
 use plotters::chart::ChartContext;
 use plotters::coord::CoordTranslate;

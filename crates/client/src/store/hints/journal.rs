@@ -45,8 +45,8 @@
 //! A settled reservation's record is of no use any more. When there is no room left, or not all of
 //! the file is as it was written, a journal with the same contents is begun in another file. It
 //! counts once the anchor names it, and the old one is erased, as all are when their generation is
-//! replaced. So a full disk shows before a byte of the old file was touched, which could not be told
-//! from what somebody else did to it.
+//! replaced. So a full disk shows before a byte of the old file was touched, which could not be
+//! told from what somebody else did to it.
 
 use super::anchor::{Anchor, Lineage, is_untouched, milliseconds};
 use super::folder::Medium;
@@ -389,7 +389,8 @@ impl Journal {
     /// Opens the journal that `anchor` names, after a crash as well, and checks all of it. What it
     /// then shows is durable. Nothing is written.
     ///
-    /// # Errors [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, is another,
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, is another,
     /// or has not all that was counted.
     pub(crate) fn open(medium: Arc<dyn Medium>, path: &Path, anchor: &Anchor) -> Result<Self> {
         // A process that was killed may have left it to the system to write this out some time.

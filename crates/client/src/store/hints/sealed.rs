@@ -103,7 +103,8 @@ impl Header {
 
 /// Reads a header, without the contents.
 ///
-/// # Errors [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or the file's size
+/// # Errors
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or the file's size
 /// is not what it says.
 pub(crate) fn read_header(medium: &dyn Medium, path: &Path) -> Result<Header> {
     let size = medium.len().map_err(|error| files::failed(path, "look at", error))?;
@@ -207,7 +208,8 @@ pub(crate) fn zero(medium: &dyn Medium, start: u64, end: u64) -> std::io::Result
 /// file system that writes elsewhere than where the old bytes are, and on most flash memory, the
 /// zeros are no guarantee.
 ///
-/// # Errors [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be overwritten. It
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be overwritten. It
 /// is removed even so, if that is possible.
 pub(crate) fn erase(folder: &dyn Folder, name: &str) -> Result<()> {
     let path = folder.path(name);
