@@ -27,6 +27,9 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 /// A probe not answered within this time means that the connection is lost.
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A server is told this much more time than the session waits.
+const DEADLINE_GRACE: Duration = Duration::from_secs(1);
+
 /// What every certificate in PEM form begins with.
 const CERTIFICATE_MARK: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
@@ -232,9 +235,11 @@ impl Transport {
     }
 }
 
+/// `message` with the time after which nobody waits for its response. The channel watches it too, and
+/// knows less of what it means than the session does: so it is the later of the two.
 fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
     let mut request = tonic::Request::new(message);
-    request.set_timeout(patience);
+    request.set_timeout(patience + DEADLINE_GRACE);
     request
 }
 
