@@ -37,6 +37,6 @@ pub use index::RecordIndex;
 pub use randomness::{PublicSeed, SecretRng};
 pub use secret::Secret;
 pub use table::{
-    Edit, Epoch, Operation, Replacement, TableChanges, TableDelta, TableDigest, TableId,
-    TableIdentity, TableShape, TableUpdate, TableView,
+    Epoch, Operation, TableChanges, TableDelta, TableDigest, TableId, TableIdentity, TableShape,
+    TableUpdate, TableView,
 };

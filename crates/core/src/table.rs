@@ -3,8 +3,8 @@
 mod changes;
 mod delta;
 
-pub use changes::{Replacement, TableChanges};
-pub use delta::{Edit, TableDelta};
+pub use changes::TableChanges;
+pub use delta::TableDelta;
 
 use crate::{Error, Result};
 use std::fmt;
@@ -67,6 +67,17 @@ impl TableShape {
     /// The size of all records in bytes.
     pub fn bytes(self) -> u64 {
         self.records * self.record_len
+    }
+
+    /// Checks that edits can make a table of this shape one of shape `after`.
+    fn check_becomes(self, after: Self) -> Result<()> {
+        if after.records >= self.records && after.record_len == self.record_len {
+            return Ok(());
+        }
+        Err(Error::invalid_message(format!(
+            "a table of {} records of {} bytes cannot become one of {} records of {} bytes by edits",
+            self.records, self.record_len, after.records, after.record_len
+        )))
     }
 }
 

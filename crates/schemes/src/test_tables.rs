@@ -2,8 +2,8 @@
 
 use crate::contract::{Answerer, Message, QueryMessage, Role, StatelessClient};
 use privet_core::{
-    Epoch, RecordIndex, Replacement, SecretRng, TableChanges, TableDigest, TableId, TableIdentity,
-    TableShape, TableView,
+    Epoch, RecordIndex, SecretRng, TableChanges, TableDigest, TableId, TableIdentity, TableShape,
+    TableView,
 };
 use proptest::strategy::Strategy;
 
@@ -142,26 +142,6 @@ pub(crate) fn changed(
     for index in edited.into_iter().chain(before.records()..after.records()) {
         rng.fill(&mut next[index as usize * len..][..len]);
     }
-    let changes = changes_between(table, before, &next, after);
+    let changes = TableChanges::between((before, table), (after, &next)).unwrap();
     (next, changes)
-}
-
-/// What has changed between two tables.
-pub(crate) fn changes_between(
-    table: &[u8],
-    before: TableShape,
-    next: &[u8],
-    after: TableShape,
-) -> TableChanges {
-    let len = after.record_len() as usize;
-    let mut old = table.to_vec();
-    old.resize(next.len(), 0);
-    let pairs = (0..).zip(old.chunks_exact(len).zip(next.chunks_exact(len)));
-    let replaced =
-        pairs.filter(|(_, (before, after))| before != after).map(|(index, (before, after))| {
-            Replacement { index, before: before.to_vec(), after: after.to_vec() }
-        });
-    let mut changes = TableChanges::none(before);
-    changes.then(after, replaced).unwrap();
-    changes
 }

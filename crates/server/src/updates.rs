@@ -1,7 +1,6 @@
 //! What becomes of a table while it is served: its next versions, and the signed epochs that lead to them.
 
-use privet_core::table::Replacement;
-use privet_core::{Epoch, Error, Result, TableIdentity};
+use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,8 +45,8 @@ impl NextVersion {
 pub struct VersionStep {
     /// The table afterwards.
     pub identity: TableIdentity,
-    /// The records that are another than before, or new.
-    pub changes: Vec<Replacement>,
+    /// What became of its records.
+    pub changes: TableChanges,
     /// The epoch that says so, as its publisher signed it; the version afterwards is the one after that before then. `None` if there is none at hand, or more than one happened: clients that
     /// have a version before cannot follow then, and start again.
     pub epoch: Option<Arc<dyn EpochSource>>,

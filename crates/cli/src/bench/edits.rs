@@ -2,7 +2,7 @@
 
 use super::microseconds;
 use super::table::BenchTable;
-use privet_core::table::{Edit, Replacement, TableChanges, TableDelta, TableView};
+use privet_core::table::{TableChanges, TableDelta, TableView};
 use privet_core::{Epoch, Error, Result, TableIdentity};
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::registry::{
@@ -64,8 +64,8 @@ fn one_by_one(
     for number in 0..count {
         let index = table.wanted(number);
         // Any difference will do; a record's own bytes are at hand.
-        let edit = Edit { index, difference: table.record(index) };
-        let deltas = vec![TableDelta::new(table.shape(), vec![edit])?; servers];
+        let edits = vec![(index, table.record(index))];
+        let deltas = vec![TableDelta::new(table.shape(), edits)?; servers];
         for _ in 0..2 {
             let before = hints.table();
             let after = next(before);
@@ -98,10 +98,9 @@ fn in_one_batch(
     let mut replaced = Vec::new();
     for index in &indices {
         let before = table.record(*index);
-        replaced.push(Replacement { index: *index, before, after: table.edit(*index) });
+        replaced.push((*index, before, table.edit(*index)));
     }
-    let mut changes = TableChanges::none(shape);
-    changes.then(shape, replaced)?;
+    let changes = TableChanges::new(shape, shape, replaced)?;
     let mut bytes = HugeBuffer::<u8>::new_zeroed(shape.bytes() as usize)
         .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
     table.contents().fill(&mut bytes);
@@ -118,7 +117,7 @@ fn in_one_batch(
     let Successor { server: of_after, commitments } = successor;
     let server_ms = microseconds(start) / 1e3;
     *server = of_after;
-    let deltas = vec![changes.delta()?.with_commitments(commitments); plan.servers];
+    let deltas = vec![changes.delta().with_commitments(commitments); plan.servers];
     let start = Instant::now();
     hints.apply_deltas(&before, &after, &deltas)?;
     let client_ms = microseconds(start) / 1e3;

@@ -283,9 +283,10 @@ impl Following {
             let update = self.chain.follow(&fetched.epoch)?;
             let hash = update.hash();
             if self.server == 0 {
-                update.add_to(&mut self.changes)?;
+                let changes = update.changes()?;
                 let one_by_one = self.servers > 1;
-                let delta = one_by_one.then(|| update.delta()).transpose()?;
+                let delta = one_by_one.then(|| changes.delta());
+                self.changes.then(changes)?;
                 // Unsigned, and of no use where nothing is verified.
                 let commitments = one_by_one.then_some(fetched.commitments).into_iter().collect();
                 self.steps.push(Step { hash, after: update.after(), delta, commitments });
@@ -469,7 +470,7 @@ impl Session {
             one_by_one.push((step.after, told.collect()));
         }
         if one_by_one.is_empty() {
-            one_by_one.push((target, vec![changes.delta()?; servers]));
+            one_by_one.push((target, vec![changes.delta(); servers]));
         }
         let hints = loaded.hints()?;
         let mut moves = Vec::new();

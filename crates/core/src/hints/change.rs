@@ -125,7 +125,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Blame, Edit, TableShape};
+    use crate::{Blame, TableShape};
     use proptest::prelude::*;
 
     const RECORD_LEN: usize = 5;
@@ -156,10 +156,7 @@ mod tests {
             let Change::Answer { id: found, values } = Change::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
             prop_assert_eq!((found, values.as_slice()), (id, [7; 10].as_slice()));
 
-            let edits: Vec<Edit> = edits
-                .into_iter()
-                .map(|(index, difference)| Edit { index, difference: difference.to_vec() })
-                .collect();
+            let edits = edits.into_iter().map(|(index, difference)| (index, difference.to_vec())).collect();
             let delta = TableDelta::growing(shape(100), shape(107), edits, commitments).unwrap();
             let encoded = Change::Delta(delta.clone()).encode();
             let Change::Delta(found) = Change::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };

@@ -1,19 +1,9 @@
 //! What became of a table's records between two of its versions.
 
-use super::{Edit, TableDelta, TableShape};
+use super::{TableDelta, TableShape};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
-
-/// What became of one record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replacement {
-    /// Which record.
-    pub index: u64,
-    /// Its bytes before; zeros if it was not there.
-    pub before: Vec<u8>,
-    /// Its bytes after.
-    pub after: Vec<u8>,
-}
+use std::collections::btree_map::Entry;
 
 /// What makes a table in one version the table in a later one, with each record's bytes before and after: public. Some hints are patched with XOR differences, others with
 /// differences modulo a number.
@@ -30,19 +20,18 @@ impl TableChanges {
         Self { before: shape, after: shape, replaced: BTreeMap::new() }
     }
 
-    /// Goes on to a table of shape `after`, with as many records or more, in which the records of `replaced` have other bytes. What they were before is only looked at for records that
-    /// are not among the changes yet.
+    /// What makes a table of shape `before` one of shape `after`, with as many records or more. `records` are those that have other bytes: index, bytes before (zeros if it was not there), bytes after.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if the table would shrink or its records change their width, or a record lies beyond it or has another width.
-    pub fn then(
-        &mut self,
+    pub fn new(
+        before: TableShape,
         after: TableShape,
-        replaced: impl IntoIterator<Item = Replacement>,
-    ) -> Result<()> {
-        // The shapes are checked as they are for deltas.
-        TableDelta::growing(self.after, after, Vec::new(), Vec::new())?;
-        for Replacement { index, before, after: bytes } in replaced {
+        records: impl IntoIterator<Item = (u64, Vec<u8>, Vec<u8>)>,
+    ) -> Result<Self> {
+        before.check_becomes(after)?;
+        let mut changes = Self { after, ..Self::none(before) };
+        for (index, before, bytes) in records {
             let width = after.record_len();
             if index >= after.records()
                 || before.len() as u64 != width
@@ -53,13 +42,49 @@ impl TableChanges {
                     after.records()
                 )));
             }
-            self.replaced
-                .entry(index)
-                .and_modify(|(_, last)| last.clone_from(&bytes))
-                .or_insert((before, bytes));
+            changes.add(index, before, bytes);
         }
-        self.after = after;
+        Ok(changes)
+    }
+
+    /// What makes the records `old`, of a table of shape `before`, those in `new`, of one of shape `after`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn between(
+        (before, old): (TableShape, &[u8]),
+        (after, new): (TableShape, &[u8]),
+    ) -> Result<Self> {
+        let width = after.record_len() as usize;
+        let absent = vec![0; width];
+        let old = old.chunks_exact(width).chain(std::iter::repeat(absent.as_slice()));
+        let records = (0..).zip(old.zip(new.chunks_exact(width)));
+        let others = records.filter(|(_, (old, new))| old != new);
+        Self::new(before, after, others.map(|(index, (old, new))| (index, old.into(), new.into())))
+    }
+
+    /// Goes on with what became of the table afterwards. What records were before that is only looked at for those that are not among the changes yet.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if `next` begins with a table of another shape.
+    pub fn then(&mut self, next: Self) -> Result<()> {
+        if next.before != self.after {
+            return Err(Error::invalid_message(
+                "the changes so far lead to a table of another shape",
+            ));
+        }
+        self.after = next.after;
+        for (index, (before, after)) in next.replaced {
+            self.add(index, before, after);
+        }
         Ok(())
+    }
+
+    fn add(&mut self, index: u64, before: Vec<u8>, after: Vec<u8>) {
+        match self.replaced.entry(index) {
+            Entry::Occupied(mut known) => known.get_mut().1 = after,
+            Entry::Vacant(place) => _ = place.insert((before, after)),
+        }
     }
 
     /// The shape of the table before.
@@ -90,15 +115,12 @@ impl TableChanges {
     }
 
     /// The changes as XOR differences, for schemes that patch with these.
-    ///
-    /// # Errors
-    /// None that is known: whatever went in was checked.
-    pub fn delta(&self) -> Result<TableDelta> {
-        let edit = |(index, before, after): (u64, &[u8], &[u8])| Edit {
-            index,
-            difference: before.iter().zip(after).map(|(before, after)| before ^ after).collect(),
+    pub fn delta(&self) -> TableDelta {
+        let difference = |(index, before, after): (u64, &[u8], &[u8])| {
+            (index, before.iter().zip(after).map(|(before, after)| before ^ after).collect())
         };
-        TableDelta::growing(self.before, self.after, self.records().map(edit).collect(), Vec::new())
+        let edits = self.records().map(difference).collect();
+        TableDelta::of_checked(self.before, self.after, edits)
     }
 }
 
@@ -140,17 +162,22 @@ mod tests {
                 for (index, bytes) in edits {
                     let index = index.index(table.len());
                     let before = std::mem::replace(&mut table[index], bytes);
-                    let (before, after) = (before.to_vec(), bytes.to_vec());
-                    replaced.push(Replacement { index: index as u64, before, after });
+                    replaced.push((index as u64, before.to_vec(), bytes.to_vec()));
                 }
-                changes.then(shape(table.len() as u64), replaced).unwrap();
+                let after = shape(table.len() as u64);
+                changes.then(TableChanges::new(changes.shape_after(), after, replaced).unwrap()).unwrap();
             }
             prop_assert_eq!(applied(&first, &changes), table.clone());
+            let (before, after) = (changes.shape(), changes.shape_after());
+            let at_once =
+                TableChanges::between((before, first.as_flattened()), (after, table.as_flattened())).unwrap();
+            prop_assert_eq!(applied(&first, &at_once), table.clone());
+            prop_assert!(at_once.records().all(|(_, before, after)| before != after));
 
             let mut patched = first;
             patched.resize(table.len(), [0; 2]);
-            for edit in changes.delta().unwrap().edits() {
-                for (byte, difference) in patched[edit.index as usize].iter_mut().zip(&edit.difference) {
+            for (index, difference) in changes.delta().edits() {
+                for (byte, difference) in patched[*index as usize].iter_mut().zip(difference) {
                     *byte ^= difference;
                 }
             }
@@ -160,22 +187,25 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_the_table_is_refused() {
-        let change = |index, before: usize, after: usize| Replacement {
-            index,
-            before: vec![0; before],
-            after: vec![1; after],
-        };
-        let mut changes = TableChanges::none(shape(5));
+        let of = |before, after, change| TableChanges::new(shape(before), shape(after), change);
+        let change =
+            |index, before: usize, after: usize| [(index, vec![0; before], vec![1; after])];
         for (records, change) in
             [(5, change(5, 2, 2)), (6, change(6, 2, 2)), (5, change(0, 1, 2)), (5, change(0, 2, 3))]
         {
-            let error = changes.then(shape(records), [change]).unwrap_err();
+            let error = of(5, records, change).unwrap_err();
             assert_eq!(error.blame(), Blame::InvalidMessage);
         }
-        assert!(changes.then(shape(4), []).is_err(), "it would shrink");
-        assert!(changes.then(TableShape::new(5, 3).unwrap(), []).is_err());
+        assert!(TableChanges::new(shape(5), shape(4), []).is_err(), "it would shrink");
+        assert!(TableChanges::new(shape(5), TableShape::new(5, 3).unwrap(), []).is_err());
+        let grown = of(5, 6, change(5, 2, 2)).unwrap();
+        let mut changes = TableChanges::none(shape(5));
+        assert_eq!(
+            changes.then(TableChanges::none(shape(6))).unwrap_err().blame(),
+            Blame::InvalidMessage
+        );
         assert_eq!(changes, TableChanges::none(shape(5)));
-        changes.then(shape(6), [change(5, 2, 2)]).unwrap();
-        assert_eq!(changes.shape_after(), shape(6));
+        changes.then(grown.clone()).unwrap();
+        assert_eq!(changes, grown);
     }
 }

@@ -4,21 +4,12 @@ use super::TableShape;
 use crate::codec::Reader;
 use crate::{Error, Result};
 
-/// One record's change, as everybody may know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
-    /// Which record.
-    pub index: u64,
-    /// Its bytes before, XORed with its bytes after.
-    pub difference: Vec<u8>,
-}
-
-/// What makes one epoch of a table the next: public. Edits apply in order; one record may be edited several times.
+/// [`TableChanges`](super::TableChanges) as XOR differences, in the form in which journals keep them, with what servers tell of their commitments: public. Edits apply in order; one record may be edited several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDelta {
     before: TableShape,
     after: TableShape,
-    edits: Vec<Edit>,
+    edits: Vec<(u64, Vec<u8>)>,
     commitments: Vec<u8>,
 }
 
@@ -27,7 +18,7 @@ impl TableDelta {
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records.
-    pub fn new(shape: TableShape, edits: Vec<Edit>) -> Result<Self> {
+    pub fn new(shape: TableShape, edits: Vec<(u64, Vec<u8>)>) -> Result<Self> {
         Self::growing(shape, shape, edits, Vec::new())
     }
 
@@ -39,30 +30,30 @@ impl TableDelta {
     pub fn growing(
         before: TableShape,
         after: TableShape,
-        edits: Vec<Edit>,
+        edits: Vec<(u64, Vec<u8>)>,
         commitments: Vec<u8>,
     ) -> Result<Self> {
-        if after.records() < before.records() || after.record_len() != before.record_len() {
-            return Err(Error::invalid_message(format!(
-                "a table of {} records of {} bytes cannot become one of {} records of {} bytes by edits",
-                before.records(),
-                before.record_len(),
-                after.records(),
-                after.record_len()
-            )));
-        }
-        for edit in &edits {
-            if edit.index >= after.records() || edit.difference.len() as u64 != after.record_len() {
+        before.check_becomes(after)?;
+        for (index, difference) in &edits {
+            if *index >= after.records() || difference.len() as u64 != after.record_len() {
                 return Err(Error::invalid_message(format!(
-                    "an edit of record {} with {} bytes does not fit a table of {} records of {} bytes",
-                    edit.index,
-                    edit.difference.len(),
+                    "an edit of record {index} with {} bytes does not fit a table of {} records of {} bytes",
+                    difference.len(),
                     after.records(),
                     after.record_len()
                 )));
             }
         }
         Ok(Self { before, after, edits, commitments })
+    }
+
+    /// Of changes that fit their tables.
+    pub(super) fn of_checked(
+        before: TableShape,
+        after: TableShape,
+        edits: Vec<(u64, Vec<u8>)>,
+    ) -> Self {
+        Self { before, after, edits, commitments: Vec::new() }
     }
 
     /// The shape of the table before.
@@ -86,8 +77,8 @@ impl TableDelta {
         Ok(())
     }
 
-    /// The edits, in order.
-    pub fn edits(&self) -> &[Edit] {
+    /// The edits, in order: which record, and its bytes before XORed with its bytes after.
+    pub fn edits(&self) -> &[(u64, Vec<u8>)] {
         &self.edits
     }
 
@@ -112,9 +103,9 @@ impl TableDelta {
         out.extend(self.before.records().to_le_bytes());
         out.extend(self.after.records().to_le_bytes());
         out.extend((self.edits.len() as u64).to_le_bytes());
-        for edit in &self.edits {
-            out.extend(edit.index.to_le_bytes());
-            out.extend_from_slice(&edit.difference);
+        for (index, difference) in &self.edits {
+            out.extend(index.to_le_bytes());
+            out.extend_from_slice(difference);
         }
         out.extend((self.commitments.len() as u32).to_le_bytes());
         out.extend_from_slice(&self.commitments);
@@ -130,7 +121,7 @@ impl TableDelta {
         let mut edits = Vec::new();
         for _ in 0..reader.u64()? {
             let index = reader.u64()?;
-            edits.push(Edit { index, difference: reader.bytes(record_len as usize)?.to_vec() });
+            edits.push((index, reader.bytes(record_len as usize)?.to_vec()));
         }
         let commitments = reader.u32()? as usize;
         Self::growing(before, after, edits, reader.bytes(commitments)?.to_vec())

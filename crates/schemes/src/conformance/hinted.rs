@@ -8,7 +8,7 @@ use crate::contract::{
 use crate::offline::StreamConsumer as _;
 use crate::planted::set_queries_per_generation;
 use crate::test_tables::{Sequence, identity, public_bytes, query_through_its_encoding, sequences};
-use privet_core::{Blame, Edit, RecordIndex, Result, SecretRng, TableDelta, TableShape, TableView};
+use privet_core::{Blame, RecordIndex, Result, SecretRng, TableDelta, TableShape, TableView};
 use privet_kernels::{Arm, Kernels};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -257,17 +257,17 @@ impl<S: Hinted> World<S> {
     pub(crate) fn edit(&mut self, count: u64) -> TableDelta {
         let shape = S::shape(&self.parameters);
         let len = shape.record_len() as usize;
-        let mut edits: Vec<Edit> = Vec::new();
+        let mut edits: Vec<(u64, Vec<u8>)> = Vec::new();
         for _ in 0..count {
             let index = match edits.last() {
-                Some(last) if self.rng.below(3) == 0 => last.index,
+                Some((last, _)) if self.rng.below(3) == 0 => *last,
                 _ => self.rng.below(shape.records()),
             };
             let mut difference = vec![0; len];
             self.rng.fill(&mut difference);
             let record = &mut self.records[index as usize * len..][..len];
             record.iter_mut().zip(&difference).for_each(|(byte, change)| *byte ^= change);
-            edits.push(Edit { index, difference });
+            edits.push((index, difference));
         }
         self.server = Self::serve(&self.parameters, &self.records);
         TableDelta::new(shape, edits).unwrap()

@@ -110,9 +110,9 @@ impl DummySubsetsClient {
         let first_word = (self.parameters.singles() + self.used_pairs) / 64;
         let ids = self.parameters.singles() + self.parameters.pairs();
         let mut marks = vec![0; (ids / 64 - first_word) as usize];
-        for edit in delta.edits() {
-            self.table.patch(edit.index, &edit.difference);
-            let (partition, offset) = self.parameters.cut().place(edit.index);
+        for (index, difference) in delta.edits() {
+            self.table.patch(*index, difference);
+            let (partition, offset) = self.parameters.cut().place(*index);
             let records = self.parameters.partition_records();
             let key = self.table.key();
             self.kernels
@@ -124,9 +124,9 @@ impl DummySubsetsClient {
                 let id = self.parameters.singles() + pair;
                 let cutoff = self.pairs[pair as usize];
                 // The half that selects the partition, which is not the one that would take a hint's place.
-                let above = !successor_is_above(&self.table, id, cutoff, edit.index, self.kernels);
+                let above = !successor_is_above(&self.table, id, cutoff, *index, self.kernels);
                 let half = self.half_range(pair, above);
-                xor(&mut self.table.bytes_mut()[half], &edit.difference);
+                xor(&mut self.table.bytes_mut()[half], difference);
             }
         }
         Ok(())

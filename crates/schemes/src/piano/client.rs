@@ -378,15 +378,15 @@ impl<F: AnswerForm> PianoClient<F> {
                 .caused_by(error)
         })?;
         self.check_shape(delta)?;
-        for edit in delta.edits() {
-            let index = RecordIndex::new(edit.index, self.parameters.shape())?;
+        for (index, difference) in delta.edits() {
+            let index = RecordIndex::new(*index, self.parameters.shape())?;
             let position = self.parameters.permutation().position(&index);
-            self.table.patch(position, &edit.difference);
-            self.patch_backups(position, &edit.difference);
+            self.table.patch(position, difference);
+            self.patch_backups(position, difference);
             if F::REPLACES_THE_WANTED {
-                self.patch_pairs(position, &edit.difference);
+                self.patch_pairs(position, difference);
             }
-            self.lookups.patch(position, &edit.difference);
+            self.lookups.patch(position, difference);
         }
         Ok(())
     }

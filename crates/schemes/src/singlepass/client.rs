@@ -347,11 +347,11 @@ impl SinglePassClient {
             return Err(impossible("the table was edited while a lookup was open"));
         }
         let record_len = self.parameters.record_len();
-        for edit in delta.edits() {
-            let index = RecordIndex::new(edit.index, self.parameters.shape())?;
+        for (index, difference) in delta.edits() {
+            let index = RecordIndex::new(*index, self.parameters.shape())?;
             let hint = self.generation.permutations.place_of(&index).hint;
             let start = usize::from(hint) * record_len;
-            xor(&mut self.generation.hints[start..start + record_len], &edit.difference);
+            xor(&mut self.generation.hints[start..start + record_len], difference);
         }
         Ok(())
     }

@@ -567,9 +567,15 @@ fn check_steps(before: TableIdentity, steps: &[VersionStep]) -> Result<()> {
 /// What the steps come to.
 fn changes(before: TableIdentity, steps: &[VersionStep]) -> Result<TableChanges> {
     let mut changes = TableChanges::none(before.shape);
-    for step in steps {
+    for VersionStep { identity, changes: next, .. } in steps {
+        if next.shape_after() != identity.shape {
+            return Err(Error::api_misuse(format!(
+                "the changes do not lead to version {} of the table: it has another shape",
+                identity.epoch.0
+            )));
+        }
         changes
-            .then(step.identity.shape, step.changes.iter().cloned())
+            .then(next.clone())
             .map_err(|error| Error::api_misuse(error.message()).caused_by(error))?;
     }
     Ok(changes)

@@ -1,8 +1,7 @@
 use super::*;
 use crate::hosted::HostedTables;
 use crate::{CheckedBytes, NextVersion, RunningServer, ServedTable, Server, VersionStep};
-use privet_core::table::Replacement;
-use privet_core::{Epoch, TableId, TableIdentity, TableShape};
+use privet_core::{Epoch, TableChanges, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::registry::{ErasedServer, SchemePlan, Tuning};
@@ -58,7 +57,7 @@ pub(crate) fn next(table: &ServedTable) -> NextVersion {
     let digest_after = parts.combine(identity.shape);
     let step = VersionStep {
         identity: TableIdentity { epoch: Epoch(1), digest: digest_after, ..identity },
-        changes: vec![Replacement { index: 7, before, after }],
+        changes: TableChanges::new(identity.shape, identity.shape, [(7, before, after)]).unwrap(),
         epoch: Some(Arc::new(CheckedBytes::from(vec![1; 100]))),
     };
     NextVersion {

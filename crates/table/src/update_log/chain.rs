@@ -1,14 +1,10 @@
 //! Following a table from epoch to epoch.
 
 use super::entry::{Entry, malformed};
-use super::{EpochHash, PublisherId, RecordChange};
+use super::{EpochHash, PublisherId};
 use crate::TableLayout;
 use crate::digest::layout_digest;
-use privet_core::table::{Edit, Operation, Replacement};
-use privet_core::{
-    Epoch, Error, Result, TableChanges, TableDelta, TableDigest, TableId, TableIdentity,
-    TableUpdate,
-};
+use privet_core::{Epoch, Error, Result, TableChanges, TableDigest, TableId, TableIdentity};
 
 /// Where somebody stands in a table's history: everything that the next epoch has to agree with.
 ///
@@ -186,7 +182,7 @@ impl Link {
     }
 }
 
-/// An epoch that was checked and followed: what changed, in every form in which it is needed.
+/// An epoch that was checked and followed.
 #[derive(Clone)]
 pub struct EpochUpdate {
     entry: Entry,
@@ -227,56 +223,22 @@ impl EpochUpdate {
         self.entry.as_bytes()
     }
 
-    /// What became of which record, by ascending index, each once. Those from `before().shape.records()` on are appended.
-    pub fn changes(&self) -> impl Iterator<Item = RecordChange<'_>> {
-        self.entry.changes()
-    }
-
-    /// Adds the changes to those that led to the table before.
+    /// What became of which record. Those from `before().shape.records()` on are appended.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `changes` end with a table of another shape.
-    pub fn add_to(&self, changes: &mut TableChanges) -> Result<()> {
-        if changes.shape_after() != self.before.shape {
-            return Err(Error::invalid_message(
-                "the changes so far lead to a table of another shape",
-            ));
-        }
+    /// None that is known: whatever the epoch says was checked.
+    pub fn changes(&self) -> Result<TableChanges> {
         let absent = vec![0; self.before.shape.record_len() as usize];
-        let replaced = self.changes().map(|RecordChange { index, old, new }| Replacement {
-            index,
-            before: old.unwrap_or(&absent).to_vec(),
-            after: new.to_vec(),
-        });
-        changes.then(self.after.shape, replaced)
+        let changed = self.entry.changes();
+        let records =
+            changed.map(|(index, old, new)| (index, old.unwrap_or(&absent).to_vec(), new.to_vec()));
+        TableChanges::new(self.before.shape, self.after.shape, records)
     }
 
-    /// The changes as XOR differences, for schemes that patch with these. Records that are appended count as zeros before.
-    ///
-    /// # Errors
-    /// None that is known: whatever the epoch says was checked.
-    pub fn delta(&self) -> Result<TableDelta> {
-        let edit = |change: RecordChange<'_>| {
-            let mut difference = change.new.to_vec();
-            for (byte, old) in difference.iter_mut().zip(change.old.unwrap_or_default()) {
-                *byte ^= old;
-            }
-            Edit { index: change.index, difference }
-        };
-        let edits = self.changes().map(edit).collect();
-        TableDelta::growing(self.before.shape, self.after.shape, edits, Vec::new())
-    }
-
-    /// The changes as the batch of operations that makes them.
-    ///
-    /// # Errors
-    /// None that is known: whatever the epoch says was checked.
-    pub fn update(&self) -> Result<TableUpdate> {
-        let operation = |RecordChange { index, old, new }: RecordChange<'_>| match old {
-            Some(_) => Operation::Edit { index, record: new.to_vec() },
-            None => Operation::Add { record: new.to_vec() },
-        };
-        TableUpdate::new(self.before.shape, self.changes().map(operation).collect())
+    /// The records after, of those that it changes or appends, by ascending index.
+    #[cfg(feature = "files")]
+    pub(super) fn written(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.entry.changes().map(|(index, _, new)| (index, new))
     }
 
     /// Makes the changes in `records`, all records of the table before; or, if these are not what they should be, changes nothing.
@@ -298,14 +260,17 @@ impl EpochUpdate {
         }
         let len = shape.record_len() as usize;
         let place = |index: u64| index as usize * len..(index as usize + 1) * len;
-        let edits = || self.changes().take_while(|change| change.old.is_some());
-        if edits().any(|change| change.old != Some(&records[place(change.index)])) {
+        let edits = || {
+            let changes = self.entry.changes();
+            changes.map_while(|(index, old, new)| old.map(|old| (place(index), old, new)))
+        };
+        if edits().any(|(place, old, _)| *old != records[place]) {
             return Err(Error::corrupted(format!(
                 "epoch {epoch} does not fit: a record that it changes is not what it was; this copy of the table is damaged, take another"
             )));
         }
-        for change in edits() {
-            records[place(change.index)].copy_from_slice(change.new);
+        for (place, _, new) in edits() {
+            records[place].copy_from_slice(new);
         }
         records.extend_from_slice(self.entry.appended());
         Ok(())

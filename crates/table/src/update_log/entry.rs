@@ -4,6 +4,8 @@ use super::PublisherId;
 #[cfg(any(test, feature = "files"))]
 use super::PublisherKey;
 use crate::digest::DigestParts;
+#[cfg(any(test, feature = "files"))]
+use privet_core::TableChanges;
 use privet_core::codec::Reader;
 use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableShape};
@@ -35,16 +37,8 @@ impl fmt::Debug for EpochHash {
     }
 }
 
-/// What became of one record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordChange<'a> {
-    /// Which record.
-    pub index: u64,
-    /// Its bytes before; `None` if it is appended.
-    pub old: Option<&'a [u8]>,
-    /// Its bytes after, different from those before.
-    pub new: &'a [u8],
-}
+/// What became of one record: which, its bytes before (`None` if it is appended), its bytes after.
+pub(super) type Changed<'a> = (u64, Option<&'a [u8]>, &'a [u8]);
 
 /// An epoch of valid form.
 #[derive(Clone, PartialEq, Eq)]
@@ -150,16 +144,13 @@ impl Entry {
     }
 
     /// What became of which record, by ascending index.
-    pub(super) fn changes(&self) -> impl Iterator<Item = RecordChange<'_>> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = Changed<'_>> {
         let mut edits = self.edits.cursor(self.body(), self.before);
         // All of them were read once when the epoch was decoded, so none is malformed.
         let edited = std::iter::from_fn(move || edits.next_edit().ok().flatten());
         let appended = self.bytes[self.appended.clone()].chunks_exact(record_len(self.before));
-        let appended = (self.before.records()..).zip(appended).map(|(index, new)| RecordChange {
-            index,
-            old: None,
-            new,
-        });
+        let appended = (self.before.records()..).zip(appended);
+        let appended = appended.map(|(index, new)| (index, None, new));
         edited.chain(appended)
     }
 
@@ -196,7 +187,7 @@ struct EditCursor<'a> {
 }
 
 impl<'a> EditCursor<'a> {
-    fn next_edit(&mut self) -> Result<Option<RecordChange<'a>>> {
+    fn next_edit(&mut self) -> Result<Option<Changed<'a>>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         // Neither term reaches 2^49.
         let index = self.least + read_number(&mut self.reader)?;
@@ -209,7 +200,7 @@ impl<'a> EditCursor<'a> {
             return Err(malformed("a record that it changes stays the same"));
         }
         (self.left, self.least) = (left, index + 1);
-        Ok(Some(RecordChange { index, old: Some(old), new }))
+        Ok(Some((index, Some(old), new)))
     }
 }
 
@@ -220,12 +211,10 @@ pub(super) struct Draft<'a> {
     pub(super) previous: EpochHash,
     pub(super) epoch: Epoch,
     pub(super) records_digest: [u8; 32],
-    pub(super) records_after: u64,
     /// The encoded layout after, if it is another.
     pub(super) layout: Option<&'a [u8]>,
-    /// By ascending index, old bytes and new bytes.
-    pub(super) edits: &'a [(u64, Vec<u8>, Vec<u8>)],
-    pub(super) appended: &'a [u8],
+    /// Each new record is among them.
+    pub(super) changes: &'a TableChanges,
 }
 
 #[cfg(any(test, feature = "files"))]
@@ -241,21 +230,24 @@ impl Draft<'_> {
             out.extend_from_slice(&hash);
         }
         out.extend_from_slice(&shape.records().to_le_bytes());
-        out.extend_from_slice(&self.records_after.to_le_bytes());
+        out.extend_from_slice(&self.changes.shape_after().records().to_le_bytes());
         // At most 2^24.
         out.extend_from_slice(&(shape.record_len() as u32).to_le_bytes());
         let layout = self.layout.unwrap_or_default();
         write_number(&mut out, layout.len() as u64);
         out.extend_from_slice(layout);
-        write_number(&mut out, self.edits.len() as u64);
+        let of_table = |(index, ..): &(u64, &[u8], &[u8])| *index < shape.records();
+        write_number(&mut out, self.changes.records().filter(of_table).count() as u64);
         let mut least = 0;
-        for (index, old, new) in self.edits {
-            write_number(&mut out, index - least);
-            out.extend_from_slice(old);
+        // Edited ones come first, because appended ones have the highest numbers.
+        for (index, old, new) in self.changes.records() {
+            if index < shape.records() {
+                write_number(&mut out, index - least);
+                out.extend_from_slice(old);
+                least = index + 1;
+            }
             out.extend_from_slice(new);
-            least = index + 1;
         }
-        out.extend_from_slice(self.appended);
         let signature = key.sign(&EpochHash::of(&out).0);
         out.extend_from_slice(&signature);
         out

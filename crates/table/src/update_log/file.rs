@@ -400,9 +400,7 @@ impl UpdateLog {
         let stored = Stored::new(place, &bytes);
         if self.snapshot_reached() {
             let update = self.chain.follow(&bytes).map_err(as_damage)?;
-            for change in update.changes() {
-                self.written.insert(change.index, change.new.to_vec());
-            }
+            self.written.extend(update.written().map(|(index, new)| (index, new.to_vec())));
             if let Some(layout) = update.layout() {
                 self.layout.clone_from(layout);
             }

@@ -66,7 +66,7 @@ mod writer;
 mod tests;
 
 pub use chain::{Chain, EpochUpdate};
-pub use entry::{EpochHash, RecordChange};
+pub use entry::EpochHash;
 pub use publisher::PublisherId;
 #[cfg(any(test, feature = "files"))]
 pub use publisher::PublisherKey;

@@ -8,7 +8,7 @@ use crate::TableLayout;
 use crate::new_file::{Existing, cannot};
 use crate::snapshot::{Snapshot, SnapshotPlan, SnapshotWriter};
 use privet_core::table::{MAX_EPOCH_LEN, MAX_LAYOUT_LEN};
-use privet_core::{Epoch, Error, Result, TableIdentity, TableUpdate};
+use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableUpdate};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -119,7 +119,8 @@ impl<'s> LogWriter<'s> {
     ) -> Result<TableIdentity> {
         self.check_not_stopped()?;
         self.check_update(key, update, layout)?;
-        let changes = Changes::of(&self.table(), self.log.layout(), update, layout)?;
+        let layout = layout.filter(|layout| *layout != self.log.layout()).map(TableLayout::encode);
+        let changes = changes_by(&self.table(), update, layout.is_none())?;
         let digest = match self.digest.take() {
             Some(digest) => digest,
             None => self.table().verified_digest()?,
@@ -128,7 +129,7 @@ impl<'s> LogWriter<'s> {
         let written = update.written().iter().cloned();
         let displaced: Vec<_> =
             written.map(|(index, new)| (index, self.log.written.insert(index, new))).collect();
-        let appended = self.write_epoch(key, update, &changes, digest);
+        let appended = self.write_epoch(key, update, &changes, layout.as_deref(), digest);
         if appended.is_err() {
             self.stopped = true;
             for (index, old) in displaced {
@@ -141,12 +142,13 @@ impl<'s> LogWriter<'s> {
         appended.map(|()| self.log.current())
     }
 
-    /// Writes the epoch of `changes`, which are made in memory already, over a table that had the digest `digest`.
+    /// Writes the epoch of `changes`, which are made in memory already, and of the encoded layout if that changes, over a table that had the digest `digest`.
     fn write_epoch(
         &mut self,
         key: &PublisherKey,
         update: &TableUpdate,
-        changes: &Changes,
+        changes: &TableChanges,
+        layout: Option<&[u8]>,
         mut digest: RecordsDigest,
     ) -> Result<()> {
         let before = self.log.current();
@@ -161,10 +163,8 @@ impl<'s> LogWriter<'s> {
             previous: self.last_hash(),
             epoch,
             records_digest: digest.get(),
-            records_after: update.shape_after().records(),
-            layout: changes.layout.as_deref(),
-            edits: &changes.edits,
-            appended: &changes.appended,
+            layout,
+            changes,
         };
         let bytes = draft.sign(key);
         // What this would not follow itself, nobody else would.
@@ -317,37 +317,20 @@ pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayou
 }
 
 /// What an update changes in fact.
-struct Changes {
-    /// Index, bytes before, bytes after.
-    edits: Vec<(u64, Vec<u8>, Vec<u8>)>,
-    /// The records that are appended, one after the other.
-    appended: Vec<u8>,
-    /// Encoded; `None` if it stays.
-    layout: Option<Vec<u8>>,
-}
-
-impl Changes {
-    fn of(
-        table: &CurrentTable<'_>,
-        layout_before: &TableLayout,
-        update: &TableUpdate,
-        layout: Option<&TableLayout>,
-    ) -> Result<Self> {
-        let layout = layout.filter(|layout| *layout != layout_before).map(TableLayout::encode);
-        let mut changes = Self { edits: Vec::new(), appended: Vec::new(), layout };
-        for (index, new) in update.written() {
-            match table.record(*index) {
-                Some(old) if old == new.as_slice() => {}
-                Some(old) => changes.edits.push((*index, old.to_vec(), new.clone())),
-                None => changes.appended.extend_from_slice(new),
-            }
-        }
-        if changes.layout.is_none() && changes.edits.is_empty() && changes.appended.is_empty() {
-            return Err(Error::api_misuse(
-                "nothing would change: the table has these records already",
-            ));
-        }
-        Ok(changes)
+fn changes_by(
+    table: &CurrentTable<'_>,
+    update: &TableUpdate,
+    layout_stays: bool,
+) -> Result<TableChanges> {
+    let absent = vec![0; update.shape().record_len() as usize];
+    let records = update.written().iter().filter_map(|(index, new)| match table.record(*index) {
+        Some(old) if old == new.as_slice() => None,
+        old => Some((*index, old.unwrap_or(&absent).to_vec(), new.clone())),
+    });
+    let changes = TableChanges::new(update.shape(), update.shape_after(), records)?;
+    match layout_stays && changes.is_empty() {
+        true => Err(Error::api_misuse("nothing would change: the table has these records already")),
+        false => Ok(changes),
     }
 }
 

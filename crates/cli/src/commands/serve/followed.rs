@@ -9,8 +9,7 @@
 use super::{SnapshotRecords, chosen, served};
 use crate::arguments::SchemeChoice;
 use crate::display;
-use privet_core::table::Replacement;
-use privet_core::{Epoch, Error, Result, TableIdentity, TableShape};
+use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableShape};
 use privet_schemes::registry::Tuning;
 use privet_server::{EpochSource, NextVersion, RecordSource, ServedTable, UpdateFeed, VersionStep};
 use privet_table::digest::{DigestParts, layout_digest};
@@ -160,9 +159,11 @@ impl FollowedTable {
         self.check_continues(log, &chain)?;
 
         let (skipped, mut chain) = self.skipped(files, log, chain)?;
-        let mut steps: Vec<VersionStep> = steps.into_iter().map(step).collect();
+        let mut steps: Vec<VersionStep> = steps.into_iter().map(step).collect::<Result<_>>()?;
         steps.extend(skipped);
-        steps.extend(follow_chain(&mut chain, log)?.into_iter().map(step));
+        for followed in follow_chain(&mut chain, log)? {
+            steps.push(step(followed)?);
+        }
         if chain.identity() != log.current() {
             return Err(Error::integrity(format!(
                 "{} has another history than the table that is served: its publisher has signed two, or the files are mixed up",
@@ -286,8 +287,8 @@ impl FollowedTable {
         }
         let identity = files.snapshot.identity();
         let chain = Chain::new(identity, files.snapshot.layout().clone(), log.publisher(), None)?;
-        let changes =
-            differences(&before, files.snapshot.view().bytes(), identity.shape.record_len());
+        let records = files.snapshot.view().bytes();
+        let changes = TableChanges::between((known.shape, &before), (identity.shape, records))?;
         Ok((Some(VersionStep { identity, changes, epoch: None }), chain))
     }
 }
@@ -367,7 +368,7 @@ fn first_feed(log: &UpdateLog, files: &Files, position: &mut Position) -> Result
     let in_snapshot = position.identity.epoch.0.saturating_sub(base.0);
     let epochs = log.stored_from(base)?.take(in_snapshot as usize).map(source).collect();
     let mut chain = position.chain_of(log.publisher());
-    let steps: Vec<_> = follow_chain(&mut chain, log)?.into_iter().map(step).collect();
+    let steps = follow_chain(&mut chain, log)?.into_iter().map(step).collect::<Result<Vec<_>>>()?;
     let next = match steps.is_empty() {
         true => None,
         false => Some(NextVersion { steps, ..files.current(log)? }),
@@ -394,34 +395,9 @@ fn follow_chain(chain: &mut Chain, log: &UpdateLog) -> Result<Vec<Followed>> {
     Ok(followed)
 }
 
-fn step((update, stored): Followed) -> VersionStep {
-    let width = update.after().shape.record_len() as usize;
-    let replacement = |change: privet_table::update_log::RecordChange<'_>| Replacement {
-        index: change.index,
-        before: change.old.map_or_else(|| vec![0; width], <[u8]>::to_vec),
-        after: change.new.to_vec(),
-    };
-    VersionStep {
-        identity: update.after(),
-        changes: update.changes().map(replacement).collect(),
-        epoch: Some(source(stored)),
-    }
-}
-
-/// What became of records between two table files.
-fn differences(before: &[u8], after: &[u8], width: u64) -> Vec<Replacement> {
-    let width = width as usize;
-    let zeros = vec![0; width];
-    let before = before.chunks_exact(width).chain(std::iter::repeat(zeros.as_slice()));
-    let records = (0..).zip(before.zip(after.chunks_exact(width)));
-    records
-        .filter(|(_, (before, after))| before != after)
-        .map(|(index, (before, after))| Replacement {
-            index,
-            before: before.to_vec(),
-            after: after.to_vec(),
-        })
-        .collect()
+fn step((update, stored): Followed) -> Result<VersionStep> {
+    let (identity, changes) = (update.after(), update.changes()?);
+    Ok(VersionStep { identity, changes, epoch: Some(source(stored)) })
 }
 
 /// An epoch in the file of a log, to be sent from there.

@@ -162,7 +162,7 @@ fn next_version(
     let digest = *blake3::hash(&last.layout).as_bytes();
     let mut chain = Chain::knowing_digest(before, digest, publisher, None);
     let mut changes = TableChanges::none(before.shape);
-    chain.follow(epoch).unwrap().add_to(&mut changes).unwrap();
+    changes.then(chain.follow(epoch).unwrap().changes().unwrap()).unwrap();
     let server = last.server.as_ref().unwrap();
     let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
     let tuning = registry::Tuning::default();

@@ -697,8 +697,10 @@ impl ErasedHints for Toy {
         }
         assert!(deltas.iter().all(|delta| *delta == deltas[0]), "servers here tell the same");
         let mut folded = self.table.clone();
-        for edit in deltas[0].edits().iter().filter(|_| self.flaw != Flaw::OverlooksEdits) {
-            fold_in(&mut folded, edit.index, &edit.difference);
+        for (index, difference) in
+            deltas[0].edits().iter().filter(|_| self.flaw != Flaw::OverlooksEdits)
+        {
+            fold_in(&mut folded, *index, difference);
         }
         let change = [&[3][..], &identity_bytes(after), &folded].concat();
         self.apply(&change)?;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::session::Patch;
 use crate::state::{MemoryState, patch_part};
-use privet_core::{Replacement, TableChanges};
+use privet_core::TableChanges;
 use privet_kernels::Kernels;
 use privet_schemes::registry::{self, Tuning};
 use privet_table::update_log::{EpochHash, PublisherId};
@@ -200,14 +200,13 @@ fn edited() -> (Vec<u8>, Vec<u8>, Patch) {
     let before = bytes(100);
     let mut after = before.clone();
     after.resize(115, 0);
-    let mut changes = TableChanges::none(shape(20));
     let replaced = [3, 19, 20, 22].map(|index| {
         let at = index as usize * 5..index as usize * 5 + 5;
         let before = after[at.clone()].to_vec();
         after[at.clone()].fill(0xa0 + index as u8);
-        Replacement { index, before, after: after[at].to_vec() }
+        (index, before, after[at].to_vec())
     });
-    changes.then(shape(23), replaced).unwrap();
+    let changes = TableChanges::new(shape(20), shape(23), replaced).unwrap();
     let version = |epoch, records| TableIdentity { shape: shape(records), ..identity(1, epoch) };
     let key = |bytes: &[u8], table| PartKey { table, ..part_of(bytes, PartKind::Table) };
     let (from, to) = (key(&before, version(3, 20)), key(&after, version(4, 23)));

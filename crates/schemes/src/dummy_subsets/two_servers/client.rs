@@ -209,8 +209,8 @@ impl HintedClient for DummySubsetsTwoClient {
                 self.ledger.check_settled("the table cannot be edited")?;
                 self.parameters = self.parameters.grown_by(&delta)?;
                 self.table.grow(delta.shape_after())?;
-                for edit in delta.edits() {
-                    self.table.patch(edit.index, &edit.difference);
+                for (index, difference) in delta.edits() {
+                    self.table.patch(*index, difference);
                 }
                 Ok(())
             }

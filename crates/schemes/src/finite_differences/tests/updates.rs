@@ -4,7 +4,8 @@ use super::*;
 use crate::contract::Succession as _;
 use crate::finite_differences::points::Points;
 use crate::finite_differences::update::cheaper_way;
-use crate::test_tables::{changed, changes_between};
+use crate::test_tables::changed;
+use privet_core::TableChanges;
 
 /// Changes some records, in both ways, one version after the other.
 fn through_versions(
@@ -23,7 +24,7 @@ fn through_versions(
         if before.one_bit() {
             table.iter_mut().for_each(|byte| *byte = *byte & 1 | before.zero());
         }
-        let changes = changes_between(&world.table, shape, &table, grown);
+        let changes = TableChanges::between((shape, &world.table), (grown, &table)).unwrap();
         let identity = identity(grown.records(), grown.record_len());
         let parameters = FiniteDifferencesParameters::decode(&identity, &before.encode()).unwrap();
         let view = TableView::new(identity, &table).unwrap();
@@ -102,7 +103,7 @@ fn what_has_no_successor() {
     // A record that is no single bit.
     let mut table = world.table.clone();
     table[7] = 2;
-    let changes = changes_between(&world.table, shape, &table, shape);
+    let changes = TableChanges::between((shape, &world.table), (shape, &table)).unwrap();
     let view = TableView::new(world.identity, &table).unwrap();
     for way in [Way::Patched, Way::Computed] {
         let made = world.servers[0].successor_by(Some(way), parameters.clone(), view, &changes, 1);

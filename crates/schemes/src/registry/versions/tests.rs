@@ -216,7 +216,7 @@ impl Client {
             *self = Self::of(after);
             return true;
         };
-        let delta = changes.delta().unwrap().with_commitments(commitments);
+        let delta = changes.delta().with_commitments(commitments);
         let deltas = vec![delta; before.plan.servers];
         if !hints.follows(after.identity.shape) {
             let refused = hints.apply_deltas(&before.identity, &after.identity, &deltas);
@@ -457,7 +457,7 @@ fn edits_that_do_not_begin_where_hints_stand_are_refused() {
     let (next, changes) = version.changed(3, 1, &tuning, &mut rng);
     let mut client = Client::of(&version);
     let hints = client.client.hints().unwrap();
-    let deltas = [changes.delta().unwrap()];
+    let deltas = [changes.delta()];
     let (before, after) = (version.identity, next.identity);
     let mut others = Vec::new();
     for wrong in [

@@ -35,7 +35,7 @@ use privet_core::commit::merkle::Merkle;
 #[cfg(not(target_family = "wasm"))]
 use privet_core::commit::pointproofs::{Openings, Pointproofs, ReferenceString};
 use privet_core::{
-    Replacement, Result, SecretRng, TableChanges, TableDelta, TableShape, TableUpdate, TableView,
+    Result, SecretRng, TableChanges, TableDelta, TableShape, TableUpdate, TableView,
 };
 use privet_kernels::Kernels;
 use proptest::prelude::*;
@@ -215,7 +215,7 @@ impl<F: TestForm> World<F> {
         let (server, commitments) = successor.expect("it is cut as before");
         self.server = server;
         self.parameters = self.server.parameters().clone();
-        changes.delta().unwrap().with_commitments(commitments)
+        changes.delta().with_commitments(commitments)
     }
 
     fn write(&mut self, update: &TableUpdate) -> TableChanges {
@@ -226,11 +226,9 @@ impl<F: TestForm> World<F> {
             let place = &mut self.records[*index as usize * record_len..][..record_len];
             let before = place.to_vec();
             place.copy_from_slice(record);
-            Replacement { index: *index, before, after: record.clone() }
+            (*index, before, record.clone())
         });
-        let mut changes = TableChanges::none(before);
-        changes.then(after, replaced.collect::<Vec<_>>()).unwrap();
-        changes
+        TableChanges::new(before, after, replaced).unwrap()
     }
 
     /// One whole lookup, of the next generation if this one is used up.

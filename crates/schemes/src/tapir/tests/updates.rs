@@ -3,7 +3,7 @@
 use super::*;
 use crate::contract::Updatable as _;
 use crate::registry::{self, PARTITION_RECORDS, Tuning};
-use privet_core::{Blame, Edit, Epoch, Operation, TableIdentity};
+use privet_core::{Blame, Epoch, Operation, TableIdentity};
 use proptest::prelude::*;
 
 /// A batch: `edits` records somewhere, some of them twice, then `adds` new ones, one of which is edited at once.
@@ -142,11 +142,11 @@ fn servers_that_tell_different_updates_end_it() {
     };
     let after = TableIdentity { epoch: Epoch(1), shape: delta.shape_after(), ..identity };
     let (mut edits, mut commitments) = (delta.edits().to_vec(), delta.commitments().to_vec());
-    edits[0].difference[0] ^= 1;
+    edits[0].1[0] ^= 1;
     if let Some(last) = commitments.last_mut() {
         *last ^= 1;
     }
-    let growing = |edits: &[Edit], commitments: &[u8]| {
+    let growing = |edits: &[(u64, Vec<u8>)], commitments: &[u8]| {
         let (before, after) = (delta.shape(), delta.shape_after());
         TableDelta::growing(before, after, edits.to_vec(), commitments.to_vec()).unwrap()
     };

@@ -112,8 +112,8 @@ async fn epochs_that_are_not_kept_or_not_known_move_the_beginning_up() {
     (0..3).for_each(|_| changing.change(1, 1));
     let mut next = changing.steps(before);
     let (old, new) = (&changing.versions[before], changing.last());
-    next.steps =
-        vec![VersionStep { identity: new.0, changes: differences(&old.1, &new.1, 4), epoch: None }];
+    let changes = TableChanges::between((old.0.shape, &old.1), (new.0.shape, &new.1)).unwrap();
+    next.steps = vec![VersionStep { identity: new.0, changes, epoch: None }];
     server.update("t", next).await.unwrap();
     assert_eq!((first_epoch().await, versions_served(&server).await[0]), (12, 12));
     server.update("t", changing.next(1, 0)).await.unwrap();

@@ -7,8 +7,7 @@ mod restarts;
 mod switching;
 
 use crate::common::*;
-use privet_core::table::Replacement;
-use privet_core::{Epoch, TableIdentity, TableShape};
+use privet_core::{Epoch, TableChanges, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_server::{
     CheckedBytes, EpochSource, NextVersion, RecordSource, RunningServer, ServedTable, ServerConfig,
@@ -89,7 +88,7 @@ impl Changing {
             let [(before, old), (after, new)] = pair else { unreachable!() };
             VersionStep {
                 identity: *after,
-                changes: differences(old, new, before.shape.record_len() as usize),
+                changes: TableChanges::between((before.shape, old), (after.shape, new)).unwrap(),
                 epoch: Some(Arc::new(CheckedBytes::from(epoch_bytes(after.epoch)))),
             }
         });
@@ -108,17 +107,6 @@ impl Changing {
         self.change(edits, added);
         self.steps(self.versions.len() - 2)
     }
-}
-
-fn differences(before: &[u8], after: &[u8], len: usize) -> Vec<Replacement> {
-    let mut changes = Vec::new();
-    for (index, new) in after.chunks_exact(len).enumerate() {
-        let old = before.get(index * len..(index + 1) * len).map_or(vec![0; len], <[u8]>::to_vec);
-        if old != new {
-            changes.push(Replacement { index: index as u64, before: old, after: new.to_vec() });
-        }
-    }
-    changes
 }
 
 /// What stands for a signed epoch. Servers pass them on as they are.

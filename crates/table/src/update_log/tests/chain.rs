@@ -36,7 +36,8 @@ proptest! {
                 continue;
             }
             let update = chain.follow(&bytes).expect("the next epoch");
-            update.add_to(&mut changes).expect("it fits");
+            let changed = update.changes().expect("valid");
+            changes.then(changed.clone()).expect("it fits");
             by_digest.follow(&bytes).expect("the same without the layout");
             prop_assert_eq!(by_digest.identity(), chain.identity());
             prop_assert_eq!(by_digest.layout_digest(), chain.layout_digest());
@@ -52,25 +53,29 @@ proptest! {
             update.apply(&mut records).expect("these are the records");
             prop_assert_eq!(&records, &model.records);
 
-            let delta = update.delta().expect("valid");
+            let delta = changed.delta();
             prop_assert_eq!((delta.shape(), delta.shape_after()), (before.shape(), model.shape()));
             let mut records = before.records.clone();
             records.resize(model.records.len(), 0);
-            for edit in delta.edits() {
-                let start = (edit.index * RECORD_LEN) as usize;
-                records[start..].iter_mut().zip(&edit.difference).for_each(|(byte, by)| *byte ^= by);
+            for (index, difference) in delta.edits() {
+                let start = (index * RECORD_LEN) as usize;
+                records[start..].iter_mut().zip(difference).for_each(|(byte, by)| *byte ^= by);
             }
             prop_assert_eq!(&records, &model.records);
 
-            let written = update.update().expect("valid");
-            prop_assert_eq!((written.shape(), written.shape_after()), (before.shape(), model.shape()));
-            let changes: Vec<_> = update.changes().map(|change| (change.index, change.new.to_vec())).collect();
-            prop_assert_eq!(written.written(), &changes[..]);
-            for change in update.changes() {
-                let start = (change.index * RECORD_LEN) as usize;
-                let old = before.records.get(start..start + RECORD_LEN as usize);
-                prop_assert_eq!(change.old, old);
-                prop_assert!(old != Some(change.new));
+            prop_assert_eq!((changed.shape(), changed.shape_after()), (before.shape(), model.shape()));
+            let written: Vec<_> = changed.records().map(|(index, _, new)| (index, new.to_vec())).collect();
+            let update = before.update(&operations);
+            let others = update.written().iter().filter(|(index, new)| {
+                let start = (index * RECORD_LEN) as usize;
+                before.records.get(start..start + RECORD_LEN as usize) != Some(new)
+            });
+            prop_assert_eq!(written, others.cloned().collect::<Vec<_>>());
+            for (index, old, new) in changed.records() {
+                let start = (index * RECORD_LEN) as usize;
+                let known = before.records.get(start..start + RECORD_LEN as usize);
+                prop_assert_eq!(known.unwrap_or(&[0; RECORD_LEN as usize]), old);
+                prop_assert!(known != Some(new));
             }
         }
         let mut records = first.records;
@@ -200,17 +205,14 @@ fn a_thousand_edits_of_32_bytes_take_less_than_80_kilobytes() {
     let records = 1u64 << 24;
     let shape = TableShape::new(records, 32).expect("a shape");
     let before = TableIdentity { shape, ..Model::new(1).identity() };
-    let edits: Vec<_> =
-        (0..1000).map(|number| (number * 16_777, vec![1; 32], vec![2; 32])).collect();
+    let edits = (0..1000).map(|number| (number * 16_777, vec![1; 32], vec![2; 32]));
     let bytes = Draft {
         before,
         previous: EpochHash::NONE,
         epoch: Epoch(4),
         records_digest: [0; 32],
-        records_after: records,
         layout: None,
-        edits: &edits,
-        appended: &[],
+        changes: &TableChanges::new(shape, shape, edits).expect("fitting"),
     }
     .sign(&key(1));
     assert!(bytes.len() < 68_000, "{} bytes", bytes.len());

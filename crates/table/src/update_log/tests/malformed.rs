@@ -113,7 +113,7 @@ proptest! {
         let Ok(entry) = entry else { return Ok(()) };
         prop_assert_eq!(entry.as_bytes(), &bytes[..]);
         let changes: Vec<_> =
-            entry.changes().map(|change| (change.index, change.old.map(<[u8]>::to_vec), change.new.to_vec())).collect();
+            entry.changes().map(|(index, old, new)| (index, old.map(<[u8]>::to_vec), new.to_vec())).collect();
         let edited = indices.zip(&edits).map(|(index, (_, old, new))| (index, Some(vec![*old]), vec![*new]));
         let appended = (records..records + grows_by).map(|index| (index, None, vec![9]));
         prop_assert_eq!(changes, edited.chain(appended).collect::<Vec<_>>());

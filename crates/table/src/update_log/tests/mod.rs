@@ -20,7 +20,7 @@ use crate::TableLayout;
 use crate::digest::{DigestParts, layout_digest};
 use crate::layout::{IndexLayout, RecordLayout};
 use privet_core::table::Operation;
-use privet_core::{Epoch, TableId, TableIdentity, TableShape, TableUpdate};
+use privet_core::{Epoch, TableChanges, TableId, TableIdentity, TableShape, TableUpdate};
 use proptest::prelude::*;
 
 const RECORD_LEN: u64 = 6;
@@ -94,15 +94,14 @@ impl Model {
         let before = self.identity();
         let update = self.update(operations);
         let len = RECORD_LEN as usize;
-        let (mut edits, mut appended) = (Vec::new(), Vec::new());
-        for (index, new) in update.written() {
+        let written = update.written().iter().filter_map(|(index, new)| {
             let start = *index as usize * len;
-            match self.records.get(start..start + len) {
-                Some(old) if old == new => {}
-                Some(old) => edits.push((*index, old.to_vec(), new.clone())),
-                None => appended.extend_from_slice(new),
-            }
-        }
+            let old = self.records.get(start..start + len);
+            (old != Some(new))
+                .then(|| (*index, old.map_or(vec![0; len], <[u8]>::to_vec), new.clone()))
+        });
+        let changes =
+            TableChanges::new(update.shape(), update.shape_after(), written).expect("fitting");
         for operation in operations {
             match operation {
                 Operation::Add { record } => self.records.extend_from_slice(record),
@@ -120,10 +119,8 @@ impl Model {
             previous: self.previous,
             epoch: Epoch(self.epoch),
             records_digest: *blake3::hash(&self.records).as_bytes(),
-            records_after: self.shape().records(),
             layout: encoded.as_deref(),
-            edits: &edits,
-            appended: &appended,
+            changes: &changes,
         }
         .sign(&key(self.publisher));
         self.previous =

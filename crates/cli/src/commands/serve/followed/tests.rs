@@ -106,7 +106,8 @@ impl Owner {
         let mut chain = before.chain_of(self.key.id());
         let mut changes = TableChanges::none(before.identity.shape);
         for step in &next.steps {
-            changes.then(step.identity.shape, step.changes.iter().cloned()).unwrap();
+            assert_eq!(step.changes.shape_after(), step.identity.shape);
+            changes.then(step.changes.clone()).unwrap();
             match &step.epoch {
                 Some(epoch) => {
                     let bytes = epoch.read(0, epoch.len() as usize).unwrap();
