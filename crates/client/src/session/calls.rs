@@ -23,7 +23,7 @@
 //! Nothing here looks at what a request contains, nor does any request ever go to another server than the one that it was made for.
 
 use super::agreement::server_name;
-use super::interface::{Event, ExchangeId, LookupId, Output, Patience, Request};
+use super::interface::{Event, ExchangeId, FetchId, Output, Patience, Request};
 use privet_core::{Blame, Error, SecretRng};
 use privet_schemes::contract::ReservationId;
 use privet_wire::DescribeRequest;
@@ -40,7 +40,7 @@ pub(super) enum Purpose {
     Stream,
     /// The table or a reply, for the next generation of hints.
     Background,
-    Answer(LookupId),
+    Answer(FetchId),
     /// The answer to a query of an earlier session.
     Resend(ReservationId),
 }

@@ -218,6 +218,10 @@ pub struct ExchangeId(pub(super) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LookupId(pub(super) u64);
 
+/// Names one fetch: of one of the records that a lookup's key may lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FetchId(pub(super) u64);
+
 /// What to look up. Secret: prints without its content and is erased when dropped.
 #[derive(Clone)]
 pub enum Target {
@@ -355,8 +359,8 @@ pub enum Persist {
     Discard(PartKey),
     /// A journal record. To be answered with [`Session::handle_persisted`](super::Session::handle_persisted); the query is not sent before.
     Journal {
-        /// Of which lookup.
-        lookup: LookupId,
+        /// Of which fetch.
+        fetch: FetchId,
         /// Which reservation it is.
         id: ReservationId,
         /// The record, for [`HintStore::reserve`](crate::state::HintStore::reserve).
