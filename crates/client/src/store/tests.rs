@@ -1,5 +1,6 @@
 //! Crashes at every moment, damage at every byte, two writers, and pins.
 
+mod crashes;
 mod following;
 
 use super::*;
