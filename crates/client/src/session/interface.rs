@@ -28,16 +28,33 @@ const DEFAULT_MAX_DOWNLOAD: u64 = 4 << 30;
 /// anywhere; it goes as fast as the times that the session is told, and in steps as fine as can be
 /// had. A session that needs it refuses one that stands still.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Duration + Send + Sync>);
+pub struct Clock {
+    read: Arc<dyn Fn() -> Duration + Send + Sync>,
+    rest: Arc<dyn Fn(Duration) + Send + Sync>,
+}
 
 impl Clock {
-    /// A clock that shows what `read` returns, which never goes back.
+    /// A clock that shows what `read` returns, which never goes back. It lets no thread rest: see
+    /// [`resting`](Self::resting).
     pub fn new(read: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self(Arc::new(read))
+        Self { read: Arc::new(read), rest: Arc::new(|_| ()) }
+    }
+
+    /// With `rest`, by which a thread waits for so long and leaves the processor to others. A
+    /// session rests for some milliseconds in all when it measures how long its lookups take, so
+    /// that it finds the processor as real lookups will. Where threads cannot rest, as in browsers,
+    /// it measures without.
+    #[must_use]
+    pub fn resting(self, rest: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+        Self { rest: Arc::new(rest), ..self }
     }
 
     pub(super) fn now(&self) -> Duration {
-        (self.0)()
+        (self.read)()
+    }
+
+    pub(super) fn rest(&self, time: Duration) {
+        (self.rest)(time);
     }
 
     /// The steps in which it goes on: the shorter of two. `None`: it does not while it is looked at

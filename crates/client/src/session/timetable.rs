@@ -42,7 +42,7 @@
 //!
 //! - The dummies are uniform, and of a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes. A
 //!   longer key may take longer to hash.
-//! - Each is another one. Before each query, and before each answer, the thread sleeps for a moment
+//! - Each is another one. Before each query, and before each answer, the thread rests for a moment
 //!   and some memory is read: a real lookup finds the processor and its caches as others have left
 //!   them.
 //! - One in [`INTERRUPTED`] does not count, the slowest ones: they were interrupted, perhaps.
@@ -109,7 +109,7 @@ pub(super) struct Measuring {
     pub(super) time: Duration,
     /// … but no fewer than this.
     pub(super) fewest: usize,
-    /// Before each query and each answer the thread sleeps for so long, …
+    /// Before each query and each answer the thread rests for so long, …
     pub(super) pause: Duration,
     /// … and so many bytes are read.
     pub(super) swept: usize,
@@ -487,8 +487,6 @@ struct Rehearsing<'a> {
     /// As many as servers, and as long as theirs.
     answers: Vec<&'a [u8]>,
     fullest: Fullest,
-    // Browsers have no thread to put to rest.
-    #[cfg_attr(target_family = "wasm", allow(dead_code))]
     pause: Duration,
     memory: Vec<u8>,
 }
@@ -545,9 +543,8 @@ impl Rehearsing<'_> {
     /// The processor does something else for a while, as between lookups, and its caches are filled
     /// with that.
     fn rest(&mut self) {
-        #[cfg(not(target_family = "wasm"))]
         if !self.pause.is_zero() {
-            std::thread::sleep(self.pause);
+            self.clock.rest(self.pause);
         }
         sweep(&mut self.memory);
     }
