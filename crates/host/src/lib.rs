@@ -37,7 +37,7 @@
 //!
 //! # Whose fault
 //!
-//! Each error says who is at fault ([`Blame`](privet_core::Blame)), and names the file.
+//! Each error says who is at fault ([`Blame`](privet_core::Blame)) and, where it is about a file, which.
 //!
 //! | blame | what happened |
 //! |---|---|

@@ -53,8 +53,8 @@ fn tables(arguments: &Serve) -> Result<Vec<(ServedTable, FollowedTable)>> {
             )));
         };
         let (table, followed) = open(&table_file(named, arguments)?)?;
-        let lie = if arguments.mapped { PointsIn::File } else { PointsIn::Memory };
-        let table = with_points(table, file, lie)?;
+        let lies_in = if arguments.mapped { PointsIn::File } else { PointsIn::Memory };
+        let table = with_points(table, file, lies_in)?;
         if let Some(asked) = arguments.scheme.named().filter(|asked| *asked != table.scheme) {
             return Err(Error::api_misuse(format!(
                 "{} holds points for {}, and --scheme says {asked}: leave --scheme away, or \
