@@ -22,6 +22,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["privet-kernels", "privet-core", "privet-schemes", "privet-table", "privet-wire"],
     ),
     (
+        "privet-host",
+        &["privet-kernels", "privet-core", "privet-schemes", "privet-table", "privet-server"],
+    ),
+    (
         "privet",
         &[
             "privet-kernels",
@@ -31,14 +35,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "privet-wire",
             "privet-client",
             "privet-server",
+            "privet-host",
         ],
     ),
     ("debian-packages", &[]),
 ];
 
-/// What only client, server and command may know: sockets and the runtime below them.
+/// What only client, server, host and command may know: sockets and the runtime below them.
 const NETWORK: &[&str] = &["tokio", "tonic", "hyper", "rustls"];
-const MAY_KNOW_THE_NETWORK: &[&str] = &["privet-client", "privet-server", "privet"];
+const MAY_KNOW_THE_NETWORK: &[&str] = &["privet-client", "privet-server", "privet-host", "privet"];
 
 /// What touches the system's files or its clock, or waits.
 const SYSTEM: &[&str] = &[
