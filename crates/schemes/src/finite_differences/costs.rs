@@ -95,19 +95,19 @@ fn fewest_reads(records: u64, servers: u32, field: u32, variables: u32) -> Optio
     })
 }
 
-/// The setting for a table of `records` records of `table_bytes` bytes in all. `storage` says how many bytes all points take, `answer` how many one server's answer has.
+/// The setting for a table of `records` records. `bytes` says how many bytes so many points take: stored, or in an answer.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what there is to choose from, if there is none.
 pub fn choose(
     records: u64,
-    table_bytes: u64,
     servers: u32,
     field: u32,
     choice: &Choice,
-    storage: impl Fn(Setting) -> Option<u64>,
-    answer: impl Fn(Setting) -> u64,
+    bytes: impl Fn(u64) -> Option<u64>,
 ) -> Result<Setting> {
+    let storage = |setting: Setting| setting.points().and_then(&bytes);
+    let answer = |setting: Setting| bytes(setting.reads()).unwrap_or(u64::MAX);
     if let (Some(variables), Some(degree)) = (choice.variables, choice.degree) {
         // Whether it suits is for the parameters to say.
         return Ok(Setting { servers, field, variables, degree });
@@ -139,7 +139,7 @@ pub fn choose(
     };
     let mut suitable = fitting.iter().filter(allowed).copied();
     if *choice == Choice::default() {
-        let limit = table_bytes.saturating_mul(STORAGE_FACTOR);
+        let limit = bytes(records).unwrap_or(u64::MAX).saturating_mul(STORAGE_FACTOR);
         let within = |setting: &Setting| storage(*setting).is_some_and(|bytes| bytes <= limit);
         return Ok(suitable.rfind(within).unwrap_or(least));
     }

@@ -1,10 +1,8 @@
 //! What the registry has of finite differences with two servers, and the options of both forms.
 
 use super::costs::Choice;
-use super::points::{Points, PointsStore};
 use super::{
-    FiniteDifferences, FiniteDifferencesClient, FiniteDifferencesParameters,
-    FiniteDifferencesServer, FiniteDifferencesSetup, write_points,
+    FiniteDifferences, FiniteDifferencesClient, FiniteDifferencesParameters, points_server,
 };
 use crate::registry::room::*;
 
@@ -106,9 +104,7 @@ impl Registered for FiniteDifferences {
     }
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
-        let ServerStart { table, kernels, threads, .. } = start;
-        let setup = FiniteDifferencesSetup::new(parameters, table, kernels, threads)?;
-        start.after(|progress| setup.finish(progress), ServerHost::succeeding)
+        points_server::start::<Self>(start, parameters)
     }
 
     fn client(
@@ -136,32 +132,5 @@ impl Registered for FiniteDifferences {
 
     fn queries_look_random(_role: Role) -> bool {
         false
-    }
-}
-
-impl MakesPoints for FiniteDifferences {
-    type Server = FiniteDifferencesServer;
-
-    fn bytes(parameters: &Self::Parameters) -> u64 {
-        parameters.stored_bytes()
-    }
-
-    fn write(
-        parameters: &Self::Parameters,
-        table: TableView<'_>,
-        ServerOptions { kernels, threads }: ServerOptions,
-        memory: u64,
-        store: &dyn PointsStore,
-        progress: &(dyn Fn(f64) + Sync),
-    ) -> Result<()> {
-        write_points(parameters, table, kernels, threads, memory, store, progress)
-    }
-
-    fn server(
-        parameters: Self::Parameters,
-        points: Points,
-        kernels: Kernels,
-    ) -> Result<FiniteDifferencesServer> {
-        FiniteDifferencesServer::new(parameters, points, kernels)
     }
 }

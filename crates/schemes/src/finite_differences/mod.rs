@@ -28,7 +28,7 @@
 //! | paper | here |
 //! |---|---|
 //! | encoding of indices, combinatorial numbers | [`privet_core::combinations::FixedWeight`] |
-//! | preprocessing: evaluation at all points | [`FiniteDifferencesSetup::finish`], [`privet_kernels::subset_sums`] |
+//! | preprocessing: evaluation at all points | [`PointsSetup::finish`], [`privet_kernels::subset_sums`] |
 //! | query, answer, recovery | [`FiniteDifferencesClient`], [`FiniteDifferencesServer`] |
 
 mod client;
@@ -39,6 +39,8 @@ pub mod many_servers;
 mod messages;
 mod params;
 pub mod points;
+mod points_server;
+mod record_polynomial;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -50,6 +52,8 @@ pub use descriptor::{ANSWER_LIMIT, DEGREE, DIGITS, ONE_BIT, STORAGE_LIMIT, VARIA
 pub use encoding::write_points;
 pub use messages::{FiniteDifferencesAnswer, FiniteDifferencesQuery};
 pub use params::FiniteDifferencesParameters;
+pub use points_server::{MakesPoints, PointsServer, PointsSetup, Way};
+pub use record_polynomial::RecordPolynomial;
 pub use server::{FiniteDifferencesServer, FiniteDifferencesSetup};
 
 use crate::SchemeId;

@@ -1,21 +1,29 @@
 //! Variables, degree, and how a record is stored: whole bytes, or a single bit.
 
 use super::costs::{self, Choice, Setting};
+use super::record_polynomial::{RecordPolynomial, announced};
 use crate::contract::Parameters;
 use privet_core::codec::Reader;
-use privet_core::combinations::{Ball, FixedWeight, MOST_VARIABLES};
+use privet_core::combinations::{Ball, MOST_VARIABLES};
 use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result, TableIdentity, TableShape};
+use std::ops::Deref;
 
 /// A polynomial of odd degree D in m variables over F₂, with a coefficient for each record: C(m, D) is at least their number, and 2·D at most m.
 #[derive(Clone, Debug)]
 pub struct FiniteDifferencesParameters {
-    shape: TableShape,
+    polynomial: RecordPolynomial,
     one_bit: bool,
     /// The record that a bit of value 0 stands for.
     zero: u8,
-    words: FixedWeight,
-    ball: Ball,
+}
+
+impl Deref for FiniteDifferencesParameters {
+    type Target = RecordPolynomial;
+
+    fn deref(&self) -> &RecordPolynomial {
+        &self.polynomial
+    }
 }
 
 impl FiniteDifferencesParameters {
@@ -28,16 +36,7 @@ impl FiniteDifferencesParameters {
             true => Some(points.div_ceil(8)),
             false => points.checked_mul(shape.record_len()),
         };
-        let setting = costs::choose(
-            shape.records(),
-            entries(shape.records()).unwrap_or(u64::MAX),
-            2,
-            2,
-            choice,
-            |setting| setting.points().and_then(entries),
-            |setting| entries(setting.reads()).unwrap_or(u64::MAX),
-        )?;
-        Self::with(shape, one_bit, setting)
+        Self::with(shape, one_bit, costs::choose(shape.records(), 2, 2, choice, entries)?)
     }
 
     /// The parameters with exactly these variables and this degree.
@@ -62,16 +61,8 @@ impl FiniteDifferencesParameters {
                 "the degree is odd and at most half of the variables, of which there are 2 to {MOST_VARIABLES}, not {degree} of {variables}"
             )));
         }
-        if setting.capacity() < shape.records() {
-            return Err(Error::api_misuse(format!(
-                "a polynomial of degree {degree} in {variables} variables holds {} records, the table has {}",
-                setting.capacity(),
-                shape.records()
-            )));
-        }
-        let words = FixedWeight::new(variables, degree)?;
-        let parameters =
-            Self { shape, one_bit, zero: 0, words, ball: Ball::new(variables, setting.radius())? };
+        let polynomial = RecordPolynomial::new(shape, setting)?;
+        let parameters = Self { polynomial, one_bit, zero: 0 };
         match (1u64 << variables).checked_mul(shape.record_len()) {
             Some(bytes) if bytes <= MAX_TABLE_BYTES => Ok(parameters),
             _ => Err(Error::api_misuse(format!(
@@ -79,11 +70,6 @@ impl FiniteDifferencesParameters {
                 shape.record_len()
             ))),
         }
-    }
-
-    /// The table's shape.
-    pub fn shape(&self) -> TableShape {
-        self.shape
     }
 
     /// Whether records are single bits.
@@ -123,31 +109,11 @@ impl FiniteDifferencesParameters {
         }))
     }
 
-    /// Variables, m.
-    pub fn variables(&self) -> u32 {
-        self.words.variables()
-    }
-
-    /// Degree, D.
-    pub fn degree(&self) -> u32 {
-        self.words.weight()
-    }
-
-    /// The words whose coefficients are the records, in order.
-    pub fn words(&self) -> &FixedWeight {
-        &self.words
-    }
-
-    /// The differences between the point that a query names and those that are read for it.
-    pub fn ball(&self) -> &Ball {
-        &self.ball
-    }
-
     /// Size of all points, in bytes.
     pub fn points_bytes(&self) -> u64 {
         match self.one_bit {
             true => (1u64 << self.variables()).div_ceil(8),
-            false => self.shape.record_len() << self.variables(),
+            false => self.shape().record_len() << self.variables(),
         }
     }
 
@@ -158,7 +124,7 @@ impl FiniteDifferencesParameters {
 
     /// How many variables two points of one cache line of 64 bytes may differ in; 0 if each has lines of its own, or begins anywhere within one.
     pub(super) fn variables_in_line(&self) -> u32 {
-        let record_len = self.shape.record_len();
+        let record_len = self.shape().record_len();
         match self.one_bit {
             true => 9,
             false if record_len < 64 && record_len.is_power_of_two() => 6 - record_len.ilog2(),
@@ -170,8 +136,8 @@ impl FiniteDifferencesParameters {
     pub fn cache_lines(&self) -> u64 {
         let low = self.variables_in_line().min(self.variables());
         let high = self.variables() - low;
-        let lines = Ball::new(high, self.ball.radius().min(high)).map_or(0, |ball| ball.count());
-        lines.saturating_mul(self.shape.record_len().div_ceil(64))
+        let lines = Ball::new(high, self.ball().radius().min(high)).map_or(0, |ball| ball.count());
+        lines.saturating_mul(self.shape().record_len().div_ceil(64))
     }
 
     /// Size of a query, in bytes: a bit for each variable.
@@ -182,8 +148,8 @@ impl FiniteDifferencesParameters {
     /// Size of one server's answer, in bytes.
     pub fn answer_bytes(&self) -> u64 {
         match self.one_bit {
-            true => self.ball.count().div_ceil(8),
-            false => self.ball.count().saturating_mul(self.shape.record_len()),
+            true => self.ball().count().div_ceil(8),
+            false => self.ball().count().saturating_mul(self.shape().record_len()),
         }
     }
 }
@@ -207,13 +173,9 @@ impl Parameters for FiniteDifferencesParameters {
         let setting =
             Setting { servers: 2, field: 2, variables: variables.into(), degree: degree.into() };
         let parameters = Self::with(identity.shape, form > 0, setting);
-        let parameters = match form {
+        announced(match form {
             2 => parameters.and_then(Self::of_digits),
             _ => parameters,
-        };
-        parameters.map_err(|error| {
-            Error::peer_misbehaved("the server announced a polynomial that does not suit the table")
-                .caused_by(error)
         })
     }
 }

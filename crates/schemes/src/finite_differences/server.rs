@@ -1,14 +1,15 @@
 //! The server: the entries around a point.
 
-use super::points::{self, Points};
+use super::points::PointsStore;
+use super::points_server::{MakesPoints, PointsServer, PointsSetup, Way};
+use super::update::{self, Patch};
 use super::{
     FiniteDifferences, FiniteDifferencesAnswer, FiniteDifferencesParameters,
-    FiniteDifferencesQuery, encoding,
+    FiniteDifferencesQuery, encoding, write_points,
 };
-use crate::contract::{Answerer, Role, SchemeOf};
+use crate::registry::ServerOptions;
 use privet_core::combinations::Ball;
-use privet_core::{Result, TableView};
-use privet_kernels::Kernels;
+use privet_core::{Result, TableChanges, TableView};
 use privet_kernels::line_reads::{LineBits, LineBytes, LineQuery, LineReads, LineStep};
 use privet_kernels::memory::HugeBuffer;
 use zeroize::Zeroizing;
@@ -17,57 +18,19 @@ use zeroize::Zeroizing;
 const POSITIONS: usize = 4096;
 
 /// The records of a table, and nothing computed from them yet.
-pub struct FiniteDifferencesSetup {
-    parameters: FiniteDifferencesParameters,
-    records: HugeBuffer<u8>,
-    kernels: Kernels,
-    threads: usize,
-}
+pub type FiniteDifferencesSetup = PointsSetup<FiniteDifferences>;
 
 /// The points of a table.
-pub struct FiniteDifferencesServer {
-    parameters: FiniteDifferencesParameters,
-    pub(super) points: Points,
-    reads: Reads,
-    pub(super) kernels: Kernels,
-}
+pub type FiniteDifferencesServer = PointsServer<FiniteDifferences>;
 
 /// How the points around another are read.
-enum Reads {
+pub enum Reads {
     /// Several lie in one cache line.
     Bytes(LineReads<LineBytes>),
     /// The same, of single bits.
     Bits(LineReads<LineBits>),
     /// Each has lines of its own, or begins anywhere within one.
     Records,
-}
-
-impl FiniteDifferencesSetup {
-    /// Copies `table`; the source can be dropped. `threads` of them work on the transform.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub fn new(
-        parameters: FiniteDifferencesParameters,
-        table: TableView<'_>,
-        kernels: Kernels,
-        threads: usize,
-    ) -> Result<Self> {
-        let records = points::copy_of(table.bytes_for(parameters.shape())?)?;
-        Ok(Self { parameters, records, kernels, threads })
-    }
-
-    /// The server. Computes all points, of which `progress` hears.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records should be single bits and one is not,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub fn finish(self, progress: &(dyn Fn(f64) + Sync)) -> Result<FiniteDifferencesServer> {
-        let Self { parameters, records, kernels, threads } = self;
-        let points = encoding::encode(&parameters, &records, kernels, threads, progress)?;
-        FiniteDifferencesServer::new(parameters, points.into(), kernels)
-    }
 }
 
 impl Reads {
@@ -125,101 +88,106 @@ fn asked<'a>(
     asked.map(|(query, out)| LineQuery { first: *query.point * scale, out }).collect()
 }
 
-impl Answerer for FiniteDifferencesServer {
-    // Queries that are there anyway are answered side by side, which takes a fifth less; that is not worth a wait.
-    const SHARES_PASSES: bool = false;
+impl MakesPoints for FiniteDifferences {
+    type Reads = Reads;
 
-    fn parameters(&self) -> &FiniteDifferencesParameters {
-        &self.parameters
+    fn reads(parameters: &FiniteDifferencesParameters) -> Reads {
+        Reads::new(parameters)
     }
 
-    /// Both servers do the same.
-    fn answer(
-        &self,
-        _role: Role,
+    fn read(
+        server: &FiniteDifferencesServer,
         queries: &[FiniteDifferencesQuery],
     ) -> Vec<FiniteDifferencesAnswer> {
-        let record_len = self.parameters.shape().record_len();
-        let len = self.parameters.answer_bytes() as usize;
+        let record_len = server.parameters.shape().record_len();
+        let len = server.parameters.answer_bytes() as usize;
         for query in queries {
             let place = |difference: u64| {
                 let point = *query.point ^ difference;
-                match self.parameters.one_bit() {
+                match server.parameters.one_bit() {
                     true => point / 8..point / 8 + 1,
                     false => point * record_len..(point + 1) * record_len,
                 }
             };
-            let neighbours = (0..self.parameters.variables()).map(|variable| 1 << variable);
-            self.points.expect(neighbours.map(place), self.parameters.ball().words().map(place));
+            let neighbours = (0..server.parameters.variables()).map(|variable| 1 << variable);
+            server
+                .points
+                .expect(neighbours.map(place), server.parameters.ball().words().map(place));
         }
         let mut entries = vec![Zeroizing::new(vec![0u8; len]); queries.len()];
-        let inside = match &self.reads {
-            Reads::Bits(reads) => self.kernels.gather_line_bits(
-                &self.points,
+        let inside = match &server.reads {
+            Reads::Bits(reads) => server.kernels.gather_line_bits(
+                &server.points,
                 reads,
                 &mut asked(queries, 1, &mut entries),
             ),
-            Reads::Bytes(reads) => self.kernels.gather_line_bytes(
-                &self.points,
+            Reads::Bytes(reads) => server.kernels.gather_line_bytes(
+                &server.points,
                 reads,
                 &mut asked(queries, record_len, &mut entries),
             ),
             Reads::Records => queries
                 .iter()
                 .zip(&mut entries)
-                .try_for_each(|(query, out)| self.gather(*query.point, out)),
+                .try_for_each(|(query, out)| gather(server, *query.point, out)),
         };
         // A query's point has no more bits than there are variables, and so have the differences.
         assert!(inside.is_ok(), "all points around a point are points");
         entries.into_iter().map(|entries| FiniteDifferencesAnswer { entries }).collect()
     }
 
-    fn resident_bytes(&self) -> u64 {
-        self.points.resident_bytes()
+    fn bytes(parameters: &FiniteDifferencesParameters) -> u64 {
+        parameters.stored_bytes()
     }
 
-    fn huge_page_bytes(&self) -> Option<u64> {
-        self.points.huge_page_bytes()
+    fn compute(
+        parameters: &FiniteDifferencesParameters,
+        table: TableView<'_>,
+        ServerOptions { kernels, threads }: ServerOptions,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<HugeBuffer<u8>> {
+        let records = table.bytes_for(parameters.shape())?;
+        encoding::encode(parameters, records, kernels, threads, progress)
     }
 
-    fn held(&self) -> Vec<&[u8]> {
-        vec![&self.points]
+    fn write(
+        parameters: &FiniteDifferencesParameters,
+        table: TableView<'_>,
+        ServerOptions { kernels, threads }: ServerOptions,
+        memory: u64,
+        store: &dyn PointsStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()> {
+        write_points(parameters, table, kernels, threads, memory, store, progress)
     }
 
-    fn check_held(&self) -> Result<()> {
-        self.points.check_unchanged()
-    }
-}
-
-impl FiniteDifferencesServer {
-    /// A server of points that were computed before.
-    ///
-    /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless there are as many as `parameters` say.
-    pub fn new(
-        parameters: FiniteDifferencesParameters,
-        points: Points,
-        kernels: Kernels,
-    ) -> Result<Self> {
-        points.check_len(parameters.stored_bytes())?;
-        let reads = Reads::new(&parameters);
-        Ok(Self { parameters, points, reads, kernels })
+    fn cheaper_way(parameters: &FiniteDifferencesParameters, changes: &TableChanges) -> Way {
+        update::cheaper_way(parameters, changes)
     }
 
-    fn gather(&self, point: u64, out: &mut [u8]) -> Result<(), privet_kernels::PositionOutOfRange> {
-        let record_len = self.parameters.shape().record_len() as usize;
-        let points = &self.points[..record_len << self.parameters.variables()];
-        let mut differences = self.parameters.ball().words();
-        for out in out.chunks_mut(POSITIONS * record_len) {
-            let count = out.len() / record_len;
-            let positions: Vec<u64> =
-                differences.by_ref().take(count).map(|difference| point ^ difference).collect();
-            self.kernels.gather_records(points, record_len, &positions, out)?;
-        }
-        Ok(())
+    fn patched(
+        parameters: &FiniteDifferencesParameters,
+        changes: &TableChanges,
+        before: &[u8],
+        threads: usize,
+    ) -> Result<HugeBuffer<u8>> {
+        Patch::new(parameters, changes)?.copied(before, threads)
     }
 }
 
-impl SchemeOf for FiniteDifferencesServer {
-    type Scheme = FiniteDifferences;
+fn gather(
+    server: &FiniteDifferencesServer,
+    point: u64,
+    out: &mut [u8],
+) -> Result<(), privet_kernels::PositionOutOfRange> {
+    let record_len = server.parameters.shape().record_len() as usize;
+    let points = &server.points[..record_len << server.parameters.variables()];
+    let mut differences = server.parameters.ball().words();
+    for out in out.chunks_mut(POSITIONS * record_len) {
+        let count = out.len() / record_len;
+        let positions: Vec<u64> =
+            differences.by_ref().take(count).map(|difference| point ^ difference).collect();
+        server.kernels.gather_records(points, record_len, &positions, out)?;
+    }
+    Ok(())
 }

@@ -7,10 +7,10 @@
 //! The server before goes on answering, so its points are copied. They are copied block by block, and each block is patched while it is in the cache.
 
 use super::encoding::sharing::share;
-use super::{FiniteDifferencesParameters, FiniteDifferencesServer, encoding, points};
-use crate::contract::{Answerer as _, Parameters as _, Succession};
+use super::points_server::Way;
+use super::{FiniteDifferencesParameters, points};
 use privet_core::hints::xor;
-use privet_core::{Error, Result, TableChanges, TableShape, TableView};
+use privet_core::{Result, TableChanges};
 use privet_kernels::memory::HugeBuffer;
 
 /// Bytes that are copied and patched at a time, unless a unit is longer: a part of a second-level cache.
@@ -18,71 +18,6 @@ const BLOCK: usize = 256 << 10;
 
 /// How many times a unit can be patched in the time that computing it takes longer than copying it: 7 measured for records of one byte, 10 for those of 32.
 const PATCHES_PER_UNIT: u64 = 6;
-
-/// How the points of the next version come about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Copied and patched.
-    Patched,
-    /// Computed from all records.
-    Computed,
-}
-
-impl Succession for FiniteDifferencesServer {
-    /// Not of points in a file: those of the next version are computed into a file of their own, if that is where they should be.
-    fn successor(
-        &self,
-        parameters: FiniteDifferencesParameters,
-        table: TableView<'_>,
-        changes: &TableChanges,
-        threads: usize,
-    ) -> Result<Option<(Self, Vec<u8>)>> {
-        let server = self.successor_by(None, parameters, table, changes, threads)?;
-        Ok(server.map(|server| (server, Vec::new())))
-    }
-}
-
-impl FiniteDifferencesServer {
-    /// `way`: the cheaper one, unless it is said.
-    pub(super) fn successor_by(
-        &self,
-        way: Option<Way>,
-        parameters: FiniteDifferencesParameters,
-        table: TableView<'_>,
-        changes: &TableChanges,
-        threads: usize,
-    ) -> Result<Option<Self>> {
-        let records = table.bytes_for(parameters.shape())?;
-        check_ends(changes, self.parameters().shape(), parameters.shape())?;
-        let Some(before) = self.points.in_memory() else { return Ok(None) };
-        if parameters.encode() != self.parameters().encode() {
-            // Another polynomial, because the table has outgrown this one.
-            return Ok(None);
-        }
-        let after = match way.unwrap_or_else(|| cheaper_way(&parameters, changes)) {
-            Way::Patched => Patch::new(&parameters, changes)?.copied(before, threads)?,
-            Way::Computed => {
-                encoding::encode(&parameters, records, self.kernels, threads, &|_| {})?
-            }
-        };
-        Self::new(parameters, after.into(), self.kernels).map(Some)
-    }
-}
-
-/// Checks that changes lead from a table of one shape to one of another.
-///
-/// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not.
-pub(super) fn check_ends(
-    changes: &TableChanges,
-    before: TableShape,
-    after: TableShape,
-) -> Result<()> {
-    match (changes.shape(), changes.shape_after()) == (before, after) {
-        true => Ok(()),
-        false => Err(Error::api_misuse("the changes are between tables of other shapes")),
-    }
-}
 
 /// Of each monomial, the units in which it is not zero are counted: the supersets of its word.
 pub(super) fn cheaper_way(parameters: &FiniteDifferencesParameters, changes: &TableChanges) -> Way {
@@ -99,7 +34,7 @@ pub(super) fn cheaper_way(parameters: &FiniteDifferencesParameters, changes: &Ta
 }
 
 /// What changes make of points. A unit is the points that differ in the lowest variables alone: those of a cache line, or one.
-struct Patch<'a> {
+pub(super) struct Patch<'a> {
     parameters: &'a FiniteDifferencesParameters,
     unit_len: usize,
     /// Variables of all units, m less those within one.
@@ -118,7 +53,10 @@ struct Monomial {
 impl<'a> Patch<'a> {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records should be single bits and one is not.
-    fn new(parameters: &'a FiniteDifferencesParameters, changes: &TableChanges) -> Result<Self> {
+    pub(super) fn new(
+        parameters: &'a FiniteDifferencesParameters,
+        changes: &TableChanges,
+    ) -> Result<Self> {
         let low = parameters.variables_in_line().min(parameters.variables());
         let unit_len = (parameters.points_bytes() >> (parameters.variables() - low)) as usize;
         let monomials = changes.records().map(|(index, before, after)| {
@@ -153,7 +91,7 @@ impl<'a> Patch<'a> {
     }
 
     /// A patched copy.
-    fn copied(&self, before: &[u8], threads: usize) -> Result<HugeBuffer<u8>> {
+    pub(super) fn copied(&self, before: &[u8], threads: usize) -> Result<HugeBuffer<u8>> {
         let mut after = points::room_for(self.parameters.stored_bytes())?;
         let variables = (BLOCK / self.unit_len).max(1).ilog2().min(self.variables);
         let len = self.unit_len << variables;

@@ -4,8 +4,9 @@ use super::descriptor::{Of, Registered};
 use super::servers::ServerHost;
 use super::{ErasedServer, SchemePlan, ServerOptions};
 use crate::SchemeId;
-use crate::contract::{Parameters, Succession};
+use crate::contract::Parameters;
 use crate::finite_differences::points::{Points, PointsStore};
+use crate::finite_differences::{MakesPoints, PointsServer};
 use privet_core::{Error, Result, TableIdentity, TableView};
 use privet_kernels::Kernels;
 
@@ -69,33 +70,7 @@ fn of(plan: &SchemePlan) -> Result<&'static dyn ErasedPoints> {
     })
 }
 
-/// A scheme whose servers answer from points, which can be computed apart from them.
-pub(crate) trait MakesPoints: Registered {
-    /// The server.
-    type Server: Succession<Scheme = Self> + 'static;
-
-    /// Size of all points in bytes.
-    fn bytes(parameters: &Self::Parameters) -> u64;
-
-    /// Computes and writes them, as [`write_points`] says.
-    fn write(
-        parameters: &Self::Parameters,
-        table: TableView<'_>,
-        options: ServerOptions,
-        memory: u64,
-        store: &dyn PointsStore,
-        progress: &(dyn Fn(f64) + Sync),
-    ) -> Result<()>;
-
-    /// A server of them.
-    fn server(
-        parameters: Self::Parameters,
-        points: Points,
-        kernels: Kernels,
-    ) -> Result<Self::Server>;
-}
-
-/// The same with its types erased. Plans are of this scheme.
+/// [`MakesPoints`] with its types erased. Plans are of this scheme.
 pub(crate) trait ErasedPoints: Sync {
     fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64>;
     fn write(
@@ -116,7 +91,7 @@ pub(crate) trait ErasedPoints: Sync {
     ) -> Result<Box<dyn ErasedServer>>;
 }
 
-impl<S: MakesPoints> ErasedPoints for Of<S> {
+impl<S: MakesPoints + Registered> ErasedPoints for Of<S> {
     fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
         Ok(S::bytes(&S::Parameters::decode(identity, &plan.parameters)?))
     }
@@ -142,7 +117,7 @@ impl<S: MakesPoints> ErasedPoints for Of<S> {
         kernels: Kernels,
     ) -> Result<Box<dyn ErasedServer>> {
         let parameters = S::Parameters::decode(identity, &plan.parameters)?;
-        let server = S::server(parameters, points, kernels)?;
+        let server = PointsServer::<S>::new(parameters, points, kernels)?;
         Ok(Box::new(ServerHost::new(plan, server).succeeding()))
     }
 }

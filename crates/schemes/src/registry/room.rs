@@ -7,15 +7,14 @@ pub(crate) use super::descriptor::{
     About, ClientStart, HintsStart, Makeshift, Of, Registered, ServerStart,
 };
 pub(crate) use super::options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value};
-pub(crate) use super::points::{ErasedPoints, MakesPoints};
+pub(crate) use super::points::ErasedPoints;
 pub(crate) use super::rehearsal::Rehearsed;
 pub(crate) use super::servers::ServerHost;
 pub(crate) use super::versions::ErasedPatches;
 pub(crate) use super::{ServerOptions, Work};
 pub(crate) use crate::contract::Role;
 pub(crate) use privet_core::quantities::{bytes, count};
-pub(crate) use privet_core::{Error, Result, SecretRng, TableIdentity, TableView};
-pub(crate) use privet_kernels::Kernels;
+pub(crate) use privet_core::{Error, Result, SecretRng, TableIdentity};
 pub(crate) use std::sync::Arc;
 
 use crate::offline::HintSource;
@@ -33,3 +32,31 @@ pub(crate) type NewHints = Result<Box<dyn ErasedPreparation>>;
 pub(crate) type Downloaded = Arc<dyn HintSource>;
 /// A generation of hints, as it is written down.
 pub(crate) type Generation = Zeroizing<Vec<u8>>;
+
+/// What a descriptor says where one server is asked for hints, and the other answers from the table.
+/// All of it is of types of its room: so it is written out rather than called.
+macro_rules! asks_one_answers_other {
+    ($server:ident, $client:ident, $preparation:ident) => {
+        fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+            let server = $server::new(parameters, start.table, start.kernels)?;
+            start.ready(server, ServerHost::preparing)
+        }
+
+        fn hinted_client(
+            start: ClientStart,
+            parameters: Self::Parameters,
+            generation: Generation,
+        ) -> NewClient {
+            start.endless::<$client>(parameters, generation)
+        }
+
+        fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
+            start.asking::<$preparation>(parameters)
+        }
+
+        fn hints_len(parameters: &Self::Parameters) -> u64 {
+            parameters.state_bytes()
+        }
+    };
+}
+pub(crate) use asks_one_answers_other;

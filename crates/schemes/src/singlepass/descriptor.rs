@@ -18,26 +18,7 @@ impl Registered for SinglePass {
         cut(identity, tuning)
     }
 
-    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
-        let server = SinglePassServer::new(parameters, start.table, start.kernels)?;
-        start.ready(server, ServerHost::preparing)
-    }
-
-    fn hinted_client(
-        start: ClientStart,
-        parameters: Self::Parameters,
-        generation: Generation,
-    ) -> NewClient {
-        start.endless::<SinglePassClient>(parameters, generation)
-    }
-
-    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.asking::<SinglePassPreparation>(parameters)
-    }
-
-    fn hints_len(parameters: &Self::Parameters) -> u64 {
-        parameters.state_bytes()
-    }
+    asks_one_answers_other!(SinglePassServer, SinglePassClient, SinglePassPreparation);
 
     fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(permutations(parameters))

@@ -20,26 +20,11 @@ impl Registered for DummySubsetsTwo {
         cut(identity, tuning)
     }
 
-    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
-        let server = DummySubsetsTwoServer::new(parameters, start.table, start.kernels)?;
-        start.ready(server, ServerHost::preparing)
-    }
-
-    fn hinted_client(
-        start: ClientStart,
-        parameters: Self::Parameters,
-        generation: Generation,
-    ) -> NewClient {
-        start.endless::<DummySubsetsTwoClient>(parameters, generation)
-    }
-
-    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.asking::<DummySubsetsTwoPreparation>(parameters)
-    }
-
-    fn hints_len(parameters: &Self::Parameters) -> u64 {
-        parameters.state_bytes()
-    }
+    asks_one_answers_other!(
+        DummySubsetsTwoServer,
+        DummySubsetsTwoClient,
+        DummySubsetsTwoPreparation
+    );
 
     fn words(parameters: &Self::Parameters) -> Option<String> {
         let singles = count(parameters.singles().into());

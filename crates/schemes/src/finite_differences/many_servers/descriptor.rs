@@ -1,12 +1,8 @@
 //! What the registry has of finite differences with three or more servers.
 
-use super::{
-    FEWEST_SERVERS, FiniteDifferencesMany, ManyServersClient, ManyServersParameters,
-    ManyServersServer, ManyServersSetup, write_points,
-};
+use super::{FEWEST_SERVERS, FiniteDifferencesMany, ManyServersClient, ManyServersParameters};
 use crate::finite_differences::costs::Choice;
-use crate::finite_differences::points::{Points, PointsStore};
-use crate::finite_differences::{ANSWER_LIMIT, DEGREE, STORAGE_LIMIT, VARIABLES};
+use crate::finite_differences::{ANSWER_LIMIT, DEGREE, STORAGE_LIMIT, VARIABLES, points_server};
 use crate::registry::room::*;
 
 /// How many servers are asked.
@@ -31,9 +27,7 @@ impl Registered for FiniteDifferencesMany {
     }
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
-        let ServerStart { table, kernels, threads, .. } = start;
-        let setup = ManyServersSetup::new(parameters, table, kernels, threads)?;
-        start.after(|progress| setup.finish(progress), ServerHost::succeeding)
+        points_server::start::<Self>(start, parameters)
     }
 
     fn client(
@@ -63,32 +57,5 @@ impl Registered for FiniteDifferencesMany {
 
     fn queries_look_random(_role: Role) -> bool {
         false
-    }
-}
-
-impl MakesPoints for FiniteDifferencesMany {
-    type Server = ManyServersServer;
-
-    fn bytes(parameters: &Self::Parameters) -> u64 {
-        parameters.points_bytes()
-    }
-
-    fn write(
-        parameters: &Self::Parameters,
-        table: TableView<'_>,
-        ServerOptions { threads, .. }: ServerOptions,
-        memory: u64,
-        store: &dyn PointsStore,
-        progress: &(dyn Fn(f64) + Sync),
-    ) -> Result<()> {
-        write_points(parameters, table, threads, memory, store, progress)
-    }
-
-    fn server(
-        parameters: Self::Parameters,
-        points: Points,
-        kernels: Kernels,
-    ) -> Result<ManyServersServer> {
-        ManyServersServer::new(parameters, points, kernels)
     }
 }

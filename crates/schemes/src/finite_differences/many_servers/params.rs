@@ -4,22 +4,29 @@ use super::encoding;
 use super::field::{FEWEST_SERVERS, FIELDS, Field, least_field};
 use crate::contract::Parameters;
 use crate::finite_differences::costs::{self, Choice, Setting};
+use crate::finite_differences::record_polynomial::{RecordPolynomial, announced};
 use privet_core::codec::Reader;
-use privet_core::combinations::{Ball, FixedWeight};
 use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result, TableIdentity, TableShape};
+use std::ops::Deref;
 
 /// A polynomial of degree D in m variables over the field of q elements, of degree 1 in each, with a coefficient for each record, and s servers: 3 ≤ s ≤ q, 1 ≤ D ≤ m, and C(m, D) is at least the
 /// number of records.
 #[derive(Clone, Debug)]
 pub struct ManyServersParameters {
-    shape: TableShape,
+    polynomial: RecordPolynomial,
     servers: u32,
     field: Field,
-    words: FixedWeight,
-    ball: Ball,
     points: u64,
     entry_len: usize,
+}
+
+impl Deref for ManyServersParameters {
+    type Target = RecordPolynomial;
+
+    fn deref(&self) -> &RecordPolynomial {
+        &self.polynomial
+    }
 }
 
 impl ManyServersParameters {
@@ -36,16 +43,7 @@ impl ManyServersParameters {
         let checked = field_for(servers, field)?;
         let entry_len = encoding::entry_len(checked, shape.record_len());
         let bytes = |entries: u64| entry_len.and_then(|len| entries.checked_mul(len));
-        let setting = costs::choose(
-            shape.records(),
-            bytes(shape.records()).unwrap_or(u64::MAX),
-            servers,
-            field,
-            choice,
-            |setting| setting.points().and_then(bytes),
-            |setting| bytes(setting.reads()).unwrap_or(u64::MAX),
-        )?;
-        Self::with(shape, setting)
+        Self::with(shape, costs::choose(shape.records(), servers, field, choice, bytes)?)
     }
 
     /// The parameters with exactly this setting.
@@ -72,21 +70,8 @@ impl ManyServersParameters {
                 shape.record_len()
             )));
         };
-        let words = FixedWeight::new(variables, degree)?;
-        if words.count() < shape.records() {
-            return Err(Error::api_misuse(format!(
-                "a polynomial of degree {degree} in {variables} variables holds {} records, the table has {}",
-                words.count(),
-                shape.records()
-            )));
-        }
-        let ball = Ball::new(variables, setting.radius())?;
-        Ok(Self { shape, servers, field, words, ball, points, entry_len })
-    }
-
-    /// The table's shape.
-    pub fn shape(&self) -> TableShape {
-        self.shape
+        let polynomial = RecordPolynomial::new(shape, setting)?;
+        Ok(Self { polynomial, servers, field, points, entry_len })
     }
 
     /// Servers that are asked, s.
@@ -97,26 +82,6 @@ impl ManyServersParameters {
     /// Elements of the field, q.
     pub fn field(&self) -> u32 {
         self.field.order()
-    }
-
-    /// Variables, m.
-    pub fn variables(&self) -> u32 {
-        self.words.variables()
-    }
-
-    /// Degree, D.
-    pub fn degree(&self) -> u32 {
-        self.words.weight()
-    }
-
-    /// The words whose coefficients are the records, in order.
-    pub fn words(&self) -> &FixedWeight {
-        &self.words
-    }
-
-    /// The sets of variables in which a point that is read for a query may differ from the one that the query names.
-    pub fn ball(&self) -> &Ball {
-        &self.ball
     }
 
     /// How many points there are, q^m.
@@ -137,7 +102,7 @@ impl ManyServersParameters {
     /// Size of one server's answer, in bytes.
     pub fn answer_bytes(&self) -> u64 {
         // No more than all points, because the ball is no more than all words.
-        self.ball.count() * self.entry_len as u64
+        self.ball().count() * self.entry_len as u64
     }
 
     /// How many cache lines of 64 bytes a server reads for a query: exactly so many for the point 0, and about so many for any other, because short entries share a line where they differ in the lowest
@@ -146,10 +111,10 @@ impl ManyServersParameters {
         let (field, entry_len) = (u64::from(self.field()), self.entry_len as u64);
         if entry_len >= 64 {
             // Hardly any share a line.
-            return self.ball.count().saturating_mul(entry_len.div_ceil(64));
+            return self.ball().count().saturating_mul(entry_len.div_ceil(64));
         }
         let strides: Vec<u64> = (0..self.variables()).map(|variable| field.pow(variable)).collect();
-        let lines = self.ball.words().flat_map(|word| {
+        let lines = self.ball().words().flat_map(|word| {
             let set = strides.iter().enumerate().filter(|(variable, _)| word >> variable & 1 == 1);
             let start = set.map(|(_, stride)| stride).sum::<u64>() * entry_len;
             start / 64..=(start + entry_len - 1) / 64
@@ -190,9 +155,6 @@ impl Parameters for ManyServersParameters {
         let [servers, field, variables, degree] = reader.array::<4>()?.map(u32::from);
         reader.finish()?;
         let setting = Setting { servers, field, variables, degree };
-        Self::with(identity.shape, setting).map_err(|error| {
-            Error::peer_misbehaved("the server announced a polynomial that does not suit the table")
-                .caused_by(error)
-        })
+        announced(Self::with(identity.shape, setting))
     }
 }

@@ -1,12 +1,14 @@
 //! The server: the truth table, of which each query reads a ball.
 
+use super::update::{self, Patch};
 use super::{
     FiniteDifferencesMany, ManyServersAnswer, ManyServersParameters, ManyServersQuery, encode,
+    write_points,
 };
-use crate::contract::{Answerer, Role, SchemeOf};
-use crate::finite_differences::points::{Points, copy_of, room_for};
-use privet_core::{Result, TableIdentity, TableView};
-use privet_kernels::Kernels;
+use crate::finite_differences::points::{PointsStore, room_for};
+use crate::finite_differences::points_server::{MakesPoints, PointsServer, PointsSetup, Way};
+use crate::registry::ServerOptions;
+use privet_core::{Result, TableChanges, TableView};
 use privet_kernels::memory::HugeBuffer;
 use zeroize::Zeroizing;
 
@@ -17,69 +19,12 @@ const BATCH: usize = 4096;
 const SAMPLED: usize = 128;
 
 /// The records of a table, and nothing computed from them yet.
-pub struct ManyServersSetup {
-    parameters: ManyServersParameters,
-    identity: TableIdentity,
-    records: HugeBuffer<u8>,
-    kernels: Kernels,
-    threads: usize,
-}
+pub type ManyServersSetup = PointsSetup<FiniteDifferencesMany>;
 
 /// The truth table of a polynomial, laid out for answering.
-pub struct ManyServersServer {
-    parameters: ManyServersParameters,
-    pub(super) points: Points,
-    /// How many points there are between neighbours in each variable: q^j.
-    strides: Vec<u64>,
-    pub(super) kernels: Kernels,
-}
-
-impl ManyServersSetup {
-    /// Copies `table`; the source can be dropped. `threads` of them compute the points.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub fn new(
-        parameters: ManyServersParameters,
-        table: TableView<'_>,
-        kernels: Kernels,
-        threads: usize,
-    ) -> Result<Self> {
-        let records = copy_of(table.bytes_for(parameters.shape())?)?;
-        Ok(Self { parameters, identity: table.identity(), records, kernels, threads })
-    }
-
-    /// The server. Computes all points, of which `progress` hears.
-    ///
-    /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
-    pub fn finish(self, progress: &(dyn Fn(f64) + Sync)) -> Result<ManyServersServer> {
-        let Self { parameters, identity, records, kernels, threads } = self;
-        let mut points = room_for(parameters.points_bytes())?;
-        let table = TableView::new(identity, &records)?;
-        encode(&parameters, table, &mut points, threads, progress)?;
-        drop(records);
-        ManyServersServer::new(parameters, points.into(), kernels)
-    }
-}
+pub type ManyServersServer = PointsServer<FiniteDifferencesMany>;
 
 impl ManyServersServer {
-    /// A server of the points that [`encode`] computed.
-    ///
-    /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless `points` is of [`points_bytes`](ManyServersParameters::points_bytes).
-    pub fn new(
-        parameters: ManyServersParameters,
-        points: Points,
-        kernels: Kernels,
-    ) -> Result<Self> {
-        points.check_len(parameters.points_bytes())?;
-        let field = u64::from(parameters.field());
-        let strides = (0..parameters.variables()).map(|variable| field.pow(variable)).collect();
-        Ok(Self { parameters, points, strides, kernels })
-    }
-
     /// How far it is from a point to the next one in each variable. A coordinate of q − 1 goes round to 0, which is back: modulo 2^64.
     fn steps(&self, point: u64) -> Vec<u64> {
         let field = u64::from(self.parameters.field());
@@ -87,7 +32,7 @@ impl ManyServersServer {
             last if last == field - 1 => (last * stride).wrapping_neg(),
             _ => *stride,
         };
-        self.strides.iter().map(step).collect()
+        self.reads.iter().map(step).collect()
     }
 
     fn answer_one(&self, query: &ManyServersQuery) -> ManyServersAnswer {
@@ -115,35 +60,55 @@ impl ManyServersServer {
     }
 }
 
-impl Answerer for ManyServersServer {
-    const SHARES_PASSES: bool = false;
+impl MakesPoints for FiniteDifferencesMany {
+    /// How many points there are between neighbours in each variable: q^j.
+    type Reads = Vec<u64>;
 
-    fn parameters(&self) -> &ManyServersParameters {
-        &self.parameters
+    fn reads(parameters: &ManyServersParameters) -> Vec<u64> {
+        let field = u64::from(parameters.field());
+        (0..parameters.variables()).map(|variable| field.pow(variable)).collect()
     }
 
-    /// All servers do the same: which of them this is, the query need not say.
-    fn answer(&self, _role: Role, queries: &[ManyServersQuery]) -> Vec<ManyServersAnswer> {
-        queries.iter().map(|query| self.answer_one(query)).collect()
+    fn read(server: &ManyServersServer, queries: &[ManyServersQuery]) -> Vec<ManyServersAnswer> {
+        queries.iter().map(|query| server.answer_one(query)).collect()
     }
 
-    fn resident_bytes(&self) -> u64 {
-        self.points.resident_bytes()
+    fn bytes(parameters: &ManyServersParameters) -> u64 {
+        parameters.points_bytes()
     }
 
-    fn huge_page_bytes(&self) -> Option<u64> {
-        self.points.huge_page_bytes()
+    fn compute(
+        parameters: &ManyServersParameters,
+        table: TableView<'_>,
+        ServerOptions { threads, .. }: ServerOptions,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<HugeBuffer<u8>> {
+        let mut points = room_for(parameters.points_bytes())?;
+        encode(parameters, table, &mut points, threads, progress)?;
+        Ok(points)
     }
 
-    fn held(&self) -> Vec<&[u8]> {
-        vec![&self.points]
+    fn write(
+        parameters: &ManyServersParameters,
+        table: TableView<'_>,
+        ServerOptions { threads, .. }: ServerOptions,
+        memory: u64,
+        store: &dyn PointsStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()> {
+        write_points(parameters, table, threads, memory, store, progress)
     }
 
-    fn check_held(&self) -> Result<()> {
-        self.points.check_unchanged()
+    fn cheaper_way(parameters: &ManyServersParameters, changes: &TableChanges) -> Way {
+        update::cheaper_way(parameters, changes.len())
     }
-}
 
-impl SchemeOf for ManyServersServer {
-    type Scheme = FiniteDifferencesMany;
+    fn patched(
+        parameters: &ManyServersParameters,
+        changes: &TableChanges,
+        before: &[u8],
+        threads: usize,
+    ) -> Result<HugeBuffer<u8>> {
+        Patch::new(parameters, changes).copied(before, threads)
+    }
 }

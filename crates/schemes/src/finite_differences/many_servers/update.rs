@@ -3,14 +3,13 @@
 //! What a monomial adds to a point is the difference of its coefficient times the product of its variables' values. It is not zero at ((q−1)/q)^D of all points: many more than with two servers, so that some edits
 //! together already touch as many as there are.
 
+use super::ManyServersParameters;
 use super::encoding::Encoding;
 use super::field::Field;
-use super::{ManyServersParameters, ManyServersServer, encode};
-use crate::contract::{Answerer as _, Parameters as _, Succession};
 use crate::finite_differences::encoding::sharing::share;
 use crate::finite_differences::points::room_for;
-use crate::finite_differences::update::{Way, check_ends};
-use privet_core::{Result, TableChanges, TableView};
+use crate::finite_differences::points_server::Way;
+use privet_core::{Result, TableChanges};
 use privet_kernels::memory::HugeBuffer;
 
 /// Bytes that are copied and patched at a time, unless an entry is longer: a part of a second-level cache.
@@ -19,50 +18,7 @@ const BLOCK: usize = 128 << 10;
 /// How many times a point can be patched in the time that computing it takes longer than copying it: between 0.5 and 0.8 measured over the field of three elements.
 const PATCHES_PER_POINT: f64 = 0.5;
 
-impl Succession for ManyServersServer {
-    /// Not of points in a file: those of the next version are computed into a file of their own, if that is where they should be.
-    fn successor(
-        &self,
-        parameters: ManyServersParameters,
-        table: TableView<'_>,
-        changes: &TableChanges,
-        threads: usize,
-    ) -> Result<Option<(Self, Vec<u8>)>> {
-        let server = self.successor_by(None, parameters, table, changes, threads)?;
-        Ok(server.map(|server| (server, Vec::new())))
-    }
-}
-
-impl ManyServersServer {
-    /// `way`: the cheaper one, unless it is said.
-    pub(super) fn successor_by(
-        &self,
-        way: Option<Way>,
-        parameters: ManyServersParameters,
-        table: TableView<'_>,
-        changes: &TableChanges,
-        threads: usize,
-    ) -> Result<Option<Self>> {
-        table.bytes_for(parameters.shape())?;
-        check_ends(changes, self.parameters().shape(), parameters.shape())?;
-        let Some(before) = self.points.in_memory() else { return Ok(None) };
-        if parameters.encode() != self.parameters().encode() {
-            // Another polynomial, because the table has outgrown this one.
-            return Ok(None);
-        }
-        let after = match way.unwrap_or_else(|| cheaper_way(&parameters, changes.len())) {
-            Way::Patched => Patch::new(&parameters, changes).copied(before, threads)?,
-            Way::Computed => {
-                let mut points = room_for(parameters.points_bytes())?;
-                encode(&parameters, table, &mut points, threads, &|_| {})?;
-                points
-            }
-        };
-        Self::new(parameters, after.into(), self.kernels).map(Some)
-    }
-}
-
-fn cheaper_way(parameters: &ManyServersParameters, changes: usize) -> Way {
+pub(super) fn cheaper_way(parameters: &ManyServersParameters, changes: usize) -> Way {
     let field = f64::from(parameters.field());
     let touched = ((field - 1.0) / field).powi(parameters.degree() as i32);
     match changes as f64 * touched < PATCHES_PER_POINT {
@@ -72,7 +28,7 @@ fn cheaper_way(parameters: &ManyServersParameters, changes: usize) -> Way {
 }
 
 /// What changes make of points.
-struct Patch<'a> {
+pub(super) struct Patch<'a> {
     parameters: &'a ManyServersParameters,
     order: usize,
     monomials: Vec<Monomial>,
@@ -88,7 +44,7 @@ struct Monomial {
 }
 
 impl<'a> Patch<'a> {
-    fn new(parameters: &'a ManyServersParameters, changes: &TableChanges) -> Self {
+    pub(super) fn new(parameters: &'a ManyServersParameters, changes: &TableChanges) -> Self {
         let (field, encoding) = (parameters.packing(), Encoding::new(parameters));
         let sums = Self::combinations(field, |one, other| (one + other) % field.order());
         let differences = Self::combinations(field, |one, other| field.difference(one, other));
@@ -123,7 +79,7 @@ impl<'a> Patch<'a> {
     }
 
     /// A patched copy.
-    fn copied(&self, before: &[u8], threads: usize) -> Result<HugeBuffer<u8>> {
+    pub(super) fn copied(&self, before: &[u8], threads: usize) -> Result<HugeBuffer<u8>> {
         let mut after = room_for(before.len() as u64)?;
         let entry_len = self.parameters.entry_len();
         let variables =

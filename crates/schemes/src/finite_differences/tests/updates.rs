@@ -3,7 +3,7 @@
 use super::*;
 use crate::contract::Succession as _;
 use crate::finite_differences::points::Points;
-use crate::finite_differences::update::{Way, cheaper_way};
+use crate::finite_differences::update::cheaper_way;
 use crate::test_tables::{changed, changes_between};
 
 /// Changes some records, in both ways, one version after the other.

@@ -1,7 +1,7 @@
 //! The points of the next version, copied and patched or computed, are those of a server that begins with it.
 
 use super::*;
-use crate::finite_differences::update::Way;
+use crate::finite_differences::Way;
 use crate::test_tables::changed;
 use proptest::prelude::*;
 

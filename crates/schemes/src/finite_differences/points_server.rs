@@ -1,0 +1,220 @@
+//! The server of both forms: points, of which it reads those around each query's.
+
+use super::points::{Points, PointsStore, copy_of};
+use super::record_polynomial::RecordPolynomial;
+use crate::contract::{Answerer, Parameters as _, Role, Scheme, SchemeOf, Succession};
+use crate::registry::room::{NewServer, ServerHost, ServerOptions, ServerStart};
+use privet_core::{Error, Result, TableChanges, TableIdentity, TableView};
+use privet_kernels::Kernels;
+use privet_kernels::memory::HugeBuffer;
+use std::ops::Deref;
+
+/// A scheme whose servers answer from the points of a polynomial: what it does in its own way.
+pub trait MakesPoints:
+    Scheme<Parameters: Deref<Target = RecordPolynomial>> + Sized + 'static
+{
+    /// How the points around another are read, as far as it is the same for all of them.
+    type Reads: Send + Sync;
+
+    /// How they are read under `parameters`.
+    fn reads(parameters: &Self::Parameters) -> Self::Reads;
+
+    /// What lies around each query's point. All servers do the same, whatever their role.
+    fn read(server: &PointsServer<Self>, queries: &[Self::Query]) -> Vec<Self::Answer>;
+
+    /// Size of what is stored of all points, in bytes.
+    fn bytes(parameters: &Self::Parameters) -> u64;
+
+    /// Computes all points of `table`. `progress` hears of the share done.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape, or records are not what they say,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    fn compute(
+        parameters: &Self::Parameters,
+        table: TableView<'_>,
+        options: ServerOptions,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<HugeBuffer<u8>>;
+
+    /// Computes and writes them, as [`write_points`](crate::registry::write_points) says.
+    ///
+    /// # Errors
+    /// As [`write_points`](crate::registry::write_points).
+    fn write(
+        parameters: &Self::Parameters,
+        table: TableView<'_>,
+        options: ServerOptions,
+        memory: u64,
+        store: &dyn PointsStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()>;
+
+    /// Which way to the points of the next version takes less.
+    fn cheaper_way(parameters: &Self::Parameters, changes: &TableChanges) -> Way;
+
+    /// A copy of the points `before`, with what `changes` make of them.
+    ///
+    /// # Errors
+    /// As [`compute`](Self::compute).
+    fn patched(
+        parameters: &Self::Parameters,
+        changes: &TableChanges,
+        before: &[u8],
+        threads: usize,
+    ) -> Result<HugeBuffer<u8>>;
+}
+
+/// How the points of the next version come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Copied and patched.
+    Patched,
+    /// Computed from all records.
+    Computed,
+}
+
+/// The records of a table, and nothing computed from them yet.
+pub struct PointsSetup<S: MakesPoints> {
+    parameters: S::Parameters,
+    identity: TableIdentity,
+    records: HugeBuffer<u8>,
+    options: ServerOptions,
+}
+
+/// The points of a table.
+pub struct PointsServer<S: MakesPoints> {
+    pub(super) parameters: S::Parameters,
+    pub(super) points: Points,
+    pub(super) reads: S::Reads,
+    pub(super) kernels: Kernels,
+}
+
+impl<S: MakesPoints> PointsSetup<S> {
+    /// Copies `table`; the source can be dropped.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    pub fn new(
+        parameters: S::Parameters,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<Self> {
+        let records = copy_of(table.bytes_for(parameters.shape())?)?;
+        let options = ServerOptions { kernels, threads };
+        Ok(Self { parameters, identity: table.identity(), records, options })
+    }
+
+    /// The server. Computes all points, of which `progress` hears.
+    ///
+    /// # Errors
+    /// As [`MakesPoints::compute`].
+    pub fn finish(self, progress: &(dyn Fn(f64) + Sync)) -> Result<PointsServer<S>> {
+        let Self { parameters, identity, records, options } = self;
+        let table = TableView::new(identity, &records)?;
+        let points = S::compute(&parameters, table, options, progress)?;
+        drop(records);
+        PointsServer::new(parameters, points.into(), options.kernels)
+    }
+}
+
+impl<S: MakesPoints> PointsServer<S> {
+    /// A server of points that were computed before.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless there are as many as `parameters` say.
+    pub fn new(parameters: S::Parameters, points: Points, kernels: Kernels) -> Result<Self> {
+        points.check_len(S::bytes(&parameters))?;
+        let reads = S::reads(&parameters);
+        Ok(Self { parameters, points, reads, kernels })
+    }
+
+    /// Its successor, made by `way`; by the cheaper one, unless it is said.
+    pub(super) fn successor_by(
+        &self,
+        way: Option<Way>,
+        parameters: S::Parameters,
+        table: TableView<'_>,
+        changes: &TableChanges,
+        threads: usize,
+    ) -> Result<Option<Self>> {
+        table.bytes_for(parameters.shape())?;
+        if (changes.shape(), changes.shape_after()) != (self.parameters.shape(), parameters.shape())
+        {
+            return Err(Error::api_misuse("the changes are between tables of other shapes"));
+        }
+        let Some(before) = self.points.in_memory() else { return Ok(None) };
+        if parameters.encode() != self.parameters.encode() {
+            // Another polynomial, because the table has outgrown this one.
+            return Ok(None);
+        }
+        let after = match way.unwrap_or_else(|| S::cheaper_way(&parameters, changes)) {
+            Way::Patched => S::patched(&parameters, changes, before, threads)?,
+            Way::Computed => {
+                let options = ServerOptions { kernels: self.kernels, threads };
+                S::compute(&parameters, table, options, &|_| {})?
+            }
+        };
+        Self::new(parameters, after.into(), self.kernels).map(Some)
+    }
+}
+
+impl<S: MakesPoints> SchemeOf for PointsServer<S> {
+    type Scheme = S;
+}
+
+impl<S: MakesPoints> Answerer for PointsServer<S> {
+    // Queries that are there anyway may be answered side by side, which takes a fifth less with two servers; that is not worth a wait.
+    const SHARES_PASSES: bool = false;
+
+    fn parameters(&self) -> &S::Parameters {
+        &self.parameters
+    }
+
+    /// All servers do the same: which of them this is, the query need not say.
+    fn answer(&self, _role: Role, queries: &[S::Query]) -> Vec<S::Answer> {
+        S::read(self, queries)
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        self.points.resident_bytes()
+    }
+
+    fn huge_page_bytes(&self) -> Option<u64> {
+        self.points.huge_page_bytes()
+    }
+
+    fn held(&self) -> Vec<&[u8]> {
+        vec![&self.points]
+    }
+
+    fn check_held(&self) -> Result<()> {
+        self.points.check_unchanged()
+    }
+}
+
+impl<S: MakesPoints> Succession for PointsServer<S> {
+    /// Not of points in a file: those of the next version are computed into a file of their own, if that is where they should be.
+    fn successor(
+        &self,
+        parameters: S::Parameters,
+        table: TableView<'_>,
+        changes: &TableChanges,
+        threads: usize,
+    ) -> Result<Option<(Self, Vec<u8>)>> {
+        let server = self.successor_by(None, parameters, table, changes, threads)?;
+        Ok(server.map(|server| (server, Vec::new())))
+    }
+}
+
+/// A server that computes its points when it starts.
+pub(super) fn start<S: MakesPoints>(
+    start: ServerStart<'_>,
+    parameters: S::Parameters,
+) -> NewServer {
+    let ServerStart { table, kernels, threads, .. } = start;
+    let setup = PointsSetup::<S>::new(parameters, table, kernels, threads)?;
+    start.after(|progress| setup.finish(progress), ServerHost::succeeding)
+}
