@@ -435,6 +435,16 @@ pub(crate) enum SchemeChoice {
     Named(SchemeId),
 }
 
+impl SchemeChoice {
+    /// The scheme that was named, if one was.
+    pub(crate) fn named(self) -> Option<SchemeId> {
+        match self {
+            SchemeChoice::Auto => None,
+            SchemeChoice::Named(scheme) => Some(scheme),
+        }
+    }
+}
+
 /// What `privet bench` measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {

@@ -8,7 +8,6 @@
 //! | [`tuning`] | what a user chooses about a scheme beyond its name |
 //! | [`display`] | bytes, durations and progress for people |
 //! | [`output_file`] | what a command may write over |
-//! | [`memory`] | how much memory there is |
 //! | [`printable`] | what others wrote, made harmless for a screen |
 //! | [`exit`] | what each exit code means |
 
@@ -17,7 +16,6 @@ mod bench;
 mod commands;
 mod display;
 mod exit;
-mod memory;
 mod output_file;
 mod printable;
 mod tuning;

@@ -22,6 +22,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["privet-kernels", "privet-core", "privet-schemes", "privet-table", "privet-wire"],
     ),
     (
+        "privet-host",
+        &["privet-kernels", "privet-core", "privet-schemes", "privet-table", "privet-server"],
+    ),
+    (
         "privet",
         &[
             "privet-kernels",
@@ -31,14 +35,62 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "privet-wire",
             "privet-client",
             "privet-server",
+            "privet-host",
         ],
     ),
     ("debian-packages", &[]),
 ];
 
-/// What only client, server and command may know: sockets and the runtime below them.
+/// What only client, server, host and command may know: sockets and the runtime below them.
 const NETWORK: &[&str] = &["tokio", "tonic", "hyper", "rustls"];
-const MAY_KNOW_THE_NETWORK: &[&str] = &["privet-client", "privet-server", "privet"];
+const MAY_KNOW_THE_NETWORK: &[&str] = &["privet-client", "privet-server", "privet-host", "privet"];
+
+/// What touches the system's files or its clock, or waits.
+const SYSTEM: &[&str] = &[
+    "std::fs",
+    "OpenOptions",
+    "File::open",
+    ".exists()",
+    ".is_dir()",
+    ".is_file()",
+    ".metadata()",
+    "read_dir",
+    "Instant::now",
+    "SystemTime::now",
+    "UNIX_EPOCH",
+    "thread::sleep",
+    "tokio::time",
+    "tokio::fs",
+];
+
+/// The files of the client that may, with what each may use. Everything else in it is handed a
+/// folder or a clock, so that a test can hand it another.
+const TOUCHES_THE_SYSTEM: &[(&str, &[&str])] = &[
+    // Where the clock begins that all others are handed.
+    ("client.rs", &["Instant::now", "thread::sleep"]),
+    // The disk, and the clock beside it.
+    (
+        "disk/system.rs",
+        &[
+            "std::fs",
+            "OpenOptions",
+            "File::open",
+            ".is_dir()",
+            ".is_file()",
+            ".metadata()",
+            "read_dir",
+            "Instant::now",
+            "SystemTime::now",
+            "UNIX_EPOCH",
+            "thread::sleep",
+        ],
+    ),
+    // Wakes the conductor when it says.
+    ("driver.rs", &["Instant::now", "tokio::time"]),
+    ("driver/precise.rs", &["Instant::now", "thread::sleep"]),
+    // The certificates that a person names.
+    ("transport.rs", &["std::fs"]),
+];
 
 struct Package {
     dependencies: BTreeSet<String>,
@@ -122,6 +174,46 @@ fn unsafe_code_lives_in_the_kernels_alone() {
     }
     let workspace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
     assert!(std::fs::read_to_string(workspace).unwrap().contains("unsafe_code = \"forbid\""));
+}
+
+#[test]
+fn the_client_knows_one_disk_and_one_clock() {
+    let root = packages()["privet-client"].manifest.with_file_name("src");
+    let mut found = BTreeMap::new();
+    for path in sources(&root) {
+        let name = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
+        let used = touched(&std::fs::read_to_string(&path).unwrap());
+        if !used.is_empty() {
+            found.insert(name, used);
+        }
+    }
+    // Equal, so that nothing stays allowed that nobody needs.
+    let allowed = TOUCHES_THE_SYSTEM.iter().map(|(name, used)| ((*name).to_owned(), used.to_vec()));
+    assert_eq!(found, allowed.collect());
+    let code = "fn now() {\n    // std::fs\n    SystemTime::now()\n}\n#[cfg(test)]\nmod tests {\n";
+    assert_eq!(touched(&[code, "    std::fs::read(\"\");\n}\n"].concat()), ["SystemTime::now"]);
+}
+
+/// What a file uses of [`SYSTEM`], apart from comments and from tests at its end.
+fn touched(source: &str) -> Vec<&'static str> {
+    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let lines: Vec<_> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let is_used = |word: &&str| lines.iter().any(|line| line.contains(*word));
+    SYSTEM.iter().copied().filter(is_used).collect()
+}
+
+/// The sources below `directory`, without tests in files of their own.
+fn sources(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("tests" | "tests.rs" | "simulated.rs") => {}
+            _ if path.is_dir() => found.extend(sources(&path)),
+            _ => found.push(path),
+        }
+    }
+    found
 }
 
 /// The licences of everything that is linked in are among those that `deny.toml` allows. (`cargo deny check` also looks for advisories, which needs the network.)

@@ -410,7 +410,7 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
 }
 
 fn clock(started: Instant) -> Clock {
-    Clock::new(move || started.elapsed())
+    Clock::new(move || started.elapsed()).resting(std::thread::sleep)
 }
 
 impl Ready {

@@ -334,8 +334,8 @@ impl<D: Desk> Conductor<D> {
 
     fn carry_out(&mut self, output: Output) {
         let output = match output {
-            Output::Persist(Persist::Journal { lookup, id, record }) => {
-                return self.gathered.push(Reserved { lookup, id, record });
+            Output::Persist(Persist::Journal { fetch, id, record }) => {
+                return self.gathered.push(Reserved { fetch, id, record });
             }
             output => output,
         };

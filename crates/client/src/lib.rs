@@ -8,10 +8,11 @@
 //! | [`preparation`] | the next generation of single-use hints, from stored checkpoint to stored generation |
 //! | [`state`] | what a client keeps between runs: the seam, and an implementation in memory |
 //! | [`store`] | the same in a state directory, safe against crashes and concurrent processes |
+//! | [`disk`] | what a state directory stands on: the seam, and the operating system's implementation |
 //! | [`transport`] | exchanges over gRPC, and what their failures mean |
 //! | [`client`] | [`Client`]: all of it put together, for programs that just want their records |
 //!
-//! The last three need files, sockets and threads: the feature `native`, on by default. Without it, the others build for browsers too.
+//! The last four need files, sockets and threads: the feature `native`, on by default. Without it, the others build for browsers too.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -20,6 +21,8 @@ mod addresses;
 #[cfg(feature = "native")]
 pub mod client;
 pub mod conductor;
+#[cfg(feature = "native")]
+pub mod disk;
 #[cfg(feature = "native")]
 mod driver;
 pub mod exchange;

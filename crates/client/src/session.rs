@@ -119,8 +119,8 @@ mod verified;
 mod versions;
 
 pub use interface::{
-    ChosenTable, Clock, Event, ExchangeId, KnownPin, LookupId, Output, Patch, Patience, Persist,
-    PreparationEvent, Prepare, Request, Response, SessionOptions, Target,
+    ChosenTable, Clock, Event, ExchangeId, FetchId, KnownPin, LookupId, Output, Patch, Patience,
+    Persist, PreparationEvent, Prepare, Request, Response, SessionOptions, Target,
 };
 pub use query::Query;
 pub use value::Value;
@@ -129,7 +129,6 @@ use crate::preparation::{Preparer, StartPreparation};
 use crate::state::{PartKey, PartState, PreparationStore, SavedHints};
 use agreement::server_name;
 use calls::{Calls, Ended, GivenUp, Purpose};
-use candidates::Groups;
 use following::{Followed, Following};
 use hints::{Hints, Loaded};
 use lookups::Lookups;
@@ -190,7 +189,6 @@ pub struct Session {
     parts: Parts,
     calls: Calls,
     lookups: Lookups,
-    groups: Groups,
     phase: Phase,
     chosen: Option<Box<ChosenTable>>,
     /// The versions that all servers serve, the latest first.
@@ -227,8 +225,8 @@ enum Phase {
     Switching { first: bool },
     /// Looks things up.
     Ready(Box<dyn ErasedClient>),
-    /// An answer did not pass. Waits for the end of the hints to be durable, and tells it then: first of all to the lookup that it was for, if there is one.
-    Ending { lookup: Option<LookupId>, error: Error },
+    /// An answer did not pass. Waits for the end of the hints to be durable, and tells it then: first of all to the fetch that it was for, if there is one.
+    Ending { fetch: Option<FetchId>, error: Error },
     /// Over, and why.
     Over(Error),
 }
@@ -257,7 +255,6 @@ impl Session {
             timetable,
             calls: Calls::new(options.servers, options.patience),
             lookups: Lookups::default(),
-            groups: Groups::default(),
             phase: Phase::Describing(vec![None; options.servers]),
             chosen: None,
             served: Vec::new(),
@@ -495,26 +492,22 @@ impl Session {
         }
     }
 
-    /// The journal record of a lookup is durable: `receipt` proves it.
-    pub fn handle_persisted(&mut self, lookup: LookupId, receipt: Receipt, now: Duration) {
+    /// The journal record of a fetch is durable: `receipt` proves it.
+    pub fn handle_persisted(&mut self, fetch: FetchId, receipt: Receipt, now: Duration) {
         let now = self.timetable.at(now);
-        let Some(reservation) = self.lookups.committed(lookup) else { return };
+        let Some(reservation) = self.lookups.committed(fetch) else { return };
         match reservation.commit_with(receipt) {
-            Ok(prepared) => self.ask(lookup, prepared, now),
-            Err(error) => {
-                self.hints.given_up(lookup);
-                self.lookup_failed(lookup, error);
-            }
+            Ok(prepared) => self.ask(fetch, prepared, now),
+            Err(error) => self.fetch_ended(fetch, Err(error)),
         }
     }
 
-    /// The journal record of a lookup may not be durable: its query will not be sent, nor will any other by a scheme with single-use hints. What is kept of them
+    /// The journal record of a fetch may not be durable: its query will not be sent, nor will any other by a scheme with single-use hints. What is kept of them
     /// has to be opened again first, by another session.
-    pub fn handle_not_persisted(&mut self, lookup: LookupId, error: Error) {
-        if self.lookups.committed(lookup).is_some() {
+    pub fn handle_not_persisted(&mut self, fetch: FetchId, error: Error) {
+        if self.lookups.committed(fetch).is_some() {
             self.hints.broken.get_or_insert(error.clone());
-            self.hints.given_up(lookup);
-            self.lookup_failed(lookup, error);
+            self.fetch_ended(fetch, Err(error));
         }
     }
 
@@ -560,7 +553,7 @@ impl Session {
 impl Session {
     fn call_ended(&mut self, Ended { server, purpose, error }: Ended) {
         match purpose {
-            Purpose::Answer(lookup) => self.lookups.settled(lookup, server, Err(error)),
+            Purpose::Answer(fetch) => self.lookups.server_answered(fetch, server, Err(error)),
             Purpose::Resend(id) => self.hints.resends.settled(id, server, Err(error)),
             Purpose::Background => {
                 // Another server may have been asked for the same stretch, to compare them.
@@ -584,7 +577,7 @@ impl Session {
     /// given up by. Which those are follows from what servers did and when.
     fn server_given_up(&mut self, server: usize, error: Error) {
         for lookup in self.lookups.drop_waiting() {
-            self.fetch_failed(lookup, error.clone());
+            self.event(Event::LookupFailed { lookup, error: error.clone() });
         }
         self.event(Event::GivenUp { server, error });
     }
@@ -596,12 +589,8 @@ impl Session {
         }
         self.calls.abandon_all(&mut self.outputs);
         self.tell_all_waiting();
-        for lookup in self.lookups.drop_all() {
-            self.fetch_failed(lookup, error.clone());
-        }
-        for lookup in self.hints.drop_all() {
-            self.fetch_failed(lookup, hints::ended_before());
-        }
+        self.fail_all(&error);
+        self.hints = Hints::default();
         self.phase = Phase::Over(error.clone());
         self.event(Event::Failed(error));
     }

@@ -46,9 +46,9 @@ pub use report::{
 };
 pub use reset::{Erased, Scope, reset, what_reset_would_erase};
 
+use crate::disk::{Directory, Folder, Medium};
 use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, PinElsewhere, State};
-use files::Lock;
-use hints::{Directory, Hints, Opening, Others};
+use hints::{Hints, Opening, Others};
 use part_file::{CompletePart, GrowingPart};
 use privet_core::{Blame, Error, Result, TableId};
 use privet_schemes::offline::HintSource;
@@ -57,23 +57,41 @@ use privet_wire::limits::MAX_TABLES;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long to wait for another process that rewrites pins, which takes it an instant.
 const PIN_LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the name of a directory of single-use hints begins with; the scheme's follows.
+/// The folder of the pins' files.
+const PINS: &str = "pins";
+
+/// The folder of the tables' folders.
+const TABLES: &str = "tables";
+
+/// The file that is held by whoever writes in a folder.
+const LOCK: &str = "lock";
+
+/// What the name of a folder of single-use hints begins with; the scheme's follows.
 const PRIVATE: &str = "private-";
+
+/// What the name of a part's file ends with, as long as it grows, …
+const PARTIAL: &str = "partial";
+
+/// … and once it is complete.
+const COMPLETE: &str = "part";
 
 /// The pins of one server, by the tables' names.
 type Pins = Vec<(String, Pin)>;
 
 /// A state directory.
 pub struct Store {
-    root: PathBuf,
+    /// The files of pins.
+    pins: Arc<dyn Folder>,
+    /// A folder for each table.
+    tables: Arc<dyn Folder>,
     replace_damaged_pins: bool,
     chunk_len: u32,
-    growing: Vec<(PartKey, GrowingPart, Lock)>,
+    growing: Vec<(PartKey, GrowingPart, Arc<dyn Medium>)>,
     /// The pins as they were read, and those that were written since: what a session compared with
     /// what it is served. Never what another process has written meanwhile.
     known: HashMap<String, Pins>,
@@ -102,12 +120,19 @@ impl Store {
     /// # Errors
     /// [`Blame::Unavailable`] if it cannot be created.
     pub fn open(root: &Path) -> Result<Self> {
-        for directory in [root.to_owned(), root.join("pins"), root.join("tables")] {
-            files::create_directory(&directory)?;
-        }
-        let root = root.to_owned();
+        let directory = Directory::create(root)
+            .map_err(|error| files::failed(root, "create the directory", error))?;
+        Self::on(&directory)
+    }
+
+    /// The same in a folder of any disk.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn on(folder: &dyn Folder) -> Result<Self> {
         Ok(Self {
-            root,
+            pins: files::create_folder(folder, PINS)?,
+            tables: files::create_folder(folder, TABLES)?,
             replace_damaged_pins: false,
             chunk_len: part_file::CHUNK_LEN,
             growing: Vec::new(),
@@ -129,17 +154,13 @@ impl Store {
         self
     }
 
-    fn table_directory(&self, table: TableId) -> PathBuf {
-        self.root.join("tables").join(table.to_string())
+    /// The folder of a table; `None` if nothing was kept for it.
+    fn table(&self, table: TableId) -> Result<Option<Arc<dyn Folder>>> {
+        files::folder(&*self.tables, &table.to_string())
     }
 
-    fn part_path(&self, part: &PartKey, extension: &str) -> PathBuf {
-        let name = format!("{}.{extension}", part_name(part.kind, &part.digest));
-        self.table_directory(part.table.id).join(name)
-    }
-
-    fn pin_path(&self, server: &str) -> PathBuf {
-        pin_path(&self.root, server)
+    fn create_table(&self, table: TableId) -> Result<Arc<dyn Folder>> {
+        files::create_folder(&*self.tables, &table.to_string())
     }
 
     fn growing(&mut self, part: &PartKey) -> Result<usize> {
@@ -149,31 +170,28 @@ impl Store {
 
     /// The complete part, if it is there and whole. Otherwise what was wrong with it.
     fn open_complete(&self, part: &PartKey) -> Result<Result<Option<CompletePart>>> {
-        match CompletePart::open(&self.part_path(part, "part"), part) {
+        let Some(folder) = self.table(part.table.id)? else { return Ok(Ok(None)) };
+        match CompletePart::open(&*folder, &part_file_name(part, COMPLETE), part) {
             Err(error) if error.blame() == Blame::Corrupted => Ok(Err(error)),
             other => other.map(Ok),
         }
     }
 
     /// Waits for whoever rewrites pins.
-    fn lock_pins(&self) -> Result<Lock> {
-        let lock = self.root.join("pins/lock");
-        let started = Instant::now();
-        loop {
-            match Lock::try_take(&lock)? {
-                Some(lock) => return Ok(lock),
-                None if started.elapsed() < PIN_LOCK_PATIENCE => {
-                    std::thread::sleep(Duration::from_millis(5))
-                }
-                None => {
-                    return Err(Error::unavailable(format!(
-                        "another process has held {} for {} s; end it and try again",
-                        lock.display(),
-                        PIN_LOCK_PATIENCE.as_secs()
-                    )));
-                }
-            }
-        }
+    fn lock_pins(&self) -> Result<Arc<dyn Medium>> {
+        let path = self.pins.path(LOCK);
+        let locked = self.pins.lock_within(LOCK, PIN_LOCK_PATIENCE);
+        locked.map_err(|error| files::failed(&path, "lock", error))?.ok_or_else(|| {
+            Error::unavailable(format!(
+                "another process has held {} for {} s; end it and try again",
+                path.display(),
+                PIN_LOCK_PATIENCE.as_secs()
+            ))
+        })
+    }
+
+    fn has_pins(&self, name: &str) -> Result<bool> {
+        Ok(files::open_to_read(&*self.pins, name)?.is_some())
     }
 
     /// Takes the pins that were kept for a server under an earlier spelling of its address over to `server`, unless there are any under that already.
@@ -181,22 +199,22 @@ impl Store {
     /// # Errors
     /// As [`State::pins`] and [`State::pin`].
     pub(crate) fn adopt_pins(&self, earlier: &str, server: &str) -> Result<()> {
-        let (from, to) = (self.pin_path(earlier), self.pin_path(server));
-        if from == to || to.exists() || !from.exists() {
+        let (from, to) = (pin_file_name(earlier), pin_file_name(server));
+        if from == to || self.has_pins(&to)? || !self.has_pins(&from)? {
             return Ok(());
         }
         let _lock = self.lock_pins()?;
         // Another process may have done it in between.
-        if let (false, Some(pins)) = (to.exists(), self.read_pins(&from)?) {
+        if let (false, Some(pins)) = (self.has_pins(&to)?, self.read_pins(&from)?) {
             // Either step alone leaves pins that are found by the next attempt.
-            files::replace(&from, &pin_file::encode(server, &pins))?;
-            files::rename(&from, &to)?;
+            files::replace(&*self.pins, &from, &pin_file::encode(server, &pins))?;
+            files::rename(&*self.pins, &from, &to)?;
         }
         Ok(())
     }
 
-    fn read_pins(&self, path: &Path) -> Result<Option<Pins>> {
-        let decoded = match files::read_if_there(path, pin_file::MAX_LEN) {
+    fn read_pins(&self, name: &str) -> Result<Option<Pins>> {
+        let decoded = match files::read_if_there(&*self.pins, name, pin_file::MAX_LEN) {
             Ok(None) => return Ok(None),
             Ok(Some(bytes)) => pin_file::decode(&bytes),
             Err(error) => Err(error),
@@ -209,7 +227,7 @@ impl Store {
             Err(error) if error.blame() == Blame::Unavailable => Err(error),
             Err(error) => Err(Error::corrupted(format!(
                 "{} cannot be read ({}), so it is not known which tables were seen at that server before; if you believe what it serves now, accept its tables anew",
-                path.display(),
+                self.pins.path(name).display(),
                 error.message()
             ))),
         }
@@ -253,26 +271,11 @@ impl Store {
         Ok(latest)
     }
 
-    /// The files of pins, of all servers.
-    fn pin_files(&self) -> Result<Vec<PathBuf>> {
-        let directory = self.root.join("pins");
-        let failed = |error| files::failed(&directory, "list", error);
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(&directory).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.extension().is_some_and(|extension| extension == "pins") {
-                paths.push(path);
-            }
-        }
-        paths.sort();
-        Ok(paths)
-    }
-
     /// The pins of `table` at all servers; `None` if a file of pins cannot be read, which may name it too.
     fn pins_of(&self, table: TableId) -> Result<Option<Vec<Pin>>> {
         let mut found = Vec::new();
-        for path in self.pin_files()? {
-            let Ok(Some(pins)) = self.read_pins(&path) else { return Ok(None) };
+        for name in pin_files(&*self.pins)? {
+            let Ok(Some(pins)) = self.read_pins(&name) else { return Ok(None) };
             found.extend(pins.into_iter().map(|(_, pin)| pin).filter(|pin| pin.table.id == table));
         }
         Ok(Some(found))
@@ -302,13 +305,15 @@ impl Store {
     fn erase_hints(
         &self,
         table: TableId,
-        erase: impl Fn(&Directory) -> Result<bool>,
+        erase: impl Fn(&dyn Folder) -> Result<bool>,
     ) -> Result<()> {
-        for (_, path) in private_directories(&self.table_directory(table))? {
+        let Some(folder) = self.table(table)? else { return Ok(()) };
+        for (name, private) in private_folders(&*folder)? {
             // Somebody who uses them still is not disturbed.
-            if erase(&Directory::existing(&path))? {
-                // Somebody else's file in it stays, and the directory with it.
-                let _ = std::fs::remove_dir(&path);
+            if erase(&*private)? {
+                drop(private);
+                // Somebody else's file in it stays, and the folder with it.
+                let _ = folder.remove_folder(&name);
             }
         }
         Ok(())
@@ -316,50 +321,58 @@ impl Store {
 
     /// Removes the files of a table's parts that none of `pins` names, if nobody is writing there.
     fn drop_parts(&self, table: TableId, pins: &[Pin]) -> Result<()> {
-        let directory = self.table_directory(table);
-        if !directory.is_dir() {
-            return Ok(());
-        }
+        let Some(folder) = self.table(table)? else { return Ok(()) };
         // Somebody else's download goes on; its files are merely superfluous.
-        let Some(_lock) = Lock::try_take(&directory.join("lock"))? else { return Ok(()) };
+        let Some(_lock) = files::lock(&*folder, LOCK)? else { return Ok(()) };
         let named: Vec<_> = pins.iter().flat_map(part_names).collect();
-        let entries = std::fs::read_dir(&directory)
-            .map_err(|error| files::failed(&directory, "list", error))?;
-        for entry in entries {
-            let path = entry.map_err(|error| files::failed(&directory, "list", error))?.path();
-            let is_named =
-                path.file_stem().is_some_and(|stem| named.iter().any(|name| stem == name.as_str()));
-            if path.file_name().is_some_and(|name| name != "lock") && !path.is_dir() && !is_named {
-                files::remove_if_there(&path)?;
+        for name in files::names(&*folder)? {
+            let stem = Path::new(&name).file_stem().unwrap_or_default();
+            let is_named = named.iter().any(|name| stem == name.as_str());
+            if name != LOCK && !is_named {
+                files::remove_if_there(&*folder, &name)?;
             }
         }
         Ok(())
     }
 
     fn open_hints_of(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened> {
-        let directory = self.table_directory(key.table.id);
-        files::create_directory(&directory)?;
-        let path = directory.join(format!("{PRIVATE}{}", key.scheme.name()));
-        let folder = Directory::create(&path)
-            .map_err(|error| files::failed(&path, "create the directory", error))?;
+        let table = self.create_table(key.table.id)?;
+        let folder = files::create_folder(&*table, &format!("{PRIVATE}{}", key.scheme.name()))?;
         let others = if self.replace_damaged_pins { Others::Replace } else { Others::Refuse };
-        Ok(match Hints::open(Arc::new(folder), key, to_follow, others)? {
+        Ok(match Hints::open(folder, key, to_follow, others)? {
             Opening::Have { hints, notice } => HintsOpened::Have { hints, notice },
             Opening::Busy => HintsOpened::Busy,
         })
     }
 }
 
-/// The file of the pins of a server.
-fn pin_path(root: &Path, server: &str) -> PathBuf {
+/// The name of the file of a server's pins.
+fn pin_file_name(server: &str) -> String {
     let hash = blake3::hash(server.as_bytes()).to_hex();
-    root.join("pins").join(format!("{}.pins", &hash[..32]))
+    format!("{}.pins", &hash[..32])
+}
+
+/// The names of the files of pins in `folder`, of all servers, in order.
+fn pin_files(folder: &dyn Folder) -> Result<Vec<String>> {
+    let mut names = files::names(folder)?;
+    names.retain(|name| extension(name) == "pins");
+    Ok(names)
+}
+
+/// What a file's name has behind its last dot.
+fn extension(name: &str) -> &str {
+    Path::new(name).extension().and_then(|extension| extension.to_str()).unwrap_or_default()
 }
 
 /// The name of a part's file, without its extension.
 fn part_name(kind: PartKind, digest: &[u8; 32]) -> String {
     let digest = blake3::Hash::from_bytes(*digest).to_hex();
     format!("{}-{}", kind.name(), &digest[..32])
+}
+
+/// The name of a part's file.
+fn part_file_name(part: &PartKey, extension: &str) -> String {
+    format!("{}.{extension}", part_name(part.kind, &part.digest))
 }
 
 /// The names of the parts that a pin names.
@@ -372,22 +385,14 @@ fn part_names(pin: &Pin) -> Vec<String> {
     std::iter::once(layout).chain(hint).map(|(kind, part)| part_name(kind, &part.digest)).collect()
 }
 
-/// The directories of single-use hints of the table kept in `directory`, with their schemes' names, in order.
-fn private_directories(directory: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let failed = |error| files::failed(directory, "list", error);
-    let entries = match std::fs::read_dir(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(failed)?,
-    };
+/// The folders of single-use hints in the folder of a table, with their names, in order.
+fn private_folders(table: &dyn Folder) -> Result<Vec<(String, Arc<dyn Folder>)>> {
     let mut found = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if let Some(scheme) = name.strip_prefix(PRIVATE).filter(|_| entry.path().is_dir()) {
-            found.push((scheme.to_owned(), entry.path()));
+    for name in files::folders(table)?.into_iter().filter(|name| name.starts_with(PRIVATE)) {
+        if let Some(folder) = files::folder(table, &name)? {
+            found.push((name, folder));
         }
     }
-    found.sort();
     Ok(found)
 }
 
@@ -400,11 +405,11 @@ impl State for Store {
                 notice: None,
             });
         }
-        let directory = self.table_directory(part.table.id);
-        files::create_directory(&directory)?;
-        let partial = self.part_path(part, "partial");
-        let Some(lock) = Lock::try_take(&directory.join("lock"))? else {
-            let done = std::fs::metadata(&partial).map_or(0, |metadata| metadata.len());
+        let folder = self.create_table(part.table.id)?;
+        let partial = part_file_name(part, PARTIAL);
+        let Some(lock) = files::lock(&*folder, LOCK)? else {
+            let growing = folder.open_to_read(&partial).ok().flatten();
+            let done = growing.map_or(0, |file| file.len().unwrap_or(0));
             return Ok(Opened::Busy { done });
         };
         // Again, now that nobody else can be writing: it may have been completed in between, and damage is ours to remove.
@@ -415,12 +420,13 @@ impl State for Store {
             }
             Ok(None) => {}
             Err(damage) => {
-                files::remove_if_there(&self.part_path(part, "part"))?;
+                files::remove_if_there(&*folder, &part_file_name(part, COMPLETE))?;
                 notice =
                     Some(format!("{}; the {} will be fetched again", damage.message(), part.kind));
             }
         }
-        let (growing, download, _dropped) = GrowingPart::open(&partial, part, self.chunk_len)?;
+        let (growing, download, _dropped) =
+            GrowingPart::open(folder, &partial, part, self.chunk_len)?;
         self.growing.push((part.clone(), growing, lock));
         Ok(Opened::Have { part: PartState::Partial(Box::new(download)), notice })
     }
@@ -433,15 +439,15 @@ impl State for Store {
     fn complete(&mut self, part: &PartKey) -> Result<Arc<dyn HintSource>> {
         let at = self.growing(part)?;
         let (_, growing, _lock) = self.growing.remove(at);
-        Ok(Arc::new(growing.complete(&self.part_path(part, "part"))?))
+        Ok(Arc::new(growing.complete(&part_file_name(part, COMPLETE))?))
     }
 
     fn discard(&mut self, part: &PartKey) -> Result<()> {
         let held =
             self.growing.iter().position(|(key, ..)| key == part).map(|at| self.growing.remove(at));
-        if held.is_some() {
-            files::remove_if_there(&self.part_path(part, "partial"))?;
-            files::remove_if_there(&self.part_path(part, "part"))?;
+        if let (Some(_held), Some(folder)) = (held, self.table(part.table.id)?) {
+            files::remove_if_there(&*folder, &part_file_name(part, PARTIAL))?;
+            files::remove_if_there(&*folder, &part_file_name(part, COMPLETE))?;
         }
         Ok(())
     }
@@ -461,16 +467,16 @@ impl State for Store {
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {
         pin_file::check_server(server)?;
-        let pins = self.read_pins(&self.pin_path(server))?.unwrap_or_default();
+        let pins = self.read_pins(&pin_file_name(server))?.unwrap_or_default();
         self.known.insert(server.to_owned(), pins.clone());
         Ok(pins)
     }
 
     fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>> {
-        let here: Vec<_> = servers.iter().map(|server| self.pin_path(server)).collect();
+        let here: Vec<_> = servers.iter().map(|server| pin_file_name(server)).collect();
         let mut found = Vec::new();
-        for path in self.pin_files()?.into_iter().filter(|path| !here.contains(path)) {
-            let bytes = match files::read_if_there(&path, pin_file::MAX_LEN) {
+        for name in pin_files(&*self.pins)?.into_iter().filter(|name| !here.contains(name)) {
+            let bytes = match files::read_if_there(&*self.pins, &name, pin_file::MAX_LEN) {
                 Err(error) if error.blame() == Blame::Unavailable => return Err(error),
                 other => other.ok().flatten(),
             };
@@ -486,7 +492,7 @@ impl State for Store {
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
         let _lock = self.lock_pins()?;
         pin_file::check_server(server)?;
-        let mut pins = self.read_pins(&self.pin_path(server))?.unwrap_or_default();
+        let mut pins = self.read_pins(&pin_file_name(server))?.unwrap_or_default();
         let kept = match self.replace_damaged_pins {
             true => *pin,
             false => self.compared(server, name, pin, &pins)?,
@@ -499,7 +505,7 @@ impl State for Store {
             )));
         }
         pins.push((name.to_owned(), kept));
-        files::replace(&self.pin_path(server), &pin_file::encode(server, &pins))?;
+        files::replace(&*self.pins, &pin_file_name(server), &pin_file::encode(server, &pins))?;
         let known = self.known.entry(server.to_owned()).or_default();
         known.retain(|(known, _)| known != name);
         known.push((name.to_owned(), *pin));

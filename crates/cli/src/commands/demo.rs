@@ -1,12 +1,12 @@
 //! `privet demo`: the whole thing in one process, under each scheme, and what the server saw of it; in the end, what becomes of a server that lies.
 
-use crate::arguments::{Demo, SchemeChoice};
-use crate::commands::serve::served;
+use crate::arguments::Demo;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::tuning;
 use privet_client::{Client, ClientOptions, Target};
 use privet_core::{Blame, Error, Result, TableIdentity};
+use privet_host::TableFile;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
@@ -194,8 +194,8 @@ async fn start_with_a_liar(path: &Path) -> Result<Vec<Started>> {
 }
 
 fn copy(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<ServedTable> {
-    let snapshot = Arc::new(Snapshot::open_guarded(path)?);
-    Ok(served("phone-book".to_owned(), snapshot, SchemeChoice::Named(scheme), tuning.clone()))
+    let file = TableFile::new("phone-book", path);
+    TableFile { scheme: Some(scheme), tuning: tuning.clone(), ..file }.open_without_log()
 }
 
 async fn stop(servers: Vec<Started>) -> Result<()> {

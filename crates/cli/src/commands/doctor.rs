@@ -3,8 +3,8 @@
 use crate::arguments::Doctor;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use crate::memory;
 use privet_core::Result;
+use privet_host::memory;
 use privet_kernels::Kernels;
 use privet_kernels::dispatch::Arm;
 use privet_kernels::memory::{HugeBuffer, ThpMode, transparent_huge_pages};
@@ -120,7 +120,7 @@ fn huge_pages() -> Finding {
 }
 
 fn of_memory() -> Finding {
-    let (Some(total), Some(free)) = (memory::of_system("MemTotal:"), memory::available()) else {
+    let (Some(total), Some(free)) = (memory::total(), memory::available()) else {
         return Finding::good("memory", "this system does not say".to_owned());
     };
     let found = format!("{} available of {}", display::bytes(free), display::bytes(total));

@@ -1,24 +1,18 @@
 //! `privet serve`: tables on the network, until told to stop.
 
-mod followed;
-mod points;
-mod watch;
-
 use crate::arguments::{SchemeChoice, Serve};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use followed::FollowedTable;
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Error, Result};
+use privet_host::points::{PointsIn, with_points};
+use privet_host::watch::{Hangups, Watching};
+use privet_host::{FollowedTable, TableFile};
 use privet_kernels::Kernels;
-use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, Tuning};
 use privet_server::{
-    HintOrigin, ReadyTable, RecordSource, RunningServer, ServedTable, Server, ServerConfig,
-    TlsFiles,
+    HintOrigin, ReadyTable, RunningServer, ServedTable, Server, ServerConfig, TlsFiles,
 };
-use privet_table::snapshot::Snapshot;
-use privet_table::update_log::PublisherId;
 use privet_table::{RecordLayout, TableLayout};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,11 +30,11 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
         })?;
     let ended = runtime.block_on(async {
         // First: a start can take hours, and a signal that nobody hears ends the process.
-        let hangups = watch::hear_hangups()?;
+        let hangups = Hangups::heard()?;
         let server = Server::start(config, tables).await?;
         server.shutdown_on_signals()?;
         let interval = Duration::from_secs(arguments.watch.into());
-        let _watching = watch::start(hangups, followed, server.table_updates(), interval);
+        let _watching = Watching::start(followed, server.table_updates(), interval, hangups);
         announce(arguments, &server)?;
         server.wait().await
     });
@@ -58,14 +52,23 @@ fn tables(arguments: &Serve) -> Result<Vec<(ServedTable, FollowedTable)>> {
                 file.display()
             )));
         };
-        let (table, followed) =
-            open(named, SchemeChoice::Auto, Tuning::default(), arguments.publisher)?;
-        let table = points::with_points(table, file, arguments.mapped, arguments.scheme)?;
+        let (table, followed) = open(&table_file(named, arguments)?)?;
+        let lies_in = if arguments.mapped { PointsIn::File } else { PointsIn::Memory };
+        let table = with_points(table, file, lies_in)?;
+        if let Some(asked) = arguments.scheme.named().filter(|asked| *asked != table.scheme) {
+            return Err(Error::api_misuse(format!(
+                "{} holds points for {}, and --scheme says {asked}: leave --scheme away, or \
+                 compute points for {asked} with `privet setup points`",
+                file.display(),
+                table.scheme
+            )));
+        }
         return Ok(vec![(table, followed)]);
     }
-    let tuning = tuning(arguments)?;
+    let (scheme, tuning) = (arguments.scheme.named(), tuning(arguments)?);
+    let chosen = |file: TableFile| open(&TableFile { scheme, tuning: tuning.clone(), ..file });
     let tables = arguments.tables.iter();
-    tables.map(|named| open(named, arguments.scheme, tuning.clone(), arguments.publisher)).collect()
+    tables.map(|named| table_file(named, arguments).and_then(chosen)).collect()
 }
 
 /// Says of which tables lookups by key are weaker by the scheme that they are to be served by.
@@ -81,11 +84,7 @@ fn warn_of_weak_lookups_by_key(tables: &[ServedTable]) {
 
 /// What is chosen of the scheme.
 fn tuning(arguments: &Serve) -> Result<Tuning> {
-    let scheme = match arguments.scheme {
-        SchemeChoice::Named(scheme) => Some(scheme),
-        SchemeChoice::Auto => None,
-    };
-    arguments.options.read_all(scheme)
+    arguments.options.read_all(arguments.scheme.named())
 }
 
 fn config(arguments: &Serve) -> Result<ServerConfig> {
@@ -153,86 +152,33 @@ fn progress(what: &'static str) -> privet_server::ProgressListener {
     })
 }
 
-/// A table file, opened guarded, as a source of records.
-struct SnapshotRecords(Arc<Snapshot>);
-
-impl RecordSource for SnapshotRecords {
-    fn bytes(&self) -> &[u8] {
-        self.0.view().bytes()
-    }
-
-    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.0.read_records(offset, into)
-    }
-
-    fn check_unchanged(&self) -> Result<()> {
-        self.0.check_unchanged()
-    }
-
-    fn file(&self) -> Option<&Path> {
-        Some(self.0.path())
-    }
-
-    fn release(&self) {
-        self.0.release_pages();
-    }
-}
-
-/// Opens `FILE` or `NAME=FILE`.
-fn open(
-    named: &str,
-    scheme: SchemeChoice,
-    tuning: Tuning,
-    publisher: Option<PublisherId>,
-) -> Result<(ServedTable, FollowedTable)> {
+/// What `FILE` or `NAME=FILE` names.
+fn table_file(named: &str, arguments: &Serve) -> Result<TableFile> {
     let (name, path) = match named.split_once('=') {
         Some((name, path)) if !name.is_empty() && !name.contains('/') => {
-            (Some(name.to_owned()), Path::new(path))
+            (Some(name), Path::new(path))
         }
         _ => (None, Path::new(named)),
     };
-    let name = match name {
-        Some(name) => name,
-        None => {
-            path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned).ok_or_else(|| {
-                Error::api_misuse(format!(
-                    "{} gives the table no name; write NAME={}",
-                    path.display(),
-                    path.display()
-                ))
-            })?
-        }
+    let Some(name) = name.or_else(|| TableFile::default_name(path)) else {
+        return Err(Error::api_misuse(format!(
+            "{} gives the table no name; write NAME={}",
+            path.display(),
+            path.display()
+        )));
     };
-    FollowedTable::open(name, path, scheme, tuning, publisher)
+    Ok(TableFile { publisher: arguments.publisher, ..TableFile::new(name, path) })
 }
 
-/// A table file, opened guarded, as it is, whatever its update log says, to be served under `name`.
-pub(crate) fn served(
-    name: String,
-    snapshot: Arc<Snapshot>,
-    scheme: SchemeChoice,
-    tuning: Tuning,
-) -> ServedTable {
-    let identity = snapshot.identity();
-    ServedTable {
-        name,
-        identity,
-        layout: Arc::from(snapshot.layout_bytes()),
-        scheme: chosen(scheme, &identity),
-        tuning,
-        records: Box::new(SnapshotRecords(snapshot)),
-        planned_for: None,
-        points: None,
-        updates: None,
+/// Opens it, with a sign of life while its updates are read.
+fn open(file: &TableFile) -> Result<(ServedTable, FollowedTable)> {
+    if !file.has_log() {
+        return file.open();
     }
-}
-
-/// The scheme that was named, or the one that suits the table.
-fn chosen(scheme: SchemeChoice, table: &TableIdentity) -> SchemeId {
-    match scheme {
-        SchemeChoice::Auto => registry::choose(table),
-        SchemeChoice::Named(scheme) => scheme,
-    }
+    let spinner = display::working(&format!("applying the updates of {}", file.name));
+    let opened = file.open();
+    spinner.finish_and_clear();
+    opened
 }
 
 fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
@@ -317,6 +263,7 @@ fn start_logging(json: bool) {
 mod tests {
     use super::*;
     use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
+    use privet_schemes::SchemeId;
 
     #[test]
     fn auto_keeps_the_rule_that_the_help_states() {

@@ -1,7 +1,7 @@
 //! Does what a session says with what is kept: parts, pins and single-use hints.
 
 use super::desk::Desk;
-use crate::session::{LookupId, Patch, Persist, PreparationEvent, Prepare, Session};
+use crate::session::{FetchId, Patch, Persist, PreparationEvent, Prepare, Session};
 use crate::state::{
     HintStore, HintsKey, HintsOpened, Opened, PartKey, PartState, State, patch_part,
 };
@@ -26,9 +26,9 @@ pub(crate) struct Keeper<D> {
     pub(super) not_kept: bool,
 }
 
-/// A journal record of a lookup that waits for its receipt.
+/// A journal record of a fetch that waits for its receipt.
 pub(crate) struct Reserved {
-    pub(crate) lookup: LookupId,
+    pub(crate) fetch: FetchId,
     pub(crate) id: ReservationId,
     pub(crate) record: JournalRecord,
 }
@@ -80,8 +80,8 @@ impl<D: Desk> Keeper<D> {
                 Ok(())
             }
             Persist::Discard(part) => self.state.discard(&part),
-            Persist::Journal { lookup, id, record } => {
-                let reserved = [Reserved { lookup, id, record }];
+            Persist::Journal { fetch, id, record } => {
+                let reserved = [Reserved { fetch, id, record }];
                 let receipts = self.commit(&reserved);
                 tell_receipts(&reserved, receipts, session, now);
                 Ok(())
@@ -195,13 +195,13 @@ pub(crate) fn tell_receipts(
 ) {
     match receipts {
         Ok(receipts) => {
-            for (Reserved { lookup, .. }, receipt) in reserved.iter().zip(receipts) {
-                session.handle_persisted(*lookup, receipt, now);
+            for (Reserved { fetch, .. }, receipt) in reserved.iter().zip(receipts) {
+                session.handle_persisted(*fetch, receipt, now);
             }
         }
         Err(error) => {
-            for Reserved { lookup, .. } in reserved {
-                session.handle_not_persisted(*lookup, error.clone());
+            for Reserved { fetch, .. } in reserved {
+                session.handle_not_persisted(*fetch, error.clone());
             }
         }
     }

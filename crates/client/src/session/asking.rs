@@ -2,9 +2,9 @@
 
 use super::agreement::server_name;
 use super::calls::Purpose;
-use super::hints::{Turn, Waiting, ended_before};
-use super::interface::{ChosenTable, ExchangeId, LookupId, Output, Persist, Request, Target};
-use super::lookups::{Answer, Next};
+use super::hints::{Turn, ended_before};
+use super::interface::{ChosenTable, ExchangeId, FetchId, Output, Persist, Request};
+use super::lookups::Answer;
 use super::query::Query;
 use super::records::Records;
 use super::timetable::Work;
@@ -62,37 +62,30 @@ impl Session {
         };
         let search_len = self.hinted().map_or(1, |hints| hints.search_len());
         let Some(fetches) = self.records.as_ref().map(Records::fetches) else { return false };
-        let Some(next) = self.lookups.next_waiting(fetches) else { return false };
-        let Next { id: lookup, target, candidate, begins } = next;
-        if begins.len() > 1 {
-            self.groups.begin(&begins);
-        }
+        let Some(fetch) = self.lookups.begin_next(fetches) else { return false };
+        let Some((target, candidate)) = self.lookups.wanted(fetch) else { return false };
         #[cfg(test)]
-        self.takes_time(Work::Query, &target);
+        self.takes_time(Work::Query, target);
         let (Phase::Ready(client), Some(records)) = (&mut self.phase, &self.records) else {
             return false;
         };
         let prepared = match refused {
             Some(error) => Err(error),
             None => records
-                .locate(&target, candidate)
+                .locate(target, candidate)
                 .and_then(|index| client.prepare(&index, &mut self.parts.rng)),
         };
         match prepared {
-            Ok(Prepared::Ready(prepared)) => self.ask(lookup, prepared, now),
+            Ok(Prepared::Ready(prepared)) => self.ask(fetch, prepared, now),
             // From the table that is kept here: there is nobody to ask, and nothing that a server could see.
-            Ok(Prepared::Known(record)) => {
-                self.lookups.end(lookup);
-                self.tell(lookup, &target, Ok(record));
-            }
+            Ok(Prepared::Known(record)) => self.tell(fetch, Ok(record)),
             Ok(Prepared::Reserved(reservation)) => {
                 let (id, record) = (reservation.id(), reservation.record().clone());
-                self.hints.reserved(lookup, id);
-                self.lookups.commits(lookup, reservation);
-                self.outputs.push_back(Output::Persist(Persist::Journal { lookup, id, record }));
+                self.lookups.commits(fetch, reservation);
+                self.outputs.push_back(Output::Persist(Persist::Journal { fetch, id, record }));
             }
             Err(error) => {
-                self.lookup_failed(lookup, error);
+                self.fetch_ended(fetch, Err(error));
                 self.timetable.end_unseen(Work::Query, search_len, 1);
                 return true;
             }
@@ -101,21 +94,20 @@ impl Session {
         true
     }
 
-    /// Sends a lookup's queries, one to each server.
+    /// Sends a fetch's queries, one to each server.
     pub(super) fn ask(
         &mut self,
-        lookup: LookupId,
+        fetch: FetchId,
         Lookup { sendable, pending }: Lookup,
         now: Duration,
     ) {
         if sendable.queries().len() != self.options.servers {
             let error = Error::api_misuse("the scheme made queries for another number of servers");
-            self.hints.given_up(lookup);
-            return self.lookup_failed(lookup, error);
+            return self.fetch_ended(fetch, Err(error));
         }
-        self.lookups.asks(lookup, pending, self.options.servers);
-        self.send(&sendable, Purpose::Answer(lookup), now);
-        self.keep_sent_for(lookup, sendable);
+        self.lookups.asks(fetch, pending, self.options.servers);
+        self.send(&sendable, Purpose::Answer(fetch), now);
+        self.keep_sent_for(fetch, sendable);
         self.lookup_sent(now);
     }
 
@@ -157,7 +149,9 @@ impl Session {
             servers => error.within(server_name(call.server, servers)),
         });
         match call.purpose {
-            Purpose::Answer(lookup) => self.lookups.settled(lookup, call.server, answer),
+            Purpose::Answer(fetch) => {
+                self.lookups.server_answered(fetch, call.server, answer);
+            }
             Purpose::Resend(id) => self.hints.resends.settled(id, call.server, answer),
             _ => {}
         }
@@ -182,47 +176,42 @@ impl Session {
     /// Returns how many pieces of work it was.
     fn read_or_tell(&mut self) -> u32 {
         if let Some((id, answers)) = self.hints.resends.next_answered() {
-            // It may concern every reservation since. Which ones depends on what was looked up.
+            // It may concern every reservation since; and when all are over, their records are
+            // erased. Which ones depends on what was looked up.
             let used = self.hinted().map_or(0, |hints| hints.supply().used);
-            let since = used.saturating_sub(id.0);
+            let first = self.hints.resends.first();
             self.settle_resent(id, answers);
             self.drop_unwanted();
-            return u32::try_from(since).unwrap_or(u32::MAX).max(1);
+            let since = if self.hints.resends.is_empty() { first.unwrap_or(id) } else { id };
+            let concerned = used.saturating_sub(since.0);
+            return u32::try_from(concerned).unwrap_or(u32::MAX).max(1);
         }
         // What was read is told after what can be sent: by a scheme that verifies, the next query
         // waited for it to be settled.
-        let Some(answered) = self.lookups.next_answered() else {
+        let Phase::Ready(client) = &mut self.phase else { return 0 };
+        let Some((fetch, pending, answers)) = self.lookups.next_answered() else {
             return u32::from(self.tell_waiting());
-        };
-        let (lookup, target, pending, answers) = answered.into_answers();
-        let Phase::Ready(client) = &mut self.phase else {
-            let error = match &self.phase {
-                Phase::Over(error) => error.clone(),
-                _ => Error::api_misuse("an answer came before the session was ready"),
-            };
-            self.fetch_failed(lookup, error);
-            return 1;
         };
         let recovered = answers.and_then(|answers| {
             let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
             client.recover(pending, &answers).map_err(where_the_record_leads)
         });
-        let id = self.hints.given_up(lookup);
         // It may concern every lookup that waits for it.
-        let waiting = id.map_or(0, |id| self.hints.waiting_since(id));
+        let id = self.lookups.reservation_of(fetch);
+        let waiting = id.map_or(0, |id| self.lookups.settled_since(id));
         match recovered {
-            Ok(Recovered::Record(record)) => self.tell(lookup, &target, Ok(record)),
+            Ok(Recovered::Record(record)) => self.tell(fetch, Ok(record)),
             Ok(Recovered::Settled { id, change, record }) => {
-                if self.keep_settled(id, change, Some(lookup)) {
-                    self.hints.wait_for_older(id, Waiting { lookup, target, record });
+                if self.keep_settled(id, change, Some(fetch)) {
+                    self.lookups.settles(fetch, record);
                 }
             }
             Err(error) if error.blame() == Blame::Integrity => {
                 let error = for_this_session(&error);
-                self.fetch_failed(lookup, error.clone());
+                self.fetch_ended(fetch, Err(error.clone()));
                 self.fail(error);
             }
-            Err(error) => self.tell(lookup, &target, Err(error)),
+            Err(error) => self.tell(fetch, Err(error)),
         }
         u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_add(1))
     }
@@ -244,17 +233,14 @@ impl Session {
     /// depend on an older one's answer; but then a server that holds an answer back could see, from
     /// a user who acts on what comes, which depend on it. Returns whether there was one.
     fn tell_waiting(&mut self) -> bool {
-        let Some(id) = self.hints.next_to_tell() else { return false };
+        let Some((id, fetch)) = self.next_to_tell() else { return false };
         let Some(hints) = self.hinted() else { return false };
         let resolved = hints.take_record(id);
-        if let Some(Waiting { lookup, target, record }) = self.hints.waits_no_more(id) {
-            let record = record.or(resolved);
-            if record.is_none() {
-                self.hints.unwanted(id, true);
-            }
-            let record = record.unwrap_or_else(|| Err(unanswered_before()));
-            self.tell(lookup, &target, record);
+        let record = self.lookups.take_settled(fetch).or(resolved);
+        if record.is_none() {
+            self.hints.unwanted(id, true);
         }
+        self.tell(fetch, record.unwrap_or_else(|| Err(unanswered_before())));
         true
     }
 
@@ -269,21 +255,15 @@ impl Session {
         }
     }
 
-    fn tell(&mut self, lookup: LookupId, target: &Target, record: Result<Record>) {
-        let candidate = self.groups.candidate_of(lookup);
+    fn tell(&mut self, fetch: FetchId, record: Result<Record>) {
+        let Some((target, candidate)) = self.lookups.wanted(fetch) else { return };
         #[cfg(test)]
         self.takes_time(Work::Answer, target);
         let piece = record.and_then(|record| match &self.records {
             Some(records) => records.piece(target, candidate, &record),
             None => Err(ended_before()),
         });
-        self.fetched_record(lookup, target, piece);
-    }
-
-    pub(super) fn lookup_failed(&mut self, lookup: LookupId, error: Error) {
-        if self.lookups.end(lookup) {
-            self.fetch_failed(lookup, error);
-        }
+        self.fetch_ended(fetch, piece);
     }
 }
 

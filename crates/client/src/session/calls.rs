@@ -23,7 +23,7 @@
 //! Nothing here looks at what a request contains, nor does any request ever go to another server than the one that it was made for.
 
 use super::agreement::server_name;
-use super::interface::{Event, ExchangeId, LookupId, Output, Patience, Request};
+use super::interface::{Event, ExchangeId, FetchId, Output, Patience, Request};
 use privet_core::{Blame, Error, SecretRng};
 use privet_schemes::contract::ReservationId;
 use privet_wire::DescribeRequest;
@@ -40,7 +40,7 @@ pub(super) enum Purpose {
     Stream,
     /// The table or a reply, for the next generation of hints.
     Background,
-    Answer(LookupId),
+    Answer(FetchId),
     /// The answer to a query of an earlier session.
     Resend(ReservationId),
 }
@@ -273,7 +273,7 @@ impl Calls {
                 self.calls[at].state = CallState::Held;
                 self.calls[at].refusal = Some(error);
                 self.links[server].trusted = false;
-                self.describe_again(server, now, now, out);
+                self.describe_from_now_on(server, now, out);
                 Vec::new()
             }
         }
@@ -477,6 +477,24 @@ impl Calls {
             request: call.request.clone(),
             patience,
         });
+    }
+
+    /// Asks the server to describe itself. A description that is on its way may be older than what
+    /// is in doubt since `now`, and is not waited for.
+    fn describe_from_now_on(&mut self, server: usize, now: Duration, out: &mut VecDeque<Output>) {
+        let asked = self.calls.iter().position(|call| {
+            let waits = matches!(call.state, CallState::InFlight { .. });
+            waits && call.server == server && call.purpose == Purpose::Describe
+        });
+        match asked {
+            Some(at) => {
+                if let CallState::InFlight { exchange, .. } = self.calls[at].state {
+                    out.push_back(Output::Abandon(exchange));
+                }
+                self.transmit(at, now, out);
+            }
+            None => self.describe_again(server, now, now, out),
+        }
     }
 
     /// Sees to it that the server is asked to describe itself, at `when` or, if it is being asked already, as planned.

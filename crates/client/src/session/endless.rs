@@ -25,7 +25,7 @@
 use super::Phase;
 use super::Session;
 use super::hints::{Hints, Turn};
-use super::interface::{LookupId, Output, Persist};
+use super::interface::{FetchId, Output, Persist};
 use super::resends::Resends;
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
@@ -67,15 +67,15 @@ impl Session {
         }
     }
 
-    pub(super) fn keep_sent_for(&mut self, lookup: LookupId, sendable: Sendable) {
-        if let Some(id) = self.hints.reservation_of(lookup) {
+    pub(super) fn keep_sent_for(&mut self, fetch: FetchId, sendable: Sendable) {
+        if let Some(id) = self.lookups.reservation_of(fetch) {
             self.keep_sent(id, sendable);
         }
     }
 
     /// What is to become of the next lookup when the generation is used up and `open` of its reservations are not settled.
     pub(super) fn turn_at_the_end(&mut self, open: usize) -> Turn {
-        if !self.hints.is_idle() {
+        if !self.hints_are_idle() {
             return Turn::Wait;
         }
         if open == 0 {
@@ -100,20 +100,22 @@ impl Session {
         self.phase = Phase::Switching { first: false };
         Ok(())
     }
-}
 
-impl Hints {
-    /// Sees to it that queries whose lookups are over and have no answer are sent again, once nothing else is under way.
+    /// Sees to it that queries whose lookups are over and have no answer are sent again, once
+    /// nothing else is under way.
     pub(super) fn before_another(&mut self) -> Before {
-        let given_up = self.unanswered.queries.keys().any(|id| !self.may_be_answered(*id));
-        match given_up && !self.unanswered.asked_again {
+        let unanswered = &self.hints.unanswered;
+        let given_up = unanswered.queries.keys().any(|id| !self.may_be_answered(*id));
+        match given_up && !unanswered.asked_again {
             false => Before::Nothing,
-            true if !self.is_idle() => Before::Wait,
-            true if self.send_again() => Before::SentAgain,
+            true if !self.hints_are_idle() => Before::Wait,
+            true if self.hints.send_again() => Before::SentAgain,
             true => Before::Nothing,
         }
     }
+}
 
+impl Hints {
     /// Has everything that is unanswered sent again. False: that was done already, or there is nothing to send.
     pub(super) fn send_again(&mut self) -> bool {
         if self.unanswered.asked_again || self.unanswered.queries.is_empty() {

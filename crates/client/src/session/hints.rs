@@ -2,7 +2,7 @@
 
 use super::compared::{Leads, Sources};
 use super::endless::{Before, Unanswered};
-use super::interface::{ChosenTable, LookupId, Output, Persist, Target};
+use super::interface::{ChosenTable, FetchId, Output, Persist};
 use super::pins::publisher_of;
 use super::preparation::{Preparing, Schedule};
 use super::resends::Resends;
@@ -10,11 +10,11 @@ use super::verified::for_good;
 use super::{Phase, Session, plan_in};
 use crate::state::{HintsKey, NextGeneration, SavedHints};
 use privet_core::{Error, Result, TableIdentity};
-use privet_schemes::contract::{Record, ReservationId, Supply};
+use privet_schemes::contract::{ReservationId, Supply};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedClient, ErasedHints};
 use privet_schemes::reservation::StoredRecord;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// With so many reservations that were never answered, no more are made: something is wrong with the server, and each takes memory.
@@ -33,20 +33,8 @@ pub(super) struct Hints {
     pub(super) preparing: Option<Preparing>,
     /// What servers sent of the stretch of the stream that is compared.
     pub(super) leads: Leads,
-    /// Reservations of lookups from their journal record to the reading of their answers.
-    under_way: BTreeMap<LookupId, ReservationId>,
-    /// Lookups whose reservation is settled, and whose turn to be told has not come.
-    waiting: BTreeMap<ReservationId, Waiting>,
     /// Reservations whose records nobody waits for: their process ended, or their lookup did. A record of theirs that can be told is erased, not kept.
     unwanted: BTreeSet<ReservationId>,
-}
-
-/// A lookup whose reservation is settled.
-pub(super) struct Waiting {
-    pub(super) lookup: LookupId,
-    pub(super) target: Target,
-    /// Its record, unless that depends on the answer to an older reservation.
-    pub(super) record: Option<Result<Record>>,
 }
 
 /// What is to become of the next lookup.
@@ -63,49 +51,6 @@ pub(super) enum Turn {
 }
 
 impl Hints {
-    pub(super) fn reserved(&mut self, lookup: LookupId, id: ReservationId) {
-        self.under_way.insert(lookup, id);
-    }
-
-    pub(super) fn reservation_of(&self, lookup: LookupId) -> Option<ReservationId> {
-        self.under_way.get(&lookup).copied()
-    }
-
-    /// The reservation of a lookup that is over, as far as its answers go.
-    pub(super) fn given_up(&mut self, lookup: LookupId) -> Option<ReservationId> {
-        self.under_way.remove(&lookup)
-    }
-
-    pub(super) fn wait_for_older(&mut self, id: ReservationId, waiting: Waiting) {
-        self.waiting.insert(id, waiting);
-    }
-
-    /// The oldest settled reservation, if no older one may still be answered.
-    pub(super) fn next_to_tell(&self) -> Option<ReservationId> {
-        let (oldest, _) = self.waiting.first_key_value()?;
-        let its_turn = self.oldest_under_way().is_none_or(|under_way| under_way > *oldest);
-        its_turn.then_some(*oldest)
-    }
-
-    /// How many later lookups wait for the answer to the reservation numbered `id`, or may.
-    pub(super) fn waiting_since(&self, id: ReservationId) -> usize {
-        self.waiting.range(id..).count()
-    }
-
-    pub(super) fn waits_no_more(&mut self, id: ReservationId) -> Option<Waiting> {
-        self.waiting.remove(&id)
-    }
-
-    /// The oldest reservation that may still be answered in this session. What an even older one would have to bring will not come.
-    fn oldest_under_way(&self) -> Option<ReservationId> {
-        self.under_way.values().copied().chain(self.resends.oldest()).min()
-    }
-
-    /// Whether a reservation may still be answered in this session, as things are.
-    pub(super) fn may_be_answered(&self, id: ReservationId) -> bool {
-        self.under_way.values().any(|under_way| *under_way == id) || self.resends.contains(id)
-    }
-
     /// Nobody waits for the record of this settled reservation; `depends`: which cannot be told yet.
     pub(super) fn unwanted(&mut self, id: ReservationId, depends: bool) {
         match depends {
@@ -114,30 +59,9 @@ impl Hints {
         };
     }
 
-    /// The session is over. Returns the lookups that wait for an older reservation's answer.
-    pub(super) fn drop_all(&mut self) -> Vec<LookupId> {
-        let waiting = std::mem::take(&mut self.waiting);
-        *self = Self::default();
-        waiting.into_values().map(|waiting| waiting.lookup).collect()
-    }
-
-    /// The lookups that were read and not told.
-    pub(super) fn into_waiting(self) -> impl Iterator<Item = (LookupId, Target)> {
-        self.waiting.into_values().map(|waiting| (waiting.lookup, waiting.target))
-    }
-
     pub(super) fn is_at_rest(&self) -> bool {
-        self.is_idle() && !self.preparing.as_ref().is_some_and(Preparing::is_at_work)
-    }
-
-    /// Whether no reservation is between its journal record and its record.
-    pub(super) fn is_idle(&self) -> bool {
-        self.under_way.is_empty() && self.waiting.is_empty() && self.resends.is_empty()
-    }
-
-    /// Whether a reservation is between its journal record and the settling of its answers.
-    pub(super) fn is_any_under_way(&self) -> bool {
-        !self.under_way.is_empty() || !self.resends.is_empty()
+        let preparing = self.preparing.as_ref();
+        self.resends.is_empty() && !preparing.is_some_and(Preparing::is_at_work)
     }
 
     /// The next byte of the stream that is wanted from `server`, and where the fetch under way ends.
@@ -405,6 +329,30 @@ fn check_unfinished<R>(
 
 /// While lookups go on.
 impl Session {
+    /// Whether no reservation is between its journal record and its record.
+    pub(super) fn hints_are_idle(&self) -> bool {
+        !self.lookups.have_reservations() && self.hints.resends.is_empty()
+    }
+
+    /// Whether a reservation is between its journal record and the settling of its answers.
+    pub(super) fn is_any_under_way(&self) -> bool {
+        self.lookups.reservations_under_way().next().is_some() || !self.hints.resends.is_empty()
+    }
+
+    /// Whether a reservation may still be answered in this session, as things are.
+    pub(super) fn may_be_answered(&self, id: ReservationId) -> bool {
+        let mut under_way = self.lookups.reservations_under_way();
+        under_way.any(|under_way| under_way == id) || self.hints.resends.contains(id)
+    }
+
+    /// The oldest settled reservation and its fetch, if no older one may still be answered in this
+    /// session. (What an even older one would have to bring will not come.)
+    pub(super) fn next_to_tell(&self) -> Option<(ReservationId, FetchId)> {
+        let next = self.lookups.oldest_settled()?;
+        let mut open = self.lookups.reservations_under_way().chain(self.hints.resends.oldest());
+        open.all(|open| open > next.0).then_some(next)
+    }
+
     /// The single-use hints, if there are such and lookups go on.
     pub(super) fn hinted(&mut self) -> Option<&mut dyn ErasedHints> {
         match &mut self.phase {
@@ -426,7 +374,7 @@ impl Session {
         }
         if supply.left() == 0 {
             let ready = self.hints.preparing.as_ref().is_some_and(Preparing::is_complete);
-            return match (ready, self.hints.is_idle()) {
+            return match (ready, self.hints_are_idle()) {
                 (true, true) => Turn::Switch,
                 (true, false) => Turn::Wait,
                 (false, _) => Turn::Refuse(Error::exhausted(
@@ -438,12 +386,12 @@ impl Session {
             return self.turn_in_strict_order(open);
         }
         // The answers to earlier queries are a part of what a hint is made of that never runs out.
-        match self.hints.before_another() {
+        match self.before_another() {
             Before::Nothing => {}
             Before::Wait => return Turn::Wait,
             Before::SentAgain => return Turn::SendAgain,
         }
-        if open.saturating_sub(self.hints.under_way.len()) >= UNFINISHED_LIMIT {
+        if open.saturating_sub(self.lookups.reservations_under_way().count()) >= UNFINISHED_LIMIT {
             // Some of them are on their way once more.
             if !self.hints.resends.is_empty() {
                 return Turn::Wait;

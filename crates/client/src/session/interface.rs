@@ -28,16 +28,33 @@ const DEFAULT_MAX_DOWNLOAD: u64 = 4 << 30;
 /// anywhere; it goes as fast as the times that the session is told, and in steps as fine as can be
 /// had. A session that needs it refuses one that stands still.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Duration + Send + Sync>);
+pub struct Clock {
+    read: Arc<dyn Fn() -> Duration + Send + Sync>,
+    rest: Arc<dyn Fn(Duration) + Send + Sync>,
+}
 
 impl Clock {
-    /// A clock that shows what `read` returns, which never goes back.
+    /// A clock that shows what `read` returns, which never goes back. It lets no thread rest: see
+    /// [`resting`](Self::resting).
     pub fn new(read: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self(Arc::new(read))
+        Self { read: Arc::new(read), rest: Arc::new(|_| ()) }
+    }
+
+    /// With `rest`, by which a thread waits for so long and leaves the processor to others. A
+    /// session rests for some milliseconds in all when it measures how long its lookups take, so
+    /// that it finds the processor as real lookups will. Where threads cannot rest, as in browsers,
+    /// it measures without.
+    #[must_use]
+    pub fn resting(self, rest: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+        Self { rest: Arc::new(rest), ..self }
     }
 
     pub(super) fn now(&self) -> Duration {
-        (self.0)()
+        (self.read)()
+    }
+
+    pub(super) fn rest(&self, time: Duration) {
+        (self.rest)(time);
     }
 
     /// The steps in which it goes on: the shorter of two. `None`: it does not while it is looked at
@@ -218,6 +235,10 @@ pub struct ExchangeId(pub(super) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LookupId(pub(super) u64);
 
+/// Names one fetch: of one of the records that a lookup's key may lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FetchId(pub(super) u64);
+
 /// What to look up. Secret: prints without its content and is erased when dropped.
 #[derive(Clone)]
 pub enum Target {
@@ -355,8 +376,8 @@ pub enum Persist {
     Discard(PartKey),
     /// A journal record. To be answered with [`Session::handle_persisted`](super::Session::handle_persisted); the query is not sent before.
     Journal {
-        /// Of which lookup.
-        lookup: LookupId,
+        /// Of which fetch.
+        fetch: FetchId,
         /// Which reservation it is.
         id: ReservationId,
         /// The record, for [`HintStore::reserve`](crate::state::HintStore::reserve).

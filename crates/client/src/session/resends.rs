@@ -17,6 +17,7 @@ type Answers = Vec<Option<Result<Answer>>>;
 
 #[derive(Default)]
 pub(super) struct Resends {
+    first: Option<ReservationId>,
     waiting: VecDeque<(ReservationId, Sendable)>,
     asking: BTreeMap<ReservationId, Answers>,
     answered: VecDeque<(ReservationId, Vec<Result<Answer>>)>,
@@ -25,7 +26,13 @@ pub(super) struct Resends {
 impl Resends {
     /// Queries to send, oldest first.
     pub(super) fn new(waiting: impl IntoIterator<Item = (ReservationId, Sendable)>) -> Self {
-        Self { waiting: waiting.into_iter().collect(), ..Self::default() }
+        let waiting: VecDeque<_> = waiting.into_iter().collect();
+        Self { first: waiting.front().map(|(id, _)| *id), waiting, ..Self::default() }
+    }
+
+    /// The oldest of all, whether it is over or not.
+    pub(super) fn first(&self) -> Option<ReservationId> {
+        self.first
     }
 
     /// The next to send, if its turn has come. It counts as under way from now on.

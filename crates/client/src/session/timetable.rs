@@ -42,7 +42,7 @@
 //!
 //! - The dummies are uniform, and of a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes. A
 //!   longer key may take longer to hash.
-//! - Each is another one. Before each query, and before each answer, the thread sleeps for a moment
+//! - Each is another one. Before each query, and before each answer, the thread rests for a moment
 //!   and some memory is read: a real lookup finds the processor and its caches as others have left
 //!   them.
 //! - One in [`INTERRUPTED`] does not count, the slowest ones: they were interrupted, perhaps.
@@ -109,7 +109,7 @@ pub(super) struct Measuring {
     pub(super) time: Duration,
     /// … but no fewer than this.
     pub(super) fewest: usize,
-    /// Before each query and each answer the thread sleeps for so long, …
+    /// Before each query and each answer the thread rests for so long, …
     pub(super) pause: Duration,
     /// … and so many bytes are read.
     pub(super) swept: usize,
@@ -261,6 +261,8 @@ pub(super) struct Timetable {
     now: Duration,
     /// What the clock showed when something was handed in last: what is done since has begun then.
     begun: Duration,
+    /// How much of the time since then dummies took.
+    rehearsed: Duration,
     /// When the slot in progress ends.
     ends: Option<Duration>,
     /// `None`: nothing is ever sent that depends on an index, and there are no slots.
@@ -318,6 +320,7 @@ impl Timetable {
             began: [now, shown],
             now,
             begun: shown,
+            rehearsed: Duration::ZERO,
             ends: None,
             lengths: Some(Lengths::unmeasured()),
             stretch: Stretch::NONE,
@@ -352,6 +355,7 @@ impl Timetable {
     pub(super) fn at(&mut self, now: Duration) -> Duration {
         // One look for both: whatever interrupts the thread from here on counts as work.
         self.begun = self.clock.now();
+        self.rehearsed = Duration::ZERO;
         self.now = self.now.max(self.time(self.begun, now)).max(self.ends.unwrap_or_default());
         #[cfg(test)]
         self.tell_adversary();
@@ -404,11 +408,13 @@ impl Timetable {
         Some(took > length)
     }
 
-    /// The same for what is done once for many lookups.
+    /// The same for what is done once for many lookups. Dummies are counted apart: they take many
+    /// steps, and what is done beside them would otherwise decide which one is the last.
     pub(super) fn end_opening(&mut self) {
         if let Some(Lengths { step, .. }) = self.lengths {
-            let took = at_most(self.took(), step);
-            self.occupy(round_up(took, round_up(OPENING_STEP, step)));
+            let beside = at_most(self.took().saturating_sub(self.rehearsed), step);
+            let whole = round_up(OPENING_STEP, step);
+            self.occupy(round_up(self.rehearsed, whole) + round_up(beside, whole));
         }
     }
 
@@ -476,11 +482,11 @@ struct Rehearsing<'a> {
     records: &'a Records,
     start: &'a dyn Fn() -> Result<Box<dyn ErasedClient>>,
     rehearsal: Box<dyn Rehearsal>,
+    /// How long it took to make copies in the midst of it.
+    starting: Duration,
     /// As many as servers, and as long as theirs.
     answers: Vec<&'a [u8]>,
     fullest: Fullest,
-    // Browsers have no thread to put to rest.
-    #[cfg_attr(target_family = "wasm", allow(dead_code))]
     pause: Duration,
     memory: Vec<u8>,
 }
@@ -490,7 +496,9 @@ impl Rehearsing<'_> {
     fn look_up(&mut self, target: &Target, candidate: usize, rng: &mut SecretRng) -> Option<Took> {
         let (mut prepared, mut query) = self.prepare(target, candidate, rng);
         if prepared.as_ref().is_err_and(|error| error.blame() == Blame::Exhausted) {
+            let begun = self.clock.now();
             self.rehearsal = (self.start)().ok()?.into_rehearsal()?;
+            self.starting += self.clock.now().saturating_sub(begun);
             (prepared, query) = self.prepare(target, candidate, rng);
         }
         prepared.ok()?;
@@ -535,9 +543,8 @@ impl Rehearsing<'_> {
     /// The processor does something else for a while, as between lookups, and its caches are filled
     /// with that.
     fn rest(&mut self) {
-        #[cfg(not(target_family = "wasm"))]
         if !self.pause.is_zero() {
-            std::thread::sleep(self.pause);
+            self.clock.rest(self.pause);
         }
         sweep(&mut self.memory);
     }
@@ -577,7 +584,6 @@ impl Session {
             0 => FINEST,
             looks => clock.step(looks).ok_or_else(stands_still)?,
         };
-        let begun = clock.now();
         let mut copy = start()?;
         let search_len = copy.hints().map_or(1, |hints| hints.search_len()).max(1);
         let Some(rehearsal) = copy.into_rehearsal() else { return Ok(()) };
@@ -590,17 +596,21 @@ impl Session {
             records,
             start,
             rehearsal,
+            starting: Duration::ZERO,
             answers: answers.iter().map(Vec::as_slice).collect(),
             fullest: records.fullest(),
             pause: measuring.pause,
             memory: some_memory(measuring.swept),
         };
+        let begun = clock.now();
         let times = rehearsing.all(&measuring, rng);
+        let took = clock.now().saturating_sub(begun);
+        self.timetable.rehearsed += took.saturating_sub(rehearsing.starting);
         if let (Some(query), Some(answer)) =
             (slowest(&times, |took| took.query), slowest(&times, |took| took.answer))
         {
             self.timetable.lengths = Some(Lengths::of_slowest(query, answer, search_len, step));
-            let took = round_up(clock.now().saturating_sub(begun), OPENING_STEP);
+            let took = round_up(self.timetable.rehearsed, OPENING_STEP);
             self.timetable.measured = Some(Measured { when: self.timetable.now, took, in_table });
         } else if self.timetable.measured.as_ref().is_none_or(|last| last.in_table != in_table) {
             self.timetable.lengths = Some(Lengths::unmeasured());

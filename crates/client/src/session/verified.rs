@@ -22,7 +22,7 @@
 //! That a client stops is something that servers see. It tells them what they know: whether what they sent was true. All of every answer is checked, whichever part of it was wanted.
 
 use super::hints::Turn;
-use super::interface::{LookupId, Output, Persist};
+use super::interface::{FetchId, Output, Persist};
 use super::{Phase, Session};
 use privet_core::Error;
 use privet_schemes::contract::ReservationId;
@@ -31,7 +31,7 @@ use zeroize::Zeroizing;
 impl Session {
     /// What is to become of the next lookup, by a scheme that verifies, if `open` reservations are not settled.
     pub(super) fn turn_in_strict_order(&mut self, open: usize) -> Turn {
-        if self.hints.is_any_under_way() {
+        if self.is_any_under_way() {
             return Turn::Wait;
         }
         if open == 0 {
@@ -45,19 +45,19 @@ impl Session {
         ))
     }
 
-    /// Keeps the state change that settles a reservation. False: it ended the hints, and `lookup` is told of that when it is durable.
+    /// Keeps the state change that settles a reservation. False: it ended the hints, and `fetch` is told of that when it is durable.
     pub(super) fn keep_settled(
         &mut self,
         id: ReservationId,
         change: Zeroizing<Vec<u8>>,
-        lookup: Option<LookupId>,
+        fetch: Option<FetchId>,
     ) -> bool {
         self.hints.unanswered.settled(id);
         let Some(error) = self.hinted().and_then(|hints| hints.ended()) else {
             self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
             return true;
         };
-        self.end_hints(Some(id), change, lookup, &error);
+        self.end_hints(Some(id), change, fetch, &error);
         false
     }
 
@@ -67,7 +67,7 @@ impl Session {
         &mut self,
         id: Option<ReservationId>,
         change: Zeroizing<Vec<u8>>,
-        lookup: Option<LookupId>,
+        fetch: Option<FetchId>,
         error: &Error,
     ) {
         let error = for_good(error);
@@ -75,21 +75,21 @@ impl Session {
         self.hints.preparing = None;
         let why = error.message().to_owned();
         self.outputs.push_back(Output::Persist(Persist::EndHints { id, change, why }));
-        self.phase = Phase::Ending { lookup, error };
+        self.phase = Phase::Ending { fetch, error };
     }
 
     /// The end of the hints is durable, or could not be made so because of `storage`.
     pub(super) fn tell_the_end(&mut self, storage: Option<&Error>) {
-        let Phase::Ending { lookup, error } = &self.phase else { return };
-        let (lookup, mut error) = (*lookup, error.clone());
+        let Phase::Ending { fetch, error } = &self.phase else { return };
+        let (fetch, mut error) = (*fetch, error.clone());
         if let Some(storage) = storage {
             error = Error::integrity(format!(
                 "{}. This could not be written down ({storage}), so the next process may not know of it: erase the hints before anything else is asked",
                 error.message()
             ));
         }
-        if let Some(lookup) = lookup {
-            self.fetch_failed(lookup, error.clone());
+        if let Some(fetch) = fetch {
+            self.fetch_ended(fetch, Err(error.clone()));
         }
         self.fail(error);
     }

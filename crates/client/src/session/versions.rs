@@ -120,10 +120,10 @@ impl Session {
         }
         // What was sent and never answered keeps hints where they are for as long as that version is served.
         let held = self.hinted().is_some_and(|hints| !hints.open().is_empty());
-        if held && self.hints.is_idle() {
+        if held && self.hints_are_idle() {
             return false;
         }
-        if !held && self.hints.is_idle() && self.lookups.none_under_way() {
+        if !held && self.hints_are_idle() && self.lookups.none_under_way() {
             self.open_again(now);
         }
         true
@@ -152,9 +152,7 @@ impl Session {
 
     /// Begins anew with what the servers serve now. Lookups that were under way wait for their turn again.
     pub(super) fn open_again(&mut self, now: Duration) {
-        let waiting = std::mem::take(&mut self.hints).into_waiting();
-        self.lookups.begin_again(waiting, |fetch| self.groups.whole_of(fetch));
-        self.groups.drop_all();
+        self.lookups.begin_again();
         self.forget_version();
         for server in 0..self.options.servers {
             let request = Request::Describe(DescribeRequest::default());
@@ -192,10 +190,7 @@ impl Session {
 
     /// The servers cannot be had while the session is opening again: lookups that wait fail, and the next is the next try.
     pub(super) fn put_off(&mut self, error: &Error) {
-        for lookup in self.lookups.drop_all() {
-            self.fetch_failed(lookup, error.clone());
-        }
-        self.groups.drop_all();
+        self.fail_all(error);
         self.forget_version();
     }
 

@@ -40,7 +40,7 @@
 //! what is only being prepared costs the preparation.
 //!
 //! **Copies.** Anchor and journal remember where they were created (see
-//! [`Medium::place`](folder::Medium::place)) and when they were last written. Elsewhere, or if a
+//! [`Medium::place`]) and when they were last written. Elsewhere, or if a
 //! file was changed later than that, the hints are a copy or a backup, and another process may have
 //! used them in the meantime: they are erased. Both, because what restores a backup may pass over a
 //! file that has not changed since, and the journal is the one that every lookup changes.
@@ -56,7 +56,6 @@
 //! disk or of a virtual machine, say.
 
 mod anchor;
-mod folder;
 mod journal;
 mod preparation;
 mod report;
@@ -65,16 +64,15 @@ mod sealed;
 mod tests;
 mod version;
 
-pub(crate) use folder::{Directory, Folder};
 pub(crate) use report::{Condition, Private, erase_folder, erase_folder_if, has_ended, inspect};
 
+use crate::disk::{Folder, Medium};
 use crate::state::{
     HintStore, HintsKey, PreparationStore, SavedHints, after_the_end, check_follows,
     check_not_lent, check_numbers, check_restarts, no_hints_to_end, unsettled,
 };
 use crate::store::files;
 use anchor::{Anchor, AnchorFile, Lineage};
-use folder::Medium;
 use journal::{Entry, Journal};
 use preparation::{Bench, CHECKPOINTS, UNDER_WAY, Workshop};
 use privet_core::{Blame, Error, Result, SecretRng};
@@ -179,6 +177,7 @@ impl Hints {
         others: Others,
     ) -> Result<Opening> {
         let path = folder.path(ANCHOR);
+        folder.seclude().map_err(|error| files::failed(&folder.path(""), "protect", error))?;
         let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
         let Some(mut medium) = locked else { return Ok(Opening::Busy) };
         // A process that was killed may have left it to the system to write this out some time.

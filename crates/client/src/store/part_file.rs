@@ -21,13 +21,14 @@
 //! 32 rows of a hint cost the checksums of three chunks.
 
 use super::files::{self, half};
+use crate::disk::{Folder, Medium};
 use crate::state::{PartKey, incomplete, out_of_order};
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableId};
 use privet_schemes::offline::{Download, HintSource, StreamConsumer};
 use privet_wire::PartKind;
-use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"privetpt";
 const VERSION: u32 = 1;
@@ -113,7 +114,7 @@ impl Header {
     }
 
     /// Reads and checks the header of `file`, and that it is the header of `part`.
-    fn read(file: &File, path: &Path, part: &PartKey) -> Result<Self> {
+    fn read(file: &dyn Medium, path: &Path, part: &PartKey) -> Result<Self> {
         let header = Self::read_any(file, path)?;
         if !header.is_of(part) {
             return Err(Error::corrupted("it holds another part than its name says"));
@@ -122,13 +123,13 @@ impl Header {
     }
 
     /// Reads and checks the header of `file`, whatever part it is of.
-    fn read_any(file: &File, path: &Path) -> Result<Self> {
+    fn read_any(file: &dyn Medium, path: &Path) -> Result<Self> {
         let mut bytes = [0; HEADER_LEN];
         let size = files::size(file, path)?;
         if size < HEADER_LEN as u64 {
             return Err(Error::corrupted(format!("it ends after {size} bytes, within its header")));
         }
-        files::read_exact_at(file, path, 0, &mut bytes)?;
+        files::read_at(file, path, 0, &mut bytes)?;
         Self::decode(&bytes)
     }
 
@@ -173,28 +174,29 @@ fn chunk_checksum(key: &[u8; 32], chunk: u64, data: &[u8]) -> [u8; CHECKSUM_LEN]
 
 /// A complete part. Any number of processes may read it at once.
 pub(crate) struct CompletePart {
-    file: File,
+    file: Arc<dyn Medium>,
     path: PathBuf,
     header: Header,
     key: [u8; 32],
 }
 
 impl CompletePart {
-    fn new(file: File, path: &Path, header: Header) -> Self {
+    fn new(file: Arc<dyn Medium>, path: &Path, header: Header) -> Self {
         let (path, key) = (path.to_owned(), header.chunk_key());
         Self { file, path, header, key }
     }
 
-    /// Opens the complete file at `path`; `None` if there is none. Reads all of it and checks every
+    /// Opens the complete file called `name`; `None` if there is none. Reads all of it and checks every
     /// chunk, so that what is found does not depend on what will be looked up. Nor does how long
     /// reading takes later, as long as the system keeps the file in memory.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not the file of `part`.
-    pub(crate) fn open(path: &Path, part: &PartKey) -> Result<Option<Self>> {
-        let Some(file) = files::open_if_there(path)? else { return Ok(None) };
-        let header = Header::read(&file, path, part).map_err(|error| files::blame(path, error))?;
-        let size = files::size(&file, path)?;
+    pub(crate) fn open(folder: &dyn Folder, name: &str, part: &PartKey) -> Result<Option<Self>> {
+        let path = &folder.path(name);
+        let Some(file) = files::open_to_read(folder, name)? else { return Ok(None) };
+        let header = Header::read(&*file, path, part).map_err(|error| files::blame(path, error))?;
+        let size = files::size(&*file, path)?;
         if Some(size) != header.file_len() {
             let error = Error::corrupted(format!(
                 "it has {size} bytes, which is not the size of a complete file"
@@ -206,16 +208,18 @@ impl CompletePart {
         Ok(Some(opened))
     }
 
-    /// Reads the complete file at `path`, whichever part it is, and checks every byte of it and the digest over all, without setting it aside.
+    /// Reads the complete file called `name`, whichever part it is, and checks every byte of it and
+    /// the digest over all, without setting it aside.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if anything is damaged.
-    pub(crate) fn verify(path: &Path) -> Result<()> {
+    pub(crate) fn verify(folder: &dyn Folder, name: &str) -> Result<()> {
+        let path = &folder.path(name);
         let missing = || files::blame(path, Error::corrupted("it is missing"));
-        let file = files::open_if_there(path)?.ok_or_else(missing)?;
+        let file = files::open_to_read(folder, name)?.ok_or_else(missing)?;
         let blamed = |error| files::blame(path, error);
-        let header = Header::read_any(&file, path).map_err(blamed)?;
-        let size = files::size(&file, path)?;
+        let header = Header::read_any(&*file, path).map_err(blamed)?;
+        let size = files::size(&*file, path)?;
         if Some(size) != header.file_len() {
             return Err(blamed(Error::corrupted("its size is not that of a complete file")));
         }
@@ -244,7 +248,7 @@ impl CompletePart {
     fn checked_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<Option<&'b [u8]>> {
         let data_len = self.header.data_len(chunk);
         buffer.resize(data_len + CHECKSUM_LEN, 0);
-        files::read_exact_at(&self.file, &self.path, self.header.position(chunk), buffer)?;
+        files::read_at(&*self.file, &self.path, self.header.position(chunk), buffer)?;
         let (data, checksum) = buffer.split_at(data_len);
         Ok((chunk_checksum(&self.key, chunk, data) == checksum).then_some(data))
     }
@@ -291,7 +295,9 @@ impl HintSource for CompletePart {
 
 /// A part that is still growing. Whoever holds it holds the table's lock.
 pub(crate) struct GrowingPart {
-    file: File,
+    folder: Arc<dyn Folder>,
+    name: String,
+    file: Arc<dyn Medium>,
     path: PathBuf,
     header: Header,
     key: [u8; 32],
@@ -302,37 +308,42 @@ pub(crate) struct GrowingPart {
 }
 
 impl GrowingPart {
-    /// Opens the growing file at `path`, or begins one. Returns a download that has absorbed what is there, and how many bytes of the file were
-    /// dropped because they could not be trusted.
+    /// Opens the growing file called `name`, or begins one. Returns a download that has absorbed
+    /// what is there, and how many bytes of the file were dropped because they could not be
+    /// trusted.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read or written.
     pub(crate) fn open(
-        path: &Path,
+        folder: Arc<dyn Folder>,
+        name: &str,
         part: &PartKey,
         chunk_len: u32,
     ) -> Result<(Self, Download, u64)> {
-        let file = files::open_or_create(path)?;
-        let found = files::size(&file, path)?;
+        let path = &folder.path(name);
+        let file = files::open_or_create(&*folder, name)?;
+        let found = files::size(&*file, path)?;
         let fresh = Header::of(part, chunk_len);
         // A file cut within its header, or of another chunk length, holds nothing worth keeping.
         let header =
-            Header::read(&file, path, part).ok().filter(|header| header.chunk_len == chunk_len);
+            Header::read(&*file, path, part).ok().filter(|header| header.chunk_len == chunk_len);
         let is_fresh = header.is_none();
         let header = header.unwrap_or(fresh);
         let key = header.chunk_key();
+        let (name, path) = (name.to_owned(), path.clone());
         let mut growing =
-            Self { file, path: path.to_owned(), header, key, written: 0, tail: Vec::new() };
+            Self { folder, name, file, path, header, key, written: 0, tail: Vec::new() };
+        let path = growing.path.clone();
         let mut download = Download::new(part.len, part.digest);
         if is_fresh {
-            files::truncate(&growing.file, path, 0)?;
-            files::write_all_at(&growing.file, path, 0, &growing.header.encode())?;
+            files::truncate(&*growing.file, &path, 0)?;
+            files::write_at(&*growing.file, &path, 0, &growing.header.encode())?;
             return Ok((growing, download, found));
         }
         growing.absorb_written(found, &mut download)?;
         let kept = growing.header.position(growing.written).min(found);
         let kept = if growing.written == growing.header.chunks() { growing.end() } else { kept };
-        files::truncate(&growing.file, path, kept)?;
+        files::truncate(&*growing.file, &path, kept)?;
         Ok((growing, download, found - kept))
     }
 
@@ -346,7 +357,7 @@ impl GrowingPart {
                 break;
             }
             buffer.resize(data_len + CHECKSUM_LEN, 0);
-            files::read_exact_at(&self.file, &self.path, start, &mut buffer)?;
+            files::read_at(&*self.file, &self.path, start, &mut buffer)?;
             let (data, checksum) = buffer.split_at(data_len);
             if chunk_checksum(&self.key, self.written, data) != checksum {
                 break;
@@ -388,7 +399,7 @@ impl GrowingPart {
             if self.tail.len() == due {
                 let checksum = chunk_checksum(&self.key, self.written, &self.tail);
                 self.tail.extend(checksum);
-                files::write_all_at(&self.file, &self.path, self.end(), &self.tail)?;
+                files::write_at(&*self.file, &self.path, self.end(), &self.tail)?;
                 self.written += 1;
                 self.tail.clear();
             }
@@ -396,16 +407,16 @@ impl GrowingPart {
         Ok(())
     }
 
-    /// Syncs the file and gives it its final name `target`.
+    /// Syncs the file and gives it its final name `name`. Durable on return.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if bytes are missing, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the disk fails.
-    pub(crate) fn complete(self, target: &Path) -> Result<CompletePart> {
+    pub(crate) fn complete(self, name: &str) -> Result<CompletePart> {
         if self.taken() != self.header.len {
             return Err(incomplete(self.taken(), self.header.len));
         }
-        files::sync(&self.file, &self.path)?;
-        files::rename(&self.path, target)?;
-        Ok(CompletePart::new(self.file, target, self.header))
+        files::sync(&*self.file, &self.path)?;
+        files::rename(&*self.folder, &self.name, name)?;
+        Ok(CompletePart::new(self.file, &self.folder.path(name), self.header))
     }
 }

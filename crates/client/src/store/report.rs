@@ -2,14 +2,18 @@
 //!
 //! Nothing here tells contents: no key, no index, no name of a table or server.
 
-use super::files;
-use super::hints::{self, Condition, Directory};
+use super::hints::{self, Condition};
 use super::part_file::CompletePart;
-use super::{pin_file, private_directories};
+use super::{
+    COMPLETE, PARTIAL, PINS, PRIVATE, TABLES, extension, files, pin_file, pin_files,
+    private_folders,
+};
+use crate::disk::{Directory, Folder};
 use crate::state::NextGeneration;
 use privet_core::{Blame, Epoch, Error, Result, TableId};
 use privet_table::update_log::PublisherId;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a state directory holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,78 +122,91 @@ pub struct Verification {
     pub ended: Vec<(PathBuf, String)>,
 }
 
-fn check_root(root: &Path) -> Result<()> {
-    if root.join("tables").is_dir() || root.join("pins").is_dir() {
-        return Ok(());
-    }
-    Err(Error::api_misuse(format!(
-        "{} is no state directory: nothing is kept there",
-        root.display()
-    )))
+/// The folders of a state directory. One of the two may be missing.
+pub(super) struct Kept {
+    pub(super) pins: Option<Arc<dyn Folder>>,
+    tables: Option<Arc<dyn Folder>>,
 }
 
-/// The paths in a directory, in order; none if there is no such directory.
-pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
-    let failed = |error| files::failed(directory, "list", error);
-    let listed = match std::fs::read_dir(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(failed)?,
-    };
-    let mut paths = Vec::new();
-    for entry in listed {
-        paths.push(entry.map_err(failed)?.path());
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-/// The directories of tables, with their ids. Others are not ours.
-pub(super) fn tables(root: &Path) -> Result<Vec<(TableId, PathBuf)>> {
-    let id = |path: &PathBuf| {
-        let name = path.file_name()?.to_str()?;
-        let byte = |k: usize| u8::from_str_radix(name.get(2 * k..2 * k + 2)?, 16).ok();
-        let mut id = [0; 16];
-        for (k, slot) in id.iter_mut().enumerate() {
-            *slot = byte(k)?;
+impl Kept {
+    /// # Errors
+    /// [`Blame::ApiMisuse`] if `root` is no state directory.
+    pub(super) fn at(root: &Path) -> Result<Self> {
+        let directory = Directory::existing(root);
+        let pins = files::folder(&directory, PINS)?;
+        let tables = files::folder(&directory, TABLES)?;
+        if pins.is_none() && tables.is_none() {
+            return Err(Error::api_misuse(format!(
+                "{} is no state directory: nothing is kept there",
+                root.display()
+            )));
         }
-        (TableId(id).to_string() == name).then_some(TableId(id))
-    };
-    let paths = entries(&root.join("tables"))?.into_iter();
-    Ok(paths.filter_map(|path| id(&path).map(|table| (table, path))).collect())
+        Ok(Self { pins, tables })
+    }
+
+    /// The files of pins, each with its folder.
+    pub(super) fn pin_files(&self) -> Result<Vec<(&dyn Folder, String)>> {
+        let Some(folder) = self.pins.as_deref() else { return Ok(Vec::new()) };
+        Ok(pin_files(folder)?.into_iter().map(|name| (folder, name)).collect())
+    }
+
+    /// The folders of tables, with their ids. Others are not ours.
+    pub(super) fn tables(&self) -> Result<Vec<(TableId, Arc<dyn Folder>)>> {
+        let Some(tables) = self.tables.as_deref() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for name in files::folders(tables)? {
+            if let (Some(id), Some(folder)) = (table_id(&name), files::folder(tables, &name)?) {
+                found.push((id, folder));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes the folder of a table if nothing is left in it.
+    pub(super) fn remove_table(&self, table: TableId) {
+        if let Some(tables) = &self.tables {
+            let _ = tables.remove_folder(&table.to_string());
+        }
+    }
 }
 
-fn extension(path: &Path) -> &str {
-    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+/// The table whose folder is called `name`.
+fn table_id(name: &str) -> Option<TableId> {
+    let byte = |k: usize| u8::from_str_radix(name.get(2 * k..2 * k + 2)?, 16).ok();
+    let mut id = [0; 16];
+    for (k, slot) in id.iter_mut().enumerate() {
+        *slot = byte(k)?;
+    }
+    (TableId(id).to_string() == name).then_some(TableId(id))
 }
 
-fn parts(directory: &Path) -> Result<Vec<(PathBuf, PartReport)>> {
+/// The files of parts in the folder of a table, in the order of their names.
+fn parts(table: &dyn Folder) -> Result<Vec<(String, PartReport)>> {
     let mut parts = Vec::new();
-    for path in entries(directory)? {
-        let form = match extension(&path) {
-            "part" => PartForm::Complete,
-            "partial" => PartForm::Partial,
+    for name in files::names(table)? {
+        let form = match extension(&name) {
+            COMPLETE => PartForm::Complete,
+            PARTIAL => PartForm::Partial,
             _ => continue,
         };
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let kind = name.split('-').next().unwrap_or_default().to_owned();
-        let metadata = std::fs::metadata(&path);
-        let bytes = metadata.map_err(|error| files::failed(&path, "look at", error))?.len();
-        parts.push((path, PartReport { kind, bytes, form }));
+        let file = files::open_to_read(table, &name)?;
+        let bytes = file.map_or(Ok(0), |file| files::size(&*file, &table.path(&name)))?;
+        parts.push((name, PartReport { kind, bytes, form }));
     }
     Ok(parts)
 }
 
-pub(super) fn pin_files(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut paths = entries(&root.join("pins"))?;
-    paths.retain(|path| extension(path) == "pins");
-    Ok(paths)
-}
-
-fn hints_of(directory: &Path, thoroughly: bool) -> Result<Vec<(PathBuf, String, hints::Private)>> {
+/// The single-use hints in the folder of a table: the path, the scheme's name, what they are.
+fn hints_of(
+    table: &dyn Folder,
+    thoroughly: bool,
+) -> Result<Vec<(PathBuf, String, hints::Private)>> {
     let mut found = Vec::new();
-    for (scheme, path) in private_directories(directory)? {
-        if let Some(private) = hints::inspect(&Directory::existing(&path), thoroughly)? {
-            found.push((path, scheme, private));
+    for (name, folder) in private_folders(table)? {
+        if let Some(private) = hints::inspect(&*folder, thoroughly)? {
+            let scheme = name.strip_prefix(PRIVATE).unwrap_or_default().to_owned();
+            found.push((folder.path(""), scheme, private));
         }
     }
     Ok(found)
@@ -197,12 +214,12 @@ fn hints_of(directory: &Path, thoroughly: bool) -> Result<Vec<(PathBuf, String, 
 
 fn table_report(
     table: TableId,
-    directory: &Path,
+    folder: &dyn Folder,
     pinned: Vec<PinnedVersion>,
 ) -> Result<Option<TableReport>> {
-    let parts: Vec<_> = parts(directory)?.into_iter().map(|(_, part)| part).collect();
+    let parts: Vec<_> = parts(folder)?.into_iter().map(|(_, part)| part).collect();
     let mut hints = Vec::new();
-    for (_, scheme, private) in hints_of(directory, false)? {
+    for (_, scheme, private) in hints_of(folder, false)? {
         let condition = match private.condition {
             Condition::InUse => HintsCondition::InUse,
             Condition::Damaged(damaged) => {
@@ -224,12 +241,12 @@ fn table_report(
 /// # Errors
 /// [`Blame::ApiMisuse`] if `root` is no state directory, [`Blame::Unavailable`] if it cannot be read.
 pub fn report(root: &Path) -> Result<StateReport> {
-    check_root(root)?;
+    let kept = Kept::at(root)?;
     let mut report =
         StateReport { tables: Vec::new(), servers: 0, pins: 0, pin_bytes: 0, damaged_pins: 0 };
     let mut all_pins = Vec::new();
-    for path in pin_files(root)? {
-        let bytes = match files::read_if_there(&path, pin_file::MAX_LEN) {
+    for (folder, name) in kept.pin_files()? {
+        let bytes = match files::read_if_there(folder, &name, pin_file::MAX_LEN) {
             Err(error) if error.blame() == Blame::Corrupted => None,
             other => other?,
         };
@@ -243,14 +260,14 @@ pub fn report(root: &Path) -> Result<StateReport> {
             _ => report.damaged_pins += 1,
         }
     }
-    for (table, directory) in tables(root)? {
+    for (table, folder) in kept.tables()? {
         let of_table = all_pins.iter().filter(|pin| pin.table.id == table);
         let mut pinned: Vec<_> = of_table
             .map(|pin| PinnedVersion { epoch: pin.table.epoch, publisher: pin.publisher })
             .collect();
         pinned.sort_by_key(|pin| (pin.epoch, pin.publisher.map(|publisher| publisher.0)));
         pinned.dedup();
-        report.tables.extend(table_report(table, &directory, pinned)?);
+        report.tables.extend(table_report(table, &*folder, pinned)?);
     }
     Ok(report)
 }
@@ -261,7 +278,7 @@ pub fn report(root: &Path) -> Result<StateReport> {
 /// # Errors
 /// As [`report`]. Damage is no error here.
 pub fn verify(root: &Path) -> Result<Verification> {
-    check_root(root)?;
+    let kept = Kept::at(root)?;
     let mut verification = Verification::default();
     let mut note = |path: &Path, outcome: Result<()>| {
         verification.files += 1;
@@ -272,25 +289,28 @@ pub fn verify(root: &Path) -> Result<Verification> {
         }
         Ok(())
     };
-    for path in pin_files(root)? {
-        let read = files::read_if_there(&path, pin_file::MAX_LEN);
+    for (folder, name) in kept.pin_files()? {
+        let path = folder.path(&name);
+        let read = files::read_if_there(folder, &name, pin_file::MAX_LEN);
         let outcome = read.and_then(|bytes| {
             let decoded = pin_file::decode(&bytes.unwrap_or_default());
             decoded.map(drop).map_err(|error| files::blame(&path, error))
         });
         note(&path, outcome)?;
     }
-    let tables = tables(root)?;
-    for (_, directory) in &tables {
-        for (path, part) in parts(directory)? {
+    let tables = kept.tables()?;
+    for (_, folder) in &tables {
+        for (name, part) in parts(&**folder)? {
             match part.form {
-                PartForm::Complete => note(&path, CompletePart::verify(&path))?,
+                PartForm::Complete => {
+                    note(&folder.path(&name), CompletePart::verify(&**folder, &name))?;
+                }
                 PartForm::Partial => {}
             }
         }
     }
-    for (_, directory) in &tables {
-        for (path, _, private) in hints_of(directory, true)? {
+    for (_, folder) in &tables {
+        for (path, _, private) in hints_of(&**folder, true)? {
             match private.condition {
                 Condition::InUse => verification.in_use.push(path),
                 Condition::Damaged(damaged) => {

@@ -1,10 +1,10 @@
 //! Erasing what is kept: all of it, one table's, or what is remembered of one server.
 
-use super::files::{self, Lock};
-use super::hints::{self, Directory};
-use super::report::{entries, pin_files, report, tables};
-use super::{PRIVATE, Pins, pin_file, pin_path, private_directories};
+use super::hints;
+use super::report::{Kept, report};
+use super::{LOCK, Pins, files, pin_file, pin_file_name, private_folders};
 use crate::addresses::Address;
+use crate::disk::Folder;
 use privet_core::{Blame, Error, Result, TableId};
 use std::path::Path;
 
@@ -80,16 +80,16 @@ pub fn what_reset_would_erase(root: &Path, scope: &Scope) -> Result<Erased> {
 
 fn pins_to_remove(root: &Path, scope: &Scope) -> Result<u64> {
     let mut count = 0;
-    for path in pin_files(root)? {
-        let (server, pins) = pins_in(&path)?.unwrap_or_default();
+    for (folder, name) in Kept::at(root)?.pin_files()? {
+        let (server, pins) = pins_in(folder, &name)?.unwrap_or_default();
         count += pins.iter().filter(|(_, pin)| scope.has_pin(&server, pin.table.id)).count() as u64;
     }
     Ok(count)
 }
 
 /// The server and the pins in a file; `None` if it is damaged or not there.
-fn pins_in(path: &Path) -> Result<Option<(String, Pins)>> {
-    match files::read_if_there(path, pin_file::MAX_LEN) {
+fn pins_in(folder: &dyn Folder, name: &str) -> Result<Option<(String, Pins)>> {
+    match files::read_if_there(folder, name, pin_file::MAX_LEN) {
         Err(error) if error.blame() == Blame::Corrupted => Ok(None),
         Ok(Some(bytes)) => Ok(pin_file::decode_with_server(&bytes).ok()),
         other => other.map(|_| None),
@@ -106,20 +106,22 @@ fn pins_in(path: &Path) -> Result<Option<(String, Pins)>> {
 pub fn reset(root: &Path, scope: &Scope) -> Result<Erased> {
     let erased = what_reset_would_erase(root, scope)?;
     let scope = scope.normalised()?;
-    for (table, directory) in tables(root)? {
+    let kept = Kept::at(root)?;
+    for (table, folder) in kept.tables()? {
         if scope.has_table(table) {
-            reset_table(&directory)?;
+            reset_table(&*folder)?;
+            kept.remove_table(table);
         }
     }
-    let lock = root.join("pins/lock");
-    let _lock = Lock::try_take(&lock)?.ok_or_else(|| in_use(&lock))?;
-    for path in pin_files(root)? {
+    let Some(pins) = &kept.pins else { return Ok(erased) };
+    let _lock = files::lock(&**pins, LOCK)?.ok_or_else(|| in_use(&pins.path(LOCK)))?;
+    for (folder, name) in kept.pin_files()? {
         match &scope {
-            Scope::Everything => files::remove_if_there(&path)?,
-            Scope::Server(server) if path == pin_path(root, server) => {
-                files::remove_if_there(&path)?;
+            Scope::Everything => files::remove_if_there(folder, &name)?,
+            Scope::Server(server) if name == pin_file_name(server) => {
+                files::remove_if_there(folder, &name)?;
             }
-            _ => remove_pins_of(&path, &scope)?,
+            _ => remove_pins_of(folder, &name, &scope)?,
         }
     }
     Ok(erased)
@@ -129,36 +131,29 @@ fn in_use(path: &Path) -> Error {
     Error::unavailable(format!("another process uses {}; end it and try again", path.display()))
 }
 
-fn reset_table(directory: &Path) -> Result<()> {
-    let lock = directory.join("lock");
-    let _lock = Lock::try_take(&lock)?.ok_or_else(|| in_use(directory))?;
-    for (_, path) in private_directories(directory)? {
-        if !hints::erase_folder(&Directory::existing(&path))? {
-            return Err(in_use(&path));
+fn reset_table(folder: &dyn Folder) -> Result<()> {
+    let _lock = files::lock(folder, LOCK)?.ok_or_else(|| in_use(&folder.path("")))?;
+    for (name, private) in private_folders(folder)? {
+        if !hints::erase_folder(&*private)? {
+            return Err(in_use(&private.path("")));
         }
-        // Somebody else's file in it stays, and the directory with it.
-        let _ = std::fs::remove_dir(&path);
+        // Somebody else's file in it stays, and the folder with it.
+        let _ = folder.remove_folder(&name);
     }
-    for path in entries(directory)? {
-        let private =
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PRIVATE));
-        if !private && path != lock && !path.is_dir() {
-            files::remove_if_there(&path)?;
-        }
+    for name in files::names(folder)?.into_iter().filter(|name| name != LOCK) {
+        files::remove_if_there(folder, &name)?;
     }
-    files::remove_if_there(&lock)?;
-    let _ = std::fs::remove_dir(directory);
-    Ok(())
+    files::remove_if_there(folder, LOCK)
 }
 
-fn remove_pins_of(path: &Path, scope: &Scope) -> Result<()> {
-    let Some((server, mut pins)) = pins_in(path)? else { return Ok(()) };
+fn remove_pins_of(folder: &dyn Folder, name: &str, scope: &Scope) -> Result<()> {
+    let Some((server, mut pins)) = pins_in(folder, name)? else { return Ok(()) };
     let before = pins.len();
     pins.retain(|(_, pin)| !scope.has_pin(&server, pin.table.id));
     match pins.len() {
         len if len == before => Ok(()),
-        0 => files::remove_if_there(path),
-        _ => files::replace(path, &pin_file::encode(&server, &pins)),
+        0 => files::remove_if_there(folder, name),
+        _ => files::replace(folder, name, &pin_file::encode(&server, &pins)),
     }
 }
 
@@ -199,7 +194,8 @@ mod tests {
         let mut store = store(directory.path());
         let server = "http://a";
         let names: Vec<_> = (0..MAX_TABLES).map(|name| (name.to_string(), pin(1, 0))).collect();
-        files::replace(&store.pin_path(server), &pin_file::encode(server, &names)).unwrap();
+        files::replace(&*store.pins, &pin_file_name(server), &pin_file::encode(server, &names))
+            .unwrap();
         let error = store.pin(server, "one more", &pin(1, 0)).unwrap_err();
         assert!(error.message().contains("state reset --server http://a"), "{error}");
         assert_eq!(store.pins(server).unwrap().len(), MAX_TABLES);

@@ -1,5 +1,6 @@
 //! Crashes at every moment, damage at every byte, two writers, and pins.
 
+mod crashes;
 mod following;
 
 use super::*;
@@ -31,6 +32,20 @@ fn bytes(len: usize) -> Vec<u8> {
 fn part_of(bytes: &[u8], kind: PartKind) -> PartKey {
     let digest = *blake3::hash(bytes).as_bytes();
     PartKey { table: identity(1, 0), kind, len: bytes.len() as u64, digest }
+}
+
+impl Store {
+    pub(super) fn table_directory(&self, table: TableId) -> PathBuf {
+        self.tables.path(&table.to_string())
+    }
+
+    pub(super) fn part_path(&self, part: &PartKey, extension: &str) -> PathBuf {
+        self.table_directory(part.table.id).join(part_file_name(part, extension))
+    }
+
+    pub(super) fn pin_path(&self, server: &str) -> PathBuf {
+        self.pins.path(&pin_file_name(server))
+    }
 }
 
 pub(super) fn store(root: &Path) -> Store {
@@ -288,7 +303,9 @@ fn chunks_out_of_place_or_from_another_file_do_not_pass() {
     let foreign = [&whole[..104], &other[104..136], &whole[136..]].concat();
     for file in [swapped, foreign] {
         std::fs::write(&path, file).unwrap();
-        let error = CompletePart::open(&path, &part).err().unwrap();
+        let folder = Directory::existing(path.parent().unwrap());
+        let name = part_file_name(&part, COMPLETE);
+        let error = CompletePart::open(&folder, &name, &part).err().unwrap();
         assert_eq!(error.blame(), Blame::Corrupted);
     }
 }
@@ -528,7 +545,7 @@ fn hints_in_use_or_of_nobody_knows_what_are_not_erased_by_a_pin() {
     let hints = used_hints(&mut store, &old, SchemeId::DummySubsets);
     {
         let folder = Directory::existing(&hints);
-        let _in_use = hints::Folder::lock(&folder, "anchor").unwrap().unwrap();
+        let _in_use = folder.lock("anchor").unwrap().unwrap();
         store.pin("http://a", "t", &new).unwrap();
         assert!(hints.join("anchor").exists());
     }

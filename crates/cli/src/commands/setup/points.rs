@@ -3,9 +3,9 @@
 use crate::arguments::SetupPoints;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use crate::memory;
 use crate::output_file;
 use privet_core::{Error, Result};
+use privet_host::memory;
 use privet_kernels::Kernels;
 use privet_schemes::finite_differences::points::PointsStore;
 use privet_schemes::registry::{self, ServerOptions};

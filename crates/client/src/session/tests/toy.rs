@@ -32,6 +32,7 @@ use privet_schemes::contract::{Record, ReservationId, Reserved, Role, Supply};
 use privet_schemes::offline::{OfflinePhase, StreamConsumer};
 use privet_schemes::registry::{ErasedHints, ErasedPreparation, Recovered, Rehearsal};
 use privet_schemes::reservation::{Journal, JournalEntry, Pending, Prepared, Reservation};
+use std::cell::RefCell;
 use zeroize::Zeroizing;
 
 const NONCE_LEN: usize = 16;
@@ -299,6 +300,18 @@ pub(super) fn parts(seed: u64) -> Parts {
     }
 }
 
+thread_local! {
+    static COINS: RefCell<Option<SecretRng>> = const { RefCell::new(None) };
+}
+
+/// Has all that is prepared on this thread from here on use these coins, so that a simulation can
+/// be repeated.
+pub(super) fn fix_coins(seed: u64) {
+    let mut bytes = [7; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    COINS.set(Some(SecretRng::from_fixed_seed(bytes)));
+}
+
 fn start_preparation(
     plan: &SchemePlan,
     identity: &TableIdentity,
@@ -307,9 +320,12 @@ fn start_preparation(
     _: Kernels,
 ) -> Result<Box<dyn ErasedPreparation>> {
     let (mut nonce, mut secret) = ([0; NONCE_LEN], [0; SECRET_LEN]);
-    let mut rng = SecretRng::from_os()?;
-    rng.fill(&mut nonce);
-    rng.fill(&mut secret);
+    let mut from_os = SecretRng::from_os()?;
+    COINS.with_borrow_mut(|fixed| {
+        let rng = fixed.as_mut().unwrap_or(&mut from_os);
+        rng.fill(&mut nonce);
+        rng.fill(&mut secret);
+    });
     let mut bytes = Vec::new();
     if let Some(checkpoint) = checkpoint {
         let (kept_nonce, rest) = checkpoint.split_at(NONCE_LEN);

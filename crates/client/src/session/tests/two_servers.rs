@@ -339,7 +339,8 @@ fn what_is_no_response_is_told_with_the_servers_name() {
 fn answers_that_are_kept_are_erased_when_they_are_dropped() {
     fn is_erased<T: zeroize::ZeroizeOnDrop>(_: &T) {}
     let mut lookups = Lookups::default();
-    let lookup = lookups.add(Target::index(0));
+    lookups.add(Target::index(0));
+    let fetch = lookups.begin_next(1).unwrap();
     let mut rng = SecretRng::from_os().unwrap();
     let mut client = {
         let peer = peer();
@@ -352,11 +353,11 @@ fn answers_that_are_kept_are_erased_when_they_are_dropped() {
     else {
         panic!("DPF-PIR asks at once")
     };
-    lookups.asks(lookup, prepared.pending, 2);
+    lookups.asks(fetch, prepared.pending, 2);
     for server in [0, 1] {
-        lookups.settled(lookup, server, Ok(vec![server as u8].into()));
+        lookups.server_answered(fetch, server, Ok(vec![server as u8].into()));
     }
-    let (.., answers) = lookups.next_answered().unwrap().into_answers();
+    let (.., answers) = lookups.next_answered().unwrap();
     let answers = answers.unwrap();
     assert_eq!(answers.iter().map(|answer| answer[0]).collect::<Vec<_>>(), [0, 1]);
     answers.iter().for_each(is_erased);

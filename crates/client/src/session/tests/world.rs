@@ -217,9 +217,9 @@ impl World {
 
     fn persist(&mut self, persist: Persist) {
         match &persist {
-            Persist::Journal { lookup, .. } if self.journal_breaks => {
+            Persist::Journal { fetch, .. } if self.journal_breaks => {
                 let error = Error::unavailable("the disk is full");
-                return self.session.handle_not_persisted(*lookup, error);
+                return self.session.handle_not_persisted(*fetch, error);
             }
             Persist::EndHints { .. } if self.end_breaks => {
                 let error = Error::unavailable("the disk is full");

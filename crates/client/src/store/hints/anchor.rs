@@ -27,8 +27,8 @@
 //! somebody else had changed it. What there is between two counts the [journal](super::journal)
 //! vouches for.
 
-use super::folder::{Medium, Times};
 use super::version::Version;
+use crate::disk::{Medium, Times};
 use crate::state::HintsKey;
 use crate::store::files;
 use privet_core::codec::Reader;
@@ -36,7 +36,6 @@ use privet_core::{Blame, Error, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 const MAGIC: &[u8; 8] = b"privethk";
 const VERSION: u32 = 4;
@@ -51,11 +50,6 @@ const CHANGE_TOLERANCE_MS: u64 = 60_000;
 
 /// Both times of a file are by one clock. A file system may round them, by as much as this.
 const ROUNDING_MS: u64 = 2_000;
-
-/// Milliseconds since 1970.
-pub(super) fn milliseconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
-}
 
 /// A random name for one line of generations: it ties all files to their anchor, and changes when
 /// everything is erased.
@@ -195,7 +189,7 @@ impl AnchorFile {
 
     /// Makes `anchor` the one that counts. Durable on return.
     pub(crate) fn write(&mut self, anchor: Anchor) -> Result<()> {
-        let anchor = Anchor { written: milliseconds(SystemTime::now()), ..anchor };
+        let anchor = Anchor { written: self.medium.now(), ..anchor };
         let (slot, sequence) = (1 - self.slot, self.sequence + 1);
         let failed = |what| {
             let path = &self.path;

@@ -48,10 +48,10 @@
 //! replaced. So a full disk shows before a byte of the old file was touched, which could not be
 //! told from what somebody else did to it.
 
-use super::anchor::{Anchor, Lineage, is_untouched, milliseconds};
-use super::folder::Medium;
+use super::anchor::{Anchor, Lineage, is_untouched};
 use super::sealed::{self, Header};
 use super::version::Version;
+use crate::disk::Medium;
 use crate::store::files;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
@@ -61,7 +61,6 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"privethj";
@@ -351,7 +350,7 @@ impl Journal {
     ) -> Result<Self> {
         let failed = |error| files::failed(path, "write", error);
         summary.place = medium.place().map_err(failed)?;
-        summary.written = milliseconds(SystemTime::now());
+        summary.written = medium.now();
         let changes = contents.changes.iter().map(|change| Entry::Change(change));
         let unfinished =
             contents.unfinished.iter().map(|(id, record)| Entry::Unfinished(*id, record));
@@ -502,7 +501,7 @@ impl Journal {
     /// failure nothing more may be appended.
     pub(crate) fn commit(&mut self, entries: &[Entry<'_>]) -> Result<()> {
         let number = self.summary.commits + 1;
-        let written = milliseconds(SystemTime::now());
+        let written = self.medium.now();
         let mut head = number.to_le_bytes().to_vec();
         head.extend(written.to_le_bytes());
         head.extend(self.summary.seal);

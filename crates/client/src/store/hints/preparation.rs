@@ -6,10 +6,10 @@
 //! Every file says for which version of the table it is. When the hints follow the table's edits, what was prepared for the version before does not: it counts as none from then on, and is erased.
 
 use super::anchor::Lineage;
-use super::folder::{Folder, Medium};
 use super::sealed::{self, Kind, Label};
 use super::version::Version;
 use super::{generation_name, lock};
+use crate::disk::{Folder, Medium};
 use crate::state::{NextGeneration, PreparationStore};
 use crate::store::files;
 use privet_core::{Blame, Error, Result};

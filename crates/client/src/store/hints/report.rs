@@ -1,9 +1,9 @@
 //! Looking at single-use hints without changing them, and erasing them.
 
 use super::anchor::AnchorFile;
-use super::folder::{Folder, Medium};
 use super::preparation::CHECKPOINTS;
 use super::{ANCHOR, erase_all, generation_name, journal_name, our_names, sealed};
+use crate::disk::{Folder, Medium};
 use crate::state::NextGeneration;
 use crate::store::files;
 use privet_core::{Blame, Epoch, Error, Result};

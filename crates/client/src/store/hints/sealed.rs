@@ -10,8 +10,8 @@
 //! offset its stream goes on. Such a file is read as a whole or not at all.
 
 use super::anchor::Lineage;
-use super::folder::{Folder, Medium};
 use super::version::Version;
+use crate::disk::{Folder, Medium};
 use crate::store::files::{self, half};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};

@@ -4,7 +4,6 @@ mod alike;
 mod containers;
 mod crashes;
 mod damage;
-mod disk;
 mod ends;
 mod failures;
 mod history;

@@ -269,7 +269,9 @@ impl World {
         options.patience.answer = milliseconds(500);
         options.patience.first_contact = milliseconds(3000);
         options.patience.give_up_after = milliseconds(3000);
-        let mut parts = toy::parts(self.dice.roll(1 << 30));
+        let seed = self.dice.roll(1 << 30);
+        toy::fix_coins(seed);
+        let mut parts = toy::parts(seed);
         if self.scheme != Scheme::Toy {
             let start_client = stateless::start_client(self.stateless_client);
             let Parts { pace, rng, .. } = parts;

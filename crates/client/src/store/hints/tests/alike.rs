@@ -1,7 +1,7 @@
 //! Random histories for the state directory and for memory: whatever is done, in whatever order, both say and keep the same.
 
-use super::disk::Dice;
 use super::history::{key_at, record, unfinished};
+use crate::disk::simulated::Dice;
 use crate::state::{HintStore, HintsKey, HintsOpened, MemoryState, NextGeneration, State};
 use crate::store::Store;
 use privet_core::{Blame, Result, TableIdentity};

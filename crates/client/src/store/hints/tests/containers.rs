@@ -1,10 +1,10 @@
 //! Hints in containers: baked into an image that is started twice, and on a volume.
 
-use super::super::anchor::{Anchor, AnchorFile, milliseconds};
-use super::super::folder::{Attributes, Directory, Folder, Medium, Times};
+use super::super::anchor::{Anchor, AnchorFile};
 use super::super::*;
-use super::disk::Disk;
 use super::history::{generation, key, record, seen};
+use crate::disk::simulated::Disk;
+use crate::disk::{Attributes, Directory, Folder, Medium, Times};
 use crate::state::HintStore as _;
 use std::io;
 use std::path::PathBuf;
@@ -194,6 +194,10 @@ impl Medium for Told {
     fn times(&self) -> io::Result<Option<Times>> {
         Ok(self.times)
     }
+
+    fn now(&self) -> u64 {
+        self.medium.now()
+    }
 }
 
 #[test]
@@ -255,11 +259,11 @@ fn what_tells_a_journal_that_was_put_back() {
         let told = told(attributes, times);
         Journal::open(told, Path::new("j"), &anchor).unwrap().is_original().unwrap()
     };
-    let first = milliseconds(std::time::SystemTime::now());
+    let first = disk.now();
     assert!(is_original(&there, None) && is_original(&there, Some(first + 30_000)));
     assert!(!is_original(&there, Some(first + 90_000)), "somebody else wrote to it");
     assert!(!is_original(&Attributes { inode: Some(8), ..there.clone() }, Some(first)));
-    std::thread::sleep(Duration::from_millis(1100));
+    disk.pass(Duration::from_millis(1100));
     journal.commit(&[]).unwrap();
     assert!(is_original(&there, Some(first + 61_000)), "its own write is none of somebody else");
 }

@@ -1,10 +1,10 @@
 //! The history is cut off at every operation, and so is every recovery from that.
 
-use super::disk::{Dice, Disk, SURVIVALS, Survival};
 use super::history::{
     Expected, History, Seen, generation, goes_on, hints, key_at, live, live_through_changes, lived,
     record, seen,
 };
+use crate::disk::simulated::{Dice, Disk, SURVIVALS, Survival};
 use crate::state::HintStore as _;
 use privet_core::{Blame, Result};
 use privet_schemes::contract::ReservationId;
@@ -184,7 +184,7 @@ fn what_was_prepared_before_the_table_changed_counts_for_nothing_if_a_crash_leav
     drop(opened);
     for (name, left) in [("preparing-0.hints", checkpoint), ("generation-2.hints", prepared)] {
         let disk = disk.snapshot();
-        let folder: &dyn super::super::Folder = &disk;
+        let folder: &dyn crate::disk::Folder = &disk;
         let medium = folder.create(name).unwrap();
         medium.write_at(0, &left).unwrap();
         medium.sync().unwrap();

@@ -1,7 +1,7 @@
 //! Every file, damaged anywhere.
 
-use super::disk::Disk;
 use super::history::{Seen, hints, lived, record, seen};
+use crate::disk::simulated::Disk;
 use crate::state::HintStore as _;
 use privet_core::Blame;
 use privet_schemes::contract::ReservationId;

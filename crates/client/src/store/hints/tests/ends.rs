@@ -1,8 +1,8 @@
 //! Hints that have ended: once that was said, no crash takes it back, and nothing is reserved any more.
 
 use super::super::*;
-use super::disk::{Dice, Disk, SURVIVALS};
 use super::history::{generation, hints, key, key_at, record, seen};
+use crate::disk::simulated::{Dice, Disk, SURVIVALS};
 use crate::state::HintStore as _;
 
 const WHY: &str = "the second server's answer is not from the table";

@@ -1,9 +1,9 @@
 //! A full or failing disk: at every operation once, and from every operation on.
 
-use super::disk::{Dice, Disk, Survival};
 use super::history::{
     Expected, History, goes_on, hints, key_at, live, live_through_changes, record, seen,
 };
+use crate::disk::simulated::{Dice, Disk, Survival};
 use crate::state::HintStore as _;
 use privet_core::Blame;
 use privet_schemes::contract::ReservationId;

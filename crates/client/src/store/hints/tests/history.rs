@@ -1,8 +1,8 @@
 //! A history of everything that can be done to hints, and what must be found afterwards, wherever it was cut off.
 
-use super::super::folder::Folder;
 use super::super::*;
-use super::disk::Disk;
+use crate::disk::Folder;
+use crate::disk::simulated::Disk;
 use crate::state::{HintStore, HintsKey, NextGeneration, SavedHints};
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;

@@ -2,12 +2,12 @@
 //! and whatever a crash leaves of one.
 
 use super::super::anchor::Anchor;
-use super::super::folder::{Folder, Medium, Times};
 use super::super::journal::{BLOCK, Entry, HEAD_LEN, Journal, SEAL_LEN};
 use super::super::sealed::{Header, Kind};
 use super::super::*;
-use super::disk::{Dice, Disk};
 use super::history::{generation, hints, key, key_at, record, seen, together};
+use crate::disk::simulated::{Dice, Disk};
+use crate::disk::{Folder, Medium, Times};
 use crate::state::HintStore as _;
 use std::io;
 use std::ops::Range;
@@ -352,6 +352,10 @@ impl Medium for Endless {
 
     fn times(&self) -> io::Result<Option<Times>> {
         Ok(None)
+    }
+
+    fn now(&self) -> u64 {
+        self.0.now()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Real directories: copies, moves, modes, locks, other tables, and what erasing leaves.
 
 use super::super::anchor::{Anchor, AnchorFile, SLOT_LEN, SLOTS};
-use super::super::folder::Directory;
 use super::super::*;
 use super::history::{generation, key, key_at, record, seen};
+use crate::disk::Directory;
 use crate::state::{HintStore as _, Pin, State as _};
 use crate::store::Store;
 use privet_core::{Epoch, TableId, TableIdentity};

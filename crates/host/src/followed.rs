@@ -1,16 +1,18 @@
 //! A table as its file and its update log have it, at the start and from then on.
 //!
-//! A table file and its log change in two ways. An update appends an epoch to the log. A compaction puts new files in the place of both: first a table file that has all epochs in it, then
-//! a log that begins later: it has the last epochs, or none. What was open stays readable, so nothing is lost between two looks: epochs are read to the end of the old log first, and only then from the new files. If several compactions
-//! came between, with epochs in a log that nobody here has seen, the records of the two table files are compared instead.
+//! A table file and its log change in two ways. An update appends an epoch to the log. A compaction
+//! puts new files in the place of both: first a table file that has all epochs in it, then a log
+//! that begins later: it has the last epochs, or none. What was open stays readable, so nothing is
+//! lost between two looks: epochs are read to the end of the old log first, and only then from the
+//! new files. If several compactions came between, with epochs in a log that nobody here has seen,
+//! the records of the two table files are compared instead.
 //!
-//! What is found is offered to the server, and counts when the server has taken it. Until then every look finds it again.
+//! What is found is offered to the server, and counts when the server has taken it. Until then
+//! every look finds it again.
 
-use super::{SnapshotRecords, chosen, served};
-use crate::arguments::SchemeChoice;
-use crate::display;
+use crate::TableFile;
+use crate::table_file::SnapshotRecords;
 use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableShape};
-use privet_schemes::registry::Tuning;
 use privet_server::{EpochSource, NextVersion, RecordSource, ServedTable, UpdateFeed, VersionStep};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::shared_hasher::SharedHasher;
@@ -24,8 +26,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// A table that is served, and the files that say what becomes of it.
-pub(super) struct FollowedTable {
-    pub(super) name: String,
+pub struct FollowedTable {
+    name: String,
     path: PathBuf,
     files: Files,
     /// Reading on in the log has failed, so that it has to be opened again.
@@ -61,63 +63,72 @@ struct Position {
 /// An epoch that was followed, and where it lies.
 type Followed = (EpochUpdate, StoredEpoch);
 
+/// What [`TableFile::open`] says.
+pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
+    let files = Files::open(&table.path, table.publisher)?;
+    let snapshot = &files.snapshot;
+    let mut position = Position {
+        identity: snapshot.identity(),
+        layout_digest: layout_digest(snapshot.layout_bytes()),
+        publisher: files.log.as_ref().map(UpdateLog::publisher),
+        previous: None,
+    };
+    let mut served = table.served(Arc::clone(snapshot));
+    if let Some(log) = &files.log {
+        // Chosen as it was in the beginning, whatever was folded into the table file since:
+        // clients go on with what they have.
+        let shape = snapshot.identity().shape;
+        let first = TableShape::new(log.first_records(), shape.record_len())?;
+        served.planned_for = Some(first);
+        served.scheme = table.scheme_for(&TableIdentity { shape: first, ..snapshot.identity() });
+        served.updates = Some(first_feed(log, &files, &mut position)?);
+    }
+    let followed = FollowedTable {
+        name: table.name.clone(),
+        path: table.path.clone(),
+        keep_from: Epoch(0),
+        stamps: files.stamps,
+        files,
+        broken: false,
+        position,
+        publisher: table.publisher,
+        offered: None,
+    };
+    Ok((served, followed))
+}
+
 impl FollowedTable {
-    /// Opens the table file at `path` and its log, which has to be `publisher`'s if there is one named. What is served first is the table as the log's last epoch has it.
-    pub(super) fn open(
-        name: String,
-        path: &Path,
-        scheme: SchemeChoice,
-        tuning: Tuning,
-        publisher: Option<PublisherId>,
-    ) -> Result<(ServedTable, Self)> {
-        let files = Files::open(path, publisher)?;
-        let snapshot = &files.snapshot;
-        let mut position = Position {
-            identity: snapshot.identity(),
-            layout_digest: layout_digest(snapshot.layout_bytes()),
-            publisher: files.log.as_ref().map(UpdateLog::publisher),
-            previous: None,
-        };
-        let mut table = served(name.clone(), Arc::clone(snapshot), scheme, tuning);
-        if let Some(log) = &files.log {
-            // Chosen as it was in the beginning, whatever was folded into the table file since: clients go on with what they have.
-            let shape = snapshot.identity().shape;
-            let first = TableShape::new(log.first_records(), shape.record_len())?;
-            table.planned_for = Some(first);
-            table.scheme = chosen(scheme, &TableIdentity { shape: first, ..snapshot.identity() });
-            let spinner = display::working(&format!("applying the updates of {name}"));
-            let opened = first_feed(log, &files, &mut position);
-            spinner.finish_and_clear();
-            table.updates = Some(opened?);
-        }
-        let followed = Self {
-            name,
-            path: path.to_owned(),
-            keep_from: Epoch(0),
-            stamps: files.stamps,
-            files,
-            broken: false,
-            position,
-            publisher,
-            offered: None,
-        };
-        Ok((table, followed))
+    /// The name under which the table is served.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Whether the files look other than before the last look into them.
-    pub(super) fn has_changed(&self) -> bool {
+    pub fn has_changed(&self) -> bool {
         Stamps::of(&self.path) != self.stamps
     }
 
-    /// What the table has become, if it has become anything since what the server serves.
+    /// What the table has become, if it has become anything since what the server serves. Every
+    /// epoch is verified, and so are the records after the last. It takes time in proportion to the
+    /// table, and waits for disks.
+    ///
+    /// Say that the server has [taken](Self::taken) it; until then it is found again.
     ///
     /// # Errors
-    /// If the files cannot be read, are damaged, or do not continue what is served.
-    pub(super) fn look(&mut self) -> Result<Option<NextVersion>> {
+    /// What is served is not affected, and the next look is the next try.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a file is damaged;
+    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if the files do not continue what is
+    ///   served: another table, another publisher, an earlier epoch, another history;
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a file is missing or of another
+    ///   kind;
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the log is gone or a file
+    ///   cannot be read.
+    pub fn look(&mut self) -> Result<Option<NextVersion>> {
         self.offered = None;
         self.stamps = Stamps::of(&self.path);
         let replaced = self.stamps.are_other_files(&self.files.stamps) || self.broken;
-        // A log that appeared may have been offered and not taken: then it is followed all the same.
+        // A log that appeared may have been offered and not taken: then it is followed all the
+        // same.
         let offered = self.files.log.as_ref().map(UpdateLog::publisher);
         let publisher = self.position.publisher.or(offered);
         let mut chain = publisher.map(|publisher| self.position.chain_of(publisher));
@@ -145,7 +156,8 @@ impl FollowedTable {
         };
         if self.position.publisher.is_some_and(|publisher| publisher != log.publisher()) {
             return Err(Error::integrity(format!(
-                "{} is signed by another publisher than before: bring back the log that the table had",
+                "{} is signed by another publisher than before: bring back the log that the table \
+                had",
                 log.path().display()
             )));
         }
@@ -166,7 +178,8 @@ impl FollowedTable {
         }
         if chain.identity() != log.current() {
             return Err(Error::integrity(format!(
-                "{} has another history than the table that is served: its publisher has signed two, or the files are mixed up",
+                "{} has another history than the table that is served: its publisher has signed \
+                two, or the files are mixed up",
                 log.path().display()
             )));
         }
@@ -180,7 +193,8 @@ impl FollowedTable {
             ..files.current(log)?
         };
         let whole = log.base() <= self.position.identity.epoch;
-        // Where all that is offered can be found again in the new files, the old ones are of no use.
+        // Where all that is offered can be found again in the new files, the old ones are of no
+        // use.
         let (now, later) = if whole { (opened, None) } else { (None, opened) };
         self.offered = Some((later, Position::at(&chain)));
         now.into_iter().for_each(|files| self.replace_files(files));
@@ -188,7 +202,7 @@ impl FollowedTable {
     }
 
     /// Takes note that the server serves what it was offered last.
-    pub(super) fn taken(&mut self) {
+    pub fn taken(&mut self) {
         let Some((files, position)) = self.offered.take() else { return };
         self.position = position;
         if let Some(files) = files {
@@ -214,7 +228,8 @@ impl FollowedTable {
         }
         if identity != served {
             return Err(Error::integrity(format!(
-                "{} is another table, or another version of it, than the one that is served, and no update log leads there: start the server again if that is wanted",
+                "{} is another table, or another version of it, than the one that is served, and \
+                no update log leads there: start the server again if that is wanted",
                 self.path.display()
             )));
         }
@@ -237,13 +252,15 @@ impl FollowedTable {
         let (served, found) = (chain.identity(), log.current());
         if found.id != served.id {
             return Err(Error::integrity(format!(
-                "{} is the log of another table than the one that is served: start the server again if that is wanted",
+                "{} is the log of another table than the one that is served: start the server \
+                again if that is wanted",
                 log.path().display()
             )));
         }
         if found.epoch < served.epoch {
             return Err(Error::integrity(format!(
-                "{} ends with epoch {}, and epoch {} is served (a rollback): bring back the newer files",
+                "{} ends with epoch {}, and epoch {} is served (a rollback): bring back the newer \
+                files",
                 log.path().display(),
                 found.epoch.0,
                 served.epoch.0
@@ -252,7 +269,8 @@ impl FollowedTable {
         Ok(())
     }
 
-    /// The step over epochs that are in the table file and in no log that was seen, if there are such, and where the rest goes on.
+    /// The step over epochs that are in the table file and in no log that was seen, if there are
+    /// such, and where the rest goes on.
     fn skipped(
         &self,
         files: &Files,
@@ -268,7 +286,8 @@ impl FollowedTable {
         };
         if known != chain.identity() {
             return Err(Error::unavailable(format!(
-                "{} begins after epoch {}, and what became of the table until then cannot be told from the files: start the server again",
+                "{} begins after epoch {}, and what became of the table until then cannot be told \
+                from the files: start the server again",
                 log.path().display(),
                 log.base().0
             )));
@@ -306,7 +325,9 @@ impl Files {
             && log.publisher() != publisher
         {
             return Err(Error::integrity(format!(
-                "{} is signed by {}, and --publisher says {publisher}: bring back the log that the table had, or say who publishes it now",
+                "{} is signed by {}, and not by {publisher}, who was named as the table's \
+                publisher: \
+                 bring back the log that the table had, or say who publishes it now",
                 log_path.display(),
                 log.publisher()
             )));
@@ -330,7 +351,8 @@ impl Files {
         let parts = DigestParts { layout: layout_digest(&layout), records: records_digest };
         if parts.combine(identity.shape) != identity.digest {
             return Err(Error::corrupted(format!(
-                "the records of {} are damaged: their digest at epoch {} is not what its publisher signed; copy it again from where it is whole",
+                "the records of {} are damaged: their digest at epoch {} is not what its \
+                publisher signed; copy it again from where it is whole",
                 self.snapshot.path().display(),
                 identity.epoch.0
             )));
@@ -382,7 +404,8 @@ fn follow(chain: &mut Option<Chain>, log: &UpdateLog) -> Result<Vec<Followed>> {
     chain.as_mut().map_or(Ok(Vec::new()), |chain| follow_chain(chain, log))
 }
 
-/// The epochs of the log after where the chain is, each of them verified. None of a log that begins later.
+/// The epochs of the log after where the chain is, each of them verified. None of a log that begins
+/// later.
 fn follow_chain(chain: &mut Chain, log: &UpdateLog) -> Result<Vec<Followed>> {
     let epoch = chain.identity().epoch;
     if epoch < log.base() {
@@ -478,4 +501,4 @@ fn file_id(metadata: &Metadata) -> FileId {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,14 +1,18 @@
-//! A disk in memory that loses what was not synced, all of it or any part, and that can stop or refuse before any operation.
+//! A disk in memory that loses what was not synced, all of it or any part, and that can stop or
+//! refuse before any operation.
+//!
+//! It stands under everything that the store keeps. Its clock goes on when a test says so.
 
-use super::super::folder::{Folder, Medium, Times};
-use std::collections::BTreeMap;
+use super::{Folder, Medium, Times};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// What a power failure spares of the writes that were not synced, or that there is none.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Survival {
+pub(crate) enum Survival {
     /// The process is killed: the system still has every write, synced or not, and may lose it yet.
     Killed,
     Nothing,
@@ -19,20 +23,34 @@ pub(super) enum Survival {
     Subset,
 }
 
-pub(super) const SURVIVALS: [Survival; 5] =
+pub(crate) const SURVIVALS: [Survival; 5] =
     [Survival::Killed, Survival::Nothing, Survival::Everything, Survival::Prefix, Survival::Subset];
 
 const SECTOR: usize = 512;
 
+/// When the clock begins, in milliseconds since 1970.
+const BEGINNING: u64 = 1_795_000_000_000;
+
+/// What a disk does not do though it was told to: to show what a test is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Neglect {
+    #[default]
+    Nothing,
+    /// Syncs of what files hold.
+    Contents,
+    /// Syncs of names.
+    Names,
+}
+
 /// Small, fast, repeatable.
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
     }
 
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -89,9 +107,24 @@ fn name(names: &mut BTreeMap<String, usize>, naming: &Naming) {
     }
 }
 
+/// What folder a file is in: what its name has up to the last stroke.
+fn folder_of(name: &str) -> &str {
+    name.rfind('/').map_or("", |stroke| &name[..=stroke])
+}
+
+impl Naming {
+    fn name(&self) -> &str {
+        match self {
+            Self::Set(name, _) | Self::Rename(name, _) | Self::Remove(name) => name,
+        }
+    }
+}
+
 #[derive(Clone, Default)]
 struct World {
     files: Vec<Contents>,
+    /// With a stroke behind each. Their names are durable at once.
+    folders: BTreeSet<String>,
     synced_names: BTreeMap<String, usize>,
     pending_names: Vec<(usize, Naming)>,
     names: BTreeMap<String, usize>,
@@ -102,6 +135,9 @@ struct World {
     refuse: std::ops::Range<usize>,
     refused: bool,
     dead: bool,
+    neglect: Neglect,
+    /// Milliseconds since the beginning.
+    passed: u64,
 }
 
 enum Step {
@@ -160,6 +196,16 @@ impl World {
         outcome
     }
 
+    fn create_folder(&mut self, name: &str) -> io::Result<()> {
+        let outcome = match self.step()? {
+            Step::Do(_) => Ok(()),
+            Step::Stop(_) => Err(io::Error::other("stopped")),
+            Step::Refuse => return Err(io::ErrorKind::StorageFull.into()),
+        };
+        self.folders.insert(name.to_owned());
+        outcome
+    }
+
     /// Whether a sync is to be done.
     fn sync(&mut self) -> io::Result<()> {
         match self.step()? {
@@ -189,9 +235,13 @@ impl World {
     }
 }
 
-/// The disk. Clones share it.
+/// The disk, or a folder on it. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct Disk(Arc<Mutex<World>>);
+pub(crate) struct Disk {
+    world: Arc<Mutex<World>>,
+    /// What the names of the folder's files begin with.
+    at: String,
+}
 
 impl std::fmt::Debug for Disk {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -200,35 +250,65 @@ impl std::fmt::Debug for Disk {
 }
 
 impl Disk {
+    fn of(world: World) -> Self {
+        Self { world: Arc::new(Mutex::new(world)), at: String::new() }
+    }
+
+    fn within(&self, name: &str) -> Self {
+        Self { world: Arc::clone(&self.world), at: format!("{}{name}/", self.at) }
+    }
+
+    /// The name of a file of this folder on the whole disk.
+    fn named(&self, name: &str) -> String {
+        format!("{}{name}", self.at)
+    }
+
+    /// What the clock shows, in milliseconds since 1970.
+    pub(crate) fn now(&self) -> u64 {
+        BEGINNING + self.world().passed
+    }
+
+    /// Has so much time pass.
+    pub(crate) fn pass(&self, time: Duration) {
+        self.world().passed += time.as_millis() as u64;
+    }
+
     fn world(&self) -> MutexGuard<'_, World> {
-        self.0.lock().unwrap()
+        self.world.lock().unwrap()
     }
 
     /// How many operations there were that change or sync something.
-    pub(super) fn operations(&self) -> usize {
+    pub(crate) fn operations(&self) -> usize {
         self.world().operations
     }
 
     /// The process ends in this operation: it may or may not have an effect.
-    pub(super) fn stopping_at(self, operation: usize) -> Self {
+    pub(crate) fn stopping_at(self, operation: usize) -> Self {
         self.world().stop_at = Some(operation);
         self
     }
 
     /// These operations fail.
-    pub(super) fn refusing(self, operations: std::ops::Range<usize>) -> Self {
+    pub(crate) fn refusing(self, operations: std::ops::Range<usize>) -> Self {
         self.world().refuse = operations;
         self
     }
 
-    pub(super) fn has_refused(&self) -> bool {
+    /// Has it leave something out.
+    pub(crate) fn neglecting(self, neglect: Neglect) -> Self {
+        self.world().neglect = neglect;
+        self
+    }
+
+    pub(crate) fn has_refused(&self) -> bool {
         self.world().refused
     }
 
     /// The disk as another process finds it.
-    pub(super) fn after(&self, survival: Survival, dice: &mut Dice) -> Disk {
+    pub(crate) fn after(&self, survival: Survival, dice: &mut Dice) -> Disk {
         let world = self.world();
-        let mut next = World { place: world.place, ..World::default() };
+        let (place, passed, folders) = (world.place, world.passed, world.folders.clone());
+        let mut next = World { place, passed, folders, ..World::default() };
         if let Survival::Killed = survival {
             next.files = world.files.clone();
             next.synced_names = world.synced_names.clone();
@@ -240,7 +320,7 @@ impl Disk {
             next.files.iter_mut().flat_map(|file| &mut file.pending).for_each(|(n, _)| renumber(n));
             next.pending_names.iter_mut().for_each(|(n, _)| renumber(n));
             next.forget_the_nameless();
-            return Disk(Arc::new(Mutex::new(next)));
+            return Self::of(next);
         }
         let last = world.operations + 1;
         let until = match survival {
@@ -278,57 +358,73 @@ impl Disk {
             next.files.push(Contents { synced: bytes, pending: Vec::new(), now });
         }
         next.forget_the_nameless();
-        Disk(Arc::new(Mutex::new(next)))
+        Self::of(next)
     }
 
     /// The same disk, untouched by what happens to this one.
-    pub(super) fn snapshot(&self) -> Disk {
+    pub(crate) fn snapshot(&self) -> Disk {
         self.after(Survival::Everything, &mut Dice::new(0))
     }
 
-    pub(super) fn read(&self, file: &str) -> Vec<u8> {
+    pub(crate) fn read(&self, file: &str) -> Vec<u8> {
         let world = self.world();
         world.files[world.names[file]].now.clone()
     }
 
     /// Replaces a file's contents by damaged ones.
-    pub(super) fn damage(&self, file: &str, bytes: Vec<u8>) {
+    pub(crate) fn damage(&self, file: &str, bytes: Vec<u8>) {
         let mut world = self.world();
         let file = world.names[file];
         world.files[file] = Contents { synced: bytes.clone(), pending: Vec::new(), now: bytes };
     }
 
-    pub(super) fn delete(&self, file: &str) {
+    pub(crate) fn delete(&self, file: &str) {
         let mut world = self.world();
         world.names.remove(file);
         world.synced_names.remove(file);
     }
 
     /// Everything on the disk, whether it still has a name or not.
-    pub(super) fn all_bytes(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn all_bytes(&self) -> Vec<Vec<u8>> {
         self.world().files.iter().map(|file| file.now.clone()).collect()
     }
 
-    pub(super) fn file_names(&self) -> Vec<String> {
+    pub(crate) fn file_names(&self) -> Vec<String> {
         self.world().names.keys().cloned().collect()
     }
 }
 
 impl Folder for Disk {
     fn path(&self, name: &str) -> PathBuf {
-        PathBuf::from("DISK").join(name)
+        PathBuf::from("DISK").join(self.named(name))
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
         self.world().living()?;
-        Ok(self.file_names())
+        let names = self.file_names();
+        let here = |name: &String| folder_of(name) == self.at;
+        Ok(names.into_iter().filter(here).map(|name| name[self.at.len()..].to_owned()).collect())
+    }
+
+    fn folders(&self) -> io::Result<Vec<String>> {
+        let world = self.world();
+        world.living()?;
+        let name = |folder: &String| {
+            let name = folder.strip_prefix(&self.at)?.strip_suffix('/')?;
+            (!name.contains('/')).then(|| name.to_owned())
+        };
+        Ok(world.folders.iter().filter_map(name).collect())
     }
 
     fn open(&self, name: &str) -> io::Result<Option<Arc<dyn Medium>>> {
         let world = self.world();
         world.living()?;
-        let file = world.names.get(name).copied();
+        let file = world.names.get(&self.named(name)).copied();
         Ok(file.map(|file| Arc::new(DiskFile(self.clone(), file)) as Arc<dyn Medium>))
+    }
+
+    fn open_to_read(&self, name: &str) -> io::Result<Option<Arc<dyn Medium>>> {
+        self.open(name)
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn Medium>> {
@@ -338,7 +434,8 @@ impl Folder for Disk {
         let mut world = self.world();
         let file = world.files.len();
         world.files.push(Contents::default());
-        world.rename(Naming::Set(name.to_owned(), file))?;
+        world.rename(Naming::Set(self.named(name), file))?;
+        drop(world);
         Ok(Arc::new(DiskFile(self.clone(), file)))
     }
 
@@ -347,21 +444,62 @@ impl Folder for Disk {
         self.create(name).map(Some)
     }
 
+    fn lock_within(&self, name: &str, _: Duration) -> io::Result<Option<Arc<dyn Medium>>> {
+        self.lock(name)
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.world().rename(Naming::Rename(from.to_owned(), to.to_owned()))
+        self.world().rename(Naming::Rename(self.named(from), self.named(to)))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.world().rename(Naming::Remove(name.to_owned()))
+        self.world().rename(Naming::Remove(self.named(name)))
     }
 
     fn sync(&self) -> io::Result<()> {
         let mut world = self.world();
         world.sync()?;
-        for (_, naming) in std::mem::take(&mut world.pending_names) {
-            name(&mut world.synced_names, &naming);
+        if world.neglect == Neglect::Names {
+            return Ok(());
+        }
+        for (number, naming) in std::mem::take(&mut world.pending_names) {
+            match folder_of(naming.name()) == self.at {
+                true => name(&mut world.synced_names, &naming),
+                false => world.pending_names.push((number, naming)),
+            }
         }
         Ok(())
+    }
+
+    fn folder(&self, name: &str) -> io::Result<Option<Arc<dyn Folder>>> {
+        let (folder, world) = (self.within(name), self.world());
+        world.living()?;
+        let is_there = world.folders.contains(&folder.at);
+        Ok(is_there.then(|| Arc::new(folder) as Arc<dyn Folder>))
+    }
+
+    fn create_folder(&self, name: &str) -> io::Result<Arc<dyn Folder>> {
+        if let Some(there) = self.folder(name)? {
+            return Ok(there);
+        }
+        let folder = self.within(name);
+        self.world().create_folder(&folder.at)?;
+        Ok(Arc::new(folder))
+    }
+
+    fn remove_folder(&self, name: &str) -> io::Result<()> {
+        let folder = self.within(name);
+        if !folder.names()?.is_empty() || !folder.folders()?.is_empty() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        let mut world = self.world();
+        world.sync()?;
+        world.folders.remove(&folder.at);
+        Ok(())
+    }
+
+    fn seclude(&self) -> io::Result<()> {
+        self.world().living()
     }
 }
 
@@ -395,6 +533,9 @@ impl Medium for DiskFile {
     fn sync(&self) -> io::Result<()> {
         let mut world = self.0.world();
         world.sync()?;
+        if world.neglect == Neglect::Contents {
+            return Ok(());
+        }
         let file = &mut world.files[self.1];
         file.synced = file.now.clone();
         file.pending.clear();
@@ -407,5 +548,9 @@ impl Medium for DiskFile {
 
     fn times(&self) -> io::Result<Option<Times>> {
         Ok(None)
+    }
+
+    fn now(&self) -> u64 {
+        self.0.now()
     }
 }

@@ -1,9 +1,7 @@
 //! A table served from points that `privet setup points` computed.
 
-use crate::arguments::SchemeChoice;
-use crate::display;
 use crate::memory;
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Error, Result, TableIdentity, quantities};
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
 use privet_schemes::finite_differences::points::Points;
@@ -12,34 +10,35 @@ use privet_table::points_file::PointsFile;
 use std::num::NonZero;
 use std::path::Path;
 
-/// The same table, served from the points in `file` by the scheme that they were computed for, which must be the one that was `asked` for. They belong to the table as its file has it, and then
-/// follow its update log; or to the table as it is now.
-pub(super) fn with_points(
-    table: ServedTable,
-    file: &Path,
-    mapped: bool,
-    asked: SchemeChoice,
-) -> Result<ServedTable> {
+/// Where points are when they are answered from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointsIn {
+    /// Read into memory. It must have room for all of them.
+    Memory,
+    /// Left in their file, of which the system keeps in memory what is asked for.
+    File,
+}
+
+/// The same table, served from the points in `file`, by the scheme that they were computed for:
+/// whoever wanted another finds out by what is returned. They belong to the table as its file has
+/// it, and then follow its update log; or to the table as it is now.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such file, it holds no
+/// points, or those of another table or of a scheme that is unknown here;
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if its header is damaged;
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read. The points
+/// themselves are checked when the server starts.
+pub fn with_points(table: ServedTable, file: &Path, points: PointsIn) -> Result<ServedTable> {
     let file = PointsFile::open(file)?;
     let table = match file.check_table(&table.identity) {
         Ok(()) => table,
         Err(_) => as_it_is(table),
     };
     file.check_table(&table.identity)?;
-    let name = &file.header().scheme;
-    let scheme: SchemeId = name
-        .parse()
+    let scheme: SchemeId = (file.header().scheme.parse())
         .map_err(|error: Error| Error::api_misuse(error.message()).within(file.path().display()))?;
-    match asked {
-        SchemeChoice::Named(asked) if asked != scheme => {
-            return Err(Error::api_misuse(format!(
-                "{} holds points for {scheme}, and --scheme says {asked}: leave --scheme away, or compute points for {asked} with `privet setup points`",
-                file.path().display()
-            )));
-        }
-        _ => {}
-    }
-    Ok(ServedTable { scheme, points: Some(Box::new(FilePoints { file, mapped })), ..table })
+    Ok(ServedTable { scheme, points: Some(Box::new(FilePoints { file, points })), ..table })
 }
 
 /// The same table, begun with where its updates lead.
@@ -59,8 +58,7 @@ fn as_it_is(table: ServedTable) -> ServedTable {
 /// Points in a file.
 struct FilePoints {
     file: PointsFile,
-    /// Whether they stay there.
-    mapped: bool,
+    points: PointsIn,
 }
 
 impl PointsSource for FilePoints {
@@ -87,7 +85,7 @@ impl PointsSource for FilePoints {
     fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points> {
         let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
         let report = |done: u64, total: u64| progress(done as f64 / total as f64);
-        if self.mapped {
+        if self.points == PointsIn::File {
             // Mapped first: whatever happens to the file from then on is noticed.
             let (mapping, start) = self.file.map()?;
             self.file.verify(threads, report)?;
@@ -99,8 +97,8 @@ impl PointsSource for FilePoints {
         let len = self.len();
         let no_memory = || {
             Error::unavailable(format!(
-                "there is no memory for {} of points; --mapped leaves them in {}",
-                display::bytes(len),
+                "there is no memory for {} of points; mapped, they stay in {}",
+                quantities::bytes(len),
                 self.file.path().display()
             ))
         };

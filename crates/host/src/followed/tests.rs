@@ -12,11 +12,11 @@ use tempfile::TempDir;
 const LEN: u64 = 5;
 
 /// An owner's directory with one table.
-struct Owner {
+pub(crate) struct Owner {
     directory: TempDir,
     key: PublisherKey,
     /// All records as they are now.
-    records: Vec<u8>,
+    pub(crate) records: Vec<u8>,
     /// So many epochs have been made.
     made: u8,
     /// A compaction leaves so many bytes of epochs in the log.
@@ -24,7 +24,7 @@ struct Owner {
 }
 
 impl Owner {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::keeping(0)
     }
 
@@ -38,7 +38,7 @@ impl Owner {
         owner
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().join("t.privet")
     }
 
@@ -63,8 +63,9 @@ impl Owner {
         writer.finish().unwrap();
     }
 
-    /// Appends an epoch that changes the records of these numbers and adds one, and compacts if asked to.
-    fn update(&mut self, numbers: &[u64], compact: bool) {
+    /// Appends an epoch that changes the records of these numbers and adds one, and compacts if
+    /// asked to.
+    pub(crate) fn update(&mut self, numbers: &[u64], compact: bool) {
         self.made += 1;
         let record = vec![100 + self.made; LEN as usize];
         let shape = TableShape::new(self.records.len() as u64 / LEN, LEN).unwrap();
@@ -88,16 +89,20 @@ impl Owner {
         }
     }
 
-    fn serve(&self) -> Result<(ServedTable, FollowedTable)> {
-        let scheme = SchemeChoice::Auto;
-        FollowedTable::open("t".into(), &self.path(), scheme, Tuning::default(), None)
+    pub(crate) fn table_file(&self) -> TableFile {
+        TableFile::new("t", self.path())
+    }
+
+    pub(crate) fn serve(&self) -> Result<(ServedTable, FollowedTable)> {
+        self.table_file().open()
     }
 
     fn follow(&self) -> FollowedTable {
         self.serve().unwrap().1
     }
 
-    /// Makes sure that `next` is the table as it is now, by the signed epochs alone where there are any.
+    /// Makes sure that `next` is the table as it is now, by the signed epochs alone where there are
+    /// any.
     fn check(&self, before: &Position, next: &NextVersion) {
         assert_eq!(next.records.bytes(), self.records);
         assert_eq!(next.records_digest, *blake3::hash(&self.records).as_bytes());
@@ -242,7 +247,8 @@ fn epochs_that_nobody_saw_are_made_up_for_by_the_records() {
         owner.update(&[3, 4], false);
         owner.update(&[5], true);
         owner.update(&[6], false);
-        // Epoch 2 is in the old log, 3 and 4 are in one that came and went, 5 is in the new one; which has them all if they were kept.
+        // Epoch 2 is in the old log, 3 and 4 are in one that came and went, 5 is in the new one;
+        // which has them all if they were kept.
         let next = owner.check_found(&mut table);
         match keep {
             0 => assert_eq!(epochs(&next), [(2, true), (4, false), (5, true)]),
@@ -378,8 +384,7 @@ fn another_table_or_publisher_and_a_lost_log_are_refused() {
 fn a_publisher_who_was_named_has_to_be_the_logs() {
     let mut owner = Owner::new();
     let serve = |owner: &Owner, publisher| {
-        let (scheme, tuning) = (SchemeChoice::Auto, Tuning::default());
-        FollowedTable::open("t".into(), &owner.path(), scheme, tuning, Some(publisher))
+        TableFile { publisher: Some(publisher), ..owner.table_file() }.open()
     };
     let (own, other) = (owner.key.id(), PublisherKey::generate().unwrap().id());
     // Nobody has signed anything yet.

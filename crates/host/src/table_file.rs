@@ -1,0 +1,173 @@
+//! A table file, and how it is to be served.
+
+use crate::FollowedTable;
+use crate::followed;
+use privet_core::{Result, TableIdentity};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::{self, Tuning};
+use privet_server::{RecordSource, ServedTable};
+use privet_table::snapshot::Snapshot;
+use privet_table::update_log::{PublisherId, log_path};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Which table file is served, and how. [`TableFile::new`] chooses nothing beyond the file.
+#[derive(Clone, Debug)]
+pub struct TableFile {
+    /// The name under which clients find the table: 1 to 64 characters of `A-Z a-z 0-9 . _ -`.
+    /// The server refuses any other.
+    pub name: String,
+    /// Where the file lies. Its update log, if it has one, lies beside it.
+    pub path: PathBuf,
+    /// The scheme that serves it; `None` for the one that suits the table
+    /// ([`choose`](registry::choose)).
+    pub scheme: Option<SchemeId>,
+    /// What of the scheme's parameters is chosen rather than computed.
+    pub tuning: Tuning,
+    /// Who has to publish the table's updates, if that is known: no other log is followed then,
+    /// whatever its own header says.
+    pub publisher: Option<PublisherId>,
+}
+
+impl TableFile {
+    /// The file at `path`, to be served under `name` by the scheme that suits it.
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.into(),
+            path: path.into(),
+            scheme: None,
+            tuning: Tuning::default(),
+            publisher: None,
+        }
+    }
+
+    /// The name that a file gives its table: its own, without the extension. `None` if that is no
+    /// text.
+    pub fn default_name(path: &Path) -> Option<&str> {
+        path.file_stem()?.to_str()
+    }
+
+    /// Whether an update log lies beside the file. [`open`](Self::open) then reads all of it.
+    pub fn has_log(&self) -> bool {
+        log_path(&self.path).exists()
+    }
+
+    /// Opens the file and its update log, if it has one: what a server serves first, and what says
+    /// later what became of it. What is served first is the table after the log's last epoch.
+    ///
+    /// The epochs are verified. The records of the file are not: the server does that at its start.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file is missing or no table
+    ///   file, or the log is none or another table's;
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if either is damaged;
+    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if the log is another publisher's than
+    ///   was named, or its epochs do not follow one another;
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if either cannot be read, or the
+    ///   table file was replaced in between: try again.
+    pub fn open(&self) -> Result<(ServedTable, FollowedTable)> {
+        followed::open(self)
+    }
+
+    /// Opens the file alone: the table as the file has it, whatever its update log says, and
+    /// without updates.
+    ///
+    /// # Errors
+    /// As those of [`open`](Self::open) that are not about the log.
+    pub fn open_without_log(&self) -> Result<ServedTable> {
+        Ok(self.served(Arc::new(Snapshot::open_guarded(&self.path)?)))
+    }
+
+    /// What was opened, to be served as it is.
+    pub(crate) fn served(&self, snapshot: Arc<Snapshot>) -> ServedTable {
+        let identity = snapshot.identity();
+        ServedTable {
+            name: self.name.clone(),
+            identity,
+            layout: Arc::from(snapshot.layout_bytes()),
+            scheme: self.scheme_for(&identity),
+            tuning: self.tuning.clone(),
+            records: Box::new(SnapshotRecords(snapshot)),
+            planned_for: None,
+            points: None,
+            updates: None,
+        }
+    }
+
+    /// The scheme that was named, or the one that suits the table.
+    pub(crate) fn scheme_for(&self, table: &TableIdentity) -> SchemeId {
+        self.scheme.unwrap_or_else(|| registry::choose(table))
+    }
+}
+
+/// A table file, opened guarded, as a source of records.
+pub(crate) struct SnapshotRecords(pub(crate) Arc<Snapshot>);
+
+impl RecordSource for SnapshotRecords {
+    fn bytes(&self) -> &[u8] {
+        self.0.view().bytes()
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.0.read_records(offset, into)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.0.check_unchanged()
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(self.0.path())
+    }
+
+    fn release(&self) {
+        self.0.release_pages();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::followed::tests::Owner;
+    use privet_core::{Blame, Epoch};
+
+    #[test]
+    fn a_file_without_its_log_is_served_as_it_is() {
+        let mut owner = Owner::new();
+        let file = owner.table_file();
+        assert!(!file.has_log());
+        assert!(file.open().unwrap().0.updates.is_none());
+        owner.update(&[3], false);
+        assert!(file.has_log());
+        assert!(file.open().unwrap().0.updates.unwrap().next.is_some());
+        let alone = file.open_without_log().unwrap();
+        assert!(alone.updates.is_none());
+        assert_eq!((alone.name.as_str(), alone.identity.epoch), ("t", Epoch(0)));
+        assert_eq!(alone.records.file(), Some(&*owner.path()));
+        assert_ne!(alone.records.bytes(), owner.records, "they are those of the next epoch");
+    }
+
+    #[test]
+    fn the_scheme_is_the_one_that_was_named_or_the_one_that_suits() {
+        let owner = Owner::new();
+        let chosen = owner.table_file().open_without_log().unwrap();
+        assert_eq!(chosen.scheme, registry::choose(&chosen.identity));
+        let other = SchemeId::Dpf;
+        assert_ne!(chosen.scheme, other);
+        let file = TableFile { scheme: Some(other), ..owner.table_file() };
+        assert_eq!(file.open_without_log().unwrap().scheme, other);
+        assert_eq!(file.open().unwrap().0.scheme, other);
+    }
+
+    #[test]
+    fn a_table_is_named_after_its_file_and_a_missing_file_is_its_callers_mistake() {
+        assert_eq!(TableFile::default_name(Path::new("some/where/a.b.privet")), Some("a.b"));
+        assert_eq!(TableFile::default_name(Path::new("some/..")), None);
+        let missing = TableFile::new("t", Owner::new().path().with_file_name("missing"));
+        for error in [missing.open().err(), missing.open_without_log().err()] {
+            let error = error.expect("there is no such file");
+            assert_eq!(error.blame(), Blame::ApiMisuse, "{error}");
+            assert!(error.message().contains("missing"), "{error}");
+        }
+    }
+}
