@@ -55,7 +55,7 @@
 //! generation of hints, unless that was done a short while ago.
 //!
 //! Loading hints and condensing them reads what depends on former indices. It ends at a multiple of
-//! [`OPENING_STEP`].
+//! [`OPENING_STEP`]. The dummies that are measured at the same time are rounded by themselves.
 //!
 //! # Which clock
 //!
