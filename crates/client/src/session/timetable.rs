@@ -38,17 +38,7 @@
 //! An answer may bring records for lookups that came later: those by the same hint, which is
 //! secret. So reading it takes as many slots as there may be of these.
 //!
-//! What the session measures ([`Session::rehearse`]):
-//!
-//! - The dummies are uniform, and of a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes. A
-//!   longer key may take longer to hash.
-//! - Each is another one. Before each query, and before each answer, the thread rests for a moment
-//!   and some memory is read: a real lookup finds the processor and its caches as others have left
-//!   them.
-//! - One in [`INTERRUPTED`] does not count, the slowest ones: they were interrupted, perhaps.
-//! - What is read is the longest that a record and a value can be ([`Records::rehearse`]).
-//! - Copies of single-use hints are used for it, and coins of its own; what it would have sent is
-//!   dropped. No hint is used up.
+//! What the session measures, the module [`rehearsal`] says.
 //!
 //! Where the work grows with the number of lookups ([`ErasedHints::search_len`]), so does D, at
 //! once. It is measured again when scheme, parameters, shape or layout have changed, and with each
@@ -71,19 +61,18 @@
 //! sending: a thread that slept longer before it wakes up later. What else may take longer than its
 //! slot, `docs/security/side-channels.md` says.
 
-use super::Session;
-use super::interface::{ChosenTable, Clock, Target};
-use super::records::{Fullest, Records};
-use privet_core::{Blame, Error, Result, SecretRng, TableShape};
+mod rehearsal;
+#[cfg(test)]
+mod tests;
+
+pub(super) use rehearsal::Measuring;
+
+use super::interface::{ChosenTable, Clock};
+use privet_core::TableShape;
 use privet_schemes::SchemeId;
-use privet_schemes::offline::OfflinePhase;
 #[cfg(doc)]
 use privet_schemes::registry::ErasedHints;
-use privet_schemes::registry::{ErasedClient, Rehearsal};
 use std::time::Duration;
-
-/// The length of keys that are looked up to measure. Few keys are longer.
-const DUMMY_KEY_LEN: usize = 1024;
 
 /// No slot is shorter: what is too short to be measured well shall not be cut to measure.
 const SHORTEST: Duration = Duration::from_micros(32);
@@ -94,50 +83,8 @@ const UNMEASURED: Duration = Duration::from_millis(1);
 /// Opening and condensing hints ends at a multiple of this.
 pub(super) const OPENING_STEP: Duration = Duration::from_millis(4);
 
-/// Of so many dummies, the slowest one does not count.
-const INTERRUPTED: usize = 32;
-
 /// It is not measured again before so many times the time that it took have passed.
 const PAUSES: u32 = 16;
-
-/// How much is measured. Public, and the same for all sessions except in tests.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Measuring {
-    /// How many dummies are looked up …
-    pub(super) dummies: usize,
-    /// … unless that takes longer than this; …
-    pub(super) time: Duration,
-    /// … but no fewer than this.
-    pub(super) fewest: usize,
-    /// Before each query and each answer the thread rests for so long, …
-    pub(super) pause: Duration,
-    /// … and so many bytes are read.
-    pub(super) swept: usize,
-    /// How often the clock is looked at until it goes on. 0: its steps are not looked for.
-    pub(super) looks: u32,
-}
-
-impl Default for Measuring {
-    fn default() -> Self {
-        Self {
-            dummies: 96,
-            time: Duration::from_millis(48),
-            fewest: 8,
-            pause: Duration::from_micros(50),
-            swept: 2 << 20,
-            looks: 1 << 24,
-        }
-    }
-}
-
-#[cfg(test)]
-impl Measuring {
-    /// For sessions whose clock stands still while they compute.
-    pub(super) fn brief() -> Self {
-        let (time, pause) = (Duration::ZERO, Duration::ZERO);
-        Self { dummies: 2, time, fewest: 1, pause, swept: 0, looks: 0 }
-    }
-}
 
 /// Which kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -469,179 +416,3 @@ impl Flaw {
         }
     }
 }
-
-/// How long a dummy took.
-struct Took {
-    query: Duration,
-    answer: Duration,
-}
-
-/// What dummies are looked up with.
-struct Rehearsing<'a> {
-    clock: Clock,
-    records: &'a Records,
-    start: &'a dyn Fn() -> Result<Box<dyn ErasedClient>>,
-    rehearsal: Box<dyn Rehearsal>,
-    /// How long it took to make copies in the midst of it.
-    starting: Duration,
-    /// As many as servers, and as long as theirs.
-    answers: Vec<&'a [u8]>,
-    fullest: Fullest,
-    pause: Duration,
-    memory: Vec<u8>,
-}
-
-impl Rehearsing<'_> {
-    /// Looks one dummy up. `None`: that cannot be done.
-    fn look_up(&mut self, target: &Target, candidate: usize, rng: &mut SecretRng) -> Option<Took> {
-        let (mut prepared, mut query) = self.prepare(target, candidate, rng);
-        if prepared.as_ref().is_err_and(|error| error.blame() == Blame::Exhausted) {
-            let begun = self.clock.now();
-            self.rehearsal = (self.start)().ok()?.into_rehearsal()?;
-            self.starting += self.clock.now().saturating_sub(begun);
-            (prepared, query) = self.prepare(target, candidate, rng);
-        }
-        prepared.ok()?;
-        self.rest();
-        let begun = self.clock.now();
-        // No server gave these, so whether they pass says nothing.
-        let _ = self.rehearsal.recover(&self.answers);
-        self.records.rehearse(target, candidate, &self.fullest);
-        Some(Took { query, answer: self.clock.now().saturating_sub(begun) })
-    }
-
-    fn prepare(
-        &mut self,
-        target: &Target,
-        candidate: usize,
-        rng: &mut SecretRng,
-    ) -> (Result<()>, Duration) {
-        self.rest();
-        let begun = self.clock.now();
-        let index = self.records.locate(target, candidate);
-        let prepared = index.and_then(|index| self.rehearsal.prepare(&index, rng));
-        (prepared, self.clock.now().saturating_sub(begun))
-    }
-
-    /// Looks dummies up, as many as `measuring` says. Returns what each one took.
-    fn all(&mut self, measuring: &Measuring, rng: &mut SecretRng) -> Vec<Took> {
-        let mut times = Vec::new();
-        let begun = self.clock.now();
-        for number in 0..measuring.dummies {
-            let spent = self.clock.now().saturating_sub(begun);
-            if number >= measuring.fewest && spent >= measuring.time {
-                break;
-            }
-            let target = self.records.dummy(DUMMY_KEY_LEN, rng);
-            let candidate = number % self.records.fetches();
-            let Some(took) = self.look_up(&target, candidate, rng) else { break };
-            times.push(took);
-        }
-        times
-    }
-
-    /// The processor does something else for a while, as between lookups, and its caches are filled
-    /// with that.
-    fn rest(&mut self) {
-        if !self.pause.is_zero() {
-            self.clock.rest(self.pause);
-        }
-        sweep(&mut self.memory);
-    }
-}
-
-/// The slowest that counts.
-fn slowest(times: &[Took], kind: fn(&Took) -> Duration) -> Option<Duration> {
-    let mut times: Vec<Duration> = times.iter().map(kind).collect();
-    times.sort_unstable();
-    times.get(times.len().checked_sub(1 + times.len() / INTERRUPTED)?).copied()
-}
-
-impl Session {
-    /// Measures how long lookups take, with copies of the client that `start` makes.
-    ///
-    /// # Errors
-    /// What `start` fails with, and [`Blame::ApiMisuse`] if the clock stands still. If a copy
-    /// cannot make lookups (its hints are used up), nothing is measured until the next hints come.
-    pub(super) fn rehearse(
-        &mut self,
-        start: &dyn Fn() -> Result<Box<dyn ErasedClient>>,
-    ) -> Result<()> {
-        let (Some(chosen), Some(records)) = (self.chosen.as_deref(), &self.records) else {
-            return Ok(());
-        };
-        let in_table = kind_of(chosen);
-        if !self.timetable.is_time_to_measure(&in_table) {
-            return Ok(());
-        }
-        let plan = &chosen.scheme.plan;
-        if matches!(plan.offline, OfflinePhase::KeepTable { .. }) {
-            self.timetable.lengths = None;
-            return Ok(());
-        }
-        let (clock, measuring) = (self.timetable.clock.clone(), self.timetable.measuring);
-        let step = match measuring.looks {
-            0 => FINEST,
-            looks => clock.step(looks).ok_or_else(stands_still)?,
-        };
-        let mut copy = start()?;
-        let search_len = copy.hints().map_or(1, |hints| hints.search_len()).max(1);
-        let Some(rehearsal) = copy.into_rehearsal() else { return Ok(()) };
-        let answers: Vec<Vec<u8>> =
-            (0..plan.servers).map(|_| some_memory(plan.answer_len)).collect();
-        // Coins of its own: those of lookups do not depend on what was measured.
-        let rng = &mut SecretRng::from_os()?;
-        let mut rehearsing = Rehearsing {
-            clock: clock.clone(),
-            records,
-            start,
-            rehearsal,
-            starting: Duration::ZERO,
-            answers: answers.iter().map(Vec::as_slice).collect(),
-            fullest: records.fullest(),
-            pause: measuring.pause,
-            memory: some_memory(measuring.swept),
-        };
-        let begun = clock.now();
-        let times = rehearsing.all(&measuring, rng);
-        let took = clock.now().saturating_sub(begun);
-        self.timetable.rehearsed += took.saturating_sub(rehearsing.starting);
-        if let (Some(query), Some(answer)) =
-            (slowest(&times, |took| took.query), slowest(&times, |took| took.answer))
-        {
-            self.timetable.lengths = Some(Lengths::of_slowest(query, answer, search_len, step));
-            let took = round_up(self.timetable.rehearsed, OPENING_STEP);
-            self.timetable.measured = Some(Measured { when: self.timetable.now, took, in_table });
-        } else if self.timetable.measured.as_ref().is_none_or(|last| last.in_table != in_table) {
-            self.timetable.lengths = Some(Lengths::unmeasured());
-            self.timetable.measured = None;
-        }
-        Ok(())
-    }
-}
-
-fn stands_still() -> Error {
-    Error::api_misuse(
-        "the clock of this session stands still while it computes, so when queries leave would \
-         depend on what is looked up; give it a clock that goes on",
-    )
-}
-
-/// Zeros that take up memory: fresh pages of zeros are all the same one before something is
-/// written, and that would always lie in a cache.
-fn some_memory(len: usize) -> Vec<u8> {
-    let mut memory = vec![0; len];
-    memory.fill(std::hint::black_box(0));
-    memory
-}
-
-/// Reads memory, so that caches hold that instead of what was there.
-fn sweep(memory: &mut [u8]) {
-    for line in memory.chunks_mut(64) {
-        line[0] = line[0].wrapping_add(1);
-    }
-    std::hint::black_box(memory);
-}
-
-#[cfg(test)]
-mod tests;

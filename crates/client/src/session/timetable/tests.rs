@@ -1,3 +1,4 @@
+use super::rehearsal::Took;
 use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,7 +195,7 @@ fn one_dummy_in_many_may_have_been_interrupted() {
     let took = |query| Took { query: micros(query), answer: micros(1) };
     let slowest = |times: &[u64]| {
         let times: Vec<Took> = times.iter().map(|query| took(*query)).collect();
-        super::slowest(&times, |took| took.query)
+        super::rehearsal::slowest(&times, |took| took.query)
     };
     assert_eq!(slowest(&[]), None);
     assert_eq!(slowest(&[7]), Some(micros(7)));
