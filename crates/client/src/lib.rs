@@ -12,7 +12,8 @@
 //! | [`transport`] | exchanges over gRPC, and what their failures mean |
 //! | [`client`] | [`Client`]: all of it put together, for programs that just want their records |
 //!
-//! The last four need files, sockets and threads: the feature `native`, on by default. Without it, the others build for browsers too.
+//! The last four need files, sockets and threads: the feature `native`, on by default. Without it,
+//! the others build for browsers too.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -225,7 +225,8 @@ enum Phase {
     Switching { first: bool },
     /// Looks things up.
     Ready(Box<dyn ErasedClient>),
-    /// An answer did not pass. Waits for the end of the hints to be durable, and tells it then: first of all to the fetch that it was for, if there is one.
+    /// An answer did not pass. Waits for the end of the hints to be durable, and tells it then:
+    /// first of all to the fetch that it was for, if there is one.
     Ending { fetch: Option<FetchId>, error: Error },
     /// Over, and why.
     Over(Error),
@@ -502,8 +503,9 @@ impl Session {
         }
     }
 
-    /// The journal record of a fetch may not be durable: its query will not be sent, nor will any other by a scheme with single-use hints. What is kept of them
-    /// has to be opened again first, by another session.
+    /// The journal record of a fetch may not be durable: its query will not be sent, nor will any
+    /// other by a scheme with single-use hints. What is kept of them has to be opened again first,
+    /// by another session.
     pub fn handle_not_persisted(&mut self, fetch: FetchId, error: Error) {
         if self.lookups.committed(fetch).is_some() {
             self.hints.broken.get_or_insert(error.clone());

@@ -235,8 +235,8 @@ impl Transport {
     }
 }
 
-/// `message` with the time after which nobody waits for its response. The channel watches it too, and
-/// knows less of what it means than the session does: so it is the later of the two.
+/// `message` with the time after which nobody waits for its response. The channel watches it too,
+/// and knows less of what it means than the session does: so it is the later of the two.
 fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
     let mut request = tonic::Request::new(message);
     request.set_timeout(patience + DEADLINE_GRACE);

@@ -37,7 +37,8 @@
 //!
 //! # Whose fault
 //!
-//! Each error says who is at fault ([`Blame`](privet_core::Blame)) and, where it is about a file, which.
+//! Each error says who is at fault ([`Blame`](privet_core::Blame)) and, where it is about a file,
+//! which.
 //!
 //! | blame | what happened |
 //! |---|---|

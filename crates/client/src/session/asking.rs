@@ -186,9 +186,9 @@ impl Session {
             let concerned = used.saturating_sub(since.0);
             return u32::try_from(concerned).unwrap_or(u32::MAX).max(1);
         }
+        let Phase::Ready(client) = &mut self.phase else { return 0 };
         // What was read is told after what can be sent: by a scheme that verifies, the next query
         // waited for it to be settled.
-        let Phase::Ready(client) = &mut self.phase else { return 0 };
         let Some((fetch, pending, answers)) = self.lookups.next_answered() else {
             return u32::from(self.tell_waiting());
         };

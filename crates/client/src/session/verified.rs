@@ -45,7 +45,8 @@ impl Session {
         ))
     }
 
-    /// Keeps the state change that settles a reservation. False: it ended the hints, and `fetch` is told of that when it is durable.
+    /// Keeps the state change that settles a reservation. False: it ended the hints, and `fetch` is
+    /// told of that when it is durable.
     pub(super) fn keep_settled(
         &mut self,
         id: ReservationId,

@@ -186,9 +186,9 @@ impl CompletePart {
         Self { file, path, header, key }
     }
 
-    /// Opens the complete file called `name`; `None` if there is none. Reads all of it and checks every
-    /// chunk, so that what is found does not depend on what will be looked up. Nor does how long
-    /// reading takes later, as long as the system keeps the file in memory.
+    /// Opens the complete file called `name`; `None` if there is none. Reads all of it and checks
+    /// every chunk, so that what is found does not depend on what will be looked up. Nor does how
+    /// long reading takes later, as long as the system keeps the file in memory.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not the file of `part`.

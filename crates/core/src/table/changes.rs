@@ -20,7 +20,9 @@ impl TableChanges {
         Self { before: shape, after: shape, replaced: BTreeMap::new() }
     }
 
-    /// What makes a table of shape `before` one of shape `after`, with as many records or more. `records` are those that have other bytes: index, bytes before (zeros if it was not there), bytes after.
+    /// What makes a table of shape `before` one of shape `after`, with as many records or more.
+    /// `records` are those that have other bytes: index, bytes before (zeros if it was not there),
+    /// bytes after.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if the table would shrink or its records change their width, or a record lies beyond it or has another width.
@@ -47,7 +49,8 @@ impl TableChanges {
         Ok(changes)
     }
 
-    /// What makes the records `old`, of a table of shape `before`, those in `new`, of one of shape `after`.
+    /// What makes the records `old`, of a table of shape `before`, those in `new`, of one of shape
+    /// `after`.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -63,10 +66,12 @@ impl TableChanges {
         Self::new(before, after, others.map(|(index, (old, new))| (index, old.into(), new.into())))
     }
 
-    /// Goes on with what became of the table afterwards. What records were before that is only looked at for those that are not among the changes yet.
+    /// Goes on with what became of the table afterwards. What records were before that is only
+    /// looked at for those that are not among the changes yet.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if `next` begins with a table of another shape.
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if `next` begins with a table of
+    /// another shape.
     pub fn then(&mut self, next: Self) -> Result<()> {
         if next.before != self.after {
             return Err(Error::invalid_message(

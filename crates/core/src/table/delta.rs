@@ -4,7 +4,9 @@ use super::TableShape;
 use crate::codec::Reader;
 use crate::{Error, Result};
 
-/// [`TableChanges`](super::TableChanges) as XOR differences, in the form in which journals keep them, with what servers tell of their commitments: public. Edits apply in order; one record may be edited several times.
+/// [`TableChanges`](super::TableChanges) as XOR differences, in the form in which journals keep
+/// them, with what servers tell of their commitments: public. Edits apply in order; one record may
+/// be edited several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDelta {
     before: TableShape,

@@ -95,7 +95,8 @@ fn fewest_reads(records: u64, servers: u32, field: u32, variables: u32) -> Optio
     })
 }
 
-/// The setting for a table of `records` records. `bytes` says how many bytes so many points take: stored, or in an answer.
+/// The setting for a table of `records` records. `bytes` says how many bytes so many points take:
+/// stored, or in an answer.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what there is to choose from, if there is none.

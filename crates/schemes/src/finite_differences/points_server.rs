@@ -28,7 +28,8 @@ pub trait MakesPoints:
     /// Computes all points of `table`. `progress` hears of the share done.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape, or records are not what they say,
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, or records are not what they say,
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     fn compute(
         parameters: &Self::Parameters,
@@ -94,8 +95,9 @@ impl<S: MakesPoints> PointsSetup<S> {
     /// Copies `table`; the source can be dropped.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: S::Parameters,
         table: TableView<'_>,
@@ -124,7 +126,8 @@ impl<S: MakesPoints> PointsServer<S> {
     /// A server of points that were computed before.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless there are as many as `parameters` say.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless there are as many as `parameters`
+    /// say.
     pub fn new(parameters: S::Parameters, points: Points, kernels: Kernels) -> Result<Self> {
         points.check_len(S::bytes(&parameters))?;
         let reads = S::reads(&parameters);
@@ -166,7 +169,8 @@ impl<S: MakesPoints> SchemeOf for PointsServer<S> {
 }
 
 impl<S: MakesPoints> Answerer for PointsServer<S> {
-    // Queries that are there anyway may be answered side by side, which takes a fifth less with two servers; that is not worth a wait.
+    // Queries that are there anyway may be answered side by side, which takes a fifth less with two
+    // servers; that is not worth a wait.
     const SHARES_PASSES: bool = false;
 
     fn parameters(&self) -> &S::Parameters {
@@ -196,7 +200,8 @@ impl<S: MakesPoints> Answerer for PointsServer<S> {
 }
 
 impl<S: MakesPoints> Succession for PointsServer<S> {
-    /// Not of points in a file: those of the next version are computed into a file of their own, if that is where they should be.
+    /// Not of points in a file: those of the next version are computed into a file of their own, if
+    /// that is where they should be.
     fn successor(
         &self,
         parameters: S::Parameters,

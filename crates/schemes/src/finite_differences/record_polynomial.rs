@@ -14,7 +14,8 @@ pub struct RecordPolynomial {
 
 impl RecordPolynomial {
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, unless it has a coefficient for each record.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, unless it has a
+    /// coefficient for each record.
     pub(super) fn new(shape: TableShape, setting: Setting) -> Result<Self> {
         let Setting { variables, degree, .. } = setting;
         if setting.capacity() < shape.records() {
@@ -48,7 +49,8 @@ impl RecordPolynomial {
         &self.words
     }
 
-    /// The sets of variables in which a point that is read for a query may differ from the one that the query names.
+    /// The sets of variables in which a point that is read for a query may differ from the one that
+    /// the query names.
     pub fn ball(&self) -> &Ball {
         &self.ball
     }

@@ -33,7 +33,8 @@ pub(crate) type Downloaded = Arc<dyn HintSource>;
 /// A generation of hints, as it is written down.
 pub(crate) type Generation = Zeroizing<Vec<u8>>;
 
-/// What a descriptor says where one server is asked for hints, and the other answers from the table.
+/// What a descriptor says where one server is asked for hints, and the other answers from the
+/// table.
 /// All of it is of types of its room: so it is written out rather than called.
 macro_rules! asks_one_answers_other {
     ($server:ident, $client:ident, $preparation:ident) => {

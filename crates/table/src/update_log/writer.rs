@@ -142,7 +142,8 @@ impl<'s> LogWriter<'s> {
         appended.map(|()| self.log.current())
     }
 
-    /// Writes the epoch of `changes`, which are made in memory already, and of the encoded layout if that changes, over a table that had the digest `digest`.
+    /// Writes the epoch of `changes`, which are made in memory already, and of the encoded layout
+    /// if that changes, over a table that had the digest `digest`.
     fn write_epoch(
         &mut self,
         key: &PublisherKey,

@@ -3,7 +3,8 @@
 use super::*;
 use privet_core::{Blame, TableDigest, TableId};
 
-/// The first step's changes are of a table that began, or that ends, with another number of records.
+/// The first step's changes are of a table that began, or that ends, with another number of
+/// records.
 fn starts_or_ends_elsewhere(next: &mut NextVersion, starts: bool) {
     let changes = &mut next.steps[0].changes;
     let shape = if starts { changes.shape_after() } else { changes.shape() };
