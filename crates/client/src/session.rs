@@ -102,6 +102,7 @@ mod following;
 mod hints;
 mod interface;
 mod lookups;
+mod open;
 mod opening;
 mod pins;
 #[cfg(test)]
@@ -128,24 +129,22 @@ pub use value::Value;
 use crate::preparation::{Preparer, StartPreparation};
 use crate::state::{PartKey, PartState, PreparationStore, SavedHints};
 use agreement::server_name;
+use asking::Asked;
 use calls::{Calls, Ended, GivenUp, Purpose};
-use following::{Followed, Following};
-use hints::{Hints, Loaded};
 use lookups::Lookups;
+use open::{Fault, Open, Stage};
 use preparation::Pace;
 use privet_core::{Blame, Error, Result, SecretRng, TableIdentity};
 use privet_kernels::Kernels;
-use privet_schemes::offline::{Download, HintSource};
+use privet_schemes::offline::HintSource;
 use privet_schemes::registry::{self, ErasedClient, SchemePlan};
 use privet_schemes::reservation::Receipt;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::{DescribeRequest, PartDescription, PartKind, ServerDescription};
-use records::Records;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use timetable::{Measuring, Timetable};
-use versions::Versions;
 use zeroize::Zeroizing;
 
 /// Starts a client with what it downloaded: a hint, the table, or nothing.
@@ -156,8 +155,12 @@ type StartClient =
 type StartHinted =
     fn(SchemePlan, &TableIdentity, Zeroizing<Vec<u8>>, Kernels) -> Result<Box<dyn ErasedClient>>;
 
+/// The same scheme with the same parameters in another version of the table.
+type PlanIn = fn(&SchemePlan, &TableIdentity) -> Result<SchemePlan>;
+
 /// What a session is made of that tests replace.
 struct Parts {
+    plan_in: PlanIn,
     start_client: StartClient,
     start_hinted: StartHinted,
     start_preparation: StartPreparation,
@@ -171,6 +174,7 @@ struct Parts {
 impl Parts {
     fn of_the_registry() -> Result<Self> {
         Ok(Self {
+            plan_in: as_announced,
             start_client: registry::client,
             start_hinted: registry::hinted_client,
             start_preparation: registry::preparation,
@@ -185,55 +189,34 @@ impl Parts {
 
 /// A client's side of everything it does with one table. See the [module](self).
 pub struct Session {
+    shared: Shared,
+    phase: Phase,
+}
+
+/// What a session has in all phases.
+struct Shared {
     options: SessionOptions,
     parts: Parts,
     calls: Calls,
     lookups: Lookups,
-    phase: Phase,
-    chosen: Option<Box<ChosenTable>>,
-    /// The versions that all servers serve, the latest first.
-    served: Vec<ChosenTable>,
-    /// What led from the pinned version to the latest.
-    followed: Option<Followed>,
-    versions: Versions,
-    records: Option<Records>,
-    hints: Hints,
-    /// Bytes that came before the first lookup, whatever they were, and what came for nothing since.
-    came: u64,
     timetable: Timetable,
+    /// Lookups have begun before: the session is not as it was when it was new.
+    opened_before: bool,
     outputs: VecDeque<Output>,
 }
 
 enum Phase {
     /// Waits for every server's description.
     Describing(Vec<Option<ServerDescription>>),
-    /// Fetches the epochs that lead to the chosen version.
-    Following(Box<Following>),
-    /// Waits for the hints to be those of the chosen version.
-    MovingHints { loaded: Box<Loaded>, outstanding: usize },
-    /// Waits to hear what is stored of a part. `again`: the stored part turned out to be damaged once.
-    Opening { part: PartKey, again: bool },
-    /// Fetches what is missing of a part.
-    Fetching { part: PartKey, download: Box<Download> },
-    /// Waits for a fetched part to be stored as complete.
-    Completing(PartKey),
-    /// Waits to hear what is kept of the single-use hints.
-    OpeningHints,
-    /// Prepares the first generation of hints.
-    Preparing,
-    /// Waits for the prepared generation to be the one in use. `first`: lookups have not begun.
-    Switching { first: bool },
-    /// Looks things up.
-    Ready(Box<dyn ErasedClient>),
-    /// An answer did not pass. Waits for the end of the hints to be durable, and tells it then:
-    /// first of all to the fetch that it was for, if there is one.
-    Ending { fetch: Option<FetchId>, error: Error },
-    /// Over, and why.
-    Over(Error),
+    /// Table and scheme are chosen.
+    Open(Box<Open>),
+    /// Over, and why; and the table that was chosen last.
+    Over(Error, Option<Box<ChosenTable>>),
 }
 
 impl Session {
-    /// A session that has yet to begin: [`poll`](Self::poll) it. `now` is the time since whatever start the driver chose, here and everywhere.
+    /// A session that has yet to begin: [`poll`](Self::poll) it. `now` is the time since whatever
+    /// start the driver chose, here and everywhere.
     ///
     /// # Errors
     /// [`Blame::Unavailable`] if the system gives no entropy, [`Blame::ApiMisuse`]
@@ -251,38 +234,33 @@ impl Session {
         let timetable = Timetable::new(options.clock.clone(), now, parts.measuring);
         #[cfg(test)]
         let timetable = timetable.with_flaw(parts.timetable_flaw);
-        let mut session = Self {
+        let mut shared = Shared {
             parts,
             timetable,
             calls: Calls::new(options.servers, options.patience),
             lookups: Lookups::default(),
-            phase: Phase::Describing(vec![None; options.servers]),
-            chosen: None,
-            served: Vec::new(),
-            followed: None,
-            versions: Versions::of(options.servers),
-            records: None,
-            hints: Hints::default(),
-            came: 0,
+            opened_before: false,
             outputs: VecDeque::new(),
             options,
         };
-        for server in 0..session.options.servers {
-            let request = Request::Describe(DescribeRequest::default());
-            session.calls.start(server, Purpose::Describe, request, now, &mut session.outputs);
-        }
-        Ok(session)
+        shared.describe_all(now);
+        let phase = Phase::Describing(vec![None; shared.options.servers]);
+        Ok(Self { shared, phase })
     }
 
     /// The table and scheme, once they are chosen.
     pub fn table(&self) -> Option<&ChosenTable> {
-        self.chosen.as_deref()
+        match &self.phase {
+            Phase::Describing(_) => None,
+            Phase::Open(open) => Some(&open.chosen),
+            Phase::Over(_, chosen) => chosen.as_deref(),
+        }
     }
 
     /// What time it is if somebody says that it is `told`: that, or what the session's own [`Clock`]
     /// shows, whichever is later.
     pub fn time(&self, told: Duration) -> Duration {
-        self.timetable.shown(told)
+        self.shared.timetable.shown(told)
     }
 
     /// What prepares hints for the chosen table, and keeps them in `store`.
@@ -293,27 +271,29 @@ impl Session {
         let table = self.table().ok_or_else(|| {
             Error::api_misuse("hints are prepared for a table that has been chosen")
         })?;
-        let (kernels, start) = (self.options.kernels, self.parts.start_preparation);
-        Ok(Preparer::with_start(table, store, kernels, start))
+        let Shared { options, parts, .. } = &self.shared;
+        Ok(Preparer::with_start(table, store, options.kernels, parts.start_preparation))
     }
 
-    /// Asks for a value. The outcome is an [`Event`] with the returned id; every lookup gets exactly one.
+    /// Asks for a value. The outcome is an [`Event`] with the returned id; every lookup gets exactly
+    /// one.
     pub fn lookup(&mut self, target: Target) -> LookupId {
-        match &self.phase {
-            Phase::Over(error) => {
-                let (lookup, error) = (self.lookups.add_nothing(), error.clone());
-                self.event(Event::LookupFailed { lookup, error });
-                lookup
-            }
-            _ => {
+        match &mut self.phase {
+            Phase::Describing(_) => {}
+            Phase::Open(open) => {
                 #[cfg(test)]
-                if let Some(lookup) = self.known_from_the_stash(&target) {
+                if let Some(lookup) = open.known_from_the_stash(&mut self.shared, &target) {
                     return lookup;
                 }
-                self.hints.unanswered.lookup_handed_in();
-                self.lookups.add(target)
+                open.hints.unanswered.lookup_handed_in();
+            }
+            Phase::Over(error, _) => {
+                let (lookup, error) = (self.shared.lookups.add_nothing(), error.clone());
+                self.shared.event(Event::LookupFailed { lookup, error });
+                return lookup;
             }
         }
+        self.shared.lookups.add(target)
     }
 
     /// What to do next; `None`: nothing until something is handed in or
@@ -328,59 +308,54 @@ impl Session {
     /// records until there are no more, and make them durable together. How many there are follows
     /// from the number of lookups that were handed in. If it tells of each at once, nothing changes.
     pub fn poll(&mut self, now: Duration) -> Option<Output> {
-        if !self.timetable.lets_out(now) {
+        if !self.shared.timetable.lets_out(now) {
             return None;
         }
-        let now = self.timetable.at(now);
+        let now = self.shared.timetable.at(now);
         loop {
             // What was just done has begun a slot, and nothing leaves before its end.
-            if self.timetable.ends().is_some() {
+            if self.shared.timetable.ends().is_some() {
                 return None;
             }
-            if let Some(output) = self.outputs.pop_front() {
+            if let Some(output) = self.shared.outputs.pop_front() {
                 return Some(output);
             }
             let did_something = self.ask_next(now)
                 // Queries that wait for receipts do not wait for what is read as well.
-                || (!self.lookups.await_receipts() && self.read_next());
+                || (!self.shared.lookups.await_receipts() && self.read_next());
             // Nothing may have been done, and something said all the same.
-            if !did_something && self.outputs.is_empty() {
+            if !did_something && self.shared.outputs.is_empty() {
                 return None;
             }
         }
     }
 
-    /// Whether nothing is under way that is worth waiting for: no lookup, no query of an earlier session, no piece of the next generation of hints that is due
-    /// (unless the server cannot give it now). To be asked once [`poll`](Self::poll) has returned `None`.
+    /// Whether nothing is under way that is worth waiting for: no lookup, no query of an earlier
+    /// session, no piece of the next generation of hints that is due (unless the server cannot give
+    /// it now). To be asked once [`poll`](Self::poll) has returned `None`.
     pub fn is_at_rest(&self) -> bool {
-        let everything_left = self.outputs.is_empty() && self.timetable.ends().is_none();
-        everything_left && self.has_come_to_rest()
+        let Shared { outputs, timetable, lookups, calls, opened_before, .. } = &self.shared;
+        let everything_left = outputs.is_empty() && timetable.ends().is_none();
+        everything_left
+            && match &self.phase {
+                // The servers could not be had, and nobody waits for them.
+                Phase::Describing(_) => {
+                    *opened_before && lookups.is_empty() && !calls.is_open(Purpose::Describe)
+                }
+                Phase::Open(open) => open.is_at_rest(&self.shared),
+                Phase::Over(..) => true,
+            }
     }
 
-    fn has_come_to_rest(&self) -> bool {
-        match &self.phase {
-            Phase::Over(_) => true,
-            // The servers could not be had, and nobody waits for them.
-            Phase::Describing(_) if self.versions.opened_before => {
-                self.lookups.is_empty() && !self.calls.is_open(Purpose::Describe)
-            }
-            Phase::Ready(_) => {
-                self.lookups.is_empty()
-                    && self.hints.is_at_rest()
-                    && !self.calls.is_in_flight(Purpose::Background)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether no lookup waits for anything. To be asked once [`poll`](Self::poll) has returned `None`.
+    /// Whether no lookup waits for anything. To be asked once [`poll`](Self::poll) has returned
+    /// `None`.
     pub fn has_no_lookups(&self) -> bool {
-        self.lookups.is_empty() && self.timetable.ends().is_none()
+        self.shared.lookups.is_empty() && self.shared.timetable.ends().is_none()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.
     pub fn next_timeout(&self) -> Option<Duration> {
-        self.timetable.ends().or_else(|| self.calls.next_timeout())
+        self.shared.timetable.ends().or_else(|| self.shared.calls.next_timeout())
     }
 
     /// Until when nothing leaves the session, because it has computed something that took a time of
@@ -388,118 +363,85 @@ impl Session {
     /// everything in time: what it might begin now, it would begin at a moment that tells how long
     /// the work took.
     pub fn busy_until(&self) -> Option<Duration> {
-        self.timetable.ends()
+        self.shared.timetable.ends()
     }
 
     /// Tells the time.
     pub fn handle_timeout(&mut self, now: Duration) {
-        let now = self.timetable.at(now);
-        for (exchange, error) in self.calls.due(now, &mut self.outputs) {
+        let now = self.shared.timetable.at(now);
+        for (exchange, error) in self.shared.calls.due(now, &mut self.shared.outputs) {
             self.handle_failure(exchange, error, now);
         }
     }
 
     /// A response, or a piece of one, came. Late and repeated ones are ignored.
     pub fn handle_message(&mut self, exchange: ExchangeId, response: Response, now: Duration) {
-        let now = self.timetable.at(now);
-        let Some(call) = self.calls.waiting_for(exchange) else { return };
-        let (server, asked) = (call.server, matches!(call.request, Request::Prepare(_)));
-        if let Purpose::Fetch | Purpose::Stream = call.purpose {
-            self.came = self.came.saturating_add(match &response {
-                Response::Chunk(chunk) => chunk.data.len() as u64,
-                Response::Prepared(response) => response.reply.len() as u64,
-                _ => 0,
-            });
-        }
-        match (call.purpose, response) {
-            (Purpose::Describe, Response::Described(description)) => {
-                self.described(exchange, description, now)
+        let now = self.shared.timetable.at(now);
+        let Some(call) = self.shared.calls.waiting_for(exchange) else { return };
+        let heard = match (call.purpose, response, &mut self.phase) {
+            (Purpose::Describe, Response::Described(description), _) => {
+                return self.described(exchange, description, now);
             }
-            (Purpose::Fetch, Response::Chunk(chunk)) => self.chunk(exchange, &chunk, now),
-            (Purpose::Stream | Purpose::Background, Response::Chunk(chunk)) if !asked => {
-                self.streamed_chunk(exchange, chunk, now)
+            (Purpose::Describe, ..) => Err(self.shared.does_not_belong(call.server)),
+            (_, response, Phase::Open(open)) => {
+                open.heard(&mut self.shared, exchange, response, now)
             }
-            (Purpose::Fetch | Purpose::Stream | Purpose::Background, Response::End) if !asked => {
-                self.stream_ended(exchange, now)
-            }
-            (Purpose::Stream | Purpose::Background, Response::Prepared(response)) if asked => {
-                self.replied(exchange, &response, now)
-            }
-            (Purpose::Answer(_) | Purpose::Resend(_), Response::Answered(response)) => {
-                self.answered(exchange, response)
-            }
-            _ => {
-                let name = server_name(server, self.options.servers);
-                let error = Error::peer_misbehaved(format!(
-                    "the response of {name} does not belong to the request"
-                ));
-                self.handle_failure(exchange, error, now);
-            }
-        }
-        if self.came > self.options.max_download {
-            self.fail(Error::exhausted(format!(
-                "more came than the {} bytes that are allowed before the first lookup; allow more (--max-download) if the table that you expect has as much",
-                self.options.max_download
-            )));
+            // Nothing else is asked before a table is chosen, or when all is over.
+            _ => Ok(()),
+        };
+        match heard {
+            Ok(()) => {}
+            Err(Fault::Exchange(error)) => self.handle_failure(exchange, error, now),
+            Err(Fault::Session(error)) => self.fail(error),
         }
     }
 
     /// An exchange failed: the server could not be reached, or refused, or sent what cannot be valid.
     pub fn handle_failure(&mut self, exchange: ExchangeId, error: Error, now: Duration) {
-        let now = self.timetable.at(now);
-        if self.everything_arrived(exchange) {
-            return self.finish_fetch(exchange, now);
+        let now = self.shared.timetable.at(now);
+        if let Phase::Open(open) = &mut self.phase
+            && open.everything_arrived(&self.shared, exchange)
+        {
+            return self.in_open(|open, shared| open.finish_fetch(shared, exchange, now));
         }
-        let ended = self.calls.failed(exchange, error, now, &mut self.parts.rng, &mut self.outputs);
+        let Shared { calls, parts, outputs, .. } = &mut self.shared;
+        let ended = calls.failed(exchange, error, now, &mut parts.rng, outputs);
         // Before what it ends: that may be the session.
-        if let Some(GivenUp { server, error }) = self.calls.take_given_up() {
-            self.server_given_up(server, error);
+        if let Some(GivenUp { server, error }) = calls.take_given_up() {
+            self.shared.server_given_up(server, &error);
         }
         for ended in ended {
             self.call_ended(ended);
         }
         // A fetch in the background may have been given up: what came of it is kept.
-        self.prepare(now);
+        if let Phase::Open(open) = &mut self.phase {
+            open.prepare(&mut self.shared, now);
+        }
     }
 
     /// What is stored of the part that was to be opened or completed.
     pub fn handle_part(&mut self, state: PartState, now: Duration) {
-        let now = self.timetable.at(now);
-        match (&self.phase, state) {
-            (Phase::Opening { part, again }, PartState::Complete(source)) => {
-                let (part, again) = (part.clone(), *again);
-                self.progress(&part, part.len, false);
-                self.use_part(part, source, again);
-            }
-            (Phase::Completing(part), PartState::Complete(source)) => {
-                self.use_part(part.clone(), source, true)
-            }
-            (Phase::Opening { part, .. }, PartState::Partial(download)) => {
-                self.fetch(part.clone(), download, now)
-            }
-            // Nobody asked.
-            _ => {}
-        }
+        let now = self.shared.timetable.at(now);
+        self.in_open(|open, shared| open.part_is(shared, state, now));
     }
 
     /// What is kept of the single-use hints that were to be opened, or switched.
     pub fn handle_hints(&mut self, saved: SavedHints, now: Duration) {
-        let now = self.timetable.at(now);
-        if let Phase::OpeningHints | Phase::Switching { .. } = self.phase {
-            if let Err(error) = self.use_hints(saved, now) {
-                self.fail(error);
-            }
-            self.timetable.end_opening();
-        }
+        let now = self.shared.timetable.at(now);
+        self.in_open(|open, shared| open.hints_are(shared, saved, now));
+    }
+
+    /// A step by which the hints follow the table is durable.
+    pub fn handle_hints_followed(&mut self, now: Duration) {
+        let now = self.shared.timetable.at(now);
+        self.in_open(|open, shared| open.hints_followed(shared, now));
     }
 
     /// The journal record of a fetch is durable: `receipt` proves it.
     pub fn handle_persisted(&mut self, fetch: FetchId, receipt: Receipt, now: Duration) {
-        let now = self.timetable.at(now);
-        let Some(reservation) = self.lookups.committed(fetch) else { return };
-        match reservation.commit_with(receipt) {
-            Ok(prepared) => self.ask(fetch, prepared, now),
-            Err(error) => self.fetch_ended(fetch, Err(error)),
+        let now = self.shared.timetable.at(now);
+        if let Phase::Open(open) = &mut self.phase {
+            open.journal_record_is_durable(&mut self.shared, fetch, receipt, now);
         }
     }
 
@@ -507,28 +449,34 @@ impl Session {
     /// other by a scheme with single-use hints. What is kept of them has to be opened again first,
     /// by another session.
     pub fn handle_not_persisted(&mut self, fetch: FetchId, error: Error) {
-        if self.lookups.committed(fetch).is_some() {
-            self.hints.broken.get_or_insert(error.clone());
-            self.fetch_ended(fetch, Err(error));
+        if let Phase::Open(open) = &mut self.phase {
+            open.journal_record_failed(&mut self.shared, fetch, error);
         }
     }
 
     /// The end of the hints is durable: it is told now, and the session is over.
     pub fn handle_hints_ended(&mut self) {
-        self.tell_the_end(None);
+        self.in_open(|open, shared| open.tell_the_end(shared, None));
     }
 
     /// What came of a step of the preparation.
     pub fn handle_preparation(&mut self, event: PreparationEvent, now: Duration) {
-        let now = self.timetable.at(now);
-        self.preparation_went_on(event, now);
-        self.prepare(now);
+        let now = self.shared.timetable.at(now);
+        self.in_open(|open, shared| {
+            open.preparation_went_on(shared, event, now)?;
+            open.prepare(shared, now);
+            Ok(())
+        });
     }
 
     /// Nobody waits any longer: ends the session, and every lookup that is open, with `error`. An
     /// end of the hints that is being kept is told first.
     pub fn stop(&mut self, error: Error) {
-        if !matches!(self.phase, Phase::Ending { .. }) {
+        let is_ending = match &self.phase {
+            Phase::Open(open) => matches!(open.stage, Stage::Ending { .. }),
+            _ => false,
+        };
+        if !is_ending {
             self.fail(error);
         }
     }
@@ -537,77 +485,146 @@ impl Session {
     /// no more of storage, unless it has single-use hints: then it sends no more queries. If what
     /// is kept contradicts what the servers show, nothing is sent any more at all.
     pub fn handle_storage_failure(&mut self, error: Error) {
-        match self.phase {
-            Phase::Ending { .. } => self.tell_the_end(Some(&error)),
-            Phase::Ready(_) if error.blame() == Blame::Integrity => {
-                self.outputs.retain(|output| !matches!(output, Output::Transmit { .. }));
+        let Phase::Open(open) = &mut self.phase else { return self.fail(error) };
+        match &open.stage {
+            Stage::Ending { .. } => {
+                self.in_open(|open, shared| open.tell_the_end(shared, Some(&error)));
+            }
+            Stage::Ready(_) if error.blame() == Blame::Integrity => {
+                self.shared.outputs.retain(|output| !matches!(output, Output::Transmit { .. }));
                 self.fail(error);
             }
-            Phase::Ready(_) => {
-                self.hints.broken.get_or_insert(error);
+            Stage::Ready(_) => {
+                open.hints.broken.get_or_insert(error);
             }
             _ => self.fail(error),
         }
     }
 }
 
-/// Endings.
+/// What poll does.
 impl Session {
-    fn call_ended(&mut self, Ended { server, purpose, error }: Ended) {
-        match purpose {
-            Purpose::Answer(fetch) => self.lookups.server_answered(fetch, server, Err(error)),
-            Purpose::Resend(id) => self.hints.resends.settled(id, server, Err(error)),
-            Purpose::Background => {
-                // Another server may have been asked for the same stretch, to compare them.
-                self.calls.abandon(Purpose::Background, &mut self.outputs);
-                self.hints.fetched(true);
-            }
-            // A server that was given up is asked again when there is something to ask it.
-            Purpose::Describe | Purpose::Fetch | Purpose::Stream if self.is_opening_again() => {
-                self.put_off(&error);
-            }
-            Purpose::Describe
-                if matches!(self.phase, Phase::Ready(_) | Phase::Switching { first: false }) =>
-            {
-                self.versions.given_up(server);
-            }
-            Purpose::Describe | Purpose::Fetch | Purpose::Stream => self.fail(error),
+    /// Asks for the next waiting lookup, if its turn has come, or reads it from the table that is
+    /// kept. Returns whether anything happened.
+    fn ask_next(&mut self, now: Duration) -> bool {
+        match &mut self.phase {
+            Phase::Describing(_) => self.describes_again(now),
+            Phase::Open(open) => match open.ask_next(&mut self.shared, now) {
+                Asked::Nothing => false,
+                Asked::Something => true,
+                Asked::ToOpenAgain => {
+                    self.open_again(now);
+                    true
+                }
+            },
+            Phase::Over(..) => false,
         }
     }
 
-    /// Lookups that wait for their turn would each wait as long for this server as those that it was
-    /// given up by. Which those are follows from what servers did and when.
-    fn server_given_up(&mut self, server: usize, error: Error) {
-        for lookup in self.lookups.drop_waiting() {
-            self.event(Event::LookupFailed { lookup, error: error.clone() });
+    /// Reads one record from its answers, or tells one that was read. Returns whether there was
+    /// anything.
+    fn read_next(&mut self) -> bool {
+        let Phase::Open(open) = &mut self.phase else { return false };
+        match open.read_next(&mut self.shared) {
+            Ok(did_something) => did_something,
+            Err(error) => {
+                self.fail(error);
+                true
+            }
         }
-        self.event(Event::GivenUp { server, error });
+    }
+}
+
+/// Endings.
+impl Session {
+    /// Does something with the table that is open, if one is. If it fails, the session is over.
+    fn in_open(&mut self, act: impl FnOnce(&mut Open, &mut Shared) -> Result<()>) {
+        if let Phase::Open(open) = &mut self.phase
+            && let Err(error) = act(open, &mut self.shared)
+        {
+            self.fail(error);
+        }
+    }
+
+    fn call_ended(&mut self, Ended { server, purpose, error }: Ended) {
+        let is_opening_again = self.is_opening_again();
+        match (purpose, &mut self.phase) {
+            (Purpose::Answer(fetch), _) => {
+                self.shared.lookups.server_answered(fetch, server, Err(error));
+            }
+            (Purpose::Resend(id), Phase::Open(open)) => {
+                open.hints.resends.settled(id, server, Err(error));
+            }
+            (Purpose::Background, Phase::Open(open)) => {
+                // Another server may have been asked for the same stretch, to compare them.
+                self.shared.calls.abandon(Purpose::Background, &mut self.shared.outputs);
+                open.hints.fetched(true);
+            }
+            (Purpose::Resend(_) | Purpose::Background, _) => {}
+            // A server that was given up is asked again when there is something to ask it.
+            _ if is_opening_again => self.put_off(&error),
+            (Purpose::Describe, Phase::Open(open))
+                if matches!(open.stage, Stage::Ready(_) | Stage::Switching { first: false }) =>
+            {
+                open.versions.given_up(server);
+            }
+            _ => self.fail(error),
+        }
     }
 
     /// The session is over.
     fn fail(&mut self, error: Error) {
-        if matches!(self.phase, Phase::Over(_)) {
+        if matches!(self.phase, Phase::Over(..)) {
             return;
         }
-        self.calls.abandon_all(&mut self.outputs);
-        self.tell_all_waiting();
-        self.fail_all(&error);
-        self.hints = Hints::default();
-        self.phase = Phase::Over(error.clone());
-        self.event(Event::Failed(error));
-    }
-
-    fn event(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
+        self.shared.calls.abandon_all(&mut self.shared.outputs);
+        if let Phase::Open(open) = &mut self.phase {
+            open.tell_all_waiting(&mut self.shared);
+        }
+        self.shared.fail_all(&error);
+        let over = Phase::Over(error.clone(), self.table().cloned().map(Box::new));
+        self.phase = over;
+        self.shared.event(Event::Failed(error));
     }
 }
 
-/// The same scheme with the same parameters in another version of the table.
-fn plan_in(plan: &SchemePlan, table: &TableIdentity) -> Result<SchemePlan> {
-    #[cfg(test)]
-    if let Some(plan) = tests::toy_plan_in(plan, table) {
-        return Ok(plan);
+impl Shared {
+    fn event(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
     }
+
+    fn progress(&mut self, part: &PartKey, done: u64, fetched: bool) {
+        self.event(Event::Progress { part: part.kind, done, total: part.len, fetched });
+    }
+
+    /// Has all servers describe themselves.
+    fn describe_all(&mut self, now: Duration) {
+        for server in 0..self.options.servers {
+            let request = Request::Describe(DescribeRequest::default());
+            self.calls.start(server, Purpose::Describe, request, now, &mut self.outputs);
+        }
+    }
+
+    /// What came from `server` is no response to what it was asked.
+    fn does_not_belong(&self, server: usize) -> Fault {
+        let name = server_name(server, self.options.servers);
+        Fault::Exchange(Error::peer_misbehaved(format!(
+            "the response of {name} does not belong to the request"
+        )))
+    }
+
+    /// Lookups that wait for their turn would each wait as long for this server as those that it was
+    /// given up by. Which those are follows from what servers did and when.
+    fn server_given_up(&mut self, server: usize, error: &Error) {
+        for lookup in self.lookups.drop_waiting() {
+            self.event(Event::LookupFailed { lookup, error: error.clone() });
+        }
+        self.event(Event::GivenUp { server, error: error.clone() });
+    }
+}
+
+/// The plan for another version of a table whose scheme and parameters were announced.
+fn as_announced(plan: &SchemePlan, table: &TableIdentity) -> Result<SchemePlan> {
     SchemePlan::from_announcement(plan.scheme, table, &plan.parameters)
 }
 
@@ -615,7 +632,8 @@ fn part_key(chosen: &ChosenTable, kind: PartKind, part: PartDescription) -> Part
     PartKey { table: chosen.identity, kind, len: part.len, digest: part.digest }
 }
 
-/// Bytes for a message that may hold a secret, shared by its copies and erased when the last of them is dropped. (What is made of them on their way to the network is beyond that.)
+/// Bytes for a message that may hold a secret, shared by its copies and erased when the last of them
+/// is dropped. (What is made of them on their way to the network is beyond that.)
 fn erased_at_last(bytes: Zeroizing<Vec<u8>>) -> Bytes {
     Bytes::from_owner(bytes)
 }

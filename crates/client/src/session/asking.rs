@@ -1,15 +1,17 @@
 //! Lookups: from a target to queries, from answers to a value.
 
+use super::Shared;
 use super::agreement::server_name;
 use super::calls::Purpose;
 use super::hints::{Turn, ended_before};
 use super::interface::{ChosenTable, ExchangeId, FetchId, Output, Persist, Request};
 use super::lookups::Answer;
+use super::open::{Open, Stage};
+use super::preparation::Preparing;
 use super::query::Query;
-use super::records::Records;
 use super::timetable::Work;
 use super::verified::for_this_session;
-use super::{Phase, Session};
+use super::versions::Moving;
 use privet_core::{Blame, Error, Result};
 use privet_schemes::contract::{Record, ReservationId};
 use privet_schemes::registry::Recovered;
@@ -18,125 +20,195 @@ use privet_wire::AnswerResponse;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
+/// With so many reservations that were never answered, no more are made: something is
+/// wrong with the server, and each takes memory.
+const UNFINISHED_LIMIT: usize = 256;
+
+/// What came of asking for the next lookup.
+pub(super) enum Asked {
+    Nothing,
+    Something,
+    /// A later version of the table is there, and the session can go on with that.
+    ToOpenAgain,
+}
+
 /// Asking.
-impl Session {
-    /// Asks for the next waiting lookup, if its turn has come, or reads it from the table that is kept. Returns whether anything happened.
-    pub(super) fn ask_next(&mut self, now: Duration) -> bool {
-        if !matches!(self.phase, Phase::Ready(_)) {
-            return self.describes_again(now);
+impl Open {
+    /// Asks for the next waiting lookup, if its turn has come, or reads it from the table that is
+    /// kept.
+    pub(super) fn ask_next(&mut self, shared: &mut Shared, now: Duration) -> Asked {
+        if !self.is_ready() {
+            return Asked::Nothing;
         }
-        if self.resend_next(now) {
-            return true;
+        if self.resend_next(shared, now) {
+            return Asked::Something;
         }
         // A lookup of several records that has begun comes to its end first.
-        let begins = !self.lookups.is_amid_one();
-        if begins && self.moves_on(now) {
-            return !matches!(self.phase, Phase::Ready(_));
-        }
-        if !self.lookups.may_ask(self.options.in_flight) {
-            return false;
-        }
-        if begins && self.asks_for_versions(now) {
-            return false;
-        }
-        let refused = match self.turn() {
-            Turn::Go => None,
-            Turn::Wait => return false,
-            Turn::Switch => {
-                self.switch_between_lookups();
-                return true;
+        let begins = !shared.lookups.is_amid_one();
+        if begins {
+            match self.moves_on(shared) {
+                Moving::Stays => {}
+                Moving::Waits => return Asked::Nothing,
+                Moving::Now => return Asked::ToOpenAgain,
             }
-            Turn::SendAgain => return true,
+        }
+        if !shared.lookups.may_ask(shared.options.in_flight) {
+            return Asked::Nothing;
+        }
+        if begins && self.asks_for_versions(shared, now) {
+            return Asked::Nothing;
+        }
+        let refused = match self.turn(shared) {
+            Turn::Go => None,
+            Turn::Wait => return Asked::Nothing,
+            Turn::Switch => {
+                self.switch(shared, false);
+                return Asked::Something;
+            }
+            Turn::SendAgain => return Asked::Something,
             Turn::Condense => {
-                let condensed = self.condense();
-                self.timetable.end_opening();
+                let condensed = self.condense(shared);
+                shared.timetable.end_opening();
                 match condensed {
-                    Ok(()) => return true,
+                    Ok(()) => return Asked::Something,
                     Err(error) => Some(error),
                 }
             }
             Turn::Refuse(error) => {
-                self.lookup_refused(now);
+                self.lookup_refused(shared, now);
                 Some(error)
             }
         };
+        match self.begin_next(shared, refused, now) {
+            true => Asked::Something,
+            false => Asked::Nothing,
+        }
+    }
+
+    /// Begins the next fetch, which ends at once if it is `refused`. Returns whether there was one.
+    fn begin_next(&mut self, shared: &mut Shared, refused: Option<Error>, now: Duration) -> bool {
         let search_len = self.hinted().map_or(1, |hints| hints.search_len());
-        let Some(fetches) = self.records.as_ref().map(Records::fetches) else { return false };
-        let Some(fetch) = self.lookups.begin_next(fetches) else { return false };
-        let Some((target, candidate)) = self.lookups.wanted(fetch) else { return false };
-        #[cfg(test)]
-        self.takes_time(Work::Query, target);
-        let (Phase::Ready(client), Some(records)) = (&mut self.phase, &self.records) else {
+        let (Stage::Ready(client), Some(records)) = (&mut self.stage, &self.records) else {
             return false;
         };
+        let Some(fetch) = shared.lookups.begin_next(records.fetches()) else { return false };
+        let Some((target, candidate)) = shared.lookups.wanted(fetch) else { return false };
+        #[cfg(test)]
+        shared.takes_time(Work::Query, target);
         let prepared = match refused {
             Some(error) => Err(error),
             None => records
                 .locate(target, candidate)
-                .and_then(|index| client.prepare(&index, &mut self.parts.rng)),
+                .and_then(|index| client.prepare(&index, &mut shared.parts.rng)),
         };
         match prepared {
-            Ok(Prepared::Ready(prepared)) => self.ask(fetch, prepared, now),
+            Ok(Prepared::Ready(prepared)) => self.ask(shared, fetch, prepared, now),
             // From the table that is kept here: there is nobody to ask, and nothing that a server could see.
-            Ok(Prepared::Known(record)) => self.tell(fetch, Ok(record)),
+            Ok(Prepared::Known(record)) => self.tell(shared, fetch, Ok(record)),
             Ok(Prepared::Reserved(reservation)) => {
                 let (id, record) = (reservation.id(), reservation.record().clone());
-                self.lookups.commits(fetch, reservation);
-                self.outputs.push_back(Output::Persist(Persist::Journal { fetch, id, record }));
+                shared.lookups.commits(fetch, reservation);
+                shared.outputs.push_back(Output::Persist(Persist::Journal { fetch, id, record }));
             }
             Err(error) => {
-                self.fetch_ended(fetch, Err(error));
-                self.timetable.end_unseen(Work::Query, search_len, 1);
+                self.fetch_ended(shared, fetch, Err(error));
+                shared.timetable.end_unseen(Work::Query, search_len, 1);
                 return true;
             }
         }
-        self.timetable.end_query(search_len);
+        shared.timetable.end_query(search_len);
         true
+    }
+
+    /// Whether the next lookup can have a hint.
+    fn turn(&mut self, shared: &Shared) -> Turn {
+        let Some(hints) = self.hinted() else { return Turn::Go };
+        let (supply, open, endless) = (hints.supply(), hints.open().len(), hints.is_endless());
+        let verifies = hints.verifies();
+        if let Some(error) = &self.hints.broken {
+            return Turn::Refuse(error.clone());
+        }
+        if supply.left() == 0 && endless {
+            return self.turn_at_the_end(shared, open);
+        }
+        if supply.left() == 0 {
+            let ready = self.hints.preparing.as_ref().is_some_and(Preparing::is_complete);
+            return match (ready, self.hints_are_idle(shared)) {
+                (true, true) => Turn::Switch,
+                (true, false) => Turn::Wait,
+                (false, _) => Turn::Refuse(Error::exhausted(
+                    "the hints are used up and the next ones are not ready, so nothing was asked; try again in a while, or start again: then they are prepared before the first lookup",
+                )),
+            };
+        }
+        if verifies {
+            return self.turn_in_strict_order(shared, open);
+        }
+        // The answers to earlier queries are a part of what a hint is made of that never runs out.
+        match self.turn_after_unanswered(shared) {
+            Turn::Go => {}
+            turn => return turn,
+        }
+        if open.saturating_sub(shared.lookups.reservations_under_way().count()) >= UNFINISHED_LIMIT
+        {
+            // Some of them are on their way once more.
+            if !self.hints.resends.is_empty() {
+                return Turn::Wait;
+            }
+            return Turn::Refuse(Error::unavailable(format!(
+                "{UNFINISHED_LIMIT} earlier queries have never been answered, so no new one is asked; they are sent again whenever the client starts: see to it that the server answers, and start again"
+            )));
+        }
+        Turn::Go
     }
 
     /// Sends a fetch's queries, one to each server.
     pub(super) fn ask(
         &mut self,
+        shared: &mut Shared,
         fetch: FetchId,
         Lookup { sendable, pending }: Lookup,
         now: Duration,
     ) {
-        if sendable.queries().len() != self.options.servers {
+        if sendable.queries().len() != shared.options.servers {
             let error = Error::api_misuse("the scheme made queries for another number of servers");
-            return self.fetch_ended(fetch, Err(error));
+            return self.fetch_ended(shared, fetch, Err(error));
         }
-        self.lookups.asks(fetch, pending, self.options.servers);
-        self.send(&sendable, Purpose::Answer(fetch), now);
-        self.keep_sent_for(fetch, sendable);
-        self.lookup_sent(now);
+        shared.lookups.asks(fetch, pending, shared.options.servers);
+        self.send(shared, &sendable, Purpose::Answer(fetch), now);
+        if let Some(id) = shared.lookups.reservation_of(fetch) {
+            self.keep_sent(id, sendable);
+        }
+        self.lookup_sent(shared, now);
     }
 
     /// Sends the next query of an earlier process again, if its turn has come.
-    fn resend_next(&mut self, now: Duration) -> bool {
+    fn resend_next(&mut self, shared: &mut Shared, now: Duration) -> bool {
         let Some((id, sendable)) = self.hints.resends.next_waiting() else { return false };
-        self.send(&sendable, Purpose::Resend(id), now);
+        self.send(shared, &sendable, Purpose::Resend(id), now);
         self.keep_sent(id, sendable);
         true
     }
 
-    fn send(&mut self, sendable: &Sendable, purpose: Purpose, now: Duration) {
-        let Some(chosen) = self.chosen.as_deref() else { return };
-        let ChosenTable { identity, scheme, .. } = chosen;
+    fn send(&self, shared: &mut Shared, sendable: &Sendable, purpose: Purpose, now: Duration) {
+        let ChosenTable { identity, scheme, .. } = &self.chosen;
         let queries = Query::all(sendable, identity, scheme.parameter_digest);
         for (server, query) in queries.into_iter().enumerate() {
             let request = Request::Answer(query);
-            self.calls.start(server, purpose, request, now, &mut self.outputs);
+            shared.calls.start(server, purpose, request, now, &mut shared.outputs);
         }
     }
 
-    pub(super) fn answered(&mut self, exchange: ExchangeId, response: AnswerResponse) {
-        let Some(call) = self.calls.answered(exchange) else { return };
-        let (Some(chosen), Request::Answer(request)) = (self.chosen.as_deref(), &call.request)
-        else {
-            return;
-        };
+    pub(super) fn answered(
+        &mut self,
+        shared: &mut Shared,
+        exchange: ExchangeId,
+        response: AnswerResponse,
+    ) {
+        let Some(call) = shared.calls.answered(exchange) else { return };
+        let Request::Answer(request) = &call.request else { return };
         let answer = response.check_belongs_to(request).and_then(|()| {
-            let (len, due) = (response.answer.len(), chosen.scheme.plan.answer_len);
+            let (len, due) = (response.answer.len(), self.chosen.scheme.plan.answer_len);
             if len != due {
                 return Err(Error::invalid_message(format!(
                     "an answer has {due} bytes here, the server sent {len}"
@@ -144,13 +216,13 @@ impl Session {
             }
             Ok(Zeroizing::new(response.answer.to_vec()))
         });
-        let answer = answer.map_err(|error| match self.options.servers {
+        let answer = answer.map_err(|error| match shared.options.servers {
             1 => error,
             servers => error.within(server_name(call.server, servers)),
         });
         match call.purpose {
             Purpose::Answer(fetch) => {
-                self.lookups.server_answered(fetch, call.server, answer);
+                shared.lookups.server_answered(fetch, call.server, answer);
             }
             Purpose::Resend(id) => self.hints.resends.settled(id, call.server, answer),
             _ => {}
@@ -159,70 +231,81 @@ impl Session {
 }
 
 /// Reading.
-impl Session {
+impl Open {
     /// Reads one record from its answers, or tells one that was read. Returns whether there was
     /// anything.
-    pub(super) fn read_next(&mut self) -> bool {
-        if matches!(self.phase, Phase::Ending { .. }) {
-            return false;
+    ///
+    /// # Errors
+    /// Of an answer that does not pass where answers are verified: the session ends with it.
+    pub(super) fn read_next(&mut self, shared: &mut Shared) -> Result<bool> {
+        if matches!(self.stage, Stage::Ending { .. }) {
+            return Ok(false);
         }
-        let pieces_of_work = self.read_or_tell();
+        let (pieces_of_work, outcome) = self.read_or_tell(shared);
         if pieces_of_work > 0 {
-            self.timetable.end_unseen(Work::Answer, 1, pieces_of_work);
+            shared.timetable.end_unseen(Work::Answer, 1, pieces_of_work);
         }
-        pieces_of_work > 0
+        outcome.map(|()| pieces_of_work > 0)
     }
 
     /// Returns how many pieces of work it was.
-    fn read_or_tell(&mut self) -> u32 {
+    fn read_or_tell(&mut self, shared: &mut Shared) -> (u32, Result<()>) {
         if let Some((id, answers)) = self.hints.resends.next_answered() {
             // It may concern every reservation since; and when all are over, their records are
             // erased. Which ones depends on what was looked up.
             let used = self.hinted().map_or(0, |hints| hints.supply().used);
             let first = self.hints.resends.first();
-            self.settle_resent(id, answers);
+            self.settle_resent(shared, id, answers);
             self.drop_unwanted();
             let since = if self.hints.resends.is_empty() { first.unwrap_or(id) } else { id };
             let concerned = used.saturating_sub(since.0);
-            return u32::try_from(concerned).unwrap_or(u32::MAX).max(1);
+            return (u32::try_from(concerned).unwrap_or(u32::MAX).max(1), Ok(()));
         }
-        let Phase::Ready(client) = &mut self.phase else { return 0 };
+        let Stage::Ready(client) = &mut self.stage else { return (0, Ok(())) };
         // What was read is told after what can be sent: by a scheme that verifies, the next query
         // waited for it to be settled.
-        let Some((fetch, pending, answers)) = self.lookups.next_answered() else {
-            return u32::from(self.tell_waiting());
+        let Some((fetch, pending, answers)) = shared.lookups.next_answered() else {
+            return (u32::from(self.tell_waiting(shared)), Ok(()));
         };
         let recovered = answers.and_then(|answers| {
             let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
             client.recover(pending, &answers).map_err(where_the_record_leads)
         });
         // It may concern every lookup that waits for it.
-        let id = self.lookups.reservation_of(fetch);
-        let waiting = id.map_or(0, |id| self.lookups.settled_since(id));
+        let id = shared.lookups.reservation_of(fetch);
+        let waiting = id.map_or(0, |id| shared.lookups.settled_since(id));
+        let pieces_of_work =
+            u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_add(1));
         match recovered {
-            Ok(Recovered::Record(record)) => self.tell(fetch, Ok(record)),
+            Ok(Recovered::Record(record)) => self.tell(shared, fetch, Ok(record)),
             Ok(Recovered::Settled { id, change, record }) => {
-                if self.keep_settled(id, change, Some(fetch)) {
-                    self.lookups.settles(fetch, record);
+                if self.keep_settled(shared, id, change, Some(fetch)) {
+                    shared.lookups.settles(fetch, record);
                 }
             }
             Err(error) if error.blame() == Blame::Integrity => {
                 let error = for_this_session(&error);
-                self.fetch_ended(fetch, Err(error.clone()));
-                self.fail(error);
+                self.fetch_ended(shared, fetch, Err(error.clone()));
+                return (pieces_of_work, Err(error));
             }
-            Err(error) => self.tell(fetch, Err(error)),
+            Err(error) => self.tell(shared, fetch, Err(error)),
         }
-        u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_add(1))
+        (pieces_of_work, Ok(()))
     }
 
-    /// An answer to a query of an earlier process. If it is none, the reservation stays as it is, for the next session.
-    fn settle_resent(&mut self, id: ReservationId, answers: Vec<Result<Answer>>) {
+    /// An answer to a query of an earlier process. If it is none, the reservation stays as it is,
+    /// for the next session.
+    fn settle_resent(
+        &mut self,
+        shared: &mut Shared,
+        id: ReservationId,
+        answers: Vec<Result<Answer>>,
+    ) {
         let Ok(answers) = answers.into_iter().collect::<Result<Vec<_>>>() else { return };
         let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
         let Some(hints) = self.hinted() else { return };
         if let Ok(Recovered::Settled { id, change, record }) = hints.settle(id, &answers)
-            && self.keep_settled(id, change, None)
+            && self.keep_settled(shared, id, change, None)
         {
             self.hints.unwanted(id, record.is_none());
         }
@@ -232,38 +315,38 @@ impl Session {
     /// when all older ones are answered or given up. Some could be told sooner, those that do not
     /// depend on an older one's answer; but then a server that holds an answer back could see, from
     /// a user who acts on what comes, which depend on it. Returns whether there was one.
-    fn tell_waiting(&mut self) -> bool {
-        let Some((id, fetch)) = self.next_to_tell() else { return false };
+    fn tell_waiting(&mut self, shared: &mut Shared) -> bool {
+        let Some((id, fetch)) = self.next_to_tell(shared) else { return false };
         let Some(hints) = self.hinted() else { return false };
         let resolved = hints.take_record(id);
-        let record = self.lookups.take_settled(fetch).or(resolved);
+        let record = shared.lookups.take_settled(fetch).or(resolved);
         if record.is_none() {
             self.hints.unwanted(id, true);
         }
-        self.tell(fetch, record.unwrap_or_else(|| Err(unanswered_before())));
+        self.tell(shared, fetch, record.unwrap_or_else(|| Err(unanswered_before())));
         true
     }
 
     /// Tells all that can be told: the session is over.
-    pub(super) fn tell_all_waiting(&mut self) {
+    pub(super) fn tell_all_waiting(&mut self, shared: &mut Shared) {
         let mut told = 0;
-        while self.tell_waiting() {
+        while self.tell_waiting(shared) {
             told += 1;
         }
         if told > 0 {
-            self.timetable.end_unseen(Work::Answer, 1, told);
+            shared.timetable.end_unseen(Work::Answer, 1, told);
         }
     }
 
-    fn tell(&mut self, fetch: FetchId, record: Result<Record>) {
-        let Some((target, candidate)) = self.lookups.wanted(fetch) else { return };
+    fn tell(&mut self, shared: &mut Shared, fetch: FetchId, record: Result<Record>) {
+        let Some((target, candidate)) = shared.lookups.wanted(fetch) else { return };
         #[cfg(test)]
-        self.takes_time(Work::Answer, target);
+        shared.takes_time(Work::Answer, target);
         let piece = record.and_then(|record| match &self.records {
             Some(records) => records.piece(target, candidate, &record),
             None => Err(ended_before()),
         });
-        self.fetch_ended(fetch, piece);
+        self.fetch_ended(shared, fetch, piece);
     }
 }
 

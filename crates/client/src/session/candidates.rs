@@ -10,9 +10,10 @@
 //! server that spoils one of the answers would learn, from a user who tries again, whether it was
 //! one that mattered.
 
-use super::Session;
+use super::Shared;
 use super::hints::ended_before;
 use super::interface::{Event, FetchId};
+use super::open::Open;
 use super::records::Piece;
 use privet_core::{Error, Result};
 
@@ -49,23 +50,30 @@ impl Found {
     }
 }
 
-impl Session {
+impl Open {
     /// A fetch is over: tells what came of its lookup, if that is over as well.
-    pub(super) fn fetch_ended(&mut self, fetch: FetchId, found: Result<Piece>) {
-        let Some((lookup, target, found)) = self.lookups.end(fetch, found) else { return };
+    pub(super) fn fetch_ended(
+        &mut self,
+        shared: &mut Shared,
+        fetch: FetchId,
+        found: Result<Piece>,
+    ) {
+        let Some((lookup, target, found)) = shared.lookups.end(fetch, found) else { return };
         let value = found.and_then(|pieces| match &self.records {
             Some(records) => records.value(&target, &pieces),
             None => Err(ended_before()),
         });
         #[cfg(test)]
-        self.ask_again(&target, &value);
-        self.event(match value {
+        shared.ask_again(&target, &value);
+        shared.event(match value {
             Ok(Some(value)) => Event::Found { lookup, value },
             Ok(None) => Event::NotFound { lookup },
             Err(error) => Event::LookupFailed { lookup, error },
         });
     }
+}
 
+impl Shared {
     /// Drops all lookups, which failed with `error`.
     pub(super) fn fail_all(&mut self, error: &Error) {
         for (lookup, error) in self.lookups.drop_all(error, &ended_before()) {

@@ -1,9 +1,9 @@
 //! Which table and scheme to use, and whether what the servers say of it can be.
 
+use super::PlanIn;
 use super::agreement::{Difference, difference, disagreement, server_name};
 use super::interface::{ChosenTable, SessionOptions};
 use super::pins::check_publishers;
-use super::plan_in;
 use crate::state::Pin;
 use privet_core::{Error, Result};
 use privet_schemes::SchemeId;
@@ -22,6 +22,7 @@ use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 pub(super) fn choose(
     options: &SessionOptions,
     descriptions: &[ServerDescription],
+    plan_in: PlanIn,
 ) -> Result<Vec<ChosenTable>> {
     let Some(first) = descriptions.first() else {
         return Err(Error::api_misuse("a session needs at least one server"));
@@ -31,7 +32,7 @@ pub(super) fn choose(
     let (mut common, mut behind) = (Vec::new(), None);
     for version in table.versions() {
         let is_current = version.identity == table.identity;
-        let offer = match choose_scheme(options, version, descriptions) {
+        let offer = match choose_scheme(options, version, descriptions, plan_in) {
             Ok(offer) => offer,
             Err(error) if is_current => return Err(error),
             Err(_) => continue,
@@ -129,6 +130,7 @@ fn choose_scheme<'d>(
     options: &SessionOptions,
     version: &TableDescription,
     descriptions: &'d [ServerDescription],
+    plan_in: PlanIn,
 ) -> Result<Offer<'d>> {
     let offered = offers(version, descriptions);
     let order = match options.schemes.is_empty() {
@@ -146,7 +148,8 @@ fn choose_scheme<'d>(
         }
         let common = offered.iter().all(|schemes| schemes.contains(offer.scheme));
         let partial = !common && !options.schemes.is_empty();
-        let new = !options.pins.iter().any(|known| is_of(offer.scheme, &known.pin, version));
+        let new =
+            !options.pins.iter().any(|known| is_of(offer.scheme, &known.pin, version, plan_in));
         let rank = (partial, new, place, plan.parameters.clone(), offer.server);
         Some((rank, offer))
     });
@@ -155,7 +158,12 @@ fn choose_scheme<'d>(
 }
 
 /// Whether `pin` is of this table as it is served by `scheme`, in whatever version.
-fn is_of(scheme: &SchemeDescription, pin: &Pin, version: &TableDescription) -> bool {
+fn is_of(
+    scheme: &SchemeDescription,
+    pin: &Pin,
+    version: &TableDescription,
+    plan_in: PlanIn,
+) -> bool {
     let plan = &scheme.plan;
     pin.table.id == version.identity.id
         && plan_in(plan, &pin.table)

@@ -22,60 +22,26 @@
 //! else is under way, and goes out beside what is sent again. At the end of a generation it waits for the answers themselves; if they fail as well, it is refused. Either way everything is sent
 //! again once for all lookups that wait, and once more for those that are handed in later.
 
-use super::Phase;
-use super::Session;
-use super::hints::{Hints, Turn};
-use super::interface::{FetchId, Output, Persist};
-use super::resends::Resends;
+use super::Shared;
+use super::hints::Turn;
+use super::interface::{Output, Persist};
+use super::open::{Open, Stage};
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::Sendable;
-use std::collections::BTreeMap;
 
-/// What was sent of a generation that cannot be left before it is answered.
-#[derive(Default)]
-pub(super) struct Unanswered {
-    queries: BTreeMap<ReservationId, Sendable>,
-    /// They were sent again, and no lookup was handed in since.
-    asked_again: bool,
-}
-
-/// What is to be done about queries without an answer before another is made.
-pub(super) enum Before {
-    Nothing,
-    /// What is under way comes to its end.
-    Wait,
-    /// They are on their way again now.
-    SentAgain,
-}
-
-impl Unanswered {
-    pub(super) fn settled(&mut self, id: ReservationId) {
-        self.queries.remove(&id);
-    }
-
-    pub(super) fn lookup_handed_in(&mut self) {
-        self.asked_again = false;
-    }
-}
-
-impl Session {
+impl Open {
     /// Keeps what was sent for a reservation until it is settled, if the scheme needs that.
     pub(super) fn keep_sent(&mut self, id: ReservationId, sendable: Sendable) {
         if self.hinted().is_some_and(|hints| hints.is_endless()) {
-            self.hints.unanswered.queries.insert(id, sendable);
+            self.hints.unanswered.sent(id, sendable);
         }
     }
 
-    pub(super) fn keep_sent_for(&mut self, fetch: FetchId, sendable: Sendable) {
-        if let Some(id) = self.lookups.reservation_of(fetch) {
-            self.keep_sent(id, sendable);
-        }
-    }
-
-    /// What is to become of the next lookup when the generation is used up and `open` of its reservations are not settled.
-    pub(super) fn turn_at_the_end(&mut self, open: usize) -> Turn {
-        if !self.hints_are_idle() {
+    /// What is to become of the next lookup when the generation is used up and `open` of its
+    /// reservations are not settled.
+    pub(super) fn turn_at_the_end(&mut self, shared: &Shared, open: usize) -> Turn {
+        if !self.hints_are_idle(shared) {
             return Turn::Wait;
         }
         if open == 0 {
@@ -93,36 +59,24 @@ impl Session {
     ///
     /// # Errors
     /// If the scheme cannot condense it.
-    pub(super) fn condense(&mut self) -> Result<()> {
+    pub(super) fn condense(&mut self, shared: &mut Shared) -> Result<()> {
         let Some(hints) = self.hinted() else { return Ok(()) };
         let generation = hints.condense()?;
-        self.outputs.push_back(Output::Persist(Persist::CondenseHints { generation }));
-        self.phase = Phase::Switching { first: false };
+        shared.outputs.push_back(Output::Persist(Persist::CondenseHints { generation }));
+        self.stage = Stage::Switching { first: false };
         Ok(())
     }
 
     /// Sees to it that queries whose lookups are over and have no answer are sent again, once
     /// nothing else is under way.
-    pub(super) fn before_another(&mut self) -> Before {
+    pub(super) fn turn_after_unanswered(&mut self, shared: &Shared) -> Turn {
         let unanswered = &self.hints.unanswered;
-        let given_up = unanswered.queries.keys().any(|id| !self.may_be_answered(*id));
-        match given_up && !unanswered.asked_again {
-            false => Before::Nothing,
-            true if !self.hints_are_idle() => Before::Wait,
-            true if self.hints.send_again() => Before::SentAgain,
-            true => Before::Nothing,
+        let given_up = unanswered.ids().any(|id| !self.may_be_answered(shared, id));
+        match given_up && !unanswered.asked_again() {
+            false => Turn::Go,
+            true if !self.hints_are_idle(shared) => Turn::Wait,
+            true if self.hints.send_again() => Turn::SendAgain,
+            true => Turn::Go,
         }
-    }
-}
-
-impl Hints {
-    /// Has everything that is unanswered sent again. False: that was done already, or there is nothing to send.
-    pub(super) fn send_again(&mut self) -> bool {
-        if self.unanswered.asked_again || self.unanswered.queries.is_empty() {
-            return false;
-        }
-        self.unanswered.asked_again = true;
-        self.resends = Resends::new(std::mem::take(&mut self.unanswered.queries));
-        true
     }
 }

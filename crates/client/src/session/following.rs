@@ -18,10 +18,11 @@
 
 use super::calls::Purpose;
 use super::choose::{check_download, check_root, check_table_digest};
-use super::hints::Loaded;
+use super::hints::{Loaded, hints_servers};
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Patch, Persist, Request};
+use super::open::{Open, Stage};
 use super::pins::publisher_of;
-use super::{Phase, Session, part_key, plan_in};
+use super::{PlanIn, Shared, part_key};
 use crate::state::{HintsKey, Pin, SavedHints};
 use privet_core::{Error, Result, TableChanges, TableDelta, TableIdentity};
 use privet_schemes::registry;
@@ -50,7 +51,7 @@ pub(super) struct Followed {
 /// Epochs on their way.
 pub(super) struct Following {
     /// What is brought up to date.
-    whom: Whom,
+    follower: Follower,
     /// Where it begins.
     start: Chain,
     /// How far it came, by the present server's word.
@@ -62,7 +63,7 @@ pub(super) struct Following {
     reader: EpochReader,
     received: u64,
     changes: TableChanges,
-    steps: Vec<Step>,
+    epochs: Vec<ToldEpoch>,
     /// How many epochs the present server has told.
     told: usize,
     /// Versions that have to lie on the way.
@@ -71,7 +72,7 @@ pub(super) struct Following {
     layout_is_guessed: bool,
 }
 
-enum Whom {
+enum Follower {
     Pins(Box<Pin>),
     Hints(Box<Loaded>),
 }
@@ -86,7 +87,7 @@ enum Told {
 }
 
 /// One epoch.
-struct Step {
+struct ToldEpoch {
     hash: EpochHash,
     after: TableIdentity,
     /// What it changed, if it is followed one by one.
@@ -96,153 +97,173 @@ struct Step {
 }
 
 /// Fetching and checking.
-impl Session {
+impl Open {
     /// Goes from the version of `pin` to the one that is chosen.
-    pub(super) fn follow_pin(&mut self, pin: Box<Pin>, now: Duration) -> Result<()> {
-        let layout = pin.layout.digest;
-        let (table, last) = (pin.table, pin.last_epoch);
-        // Under whatever name: by now it is certain that they are of this table.
-        let pins = self.options.pins.iter().filter(|known| known.pin.table.id == table.id);
-        let milestones = pins.map(|known| known.pin.table).filter(|pinned| *pinned != table);
-        let milestones = milestones.collect();
-        self.follow(Whom::Pins(pin), table, layout, last, milestones, 1, false, now)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn follow(
+    pub(super) fn follow_pin(
         &mut self,
-        whom: Whom,
-        from: TableIdentity,
-        layout_digest: [u8; 32],
-        last_epoch: Option<EpochHash>,
-        milestones: Vec<TableIdentity>,
-        servers: usize,
-        layout_is_guessed: bool,
+        shared: &mut Shared,
+        pin: Box<Pin>,
         now: Duration,
     ) -> Result<()> {
-        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
-        let publisher = publisher_of(chosen, &self.options).ok_or_else(|| {
+        let table = pin.table;
+        let start = self.chain(shared, table, pin.layout.digest, pin.last_epoch)?;
+        // Under whatever name: by now it is certain that they are of this table.
+        let pins = shared.options.pins.iter().filter(|known| known.pin.table.id == table.id);
+        let milestones = pins.map(|known| known.pin.table).filter(|pinned| *pinned != table);
+        let mut following = self.following(Follower::Pins(pin), start, 1);
+        following.milestones = milestones.collect();
+        self.follow(shared, following, now);
+        Ok(())
+    }
+
+    /// The epochs that follow on `table`, none of which is known yet.
+    fn chain(
+        &self,
+        shared: &Shared,
+        table: TableIdentity,
+        layout_digest: [u8; 32],
+        last_epoch: Option<EpochHash>,
+    ) -> Result<Chain> {
+        let publisher = publisher_of(&self.chosen, &shared.options).ok_or_else(|| {
             Error::api_misuse("a table is followed only if it is known who publishes it")
         })?;
-        let start = Chain::knowing_digest(from, layout_digest, publisher, last_epoch);
-        let following = Following {
-            whom,
+        Ok(Chain::knowing_digest(table, layout_digest, publisher, last_epoch))
+    }
+
+    /// From `start` to the version that is chosen, as the first of so many servers tell it.
+    fn following(&self, follower: Follower, start: Chain, servers: usize) -> Following {
+        Following {
+            follower,
             chain: start.clone(),
+            changes: TableChanges::none(start.identity().shape),
             start,
-            target: chosen.identity,
+            target: self.chosen.identity,
             server: 0,
             servers,
             reader: EpochReader::default(),
             received: 0,
-            changes: TableChanges::none(from.shape),
-            steps: Vec::new(),
+            epochs: Vec::new(),
             told: 0,
-            milestones,
-            layout_is_guessed,
-        };
-        let request = self.updates_request(from, 0);
-        self.phase = Phase::Following(Box::new(following));
-        if let Some(request) = request {
-            self.calls.start(0, Purpose::Fetch, request, now, &mut self.outputs);
+            milestones: Vec::new(),
+            layout_is_guessed: false,
         }
-        Ok(())
     }
 
-    fn updates_request(&self, from: TableIdentity, offset: u64) -> Option<Request> {
-        let ChosenTable { identity, scheme, .. } = self.chosen.as_deref()?;
-        Some(Request::Fetch(FetchRequest {
+    fn follow(&mut self, shared: &mut Shared, following: Following, now: Duration) {
+        let request = self.updates_request(following.start.identity(), 0);
+        self.stage = Stage::Following(Box::new(following));
+        shared.calls.start(0, Purpose::Fetch, request, now, &mut shared.outputs);
+    }
+
+    fn updates_request(&self, from: TableIdentity, offset: u64) -> Request {
+        let ChosenTable { identity, scheme, .. } = &self.chosen;
+        Request::Fetch(FetchRequest {
             table: identity.id,
             epoch: from.epoch,
             parameter_digest: scheme.parameter_digest,
             part: PartKind::Updates,
             offset,
             len: 0,
-        }))
+        })
     }
 
     /// The next bytes of the epochs.
-    pub(super) fn epochs_came(&mut self, exchange: ExchangeId, chunk: &FetchChunk, now: Duration) {
-        let limit = self.options.max_download.min(MEMORY_LIMIT);
-        let Phase::Following(following) = &mut self.phase else { return };
+    pub(super) fn epochs_came(
+        &mut self,
+        shared: &mut Shared,
+        exchange: ExchangeId,
+        chunk: &FetchChunk,
+        now: Duration,
+    ) -> Result<()> {
+        let limit = shared.options.max_download.min(MEMORY_LIMIT);
+        let Stage::Following(following) = &mut self.stage else { return Ok(()) };
         if chunk.offset.saturating_add(chunk.data.len() as u64) <= following.received {
-            // Said already. Does not count as progress, so a server that only repeats itself is given up.
-            return;
+            // Said already. Does not count as progress, so a server that only repeats itself is
+            // given up.
+            return Ok(());
         }
-        let taken = following.take(chunk, limit);
-        if matches!(taken, Ok(Told::Otherwise)) {
-            return self.updates_differ();
+        match following.take(chunk, limit) {
+            Ok(Told::TheSame) => {
+                let (from, received) = (following.start.identity(), following.received);
+                let rest = self.updates_request(from, received);
+                shared.calls.progressed(exchange, chunk.data.len(), Some(rest), now);
+                Ok(())
+            }
+            Ok(Told::Otherwise) => self.updates_differ(shared),
+            Err(error) => {
+                let in_vain = following.layout_is_guessed;
+                shared.calls.abandon(Purpose::Fetch, &mut shared.outputs);
+                match in_vain {
+                    true => {
+                        self.leave_hints_behind(shared, LAYOUT_UNKNOWN);
+                        Ok(())
+                    }
+                    false => Err(error),
+                }
+            }
         }
-        if let Err(error) = taken {
-            let in_vain = following.layout_is_guessed;
-            self.calls.abandon(Purpose::Fetch, &mut self.outputs);
-            let outcome = match in_vain {
-                true => self.leave_hints_behind(LAYOUT_UNKNOWN),
-                false => Err(error),
-            };
-            return outcome.unwrap_or_else(|error| self.fail(error));
+    }
+
+    /// What was followed, which ends with it: the hints are opened next, or nothing is.
+    fn take_following(&mut self) -> Option<Following> {
+        match std::mem::replace(&mut self.stage, Stage::OpeningHints) {
+            Stage::Following(following) => Some(*following),
+            other => {
+                self.stage = other;
+                None
+            }
         }
-        let (from, received) = (following.start.identity(), following.received);
-        let rest = self.updates_request(from, received);
-        self.calls.progressed(exchange, chunk.data.len(), rest, now);
     }
 
     /// Servers have told different epochs, each signed.
-    fn updates_differ(&mut self) {
-        let before = std::mem::replace(&mut self.phase, Phase::OpeningHints);
+    fn updates_differ(&mut self, shared: &mut Shared) -> Result<()> {
         // Only for hints are several servers asked.
-        let Phase::Following(following) = before else { return };
-        let Whom::Hints(mut loaded) = following.whom else {
-            return self.fail(Error::api_misuse("updates differ of which one server was asked"));
+        let Some(Following { follower: Follower::Hints(mut loaded), .. }) = self.take_following()
+        else {
+            return Err(Error::api_misuse("updates differ of which one server was asked"));
         };
-        let ended = loaded.hints().and_then(|hints| Ok((hints.disagree()?, hints.ended())));
-        match ended {
-            Ok((change, Some(error))) => self.end_hints(None, change, None, &error),
-            Ok((_, None)) => self.fail(Error::api_misuse("the hints did not end with their end")),
-            Err(error) => self.fail(error),
-        }
+        let hints = loaded.hints()?;
+        let change = hints.disagree()?;
+        let ended = hints.ended();
+        let error =
+            ended.ok_or_else(|| Error::api_misuse("the hints did not end with their end"))?;
+        self.end_hints(shared, None, change, None, &error);
+        Ok(())
     }
 
     /// A server has sent all epochs.
-    pub(super) fn epochs_complete(&mut self, now: Duration) {
-        let Phase::Following(following) = &mut self.phase else { return };
+    pub(super) fn epochs_complete(&mut self, shared: &mut Shared, now: Duration) -> Result<()> {
+        let Stage::Following(following) = &mut self.stage else { return Ok(()) };
         if following.server + 1 < following.servers {
             let (server, from) = (following.server + 1, following.start.identity());
             following.ask_another(server);
-            if let Some(request) = self.updates_request(from, 0) {
-                self.calls.start(server, Purpose::Fetch, request, now, &mut self.outputs);
-            }
-            return;
+            let request = self.updates_request(from, 0);
+            shared.calls.start(server, Purpose::Fetch, request, now, &mut shared.outputs);
+            return Ok(());
         }
-        let signed = following.chain.layout_digest();
-        let outcome = following.check_milestones().and_then(|()| match &self.chosen {
-            Some(chosen) if chosen.layout.digest != signed => Err(Error::integrity(format!(
+        following.check_milestones()?;
+        if self.chosen.layout.digest != following.chain.layout_digest() {
+            return Err(Error::integrity(format!(
                 "the record layout that the server describes for table {} is not the one that its publisher has signed; nothing was asked",
-                chosen.name
-            ))),
-            _ => Ok(()),
-        });
-        if let Err(error) = outcome {
-            return self.fail(error);
+                self.chosen.name
+            )));
         }
-        let Phase::Following(following) = std::mem::replace(&mut self.phase, Phase::OpeningHints)
-        else {
-            return;
-        };
-        if let Err(error) = self.followed(*following) {
-            self.fail(error);
+        match self.take_following() {
+            Some(following) => self.followed(shared, following),
+            None => Ok(()),
         }
     }
 
     /// Whether nothing but the end of the epochs is outstanding.
     pub(super) fn epochs_are_complete(&self) -> bool {
-        matches!(&self.phase, Phase::Following(following) if following.is_complete())
+        matches!(&self.stage, Stage::Following(following) if following.is_complete())
     }
 
-    fn followed(&mut self, following: Following) -> Result<()> {
-        let Following { whom, changes, steps, target, received, chain, .. } = following;
-        match whom {
-            Whom::Pins(pin) => {
-                self.event(Event::Updated {
+    fn followed(&mut self, shared: &mut Shared, following: Following) -> Result<()> {
+        let Following { follower, changes, epochs, target, received, chain, .. } = following;
+        match follower {
+            Follower::Pins(pin) => {
+                shared.event(Event::Updated {
                     from: pin.table.epoch,
                     to: target.epoch,
                     records: changes.len() as u64,
@@ -250,10 +271,10 @@ impl Session {
                 });
                 let last_epoch = chain.previous();
                 self.followed = Some(Followed { pin, to: target, changes, last_epoch });
-                self.open_layout();
+                self.open_layout(shared);
                 Ok(())
             }
-            Whom::Hints(loaded) => self.bring_up_to_date(*loaded, &changes, steps),
+            Follower::Hints(loaded) => self.bring_up_to_date(shared, *loaded, &changes, epochs),
         }
     }
 }
@@ -289,9 +310,9 @@ impl Following {
                 self.changes.then(changes)?;
                 // Unsigned, and of no use where nothing is verified.
                 let commitments = one_by_one.then_some(fetched.commitments).into_iter().collect();
-                self.steps.push(Step { hash, after: update.after(), delta, commitments });
+                self.epochs.push(ToldEpoch { hash, after: update.after(), delta, commitments });
             } else {
-                let same = self.steps.get_mut(self.told).filter(|step| step.hash == hash);
+                let same = self.epochs.get_mut(self.told).filter(|step| step.hash == hash);
                 let Some(same) = same else { return Ok(Told::Otherwise) };
                 same.commitments.push(fetched.commitments);
             }
@@ -322,7 +343,7 @@ impl Following {
     fn check_milestones(&self) -> Result<()> {
         let start = self.start.identity();
         let passed = |pinned: &TableIdentity| {
-            *pinned == start || self.steps.iter().any(|step| step.after == *pinned)
+            *pinned == start || self.epochs.iter().any(|step| step.after == *pinned)
         };
         match self.milestones.iter().find(|pinned| !passed(pinned)) {
             None => Ok(()),
@@ -335,10 +356,10 @@ impl Following {
 }
 
 /// What follows.
-impl Session {
+impl Open {
     /// How the downloaded part that `chosen` needs can be made of the one that was pinned, if it can.
-    pub(super) fn patch_for(&self, kind: PartKind) -> Option<Patch> {
-        let (chosen, followed) = (self.chosen.as_deref()?, self.followed.as_ref()?);
+    pub(super) fn patch_for(&self, kind: PartKind, plan_in: PlanIn) -> Option<Patch> {
+        let (chosen, followed) = (&self.chosen, self.followed.as_ref()?);
         let (from, to) = (followed.pin.hint?, chosen.scheme.hint?);
         if followed.to != chosen.identity {
             return None;
@@ -363,11 +384,12 @@ impl Session {
     /// Single-use hints are kept that stand at another version of the table than the chosen one.
     pub(super) fn hints_of_another_version(
         &mut self,
+        shared: &mut Shared,
         saved: SavedHints,
         stand_at: HintsKey,
         now: Duration,
     ) -> Result<()> {
-        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
+        let chosen = &self.chosen;
         let (then, target) = (stand_at.table, chosen.identity);
         if then.epoch >= target.epoch {
             return Err(Error::integrity(format!(
@@ -376,34 +398,35 @@ impl Session {
             )));
         }
         if !saved.unfinished.is_empty() {
-            return match self.still_served(&stand_at) {
-                Some(version) => {
-                    self.stay_with(version);
-                    Ok(())
-                }
+            match self.still_served(shared, &stand_at) {
+                Some(version) => self.stay_with(shared, version),
                 None => self.leave_hints_behind(
+                    shared,
                     "some of their queries were not answered as long as the former version was served",
                 ),
-            };
+            }
+            return Ok(());
         }
-        let plan = &chosen.scheme.plan;
-        let before = plan_in(plan, &then);
+        let before = (shared.parts.plan_in)(&chosen.scheme.plan, &then);
         let same_parameters =
             before.is_ok_and(|before| before.digest(&then) == stand_at.parameter_digest);
         if !same_parameters {
-            return self.leave_hints_behind("the scheme's parameters have changed");
-        }
-        if saved.generation.is_none() {
-            return self.leave_hints_behind("");
+            self.leave_hints_behind(shared, "the scheme's parameters have changed");
+            return Ok(());
         }
         let updates = chosen.updates;
-        let mut loaded = self.load_hints(saved, then)?;
+        let Some(mut loaded) = self.load_hints(shared, saved, then)? else {
+            self.leave_hints_behind(shared, "");
+            return Ok(());
+        };
         if loaded.is_used_up() {
-            return self.leave_hints_behind("");
+            self.leave_hints_behind(shared, "");
+            return Ok(());
         }
         let hints = loaded.hints()?;
         if !hints.follows(target.shape) {
-            return self.leave_hints_behind("the table outgrew them");
+            self.leave_hints_behind(shared, "the table outgrew them");
+            return Ok(());
         }
         let verifies = hints.verifies();
         // What is verified is told by every server.
@@ -412,62 +435,67 @@ impl Session {
             false => updates.map(|updates| updates.first_epoch),
         };
         if first_epoch.is_none_or(|first_epoch| first_epoch > then.epoch) {
-            return self.leave_hints_behind("the epochs between are no longer to be had");
+            self.leave_hints_behind(shared, "the epochs between are no longer to be had");
+            return Ok(());
         }
         let followed = self
             .followed
             .take_if(|followed| !verifies && followed.pin.table == then && followed.to == target);
         if let Some(followed) = followed {
-            let outcome = self.bring_up_to_date(loaded, &followed.changes, Vec::new());
+            let outcome = self.bring_up_to_date(shared, loaded, &followed.changes, Vec::new());
             self.followed = Some(followed);
             return outcome;
         }
-        let known = self.layout_digest_at(then);
-        let layout = known.or(self.chosen.as_deref().map(|chosen| chosen.layout.digest));
-        let servers = if verifies { self.options.servers } else { 1 };
-        let whom = Whom::Hints(Box::new(loaded));
-        let layout_is_guessed = known.is_none();
-        let layout = layout.unwrap_or_default();
-        self.follow(whom, then, layout, None, Vec::new(), servers, layout_is_guessed, now)
+        let known = self.layout_digest_at(shared, then);
+        let layout = known.unwrap_or(self.chosen.layout.digest);
+        let start = self.chain(shared, then, layout, None)?;
+        let servers = if verifies { shared.options.servers } else { 1 };
+        let mut following = self.following(Follower::Hints(Box::new(loaded)), start, servers);
+        following.layout_is_guessed = known.is_none();
+        self.follow(shared, following, now);
+        Ok(())
     }
 
     /// The version at which hints stand, as the servers still serve it, if it is what this client has known it to be.
-    fn still_served(&self, stand_at: &HintsKey) -> Option<ChosenTable> {
+    fn still_served(&self, shared: &Shared, stand_at: &HintsKey) -> Option<ChosenTable> {
         let version = self.served.iter().find(|version| {
             let SchemeDescription { plan, parameter_digest, .. } = &version.scheme;
             version.identity == stand_at.table
                 && plan.scheme == stand_at.scheme
                 && *parameter_digest == stand_at.parameter_digest
         })?;
-        let known = self.layout_digest_at(stand_at.table) == Some(version.layout.digest);
-        let checked = check_root(version, &self.options)
+        let known = self.layout_digest_at(shared, stand_at.table) == Some(version.layout.digest);
+        let checked = check_root(version, &shared.options)
             .and_then(|()| check_table_digest(version))
-            .and_then(|()| check_download(version, &self.options));
+            .and_then(|()| check_download(version, &shared.options));
         (known && checked.is_ok()).then(|| version.clone())
     }
 
-    /// The hints follow what the epochs changed: at once, or, with `steps` that have deltas of their own, one by one.
+    /// The hints follow what the epochs changed: at once, or, with `epochs` that have
+    /// deltas of their own, one by one.
     fn bring_up_to_date(
         &mut self,
+        shared: &mut Shared,
         mut loaded: Loaded,
         changes: &TableChanges,
-        steps: Vec<Step>,
+        epochs: Vec<ToldEpoch>,
     ) -> Result<()> {
-        let Some(chosen) = self.chosen.as_deref() else { return Ok(()) };
-        let (servers, target) = (self.options.servers, chosen.identity);
-        let key = |chosen: &ChosenTable, table: TableIdentity| -> Result<HintsKey> {
-            let plan = &chosen.scheme.plan;
-            // Of a version between, nothing is announced: its parameters are those of the versions before and after.
+        let (servers, target) = (shared.options.servers, self.chosen.identity);
+        let (plan, plan_in) = (&self.chosen.scheme.plan, shared.parts.plan_in);
+        let seen_by = hints_servers(&shared.options);
+        let key = |table: TableIdentity| -> Result<HintsKey> {
+            // Of a version between, nothing is announced: its parameters are those of the versions
+            // before and after.
             let plan = plan_in(plan, &table)?;
             let (scheme, parameter_digest) = (plan.scheme, plan.digest(&table));
-            Ok(HintsKey { table, scheme, parameter_digest, servers: self.hints_servers() })
+            Ok(HintsKey { table, scheme, parameter_digest, servers: seen_by })
         };
         let mut one_by_one = Vec::new();
-        for step in steps {
-            let Some(delta) = step.delta else { continue };
-            let told = step.commitments.iter();
+        for epoch in epochs {
+            let Some(delta) = epoch.delta else { continue };
+            let told = epoch.commitments.iter();
             let told = told.map(|told| delta.clone().with_commitments(told.to_vec()));
-            one_by_one.push((step.after, told.collect()));
+            one_by_one.push((epoch.after, told.collect()));
         }
         if one_by_one.is_empty() {
             one_by_one.push((target, vec![changes.delta(); servers]));
@@ -479,55 +507,52 @@ impl Session {
             let change = hints.apply_deltas(&before, &after, &deltas)?;
             if let Some(error) = hints.ended() {
                 // What was agreed on before that is not kept: no hints are left to follow it.
-                self.end_hints(None, change, None, &error);
+                self.end_hints(shared, None, change, None, &error);
                 return Ok(());
             }
-            moves.push((change, key(chosen, after)?));
+            moves.push((change, key(after)?));
         }
         // What was prepared of the next ones belongs to the version before, and goes with it.
         loaded.begin_next_anew();
         let outstanding = moves.len();
         for (change, to) in moves {
-            self.outputs.push_back(Output::Persist(Persist::FollowHints { change, to }));
+            shared.outputs.push_back(Output::Persist(Persist::FollowHints { change, to }));
         }
-        self.phase = Phase::MovingHints { loaded: Box::new(loaded), outstanding };
-        self.timetable.end_opening();
+        self.stage = Stage::MovingHints { loaded: Box::new(loaded), outstanding };
+        shared.timetable.end_opening();
         Ok(())
     }
 
     /// A step by which the hints follow the table is durable.
-    pub fn handle_hints_followed(&mut self, now: Duration) {
-        let now = self.timetable.at(now);
-        let Phase::MovingHints { outstanding, .. } = &mut self.phase else { return };
+    pub(super) fn hints_followed(&mut self, shared: &mut Shared, now: Duration) -> Result<()> {
+        let Stage::MovingHints { outstanding, .. } = &mut self.stage else { return Ok(()) };
         *outstanding -= 1;
         if *outstanding > 0 {
-            return;
+            return Ok(());
         }
-        if let Phase::MovingHints { loaded, .. } =
-            std::mem::replace(&mut self.phase, Phase::OpeningHints)
-            && let Err(error) = self.use_loaded(*loaded, now)
-        {
-            self.fail(error);
-        }
+        let outcome = match std::mem::replace(&mut self.stage, Stage::OpeningHints) {
+            Stage::MovingHints { loaded, .. } => self.use_loaded(shared, *loaded, now),
+            _ => Ok(()),
+        };
         // What was looked up before is erased then, which takes its time.
-        self.timetable.end_opening();
+        shared.timetable.end_opening();
+        outcome
     }
 
     /// Gives up the hints that are kept, and begins anew. `why` is empty if nothing is lost by it.
-    fn leave_hints_behind(&mut self, why: &str) -> Result<()> {
+    fn leave_hints_behind(&mut self, shared: &mut Shared, why: &str) {
         if !why.is_empty() {
-            self.event(Event::HintsLeftBehind(why.to_owned()));
+            shared.event(Event::HintsLeftBehind(why.to_owned()));
         }
-        let Some(key) = self.hints_key() else { return Ok(()) };
-        self.outputs.push_back(Output::Persist(Persist::RestartHints(key)));
-        self.phase = Phase::OpeningHints;
-        Ok(())
+        let key = self.hints_key(&shared.options);
+        shared.outputs.push_back(Output::Persist(Persist::RestartHints(key)));
+        self.stage = Stage::OpeningHints;
     }
 
     /// The digest of the layout in a version that this client has pinned. (What servers say of an earlier version was not signed for them.)
-    fn layout_digest_at(&self, version: TableIdentity) -> Option<[u8; 32]> {
+    fn layout_digest_at(&self, shared: &Shared, version: TableIdentity) -> Option<[u8; 32]> {
         let followed = self.followed.iter().map(|followed| &*followed.pin);
-        let mut pins = self.options.pins.iter().map(|known| &known.pin).chain(followed);
+        let mut pins = shared.options.pins.iter().map(|known| &known.pin).chain(followed);
         pins.find(|pin| pin.table == version).map(|pin| pin.layout.digest)
     }
 }

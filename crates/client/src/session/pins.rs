@@ -21,7 +21,8 @@
 
 use super::agreement::server_name;
 use super::interface::{ChosenTable, KnownPin, Output, Persist, SessionOptions};
-use super::{Session, plan_in};
+use super::open::Open;
+use super::{PlanIn, Shared};
 use crate::state::{Pin, PinElsewhere};
 use privet_core::{Error, Result};
 use privet_table::update_log::{EpochHash, PublisherId};
@@ -40,9 +41,13 @@ pub(super) enum Standing {
 ///
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ, and how, and what to do.
-pub(super) fn compare(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> {
+pub(super) fn compare(
+    chosen: &ChosenTable,
+    options: &SessionOptions,
+    plan_in: PlanIn,
+) -> Result<Standing> {
     // What is wrong with the table comes before what is wrong with its name.
-    let standing = standing(chosen, options)?;
+    let standing = standing(chosen, options, plan_in)?;
     check_elsewhere(chosen, options)?;
     check_name(chosen, options)?;
     Ok(standing)
@@ -59,7 +64,7 @@ fn pins_for<'o>(
         .filter(|known| known.name == chosen.name || known.pin.table.id == chosen.identity.id)
 }
 
-fn standing(chosen: &ChosenTable, options: &SessionOptions) -> Result<Standing> {
+fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> Result<Standing> {
     let seen = pin_of(chosen, None, None);
     let mut behind: Option<&Pin> = None;
     for KnownPin { server, name, pin } in pins_for(chosen, options) {
@@ -220,20 +225,20 @@ fn check_name(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
     Ok(())
 }
 
-impl Session {
+impl Open {
     /// Remembers the version that is used now, at every server where something else was remembered,
     /// and that this table is the one that was used last.
-    pub(super) fn move_pins(&mut self) {
+    pub(super) fn move_pins(&mut self, shared: &mut Shared) {
         let Some(newest) = self.served.first() else { return };
         // As long as an earlier version is used, it is what has to be known of the table.
-        if self.chosen.as_deref().is_none_or(|chosen| chosen.identity != newest.identity) {
+        if self.chosen.identity != newest.identity {
             return;
         }
-        let publisher = publisher_of(newest, &self.options);
+        let publisher = publisher_of(newest, &shared.options);
         let last_epoch = self.followed.as_ref().and_then(|followed| followed.last_epoch);
         let (name, identity) = (newest.name.clone(), newest.identity);
-        for server in 0..self.options.servers {
-            let pins = &self.options.pins;
+        for server in 0..shared.options.servers {
+            let pins = &shared.options.pins;
             let here = || pins.iter().filter(move |known| known.server == server);
             let known = here().find(|known| known.pin.table == identity);
             let last_epoch = last_epoch.or(known.and_then(|known| known.pin.last_epoch));
@@ -249,9 +254,9 @@ impl Session {
                 changed.push(name.clone());
             }
             for name in changed {
-                self.options.pins.retain(|known| known.server != server || known.name != name);
-                self.options.pins.push(KnownPin { server, name: name.clone(), pin });
-                self.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
+                shared.options.pins.retain(|known| known.server != server || known.name != name);
+                shared.options.pins.push(KnownPin { server, name: name.clone(), pin });
+                shared.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
             }
         }
     }

@@ -2,8 +2,9 @@
 //! and time that they have it take. Compiled for this crate's tests and for nothing else.
 
 use super::interface::{Event, LookupId, Target};
+use super::open::Open;
 use super::timetable::Work;
-use super::{Session, Value};
+use super::{Shared, Value};
 use privet_core::Result;
 use std::cell::Cell;
 
@@ -53,7 +54,7 @@ fn is(flaw: Flaw) -> bool {
     PLANTED.get() == Some(flaw)
 }
 
-impl Session {
+impl Shared {
     /// Work is done here that may take another time for each target.
     pub(super) fn takes_time(&self, work: Work, target: &Target) {
         // Without slots, nothing is ever sent.
@@ -63,16 +64,6 @@ impl Session {
                 Target::Index(index) => pace(work, &index.to_le_bytes()),
             }
         }
-    }
-
-    /// [`Flaw::StashNotAskedFor`].
-    pub(super) fn known_from_the_stash(&mut self, target: &Target) -> Option<LookupId> {
-        let records = self.records.as_ref().filter(|_| is(Flaw::StashNotAskedFor))?;
-        let nothing = vec![None; records.fetches()];
-        let value = records.value(target, &nothing).ok().flatten()?;
-        let lookup = self.lookups.add_nothing();
-        self.event(Event::Found { lookup, value });
-        Some(lookup)
     }
 
     /// [`Flaw::AsksAgainWhenNotFound`] and [`Flaw::AsksAgainWhenFailed`]: each once.
@@ -85,5 +76,21 @@ impl Session {
         if again && !ASKED_AGAIN.replace(true) {
             self.lookups.add(target.clone());
         }
+    }
+}
+
+impl Open {
+    /// [`Flaw::StashNotAskedFor`].
+    pub(super) fn known_from_the_stash(
+        &self,
+        shared: &mut Shared,
+        target: &Target,
+    ) -> Option<LookupId> {
+        let records = self.records.as_ref().filter(|_| is(Flaw::StashNotAskedFor))?;
+        let nothing = vec![None; records.fetches()];
+        let value = records.value(target, &nothing).ok().flatten()?;
+        let lookup = shared.lookups.add_nothing();
+        shared.event(Event::Found { lookup, value });
+        Some(lookup)
     }
 }

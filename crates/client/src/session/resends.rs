@@ -80,3 +80,43 @@ impl Resends {
         self.oldest().is_none()
     }
 }
+
+/// What was sent of a generation that cannot be left before it is answered: see the module
+/// `endless`.
+#[derive(Default)]
+pub(super) struct Unanswered {
+    queries: BTreeMap<ReservationId, Sendable>,
+    /// They were sent again, and no lookup was handed in since.
+    asked_again: bool,
+}
+
+impl Unanswered {
+    pub(super) fn sent(&mut self, id: ReservationId, sendable: Sendable) {
+        self.queries.insert(id, sendable);
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = ReservationId> {
+        self.queries.keys().copied()
+    }
+
+    pub(super) fn asked_again(&self) -> bool {
+        self.asked_again
+    }
+
+    /// Everything, to be sent again. `None`: that was done already, or there is nothing to send.
+    pub(super) fn send_again(&mut self) -> Option<Resends> {
+        if self.asked_again || self.queries.is_empty() {
+            return None;
+        }
+        self.asked_again = true;
+        Some(Resends::new(std::mem::take(&mut self.queries)))
+    }
+
+    pub(super) fn settled(&mut self, id: ReservationId) {
+        self.queries.remove(&id);
+    }
+
+    pub(super) fn lookup_handed_in(&mut self) {
+        self.asked_again = false;
+    }
+}

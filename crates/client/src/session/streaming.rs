@@ -5,8 +5,9 @@ use super::agreement::server_name;
 use super::calls::Purpose;
 use super::compared::{Sources, wrong_shares};
 use super::interface::{Event, ExchangeId, Output, PreparationEvent, Prepare, Request};
+use super::open::{Fault, Open, Stage};
 use super::preparation::{Preparing, Step};
-use super::{Phase, Session, erased_at_last};
+use super::{Shared, erased_at_last};
 use privet_core::{Blame, Error, Result};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::prost::bytes::Bytes;
@@ -20,26 +21,26 @@ impl Preparing {
     }
 }
 
-impl Session {
+impl Open {
     /// Does what is due for the generation in the making.
-    pub(super) fn prepare(&mut self, now: Duration) {
+    pub(super) fn prepare(&mut self, shared: &mut Shared, now: Duration) {
         while let Some(preparing) = &mut self.hints.preparing
             && let Some(step) = preparing.next(now)
         {
             let purpose = preparing.purpose();
             match step {
-                Step::Begin => self.outputs.push_back(Output::Prepare(Prepare::Begin)),
-                Step::Checkpoint => self.outputs.push_back(Output::Prepare(Prepare::Checkpoint)),
-                Step::Finish => self.outputs.push_back(Output::Prepare(Prepare::Finish)),
-                Step::Ask => self.outputs.push_back(Output::Prepare(Prepare::Ask)),
+                Step::Begin => shared.outputs.push_back(Output::Prepare(Prepare::Begin)),
+                Step::Checkpoint => shared.outputs.push_back(Output::Prepare(Prepare::Checkpoint)),
+                Step::Finish => shared.outputs.push_back(Output::Prepare(Prepare::Finish)),
+                Step::Ask => shared.outputs.push_back(Output::Prepare(Prepare::Ask)),
                 Step::Fetch { offset, len } => {
                     let servers = preparing.servers(offset);
                     let part = self.streamed_part();
-                    let Some(request) = self.fetch_request(part, offset, len) else { return };
+                    let request = self.fetch_request(part, offset, len);
                     self.hints.leads.begin(servers.len());
                     for server in servers {
                         let request = request.clone();
-                        self.calls.start(server, purpose, request, now, &mut self.outputs);
+                        shared.calls.start(server, purpose, request, now, &mut shared.outputs);
                     }
                 }
             }
@@ -48,20 +49,20 @@ impl Session {
 
     /// The part that is streamed. Where replies take its place, progress is told as that of a hint.
     fn streamed_part(&self) -> PartKind {
-        let chosen = self.chosen.as_deref();
-        chosen.and_then(|chosen| chosen.scheme.hint_kind()).unwrap_or(PartKind::Hint)
+        self.chosen.scheme.hint_kind().unwrap_or(PartKind::Hint)
     }
 
     /// A stretch of the table arrived.
     pub(super) fn streamed_chunk(
         &mut self,
+        shared: &mut Shared,
         exchange: ExchangeId,
         chunk: FetchChunk,
         now: Duration,
-    ) {
-        let Some(call) = self.calls.waiting_for(exchange) else { return };
+    ) -> Result<()> {
+        let Some(call) = shared.calls.waiting_for(exchange) else { return Ok(()) };
         let (server, purpose) = (call.server, call.purpose);
-        let Some((due, end)) = self.hints.awaited(server) else { return };
+        let Some((due, end)) = self.hints.awaited(server) else { return Ok(()) };
         let len = chunk.data.len() as u64;
         let chunk_end = chunk.offset.saturating_add(len);
         if chunk_end <= due {
@@ -70,32 +71,31 @@ impl Session {
                 Purpose::Background => len,
                 _ => 0,
             };
-            return;
+            return Ok(());
         }
         if chunk.offset != due || chunk_end > end {
-            let name = server_name(server, self.options.servers);
-            return self.fail(Error::peer_misbehaved(format!(
+            let name = server_name(server, shared.options.servers);
+            return Err(Error::peer_misbehaved(format!(
                 "{name} sent bytes {} to {chunk_end} of the {} when bytes {due} to {end} were due",
                 chunk.offset,
                 self.streamed_part()
             )));
         }
-        if let Err(error) = self.take_streamed(server, chunk.data) {
-            return self.fail(error);
-        }
+        self.take_streamed(shared, server, chunk.data)?;
         let rest = end - chunk_end;
         let part = self.streamed_part();
         let rest = (rest > 0).then(|| self.fetch_request(part, chunk_end, rest));
-        self.calls.progressed(exchange, len as usize, rest.flatten(), now);
+        shared.calls.progressed(exchange, len as usize, rest, now);
+        Ok(())
     }
 
     /// Hands the worker what `server` sent, as far as it is to be believed.
-    fn take_streamed(&mut self, server: usize, bytes: Bytes) -> Result<()> {
+    fn take_streamed(&mut self, shared: &mut Shared, server: usize, bytes: Bytes) -> Result<()> {
         let Some(preparing) = &mut self.hints.preparing else { return Ok(()) };
         let Some((mut offset, _)) = preparing.awaited() else { return Ok(()) };
         for bytes in self.hints.leads.take(server, bytes, offset)? {
             let len = bytes.len() as u64;
-            self.outputs.push_back(Output::Prepare(Prepare::Absorb { offset, bytes }));
+            shared.outputs.push_back(Output::Prepare(Prepare::Absorb { offset, bytes }));
             preparing.received(len);
             offset += len;
         }
@@ -103,11 +103,8 @@ impl Session {
     }
 
     /// The worker made the next request: sends it to the server that is asked for hints. No other ever gets it, whatever becomes of it.
-    fn ask_for_hints(&mut self, request: Zeroizing<Vec<u8>>, now: Duration) {
-        let (Some(chosen), Some(preparing)) = (self.chosen.as_deref(), &self.hints.preparing)
-        else {
-            return;
-        };
+    fn ask_for_hints(&mut self, shared: &mut Shared, request: Zeroizing<Vec<u8>>, now: Duration) {
+        let (chosen, Some(preparing)) = (&self.chosen, &self.hints.preparing) else { return };
         let OfflinePhase::Ask { role, .. } = chosen.scheme.plan.offline else { return };
         let message = Request::Prepare(PrepareRequest {
             table: chosen.identity.id,
@@ -117,24 +114,22 @@ impl Session {
             request: erased_at_last(request),
         });
         let (server, purpose) = (usize::from(role.0), preparing.purpose());
-        self.calls.start(server, purpose, message, now, &mut self.outputs);
+        shared.calls.start(server, purpose, message, now, &mut shared.outputs);
     }
 
     /// A reply to a request for hints arrived.
     pub(super) fn replied(
         &mut self,
+        shared: &mut Shared,
         exchange: ExchangeId,
         response: &PrepareResponse,
         now: Duration,
-    ) {
-        let (Some(chosen), Some(call)) = (self.chosen.as_deref(), self.calls.waiting_for(exchange))
-        else {
-            return;
-        };
+    ) -> Result<(), Fault> {
+        let Some(call) = shared.calls.waiting_for(exchange) else { return Ok(()) };
         let (OfflinePhase::Ask { reply_len, .. }, Request::Prepare(request)) =
-            (chosen.scheme.plan.offline, &call.request)
+            (self.chosen.scheme.plan.offline, &call.request)
         else {
-            return;
+            return Ok(());
         };
         let len = response.reply.len();
         let checked = response.check_belongs_to(request).and_then(|()| match len == reply_len {
@@ -144,46 +139,52 @@ impl Session {
             ))),
         });
         if let Err(error) = checked {
-            let error = match self.options.servers {
+            let error = match shared.options.servers {
                 1 => error,
                 servers => error.within(server_name(call.server, servers)),
             };
-            return self.handle_failure(exchange, error, now);
+            return Err(Fault::Exchange(error));
         }
-        self.calls.answered(exchange);
+        shared.calls.answered(exchange);
         if let Some(preparing) = &mut self.hints.preparing
             && let Some((offset, _)) = preparing.awaited()
         {
             let bytes = erased_at_last(Zeroizing::new(response.reply.to_vec()));
-            self.outputs.push_back(Output::Prepare(Prepare::Absorb { offset, bytes }));
+            shared.outputs.push_back(Output::Prepare(Prepare::Absorb { offset, bytes }));
             preparing.received(len as u64);
             preparing.fetched(false);
         }
-        self.prepare(now);
+        self.prepare(shared, now);
+        Ok(())
     }
 
     /// What the worker did.
-    pub(super) fn preparation_went_on(&mut self, event: PreparationEvent, now: Duration) {
-        let Some(preparing) = &mut self.hints.preparing else { return };
+    pub(super) fn preparation_went_on(
+        &mut self,
+        shared: &mut Shared,
+        event: PreparationEvent,
+        now: Duration,
+    ) -> Result<()> {
+        let Some(preparing) = &mut self.hints.preparing else { return Ok(()) };
         match event {
             PreparationEvent::Resumed { offset } => {
                 preparing.resumed(offset);
-                self.stream_progress(offset, false);
+                self.stream_progress(shared, offset, false);
             }
             PreparationEvent::Request { offset, request } => {
                 if preparing.requested(offset) {
-                    self.ask_for_hints(request, now);
+                    self.ask_for_hints(shared, request, now);
                 }
             }
             PreparationEvent::Absorbed { offset } => {
                 preparing.absorbed(offset);
-                self.stream_progress(offset, true);
+                self.stream_progress(shared, offset, true);
             }
             PreparationEvent::Saved { .. } => preparing.saved(),
             PreparationEvent::Complete => {
                 preparing.ended(true);
-                if matches!(self.phase, Phase::Preparing) {
-                    self.switch(true);
+                if matches!(self.stage, Stage::Preparing) {
+                    self.switch(shared, true);
                 }
             }
             PreparationEvent::Failed(error) => {
@@ -194,19 +195,20 @@ impl Session {
                         Blame::Integrity if shares => wrong_shares(&error),
                         _ => error,
                     };
-                    return self.fail(error.within(format!("the {}", self.streamed_part())));
+                    return Err(error.within(format!("the {}", self.streamed_part())));
                 }
                 preparing.ended(false);
                 preparing.fetched(true);
-                self.calls.abandon(Purpose::Background, &mut self.outputs);
-                self.event(Event::NotPrepared(error));
+                shared.calls.abandon(Purpose::Background, &mut shared.outputs);
+                shared.event(Event::NotPrepared(error));
             }
         }
+        Ok(())
     }
 
-    pub(super) fn stream_progress(&mut self, done: u64, fetched: bool) {
-        let total = self.chosen.as_deref().map_or(0, |chosen| chosen.scheme.plan.offline.len());
-        self.event(if matches!(self.phase, Phase::Ready(_)) && fetched {
+    pub(super) fn stream_progress(&self, shared: &mut Shared, done: u64, fetched: bool) {
+        let total = self.chosen.scheme.plan.offline.len();
+        shared.event(if self.is_ready() && fetched {
             Event::NextGeneration { done, total }
         } else {
             Event::Progress { part: self.streamed_part(), done, total, fetched }

@@ -29,5 +29,3 @@ mod traces;
 mod two_servers;
 mod verified;
 mod world;
-
-pub(super) use toy::plan_in as toy_plan_in;

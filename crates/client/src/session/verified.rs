@@ -21,17 +21,18 @@
 //!
 //! That a client stops is something that servers see. It tells them what they know: whether what they sent was true. All of every answer is checked, whichever part of it was wanted.
 
-use super::hints::Turn;
+use super::Shared;
+use super::hints::{Turn, for_good};
 use super::interface::{FetchId, Output, Persist};
-use super::{Phase, Session};
-use privet_core::Error;
+use super::open::{Open, Stage};
+use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
 use zeroize::Zeroizing;
 
-impl Session {
+impl Open {
     /// What is to become of the next lookup, by a scheme that verifies, if `open` reservations are not settled.
-    pub(super) fn turn_in_strict_order(&mut self, open: usize) -> Turn {
-        if self.is_any_under_way() {
+    pub(super) fn turn_in_strict_order(&mut self, shared: &Shared, open: usize) -> Turn {
+        if self.is_any_under_way(shared) {
             return Turn::Wait;
         }
         if open == 0 {
@@ -49,16 +50,17 @@ impl Session {
     /// told of that when it is durable.
     pub(super) fn keep_settled(
         &mut self,
+        shared: &mut Shared,
         id: ReservationId,
         change: Zeroizing<Vec<u8>>,
         fetch: Option<FetchId>,
     ) -> bool {
         self.hints.unanswered.settled(id);
         let Some(error) = self.hinted().and_then(|hints| hints.ended()) else {
-            self.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
+            shared.outputs.push_back(Output::Persist(Persist::Completion { id, change }));
             return true;
         };
-        self.end_hints(Some(id), change, fetch, &error);
+        self.end_hints(shared, Some(id), change, fetch, &error);
         false
     }
 
@@ -66,22 +68,30 @@ impl Session {
     /// `id`: the reservation that it settles, if it was the answers to that.
     pub(super) fn end_hints(
         &mut self,
+        shared: &mut Shared,
         id: Option<ReservationId>,
         change: Zeroizing<Vec<u8>>,
         fetch: Option<FetchId>,
         error: &Error,
     ) {
         let error = for_good(error);
-        self.calls.abandon_all(&mut self.outputs);
+        shared.calls.abandon_all(&mut shared.outputs);
         self.hints.preparing = None;
         let why = error.message().to_owned();
-        self.outputs.push_back(Output::Persist(Persist::EndHints { id, change, why }));
-        self.phase = Phase::Ending { fetch, error };
+        shared.outputs.push_back(Output::Persist(Persist::EndHints { id, change, why }));
+        self.stage = Stage::Ending { fetch, error };
     }
 
     /// The end of the hints is durable, or could not be made so because of `storage`.
-    pub(super) fn tell_the_end(&mut self, storage: Option<&Error>) {
-        let Phase::Ending { fetch, error } = &self.phase else { return };
+    ///
+    /// # Errors
+    /// What they ended with: the session ends as well.
+    pub(super) fn tell_the_end(
+        &mut self,
+        shared: &mut Shared,
+        storage: Option<&Error>,
+    ) -> Result<()> {
+        let Stage::Ending { fetch, error } = &self.stage else { return Ok(()) };
         let (fetch, mut error) = (*fetch, error.clone());
         if let Some(storage) = storage {
             error = Error::integrity(format!(
@@ -90,21 +100,13 @@ impl Session {
             ));
         }
         if let Some(fetch) = fetch {
-            self.fetch_ended(fetch, Err(error.clone()));
+            self.fetch_ended(shared, fetch, Err(error.clone()));
         }
-        self.fail(error);
+        Err(error)
     }
 }
 
-/// `error`, and what it means for hints that ended with it.
-pub(super) fn for_good(error: &Error) -> Error {
-    Error::integrity(format!(
-        "{}. Until the hints are erased (privet state reset), nothing more is asked",
-        error.message().trim_end_matches('.')
-    ))
-}
-
-/// The same for a session that keeps nothing.
+/// `error`, and what it means for a session that keeps nothing.
 pub(super) fn for_this_session(error: &Error) -> Error {
     Error::integrity(format!("{}. Nothing more was asked", error.message().trim_end_matches('.')))
 }

@@ -10,21 +10,19 @@
 //! [`Patience::description`](super::Patience::description).
 
 use super::calls::Purpose;
-use super::hints::Hints;
-use super::interface::{ChosenTable, Request};
+use super::interface::{ChosenTable, SessionOptions};
+use super::open::{Open, Stage};
 use super::pins::publisher_of;
-use super::{Phase, Session};
+use super::{Phase, Session, Shared};
 use privet_core::{Epoch, Error};
 use privet_schemes::offline::OfflinePhase;
-use privet_wire::{DescribeRequest, ServerDescription};
+use privet_wire::ServerDescription;
 use std::time::Duration;
 
 /// What a session knows of its servers' versions.
 #[derive(Default)]
 pub(super) struct Versions {
     servers: Vec<Server>,
-    /// Lookups have begun before: the session is not as it was when it was new.
-    pub(super) opened_before: bool,
     /// Whatever the servers show is accepted, in this opening.
     pub(super) accepting: bool,
 }
@@ -45,7 +43,7 @@ impl Versions {
     }
 
     /// A server described itself.
-    pub(super) fn asked(&mut self, server: usize, now: Duration) {
+    fn asked(&mut self, server: usize, now: Duration) {
         if let Some(server) = self.servers.get_mut(server) {
             server.asked = Some(now);
         }
@@ -71,7 +69,16 @@ impl Versions {
     }
 }
 
-impl Session {
+/// Whether a session moves on to a later version now.
+pub(super) enum Moving {
+    /// There is none, or it cannot be gone to.
+    Stays,
+    /// As soon as nothing is under way: no lookup may begin.
+    Waits,
+    Now,
+}
+
+impl Open {
     /// A server has said what it serves.
     pub(super) fn note_version(
         &mut self,
@@ -80,8 +87,7 @@ impl Session {
         now: Duration,
     ) {
         self.versions.asked(server, now);
-        let Some(chosen) = self.chosen.as_deref() else { return };
-        let table = description.table(&chosen.name);
+        let table = description.table(&self.chosen.name);
         if let Some(server) = self.versions.servers.get_mut(server) {
             let versions = table.into_iter().flat_map(|table| table.versions());
             server.epochs = versions.map(|version| version.identity.epoch).collect();
@@ -90,123 +96,118 @@ impl Session {
         }
     }
 
-    /// Whether a later version than the chosen one may be had by following the table: it is known who signs its epochs.
-    pub(super) fn can_move_to(&self, epoch: Epoch) -> bool {
-        self.can_follow()
-            && self.chosen.as_deref().is_some_and(|chosen| epoch > chosen.identity.epoch)
+    /// Whether a later version than the chosen one may be had by following the table: it is known
+    /// who signs its epochs.
+    pub(super) fn can_move_to(&self, epoch: Epoch, options: &SessionOptions) -> bool {
+        epoch > self.chosen.identity.epoch && publisher_of(&self.chosen, options).is_some()
     }
 
-    fn can_follow(&self) -> bool {
-        self.chosen.as_deref().is_some_and(|chosen| publisher_of(chosen, &self.options).is_some())
-    }
-
-    /// Whether the session can be opened again now: it is not over, and waits for nothing that storage has been told to do.
+    /// Whether the session can be opened again now: it waits for nothing that storage has been told
+    /// to do.
     pub(super) fn may_open_again(&self) -> bool {
         !matches!(
-            self.phase,
-            Phase::Over(_)
-                | Phase::Ending { .. }
-                | Phase::Switching { .. }
-                | Phase::MovingHints { .. }
+            self.stage,
+            Stage::Ending { .. } | Stage::Switching { .. } | Stage::MovingHints { .. }
         )
     }
 
-    /// Moves on if all servers have a later version, somebody waits for a lookup, and nothing is under way. Returns whether no lookup may begin: because that is so, or because it is waited for.
-    pub(super) fn moves_on(&mut self, now: Duration) -> bool {
+    /// Whether all servers have a later version, somebody waits for a lookup, and nothing is under
+    /// way.
+    pub(super) fn moves_on(&mut self, shared: &Shared) -> Moving {
         let newest = self.versions.newest_everywhere();
-        let newer = newest.is_some_and(|newest| self.can_move_to(newest));
-        if !newer || self.hints.broken.is_some() || self.lookups.is_empty() {
-            return false;
+        let newer = newest.is_some_and(|newest| self.can_move_to(newest, &shared.options));
+        if !newer || self.hints.broken.is_some() || shared.lookups.is_empty() {
+            return Moving::Stays;
         }
-        // What was sent and never answered keeps hints where they are for as long as that version is served.
+        // What was sent and never answered keeps hints where they are for as long as that version is
+        // served.
         let held = self.hinted().is_some_and(|hints| !hints.open().is_empty());
-        if held && self.hints_are_idle() {
-            return false;
+        match (held, self.hints_are_idle(shared)) {
+            (true, true) => Moving::Stays,
+            (false, true) if shared.lookups.none_under_way() => Moving::Now,
+            _ => Moving::Waits,
         }
-        if !held && self.hints_are_idle() && self.lookups.none_under_way() {
-            self.open_again(now);
-        }
-        true
     }
 
-    /// Has servers describe themselves if they have not for long. Returns whether an answer is waited for.
-    pub(super) fn asks_for_versions(&mut self, now: Duration) -> bool {
-        // By a scheme whose client holds the table, a lookup sends nothing, and not this either: such a session goes on with the table as it was when it began.
-        let keeps_table = self.chosen.as_deref().is_some_and(|chosen| {
-            matches!(chosen.scheme.plan.offline, OfflinePhase::KeepTable { .. })
-        });
-        if keeps_table || !self.can_follow() {
+    /// Has servers describe themselves if they have not for long. Returns whether an answer is
+    /// waited for.
+    pub(super) fn asks_for_versions(&self, shared: &mut Shared, now: Duration) -> bool {
+        // By a scheme whose client holds the table, a lookup sends nothing, and not this either:
+        // such a session goes on with the table as it was when it began.
+        let keeps_table = matches!(self.chosen.scheme.plan.offline, OfflinePhase::KeepTable { .. });
+        if keeps_table || publisher_of(&self.chosen, &shared.options).is_none() {
             return false;
         }
-        let lifetime = self.options.patience.description;
-        for server in 0..self.options.servers {
-            let stale = self.versions.servers.get(server).is_some_and(|known| {
-                known.asked.is_none_or(|asked| now.saturating_sub(asked) >= lifetime)
-            });
-            if stale {
-                self.calls.describe_now(server, now, &mut self.outputs);
+        let lifetime = shared.options.patience.description;
+        for (server, known) in self.versions.servers.iter().enumerate() {
+            let fresh = |asked| now.saturating_sub(asked) < lifetime;
+            if !known.asked.is_some_and(fresh) {
+                shared.calls.describe_now(server, now, &mut shared.outputs);
             }
         }
-        self.calls.is_open(Purpose::Describe)
+        shared.calls.is_open(Purpose::Describe)
     }
 
-    /// Begins anew with what the servers serve now. Lookups that were under way wait for their turn again.
+    /// Uses an earlier version that is still served, because hints that are kept have queries to be
+    /// answered in it.
+    pub(super) fn stay_with(&mut self, shared: &mut Shared, version: ChosenTable) {
+        self.chosen = version;
+        self.open_layout(shared);
+    }
+}
+
+impl Session {
+    /// Begins anew with what the servers serve now. Lookups that were under way wait for their turn
+    /// again.
     pub(super) fn open_again(&mut self, now: Duration) {
-        self.lookups.begin_again();
+        self.shared.lookups.begin_again();
         self.forget_version();
-        for server in 0..self.options.servers {
-            let request = Request::Describe(DescribeRequest::default());
-            self.calls.start(server, Purpose::Describe, request, now, &mut self.outputs);
-        }
+        self.shared.describe_all(now);
     }
 
-    /// Ends everything that is under way in the version that was chosen. It is still that table and that scheme that are meant, whatever else servers offer.
+    /// Ends everything that is under way in the version that was chosen. It is still that table and
+    /// that scheme that are meant, whatever else servers offer.
     fn forget_version(&mut self) {
-        self.calls.abandon_all(&mut self.outputs);
-        if let Some(chosen) = self.chosen.take() {
-            self.options.table = Some(chosen.name);
-            self.options.schemes = vec![chosen.scheme.plan.scheme];
+        let Shared { calls, options, outputs, .. } = &mut self.shared;
+        calls.abandon_all(outputs);
+        let describing = Phase::Describing(vec![None; options.servers]);
+        if let Phase::Open(open) = std::mem::replace(&mut self.phase, describing) {
+            options.table = Some(open.chosen.name);
+            options.schemes = vec![open.chosen.scheme.plan.scheme];
         }
-        self.hints = Hints::default();
-        (self.records, self.followed, self.came) = (None, None, 0);
-        self.served.clear();
-        let (servers, opened_before) = (self.options.servers, self.versions.opened_before);
-        self.versions = Versions { opened_before, ..Versions::of(servers) };
-        self.phase = Phase::Describing(vec![None; servers]);
     }
 
     /// Whether lookups have begun before, and the session is on its way to another version.
     pub(super) fn is_opening_again(&self) -> bool {
-        let between = matches!(
-            self.phase,
-            Phase::Describing(_)
-                | Phase::Following(_)
-                | Phase::Opening { .. }
-                | Phase::Fetching { .. }
-                | Phase::Preparing
-        );
-        between && self.versions.opened_before
+        let between = match &self.phase {
+            Phase::Describing(_) => true,
+            Phase::Open(open) => matches!(
+                open.stage,
+                Stage::Following(_)
+                    | Stage::Opening { .. }
+                    | Stage::Fetching { .. }
+                    | Stage::Preparing
+            ),
+            Phase::Over(..) => false,
+        };
+        between && self.shared.opened_before
     }
 
-    /// The servers cannot be had while the session is opening again: lookups that wait fail, and the next is the next try.
+    /// The servers cannot be had while the session is opening again: lookups that wait fail, and the
+    /// next is the next try.
     pub(super) fn put_off(&mut self, error: &Error) {
-        self.fail_all(error);
+        self.shared.fail_all(error);
         self.forget_version();
     }
 
-    /// In a session that is opening again, and was given up by a server: asks the servers once more if there is a lookup that waits for them.
+    /// In a session that is opening again, and was given up by a server: asks the servers once more
+    /// if there is a lookup that waits for them.
     pub(super) fn describes_again(&mut self, now: Duration) -> bool {
-        let describing = matches!(self.phase, Phase::Describing(_)) && self.versions.opened_before;
-        if !describing || self.lookups.is_empty() || self.calls.is_open(Purpose::Describe) {
+        let Shared { lookups, calls, opened_before, .. } = &self.shared;
+        if !opened_before || lookups.is_empty() || calls.is_open(Purpose::Describe) {
             return false;
         }
         self.open_again(now);
         true
-    }
-
-    /// Uses an earlier version that is still served, because hints that are kept have queries to be answered in it.
-    pub(super) fn stay_with(&mut self, version: ChosenTable) {
-        self.chosen = Some(Box::new(version));
-        self.open_layout();
     }
 }

@@ -46,7 +46,7 @@ fn index_of(query: &[u8], memory: &SecretRng) -> Option<u64> {
 fn told_by_memory(world: &World) -> Vec<Option<u64>> {
     let queries = world.queries_to(0);
     assert_eq!(queries.len(), WANTED.len());
-    queries.iter().map(|query| index_of(query, &world.session.parts.rng)).collect()
+    queries.iter().map(|query| index_of(query, &world.session.shared.parts.rng)).collect()
 }
 
 #[test]

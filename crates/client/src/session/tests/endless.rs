@@ -236,8 +236,8 @@ fn what_earlier_processes_looked_up_is_not_held() {
 
 /// How many records the hints have that were not taken, which this takes.
 fn records_held(world: &mut World) -> usize {
-    let Phase::Ready(client) = &mut world.session.phase else { panic!("not ready") };
-    let hints = client.hints().unwrap();
+    let Phase::Open(open) = &mut world.session.phase else { panic!("not open") };
+    let hints = open.hinted().unwrap();
     let ids = (0..hints.supply().used).map(ReservationId);
     ids.filter(|id| hints.take_record(*id).is_some()).count()
 }

@@ -67,7 +67,7 @@ fn lookups_that_came_early_are_told_in_order_and_all_at_once() {
     let mut world = World::with_options(vec![peer()], limited);
     let lookups: Vec<_> =
         (0..100).map(|k| world.session.lookup(Target::key(pair(k % 60).0))).collect();
-    while !matches!(world.session.phase, Phase::Ready(_)) {
+    while !matches!(&world.session.phase, Phase::Open(open) if open.is_ready()) {
         match world.poll() {
             Some(output) => world.carry_out(output),
             None => assert!(world.step()),

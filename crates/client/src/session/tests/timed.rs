@@ -33,7 +33,7 @@ fn slots_are_measured_when_a_session_opens() {
         options.clock = ticking(micros(100));
         let mut world = World::with_options(vec![peer; servers], options);
         world.run();
-        let timetable = &world.session.timetable;
+        let timetable = &world.session.shared.timetable;
         // By this clock everything takes one tick, and a slot five quarters of that.
         let lengths = timetable.lengths.expect("something is sent");
         assert_eq!((lengths.query, lengths.answer), (micros(125), micros(125)), "{scheme}");
@@ -72,7 +72,7 @@ fn a_clock_that_stands_still_is_refused() {
 fn a_client_that_holds_the_table_waits_for_nothing() {
     let mut world = World::new(Peer::indexed_by(SchemeId::Download, 64, 16, 1));
     world.run();
-    assert!(world.session.timetable.lengths.is_none());
+    assert!(world.session.shared.timetable.lengths.is_none());
     let before = world.now;
     world.found(Target::index(3));
     assert_eq!(world.now, before);
@@ -91,10 +91,12 @@ fn measuring_uses_no_hint_up() {
         let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
         let mut world = World::with_session(vec![peer; servers], session);
         world.run();
-        assert!(world.session.timetable.measured.is_some(), "{scheme}");
+        assert!(world.session.shared.timetable.measured.is_some(), "{scheme}");
         assert_eq!(world.journal.len() + world.completions.len(), 0, "{scheme}");
         assert!(world.queries().is_empty(), "{scheme}");
-        if let Some(hints) = world.session.hinted() {
+        if let Phase::Open(open) = &mut world.session.phase
+            && let Some(hints) = open.hinted()
+        {
             assert_eq!(hints.supply().used, 0, "{scheme}");
             assert!(hints.open().is_empty() && hints.ended().is_none(), "{scheme}");
         }

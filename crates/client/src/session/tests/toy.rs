@@ -140,7 +140,7 @@ pub(super) fn plan(
 }
 
 /// The plan of the same toy for another version of its table, if it is one.
-pub(in super::super) fn plan_in(plan: &SchemePlan, table: &TableIdentity) -> Option<SchemePlan> {
+fn plan_in(plan: &SchemePlan, table: &TableIdentity) -> Option<SchemePlan> {
     let parameters = plan.parameters.strip_suffix(MARK)?;
     let kind = Kind {
         flow: flow_of(plan),
@@ -285,6 +285,7 @@ pub(super) fn parts(seed: u64) -> Parts {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     Parts {
+        plan_in: |plan, table| plan_in(plan, table).map_or_else(|| as_announced(plan, table), Ok),
         start_client: registry::client,
         start_hinted,
         start_preparation,

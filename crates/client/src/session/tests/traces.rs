@@ -170,13 +170,10 @@ fn client(peer: &Peer, timetable_flaw: timetable::Flaw) -> World {
     let servers = peer.scheme().plan.servers;
     let passing = Passing::default();
     let parts = Parts {
-        start_client: registry::client,
-        start_hinted: registry::hinted_client,
-        start_preparation: registry::preparation,
-        pace: Pace::default(),
         rng: SecretRng::from_fixed_seed([6; 32]),
         measuring: Measuring::brief(),
         timetable_flaw,
+        ..Parts::of_the_registry().unwrap()
     };
     let parts = slowed(parts, Costs::Within, &passing);
     let clock = passing.clock(Duration::from_nanos(1), Duration::ZERO);

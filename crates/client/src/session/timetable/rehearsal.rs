@@ -10,10 +10,9 @@
 //! - Copies of single-use hints are used for it, and coins of its own; what it would have sent is
 //!   dropped. No hint is used up.
 
-use super::super::Session;
-use super::super::interface::{Clock, Target};
+use super::super::interface::{ChosenTable, Clock, Target};
 use super::super::records::{Fullest, Records};
-use super::{FINEST, Lengths, Measured, OPENING_STEP, kind_of, round_up};
+use super::{FINEST, Lengths, Measured, OPENING_STEP, Timetable, kind_of, round_up};
 use privet_core::{Blame, Error, Result, SecretRng};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedClient, Rehearsal};
@@ -151,29 +150,28 @@ pub(super) fn slowest(times: &[Took], kind: fn(&Took) -> Duration) -> Option<Dur
     times.get(times.len().checked_sub(1 + times.len() / INTERRUPTED)?).copied()
 }
 
-impl Session {
-    /// Measures how long lookups take, with copies of the client that `start` makes.
+impl Timetable {
+    /// Measures how long lookups take in a table, with copies of the client that `start` makes.
     ///
     /// # Errors
     /// What `start` fails with, and [`Blame::ApiMisuse`] if the clock stands still. If a copy
     /// cannot make lookups (its hints are used up), nothing is measured until the next hints come.
     pub(in super::super) fn rehearse(
         &mut self,
+        chosen: &ChosenTable,
+        records: &Records,
         start: &dyn Fn() -> Result<Box<dyn ErasedClient>>,
     ) -> Result<()> {
-        let (Some(chosen), Some(records)) = (self.chosen.as_deref(), &self.records) else {
-            return Ok(());
-        };
         let in_table = kind_of(chosen);
-        if !self.timetable.is_time_to_measure(&in_table) {
+        if !self.is_time_to_measure(&in_table) {
             return Ok(());
         }
         let plan = &chosen.scheme.plan;
         if matches!(plan.offline, OfflinePhase::KeepTable { .. }) {
-            self.timetable.lengths = None;
+            self.lengths = None;
             return Ok(());
         }
-        let (clock, measuring) = (self.timetable.clock.clone(), self.timetable.measuring);
+        let (clock, measuring) = (self.clock.clone(), self.measuring);
         let step = match measuring.looks {
             0 => FINEST,
             looks => clock.step(looks).ok_or_else(stands_still)?,
@@ -199,16 +197,16 @@ impl Session {
         let begun = clock.now();
         let times = rehearsing.all(&measuring, rng);
         let took = clock.now().saturating_sub(begun);
-        self.timetable.rehearsed += took.saturating_sub(rehearsing.starting);
+        self.rehearsed += took.saturating_sub(rehearsing.starting);
         if let (Some(query), Some(answer)) =
             (slowest(&times, |took| took.query), slowest(&times, |took| took.answer))
         {
-            self.timetable.lengths = Some(Lengths::of_slowest(query, answer, search_len, step));
-            let took = round_up(self.timetable.rehearsed, OPENING_STEP);
-            self.timetable.measured = Some(Measured { when: self.timetable.now, took, in_table });
-        } else if self.timetable.measured.as_ref().is_none_or(|last| last.in_table != in_table) {
-            self.timetable.lengths = Some(Lengths::unmeasured());
-            self.timetable.measured = None;
+            self.lengths = Some(Lengths::of_slowest(query, answer, search_len, step));
+            let took = round_up(self.rehearsed, OPENING_STEP);
+            self.measured = Some(Measured { when: self.now, took, in_table });
+        } else if self.measured.as_ref().is_none_or(|last| last.in_table != in_table) {
+            self.lengths = Some(Lengths::unmeasured());
+            self.measured = None;
         }
         Ok(())
     }

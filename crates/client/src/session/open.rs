@@ -1,0 +1,217 @@
+//! A table that is open, or on its way there: all that a session has of it once it is chosen.
+//!
+//! What a message, or news of storage, does to it, its methods say; each in the module of its
+//! subject. They fail with what ends the session. When the session opens again, for a later version
+//! of the table, all of this is dropped.
+
+use super::calls::Purpose;
+use super::following::{Followed, Following};
+use super::hints::{Hints, Loaded};
+use super::interface::{ChosenTable, ExchangeId, FetchId, Request, Response};
+use super::records::Records;
+use super::versions::Versions;
+use super::{Shared, part_key};
+use crate::state::{PartKey, PartState, SavedHints};
+use privet_core::{Error, Result};
+use privet_schemes::offline::Download;
+use privet_schemes::registry::ErasedClient;
+use privet_schemes::reservation::Receipt;
+use privet_wire::PartKind;
+use std::time::Duration;
+
+/// See the [module](self).
+pub(super) struct Open {
+    pub(super) chosen: ChosenTable,
+    /// The versions that all servers serve, the latest first.
+    pub(super) served: Vec<ChosenTable>,
+    /// What led from the pinned version to the latest.
+    pub(super) followed: Option<Followed>,
+    pub(super) versions: Versions,
+    /// How records are read, once the layout is there.
+    pub(super) records: Option<Records>,
+    pub(super) hints: Hints,
+    /// Bytes that came before the first lookup, whatever they were, and what came for nothing since.
+    pub(super) came: u64,
+    pub(super) stage: Stage,
+}
+
+pub(super) enum Stage {
+    /// Fetches the epochs that lead to the chosen version.
+    Following(Box<Following>),
+    /// Waits for the hints to be those of the chosen version.
+    MovingHints { loaded: Box<Loaded>, outstanding: usize },
+    /// Waits to hear what is stored of a part. `again`: the stored part turned out to be damaged
+    /// once.
+    Opening { part: PartKey, again: bool },
+    /// Fetches what is missing of a part.
+    Fetching { part: PartKey, download: Box<Download> },
+    /// Waits for a fetched part to be stored as complete.
+    Completing(PartKey),
+    /// Waits to hear what is kept of the single-use hints.
+    OpeningHints,
+    /// Prepares the first generation of hints.
+    Preparing,
+    /// Waits for the prepared generation to be the one in use. `first`: lookups have not begun.
+    Switching { first: bool },
+    /// Looks things up.
+    Ready(Box<dyn ErasedClient>),
+    /// An answer did not pass. Waits for the end of the hints to be durable, and tells it then:
+    /// first of all to the fetch that it was for, if there is one.
+    Ending { fetch: Option<FetchId>, error: Error },
+}
+
+/// Why something that came cannot be taken.
+pub(super) enum Fault {
+    /// The exchange has failed; another attempt may not.
+    Exchange(Error),
+    /// The session is over.
+    Session(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Fault::Session(error)
+    }
+}
+
+impl Open {
+    /// The first of the versions that are `served` is the one that is used.
+    pub(super) fn new(chosen: ChosenTable, served: Vec<ChosenTable>, servers: usize) -> Self {
+        let layout = part_key(&chosen, PartKind::Layout, chosen.layout);
+        Self {
+            chosen,
+            served,
+            followed: None,
+            versions: Versions::of(servers),
+            records: None,
+            hints: Hints::default(),
+            came: 0,
+            stage: Stage::Opening { part: layout, again: false },
+        }
+    }
+
+    /// Whether lookups are made.
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self.stage, Stage::Ready(_))
+    }
+
+    /// Whether nothing is under way that is worth waiting for.
+    pub(super) fn is_at_rest(&self, shared: &Shared) -> bool {
+        self.is_ready()
+            && shared.lookups.is_empty()
+            && self.hints.is_at_rest()
+            && !shared.calls.is_in_flight(Purpose::Background)
+    }
+
+    /// A response that is no description, or a piece of one, came.
+    pub(super) fn heard(
+        &mut self,
+        shared: &mut Shared,
+        exchange: ExchangeId,
+        response: Response,
+        now: Duration,
+    ) -> Result<(), Fault> {
+        let Some(call) = shared.calls.waiting_for(exchange) else { return Ok(()) };
+        if let Purpose::Fetch | Purpose::Stream = call.purpose {
+            self.came = self.came.saturating_add(match &response {
+                Response::Chunk(chunk) => chunk.data.len() as u64,
+                Response::Prepared(response) => response.reply.len() as u64,
+                _ => 0,
+            });
+        }
+        let asked = matches!(call.request, Request::Prepare(_));
+        let outcome = match (call.purpose, response) {
+            (Purpose::Fetch, Response::Chunk(chunk)) => {
+                self.chunk(shared, exchange, &chunk, now).map_err(Fault::from)
+            }
+            (Purpose::Stream | Purpose::Background, Response::Chunk(chunk)) if !asked => {
+                self.streamed_chunk(shared, exchange, chunk, now).map_err(Fault::from)
+            }
+            (Purpose::Fetch | Purpose::Stream | Purpose::Background, Response::End) if !asked => {
+                self.stream_ended(shared, exchange, now)
+            }
+            (Purpose::Stream | Purpose::Background, Response::Prepared(response)) if asked => {
+                self.replied(shared, exchange, &response, now)
+            }
+            (Purpose::Answer(_) | Purpose::Resend(_), Response::Answered(response)) => {
+                self.answered(shared, exchange, response);
+                Ok(())
+            }
+            _ => Err(shared.does_not_belong(call.server)),
+        };
+        if matches!(outcome, Err(Fault::Session(_))) || self.came <= shared.options.max_download {
+            return outcome;
+        }
+        Err(Fault::Session(Error::exhausted(format!(
+            "more came than the {} bytes that are allowed before the first lookup; allow more (--max-download) if the table that you expect has as much",
+            shared.options.max_download
+        ))))
+    }
+
+    /// What is stored of the part that was to be opened or completed.
+    pub(super) fn part_is(
+        &mut self,
+        shared: &mut Shared,
+        state: PartState,
+        now: Duration,
+    ) -> Result<()> {
+        match (&self.stage, state) {
+            (Stage::Opening { part, again }, PartState::Complete(source)) => {
+                let (part, again) = (part.clone(), *again);
+                shared.progress(&part, part.len, false);
+                self.use_part(shared, part, source, again)
+            }
+            (Stage::Completing(part), PartState::Complete(source)) => {
+                self.use_part(shared, part.clone(), source, true)
+            }
+            (Stage::Opening { part, .. }, PartState::Partial(download)) => {
+                self.fetch(shared, part.clone(), download, now)
+            }
+            // Nobody asked.
+            _ => Ok(()),
+        }
+    }
+
+    /// What is kept of the single-use hints that were to be opened, or switched.
+    pub(super) fn hints_are(
+        &mut self,
+        shared: &mut Shared,
+        saved: SavedHints,
+        now: Duration,
+    ) -> Result<()> {
+        if !matches!(self.stage, Stage::OpeningHints | Stage::Switching { .. }) {
+            return Ok(());
+        }
+        let outcome = self.use_hints(shared, saved, now);
+        shared.timetable.end_opening();
+        outcome
+    }
+
+    /// The journal record of a fetch is durable: `receipt` proves it.
+    pub(super) fn journal_record_is_durable(
+        &mut self,
+        shared: &mut Shared,
+        fetch: FetchId,
+        receipt: Receipt,
+        now: Duration,
+    ) {
+        let Some(reservation) = shared.lookups.committed(fetch) else { return };
+        match reservation.commit_with(receipt) {
+            Ok(prepared) => self.ask(shared, fetch, prepared, now),
+            Err(error) => self.fetch_ended(shared, fetch, Err(error)),
+        }
+    }
+
+    /// The journal record of a fetch may not be durable.
+    pub(super) fn journal_record_failed(
+        &mut self,
+        shared: &mut Shared,
+        fetch: FetchId,
+        error: Error,
+    ) {
+        if shared.lookups.committed(fetch).is_some() {
+            self.hints.broken.get_or_insert(error.clone());
+            self.fetch_ended(shared, fetch, Err(error));
+        }
+    }
+}
