@@ -133,7 +133,7 @@ use following::{Followed, Following};
 use hints::{Hints, Loaded};
 use lookups::Lookups;
 use preparation::Pace;
-use privet_core::{Blame, Error, Result, SecretRng, TableIdentity};
+use privet_core::{Blame, Error, Reason, Result, SecretRng, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::offline::{Download, HintSource};
 use privet_schemes::registry::{self, ErasedClient, SchemePlan};
@@ -437,10 +437,11 @@ impl Session {
             }
         }
         if self.came > self.options.max_download {
-            self.fail(Error::exhausted(format!(
-                "more came than the {} bytes that are allowed before the first lookup; allow more (--max-download) if the table that you expect has as much",
+            let error = Error::exhausted(format!(
+                "more came than the {} bytes that are allowed before the first lookup; if the table that you expect has as much, allow more",
                 self.options.max_download
-            )));
+            ));
+            self.fail(error.because(Reason::TooMuchToDownload));
         }
     }
 

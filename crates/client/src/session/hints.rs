@@ -9,7 +9,7 @@ use super::resends::Resends;
 use super::verified::for_good;
 use super::{Phase, Session, plan_in};
 use crate::state::{HintsKey, NextGeneration, SavedHints};
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Error, Reason, Result, TableIdentity};
 use privet_schemes::contract::{ReservationId, Supply};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedClient, ErasedHints};
@@ -117,7 +117,7 @@ impl Session {
     /// Starts with the generation that is kept, if it is not used up; otherwise sees to one.
     pub(super) fn use_hints(&mut self, mut saved: SavedHints, now: Duration) -> Result<()> {
         if let Some(why) = saved.ended {
-            return Err(Error::integrity(why));
+            return Err(Error::integrity(why).because(Reason::HintsEnded));
         }
         if let Some(stand_at) = saved.stands_at.take() {
             return self.hints_of_another_version(saved, stand_at, now);

@@ -24,7 +24,7 @@
 use super::hints::Turn;
 use super::interface::{FetchId, Output, Persist};
 use super::{Phase, Session};
-use privet_core::Error;
+use privet_core::{Error, Reason};
 use privet_schemes::contract::ReservationId;
 use zeroize::Zeroizing;
 
@@ -87,7 +87,8 @@ impl Session {
             error = Error::integrity(format!(
                 "{}. This could not be written down ({storage}), so the next process may not know of it: erase the hints before anything else is asked",
                 error.message()
-            ));
+            ))
+            .because(Reason::HintsEnded);
         }
         if let Some(fetch) = fetch {
             self.fetch_ended(fetch, Err(error.clone()));
@@ -99,9 +100,10 @@ impl Session {
 /// `error`, and what it means for hints that ended with it.
 pub(super) fn for_good(error: &Error) -> Error {
     Error::integrity(format!(
-        "{}. Until the hints are erased (privet state reset), nothing more is asked",
+        "{}. Nothing more is asked until the hints are erased",
         error.message().trim_end_matches('.')
     ))
+    .because(Reason::HintsEnded)
 }
 
 /// The same for a session that keeps nothing.
