@@ -8,8 +8,11 @@ pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
 
+use crate::advice;
 use crate::commands::tradeoff::Tradeoff;
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
@@ -30,12 +33,20 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What was typed on this process' command line.
-    pub(crate) fn typed() -> Result<Self, clap::Error> {
+    /// What was typed on this process' command line, and the definition of the command that runs.
+    pub(crate) fn typed() -> Result<(Self, clap::Command), clap::Error> {
         let typed: Vec<_> = std::env::args_os().collect();
-        let command = options::explained(Self::command(), &typed);
-        Self::from_arg_matches(&command.try_get_matches_from(typed)?)
+        let mut command = options::explained(Self::command(), &typed);
+        let matches = command.try_get_matches_from_mut(typed)?;
+        Ok((Self::from_arg_matches(&matches)?, running(&command, &matches).clone()))
     }
+}
+
+/// The command below `command` that was typed last.
+fn running<'c>(command: &'c clap::Command, matches: &ArgMatches) -> &'c clap::Command {
+    let typed = matches.subcommand();
+    let below = typed.and_then(|(name, matches)| Some((command.find_subcommand(name)?, matches)));
+    below.map_or(command, |(command, matches)| running(command, matches))
 }
 
 #[derive(Subcommand)]
@@ -537,11 +548,11 @@ fn parse_size(text: &str) -> Result<u32, String> {
 }
 
 fn parse_publisher(text: &str) -> Result<PublisherId, String> {
-    text.parse().map_err(|error: privet_core::Error| error.message().to_owned())
+    text.parse().map_err(|error: privet_core::Error| advice::told_anywhere(&error))
 }
 
 fn parse_root(text: &str) -> Result<TableRoot, String> {
-    text.parse().map_err(|error: privet_core::Error| error.to_string())
+    text.parse().map_err(|error: privet_core::Error| advice::told_anywhere(&error))
 }
 
 fn parse_arm(text: &str) -> Result<Arm, String> {

@@ -2,9 +2,8 @@
 //! try again: what came is not to be believed, data is damaged, or a lookup failed for a reason that
 //! may depend on what it asked for.
 
-use crate::printable::printable;
+use crate::advice;
 use privet_core::{Blame, Error};
-use std::error::Error as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -24,24 +23,14 @@ pub(crate) fn from_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
 
-/// Prints an error with its causes and chooses the exit code by who is at fault.
-pub(crate) fn from_outcome(outcome: Result<Outcome, Error>) -> ExitCode {
+/// Prints an error with the way out of it and its causes, and chooses the exit code by who is at
+/// fault. `command`: the one that ended so.
+pub(crate) fn from_outcome(outcome: Result<Outcome, Error>, command: &clap::Command) -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::NotFound) => ExitCode::from(1),
         Err(error) => {
-            let mut text = format!("privet: {}", printable(&error.to_string()));
-            let mut cause = error.source();
-            while let Some(inner) = cause {
-                let because = inner.to_string();
-                let because = printable(&because);
-                // Messages that were written for people often quote their cause already.
-                if !text.contains(&*because) {
-                    text.push_str(&format!("\n  because: {because}"));
-                }
-                cause = inner.source();
-            }
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = writeln!(std::io::stderr(), "privet: {}", advice::told(&error, command));
             ExitCode::from(code(error.blame()))
         }
     }

@@ -6,11 +6,13 @@
 //! | [`commands`] | one module for each command |
 //! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
 //! | [`tuning`] | what a user chooses about a scheme beyond its name |
+//! | [`advice`] | by which flag or command the way out of an error is taken |
 //! | [`display`] | bytes, durations and progress for people |
 //! | [`output_file`] | what a command may write over |
 //! | [`printable`] | what others wrote, made harmless for a screen |
 //! | [`exit`] | what each exit code means |
 
+mod advice;
 mod arguments;
 mod bench;
 mod commands;
@@ -30,8 +32,8 @@ const _: () = assert!(
 );
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::typed() {
-        Ok(arguments) => arguments,
+    let (arguments, command) = match Arguments::typed() {
+        Ok(typed) => typed,
         Err(error) => return exit::from_usage(&error),
     };
     let outcome = match arguments.command {
@@ -48,5 +50,5 @@ fn main() -> ExitCode {
         Command::Tradeoff(tradeoff) => commands::tradeoff::run(&tradeoff),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
     };
-    exit::from_outcome(outcome)
+    exit::from_outcome(outcome, &command)
 }

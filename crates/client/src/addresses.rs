@@ -4,7 +4,7 @@
 //! word. Nor can two servers be asked over a line that is not encrypted: whoever listens near the client sees both queries. That two names lead to one machine, or two machines to
 //! one operator, nobody can see from here.
 
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use std::net::IpAddr;
 use tonic::codegen::http::Uri;
 
@@ -122,9 +122,10 @@ pub(crate) fn check_encrypted(addresses: &[Address]) -> Result<()> {
         addresses.iter().filter(|address| !address.secure && !address.is_this_machine());
     let (Some(one), Some(other)) = (plain.next(), plain.next()) else { return Ok(()) };
     Err(Error::api_misuse(format!(
-        "what is sent to {} and to {} is not encrypted: whoever listens on the line sees both queries of each lookup, and could tell from them what is looked up; use https:// for at least one of them, better for both, or allow it on a line that nobody else can listen on (--insecure)",
+        "what is sent to {} and to {} is not encrypted: whoever listens on the line sees both queries of each lookup, and could tell from them what is looked up; use https:// for at least one of them, better for both, or allow it on a line that nobody else can listen on",
         one.url, other.url
-    )))
+    ))
+    .because(Reason::NotEncrypted))
 }
 
 /// What a person should hear who named several servers on one host, unless that is this machine.
@@ -240,9 +241,8 @@ mod tests {
             assert_eq!(error.blame(), Blame::ApiMisuse, "{urls:?}");
             let said = format!("what is sent to {} and to {} ", urls[0], urls[urls.len() - 1]);
             assert!(error.message().starts_with(&said), "{error}");
-            for advice in ["https://", "--insecure"] {
-                assert!(error.message().contains(advice), "{error}");
-            }
+            assert!(error.message().contains("https://"), "{error}");
+            assert_eq!(error.reason(), Some(Reason::NotEncrypted), "{error}");
         }
         for urls in [
             &["http://a"][..],

@@ -57,10 +57,10 @@ pub struct ClientOptions {
     pub ca_file: Option<PathBuf>,
     /// Believe a server that shows another table or version than last time.
     pub accept_new_table: bool,
-    /// The root of the table, as `privet build --authenticate` printed it: a table with another root, or with none, is refused before anything is asked of it. Without this, records of an
+    /// The root of the table, as whoever built it says: a table with another root, or with none, is refused before anything is asked of it. Without this, records of an
     /// authenticated table are verified against the root that the server announced at first use: that shows damage, but not a server that lied from the beginning.
     pub root: Option<TableRoot>,
-    /// Who publishes the table, as `privet keygen` printed it: a table with updates by somebody else, or by nobody, is refused before anything is asked. Without this, whoever the servers named
+    /// Who publishes the table, as the table's owner says: a table with updates by somebody else, or by nobody, is refused before anything is asked. Without this, whoever the servers named
     /// when the table was first used is the publisher from then on.
     pub publisher: Option<PublisherId>,
     /// Ask several servers even if what is sent to two or more of them is not encrypted (`http://`, to other machines than this one). Whoever listens on the line then sees

@@ -56,7 +56,7 @@ use crate::session::{
 };
 use crate::state::{HintsKey, Opened, PartKey, PartState, State};
 use keeper::{Keeper, Reserved};
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use privet_wire::PartKind;
 use report::Phase;
 use std::collections::{HashMap, VecDeque};
@@ -249,10 +249,11 @@ impl<D: Desk> Conductor<D> {
         let now = self.now();
         if let Some(limit) = self.max_time.take_if(|limit| *limit <= now) {
             self.busy = None;
-            self.session.stop(Error::unavailable(format!(
-                "not done within the {} s that were allowed; allow more (--max-time)",
+            let error = Error::unavailable(format!(
+                "not done within the {} s that were allowed; allow more",
                 limit.as_secs_f64()
-            )));
+            ));
+            self.session.stop(error.because(Reason::TimeIsUp));
         }
         if let Some((wanted, busy)) = self.busy.take_if(|(_, busy)| busy.ask_again <= now) {
             match wanted {

@@ -50,7 +50,7 @@ use crate::disk::{Directory, Folder, Medium};
 use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, PinElsewhere, State};
 use hints::{Hints, Opening, Others};
 use part_file::{CompletePart, GrowingPart};
-use privet_core::{Blame, Error, Result, TableId};
+use privet_core::{Blame, Error, Reason, Result, TableId};
 use privet_schemes::offline::HintSource;
 use privet_wire::PartKind;
 use privet_wire::limits::MAX_TABLES;
@@ -501,8 +501,9 @@ impl State for Store {
         let replaced = before.map(|at| pins.remove(at).1);
         if pins.len() >= MAX_TABLES {
             return Err(Error::unavailable(format!(
-                "{MAX_TABLES} tables of {server} are remembered, and no more are; forget that server (privet state reset --server {server}), or keep some of its tables apart (--state)"
-            )));
+                "{MAX_TABLES} tables of {server} are remembered, and no more are; forget that server, or keep some of its tables in a place of their own"
+            ))
+            .because(Reason::TooManyTablesRemembered));
         }
         pins.push((name.to_owned(), kept));
         files::replace(&*self.pins, &pin_file_name(server), &pin_file::encode(server, &pins))?;

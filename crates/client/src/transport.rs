@@ -6,7 +6,7 @@
 use crate::addresses::Address;
 use crate::exchange::{ResponseLimits, goes_on, measured};
 use crate::session::{Request, Response};
-use privet_core::{Blame, Error, Result};
+use privet_core::{Blame, Error, Reason, Result};
 use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT};
 use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse, ServerDescription, WireStatus};
@@ -202,8 +202,9 @@ impl Transport {
         if let Some(tls) = find::<rustls::Error>(error) {
             return match tls {
                 rustls::Error::InvalidCertificate(reason) => Error::integrity(format!(
-                    "the certificate of {url} is not to be trusted ({reason}); if the server uses a certificate of its own, name its authority's file (--ca-file)"
-                )),
+                    "the certificate of {url} is not to be trusted ({reason}); if the server uses a certificate of its own, name its authority's file"
+                ))
+                .because(Reason::CertificateNotTrusted),
                 _ => Error::peer_misbehaved(format!(
                     "{url} does not speak TLS as expected ({tls}); if the server is started without a certificate, write http:// instead of https://"
                 )),
@@ -263,9 +264,10 @@ fn with_tls(endpoint: &Endpoint, ca_file: Option<&Path>) -> Result<Endpoint> {
     with_system.or_else(|error| if ca_file.is_some() { endpoint.clone().tls_config(config) } else { Err(error) }).map_err(
         |error| {
             Error::api_misuse(format!(
-                "no certificate authorities can be used ({}); install the system's (the package is often called ca-certificates), or name a file with them (--ca-file)",
+                "no certificate authorities can be used ({}); install the system's (the package is often called ca-certificates), or name a file with them",
                 chain(&error)
             ))
+            .because(Reason::CertificateNotTrusted)
             .caused_by(error)
         },
     )

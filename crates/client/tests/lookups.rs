@@ -6,7 +6,7 @@ mod common;
 
 use common::{KEYS, any_port, config, options, pair, serve, table};
 use privet_client::{Client, Progress, Target};
-use privet_core::Blame;
+use privet_core::{Blame, Reason};
 use privet_server::Server;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -242,10 +242,8 @@ async fn a_changed_table_is_refused_until_accepted() {
 async fn one_server_has_several_tables() {
     let (_server, url) = serve(vec![table("one", 1, 0), table("two", 2, 9)]).await;
     let error = Client::connect(options(&url), |_| {}).await.err().unwrap();
-    assert_eq!(
-        error.message(),
-        "the server has several tables, choose one by name (--table): one, two"
-    );
+    assert_eq!(error.message(), "the server has several tables: one, two; choose one by name");
+    assert_eq!(error.reason(), Some(Reason::TableNotChosen));
     let mut chosen = options(&url);
     chosen.table = Some("two".to_owned());
     let client = Client::connect(chosen, |_| {}).await.unwrap();

@@ -7,7 +7,7 @@ mod common;
 use common::{any_port, config, cut, options_of, record, records_by};
 use privet_client::store::{self, HintsCondition};
 use privet_client::{Client, ClientOptions, Target};
-use privet_core::{Blame, Error};
+use privet_core::{Blame, Error, Reason};
 use privet_schemes::SchemeId;
 use privet_server::{RunningServer, ServedTable, Server};
 use privet_wire::proto;
@@ -202,7 +202,7 @@ async fn a_wrong_answer_is_the_end_for_this_process_and_every_later_one() {
 fn check_is_the_end(error: &Error, liar: &str) {
     assert_eq!(error.blame(), Blame::Integrity);
     assert!(error.message().contains(&format!("the {liar} server")), "{error}");
-    assert!(error.message().contains("privet state reset"), "{error}");
+    assert_eq!(error.reason(), Some(Reason::HintsEnded), "{error}");
 }
 
 #[tokio::test]

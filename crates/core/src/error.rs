@@ -1,7 +1,16 @@
 //! Errors, sorted by who is at fault.
 //!
-//! A reader of an error wants to know two things: whose mistake it was and what to do now. [`Blame`] answers the first,
-//! the message the second. Layers above map the blame, and nothing else, to a wire status or to an exit code.
+//! A reader of an error wants to know two things: whose mistake it was and what to do now.
+//! [`Blame`] answers the first, the message the second. Layers above map the blame, and nothing
+//! else, to a wire status or to an exit code.
+//!
+//! A message is in words that hold for every user of a library: "name the table". It knows no
+//! command and no flag. Where a program may act on an error, or a command has a flag for it, the
+//! error has a [`Reason`]; the command looks its advice up by that.
+
+mod reason;
+
+pub use reason::Reason;
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +64,11 @@ impl fmt::Display for Blame {
     }
 }
 
-/// An error: who is at fault, what happened and what to do about it, and the cause below, if any.
+/// An error: who is at fault, what happened and what to do about it, which error it is where
+/// somebody may act on that, and the cause below, if any.
+///
+/// Who branches on an error asks for its [`blame`](Self::blame) or its [`reason`](Self::reason). The
+/// message is for people, and its words may change.
 ///
 /// A message never contains a record index, a key or query content: errors may be logged and sent to a peer.
 ///
@@ -63,6 +76,7 @@ impl fmt::Display for Blame {
 #[derive(Clone)]
 pub struct Error {
     blame: Blame,
+    reason: Option<Reason>,
     message: String,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
@@ -81,7 +95,7 @@ macro_rules! constructors {
 impl Error {
     /// An error with the given blame and message.
     pub fn new(blame: Blame, message: impl Into<String>) -> Self {
-        Self { blame, message: message.into(), source: None }
+        Self { blame, reason: None, message: message.into(), source: None }
     }
 
     constructors! {
@@ -101,6 +115,13 @@ impl Error {
         corrupted => Corrupted,
         /// [`Blame::Unavailable`]
         unavailable => Unavailable,
+    }
+
+    /// Says which error it is.
+    #[must_use]
+    pub fn because(mut self, reason: Reason) -> Self {
+        self.reason = Some(reason);
+        self
     }
 
     /// Attaches the error that caused this one.
@@ -123,6 +144,11 @@ impl Error {
     /// Who is at fault.
     pub fn blame(&self) -> Blame {
         self.blame
+    }
+
+    /// Which error it is, if somebody may act on that.
+    pub fn reason(&self) -> Option<Reason> {
+        self.reason
     }
 
     /// What happened and what to do, without the cause.

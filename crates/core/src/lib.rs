@@ -32,7 +32,7 @@ pub mod secret;
 mod stream_digest;
 pub mod table;
 
-pub use error::{Blame, Error, Result};
+pub use error::{Blame, Error, Reason, Result};
 pub use index::RecordIndex;
 pub use randomness::{PublicSeed, SecretRng};
 pub use secret::Secret;

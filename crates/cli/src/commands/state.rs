@@ -1,5 +1,6 @@
 //! `privet state`: what a state directory holds, whether it is whole, and how to be rid of it. Counts and sizes only: nothing that was looked up, and no key.
 
+use crate::advice;
 use crate::arguments::{State, StateAction, StateReset, StateShow};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -8,7 +9,7 @@ use privet_client::store::{
     self, Erased, HintsCondition, HintsReport, PartForm, PinnedVersion, Scope, StateReport,
     TableReport, Verification,
 };
-use privet_core::{Error, Result, TableId};
+use privet_core::{Error, Reason, Result, TableId};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -105,7 +106,7 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
             };
             page.entry("  next generation", next);
             if let Some(why) = ended {
-                page.entry("  ended", why);
+                page.entry("  ended", ended_because(why));
             }
             if *copied {
                 page.entry("  copied", "yes: the next lookup erases them and prepares new ones");
@@ -113,6 +114,11 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
         }
         _ => {}
     }
+}
+
+/// Why hints have ended, and what to do about it.
+fn ended_because(why: &str) -> String {
+    advice::told_anywhere(&Error::integrity(why).because(Reason::HintsEnded))
 }
 
 fn tables(count: u64) -> String {
@@ -262,7 +268,7 @@ fn verified_page(root: &Path, verification: &Verification) -> Page {
         page.entry("damaged", "none");
     }
     for (path, why) in &verification.ended {
-        page.entry("ended", format!("{}: {why}", path.display()));
+        page.entry("ended", format!("{}: {}", path.display(), ended_because(why)));
     }
     page
 }

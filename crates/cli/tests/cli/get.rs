@@ -126,7 +126,7 @@ fn a_table_by_key_has_no_row_numbers() {
     assert_snapshot!(get(&place, &served, "--index 0"), @r#"
     [exit 2]
     [stderr]
-    privet: the table is looked up by key (--key), not by number
+    privet: the table is not looked up by number, but by key (--key)
     "#);
 }
 
@@ -148,7 +148,7 @@ fn one_of_several_tables_must_be_named() {
     assert_snapshot!(get(&place, &served, "-k bob"), @r#"
     [exit 2]
     [stderr]
-    privet: the server has several tables, choose one by name (--table): phones, names
+    privet: the server has several tables: phones, names; choose one by name (--table)
     "#);
     assert_snapshot!(get(&place, &served, "--table faces -k bob"), @r#"
     [exit 2]
@@ -259,7 +259,7 @@ fn a_renamed_table_is_refused_until_it_is_named() {
     assert_snapshot!(get(&place, &served, "-k ada"), @r#"
     [exit 4]
     [stderr]
-    privet: the only table of the server is others, and the table used there last was phones: another table by its id; nothing was asked. If others is the table that you want, name it (--table others)
+    privet: the only table of the server is others, and the table used there last was phones: another table by its id; nothing was asked. If others is the table that you want, name it (--table)
     "#);
     assert_eq!(get(&place, &served, "-k ada --table others").stdout(), "{\"phone\":\"1\"}\n");
     assert_eq!(get(&place, &served, "-k ada").code(), 0, "it was named once");
@@ -269,7 +269,7 @@ fn a_renamed_table_is_refused_until_it_is_named() {
     assert_snapshot!(get(&place, &served, "-k ada"), @r#"
     [exit 4]
     [stderr]
-    privet: the only table of the server is third, and the table used there last was others: another table by its id; nothing was asked. If third is the table that you want, name it (--table third)
+    privet: the only table of the server is third, and the table used there last was others: another table by its id; nothing was asked. If third is the table that you want, name it (--table)
     "#);
     assert_eq!(get(&place, &served, "-k ada --table third").code(), 0);
     assert_eq!(served.terminate(), Some(0));
@@ -290,12 +290,12 @@ fn a_scheme_can_be_demanded() {
     assert_snapshot!(get(&place, &served, "-k ada --scheme dummy-subsets,download"), @r#"
     [exit 2]
     [stderr]
-    privet: table phones is served by simplepir, and dummy-subsets, download was to be used (--scheme); name one that all servers offer
+    privet: table phones is served by simplepir, and dummy-subsets, download was to be used; name one that all servers offer (--scheme)
     "#);
     assert_snapshot!(get(&place, &served, "-k ada --verified"), @r#"
     [exit 2]
     [stderr]
-    privet: table phones is served by simplepir, and only schemes that verify answers were to be used (--verified): apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp. Ask those who run the servers for one of these, or leave out --verified
+    privet: table phones is served by simplepir, and only schemes that verify answers were to be used: apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp. Ask those who run the servers for one of these, or allow the others (leave out --verified)
     "#);
     for scheme in [
         "--scheme simplepir",
@@ -463,7 +463,7 @@ fn a_server_that_stands_still_is_not_waited_for_for_ever_nor_in_silence() {
     assert_eq!(run.code(), 3, "{run}");
     assert!((1..20_000).contains(&found), "{found}");
     assert!(run.stderr().contains("nothing has come from http://"), "{run}");
-    assert!(run.stderr().contains(" within 2 s; more patience: --timeout"), "{run}");
+    assert!(run.stderr().contains(" within 2 s; have more patience (--timeout)"), "{run}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use super::choose::served_by;
 use super::interface::ChosenTable;
-use privet_core::{Epoch, Error, TableId};
+use privet_core::{Epoch, Error, Reason, TableId};
 use privet_wire::{SchemeDescription, ServerDescription};
 
 /// What a server is called: by its place among the addresses, which is all that a session knows of it.
@@ -135,7 +135,7 @@ pub(super) fn disagreement(
                     "They have to be started with the same scheme. A server that cannot answer truly may hide a scheme that verifies answers: ask those who run them, and do not use a scheme that verifies none instead"
                 }
                 false => {
-                    "They have to be started with the same scheme; or name one that all of them offer (--scheme)"
+                    "They have to be started with the same scheme; or name one that all of them offer"
                 }
             },
         ),
@@ -146,10 +146,13 @@ pub(super) fn disagreement(
     };
     let message = format!("{what}; nothing was asked. {advice}");
     match difference {
-        Difference::Missing(_) | Difference::Scheme | Difference::Parameters => {
-            Error::api_misuse(message)
+        Difference::Scheme if !scheme.verifies() => {
+            Error::api_misuse(message).because(Reason::SchemeNotOffered)
         }
-        _ => Error::integrity(message),
+        Difference::Missing(_) | Difference::Scheme | Difference::Parameters => {
+            Error::api_misuse(message).because(Reason::ServersDisagree)
+        }
+        _ => Error::integrity(message).because(Reason::ServersDisagree),
     }
 }
 

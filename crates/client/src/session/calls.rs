@@ -24,7 +24,7 @@
 
 use super::agreement::server_name;
 use super::interface::{Event, ExchangeId, FetchId, Output, Patience, Request};
-use privet_core::{Blame, Error, SecretRng};
+use privet_core::{Blame, Error, Reason, SecretRng};
 use privet_schemes::contract::ReservationId;
 use privet_wire::DescribeRequest;
 use std::collections::VecDeque;
@@ -527,25 +527,28 @@ impl Calls {
     fn too_late(&self, call: &Call, silent: bool) -> Error {
         let server = server_name(call.server, self.links.len());
         let waited = self.patience_for(call).as_secs_f64();
-        Error::unavailable(match (&call.request, silent) {
+        let message = match (&call.request, silent) {
             (Request::Fetch(request), false) => format!(
-                "{server} sends the {} slower than {} bytes a second; if the line is that slow, allow it (--min-rate)",
+                "{server} sends the {} slower than {} bytes a second; if the line is that slow, allow it",
                 request.part, self.patience.least_rate
             ),
             (Request::Fetch(request), true) => format!(
-                "{server} sent nothing of the {} for {waited} s; more patience: --timeout",
+                "{server} sent nothing of the {} for {waited} s; have more patience",
                 request.part
             ),
-            (Request::Describe(_), _) => format!(
-                "{server} did not describe itself within {waited} s; more patience: --timeout"
-            ),
+            (Request::Describe(_), _) => {
+                format!("{server} did not describe itself within {waited} s; have more patience")
+            }
             (Request::Prepare(_), _) => {
-                format!("{server} did not send hints within {waited} s; more patience: --timeout")
+                format!("{server} did not send hints within {waited} s; have more patience")
             }
             (Request::Answer(_), _) => {
-                format!("{server} did not answer within {waited} s; more patience: --timeout")
+                format!("{server} did not answer within {waited} s; have more patience")
             }
-        })
+        };
+        let slowly = matches!((&call.request, silent), (Request::Fetch(_), false));
+        let reason = if slowly { Reason::TooSlow } else { Reason::NoAnswerInTime };
+        Error::unavailable(message).because(reason)
     }
 
     fn patience_for(&self, call: &Call) -> Duration {

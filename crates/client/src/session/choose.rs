@@ -5,7 +5,7 @@ use super::agreement::{Difference, difference, disagreement, server_name};
 use super::interface::{ChosenTable, SessionOptions};
 use super::pins::check_publishers;
 use crate::state::Pin;
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_table::TableRoot;
@@ -86,9 +86,10 @@ fn choose_table<'d>(
         (_, []) => Err(Error::api_misuse(format!("{server} serves no table"))),
         (None, [only]) => Ok(only),
         (None, _) => Err(Error::api_misuse(format!(
-            "{server} has several tables, choose one by name (--table): {}",
+            "{server} has several tables: {}; choose one by name",
             names()
-        ))),
+        ))
+        .because(Reason::TableNotChosen)),
         (Some(name), _) => description.table(name).ok_or_else(|| {
             Error::api_misuse(format!("{server} has no table called {name:?}; it has: {}", names()))
         }),
@@ -192,17 +193,17 @@ fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescri
         .collect();
     // What is accepted is offered, but takes another number of servers.
     let other_number = offers().find(|plan| accepted.contains(&plan.scheme));
-    Error::api_misuse(match (other_number, &options.schemes[..], options.verified) {
+    let message = match (other_number, &options.schemes[..], options.verified) {
         (Some(plan), [_, ..], _) | (Some(plan), _, true) => {
             format!("{served}; {} {}", plan.scheme, takes_other(plan.servers, given))
         }
         (None, schemes @ [_, ..], verified) => format!(
-            "{served}, and {} was to be used (--scheme{}); name one that all servers offer",
+            "{served}, and {} was to be used{}; name one that all servers offer",
             list(schemes),
-            if verified { ", --verified" } else { "" }
+            if verified { ", with verified answers" } else { "" }
         ),
         (None, [], true) => format!(
-            "{served}, and only schemes that verify answers were to be used (--verified): {}. Ask those who run the servers for one of these, or leave out --verified",
+            "{served}, and only schemes that verify answers were to be used: {}. Ask those who run the servers for one of these, or allow the others",
             list(&accepted)
         ),
         (None, [], false) => served,
@@ -212,7 +213,13 @@ fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescri
                 format!("{served}, and {}; name as many as one of them takes", were_named(given))
             }
         },
-    })
+    };
+    let reason = match (other_number, &options.schemes[..], options.verified) {
+        (Some(_), ..) => Reason::NumberOfServers,
+        (None, [], true) => Reason::NoSchemeVerifies,
+        (None, ..) => Reason::SchemeNotOffered,
+    };
+    Error::api_misuse(message).because(reason)
 }
 
 /// By which schemes the servers serve the table, in words.
@@ -277,9 +284,10 @@ pub(super) fn check_root(chosen: &ChosenTable, options: &SessionOptions) -> Resu
         return Ok(());
     }
     Err(Error::integrity(format!(
-        "table {} does not have the root that was given (--root): it is another table or another version, or was built without --authenticate, or is not what its owner built; nothing was asked",
+        "table {} does not have the root that was given: it is another table or another version, or was built without authentication, or is not what its owner built; nothing was asked. Ask its owner which root it has now",
         chosen.name
-    )))
+    ))
+    .because(Reason::RootDiffers))
 }
 
 /// Checks that a table that is to be received is the one that is described: the digest of its records and that of its layout must come to the table's own. So
@@ -329,13 +337,15 @@ pub(super) fn check_download(chosen: &ChosenTable, options: &SessionOptions) -> 
     let (scheme, name, limit) = (plan.scheme, &chosen.name, options.max_download);
     if received > limit {
         return Err(Error::api_misuse(format!(
-            "to look records of table {name} up by {scheme}, {what} must be received: {received} bytes, more than the {limit} that are allowed; nothing was fetched. If you want to receive that much, allow it (--max-download)"
-        )));
+            "to look records of table {name} up by {scheme}, {what} must be received: {received} bytes, more than the {limit} that are allowed; nothing was fetched. If you want to receive that much, allow it"
+        ))
+        .because(Reason::TooMuchToDownload));
     }
     if kept > limit {
         return Err(Error::api_misuse(format!(
-            "to look records of table {name} up by {scheme}, hints of {kept} bytes must be kept, more than the {limit} that are allowed; nothing was fetched. If you want to keep that much, allow it (--max-download)"
-        )));
+            "to look records of table {name} up by {scheme}, hints of {kept} bytes must be kept, more than the {limit} that are allowed; nothing was fetched. If you want to keep that much, allow it"
+        ))
+        .because(Reason::TooMuchToDownload));
     }
     Ok(())
 }
@@ -354,8 +364,9 @@ pub(super) fn check_comparable(chosen: &ChosenTable, options: &SessionOptions) -
         return Ok(());
     }
     Err(Error::api_misuse(format!(
-        "by {scheme} no table is streamed from two servers, so there is nothing to compare; nothing was asked. Leave out --compare-streams"
-    )))
+        "by {scheme} no table is streamed from two servers, so there is nothing to compare; nothing was asked. Do without the comparison"
+    ))
+    .because(Reason::NothingToCompare))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! With [`compare_streams`](super::SessionOptions::compare_streams) every stretch comes from *all* servers and is taken only as far as they say the same. That costs twice the traffic, and the first difference
 //! ends the session. Who is ahead waits for the others within the one stretch that is under way, so what is held is bounded.
 
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use privet_wire::prost::bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -132,7 +132,8 @@ fn differ(at: u64) -> Error {
 /// The error for a stream of shares whose digest is not what all servers had announced.
 pub(super) fn wrong_shares(error: &Error) -> Error {
     Error::integrity(format!(
-        "{}. Each of the two servers sent a half, and one of them wrong bytes: which, does not show. To stop at the first byte in which they differ, have both send everything (--compare-streams)",
+        "{}. Each of the two servers sent a half, and one of them wrong bytes: which, does not show. To stop at the first byte in which they differ, have both send everything",
         error.message().trim_end_matches('.')
     ))
+    .because(Reason::WrongHalf)
 }

@@ -24,7 +24,7 @@ use super::open::{Open, Stage};
 use super::pins::publisher_of;
 use super::{PlanIn, Shared, part_key};
 use crate::state::{HintsKey, Pin, SavedHints};
-use privet_core::{Error, Result, TableChanges, TableDelta, TableIdentity};
+use privet_core::{Error, Reason, Result, TableChanges, TableDelta, TableIdentity};
 use privet_schemes::registry;
 use privet_table::update_log::{Chain, EpochHash};
 use privet_wire::prost::bytes::Bytes;
@@ -290,9 +290,10 @@ impl Following {
         }
         if end > limit {
             return Err(Error::api_misuse(format!(
-                "the updates since version {} of the table have more than the {limit} bytes that are allowed; allow more (--max-download), or start over with the table as it is now (--accept-new-table)",
+                "the updates since version {} of the table have more than the {limit} bytes that are allowed; allow more, or start over with the table as it is now",
                 self.start.identity().epoch.0
-            )));
+            ))
+            .because(Reason::TooManyUpdates));
         }
         self.received = end;
         for fetched in self.reader.take(&chunk.data)? {
@@ -393,9 +394,10 @@ impl Open {
         let (then, target) = (stand_at.table, chosen.identity);
         if then.epoch >= target.epoch {
             return Err(Error::integrity(format!(
-                "the hints that are kept are for version {} of table {}, and what the server shows as version {} is not a later one of the same history; nothing was asked, and they were kept. If you believe this server, accept its table (--accept-new-table): that erases them",
+                "the hints that are kept are for version {} of table {}, and what the server shows as version {} is not a later one of the same history; nothing was asked, and they were kept. If you believe this server, accept its table, which erases them",
                 then.epoch.0, chosen.name, target.epoch.0
-            )));
+            ))
+            .because(Reason::HintsOfAnotherVersion));
         }
         if !saved.unfinished.is_empty() {
             match self.still_served(shared, &stand_at) {

@@ -8,7 +8,7 @@ use super::pins::publisher_of;
 use super::preparation::{Preparing, Schedule};
 use super::resends::{Resends, Unanswered};
 use crate::state::{HintsKey, NextGeneration, SavedHints};
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Error, Reason, Result, TableIdentity};
 use privet_schemes::contract::{ReservationId, Supply};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedClient, ErasedHints};
@@ -128,7 +128,7 @@ impl Open {
         now: Duration,
     ) -> Result<()> {
         if let Some(why) = saved.ended {
-            return Err(Error::integrity(why));
+            return Err(Error::integrity(why).because(Reason::HintsEnded));
         }
         if let Some(stand_at) = saved.stands_at.take() {
             return self.hints_of_another_version(shared, saved, stand_at, now);
@@ -411,7 +411,8 @@ pub(super) fn ended_before() -> Error {
 /// `error`, and what it means for hints that ended with it.
 pub(super) fn for_good(error: &Error) -> Error {
     Error::integrity(format!(
-        "{}. Until the hints are erased (privet state reset), nothing more is asked",
+        "{}. Nothing more is asked until the hints are erased",
         error.message().trim_end_matches('.')
     ))
+    .because(Reason::HintsEnded)
 }

@@ -12,7 +12,7 @@ use super::records::Records;
 use super::versions::Versions;
 use super::{Shared, part_key};
 use crate::state::{PartKey, PartState, SavedHints};
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use privet_schemes::offline::Download;
 use privet_schemes::registry::ErasedClient;
 use privet_schemes::reservation::Receipt;
@@ -142,10 +142,11 @@ impl Open {
         if matches!(outcome, Err(Fault::Session(_))) || self.came <= shared.options.max_download {
             return outcome;
         }
-        Err(Fault::Session(Error::exhausted(format!(
-            "more came than the {} bytes that are allowed before the first lookup; allow more (--max-download) if the table that you expect has as much",
+        let error = Error::exhausted(format!(
+            "more came than the {} bytes that are allowed before the first lookup; if the table that you expect has as much, allow more",
             shared.options.max_download
-        ))))
+        ));
+        Err(Fault::Session(error.because(Reason::TooMuchToDownload)))
     }
 
     /// What is stored of the part that was to be opened or completed.

@@ -9,7 +9,7 @@ use super::pins::{Standing, compare};
 use super::records::Records;
 use super::{Phase, Session, Shared, part_key};
 use crate::state::PartKey;
-use privet_core::{Blame, Error, Result};
+use privet_core::{Blame, Error, Reason, Result};
 use privet_schemes::offline::{Download, HintSource, OfflinePhase, StreamConsumer};
 use privet_schemes::registry::ErasedClient;
 use privet_wire::{FetchChunk, FetchRequest, PartKind, ServerDescription};
@@ -273,8 +273,9 @@ impl Open {
         let root = records.root();
         if shared.options.root.is_some() && root.is_none() {
             return Err(Error::integrity(format!(
-                "table {name} is not authenticated, so no record of it can be verified against a root (--root); nothing was asked"
-            )));
+                "table {name} is not authenticated, so no record of it can be verified against the root that was given; nothing was asked. Leave out the root only if you trust whoever serves it"
+            ))
+            .because(Reason::NotAuthenticated));
         }
         self.records = Some(records);
         if let Some(root) = root {

@@ -24,7 +24,7 @@ use super::interface::{ChosenTable, KnownPin, Output, Persist, SessionOptions};
 use super::open::Open;
 use super::{PlanIn, Shared};
 use crate::state::{Pin, PinElsewhere};
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use privet_table::update_log::{EpochHash, PublisherId};
 use privet_wire::ServerDescription;
 
@@ -76,11 +76,12 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
         if *name != chosen.name {
             at += &format!("was used before as table {name}, and ");
         }
-        let refused = |what: &str, advice: &str| {
+        let refused = |what: &str, advice: &str, reason: Reason| {
             Err(Error::integrity(format!(
-                "table {} {at}{what}; nothing was asked. If you expected this change, accept the new table (--accept-new-table){advice}",
+                "table {} {at}{what}; nothing was asked. If you expected this change, accept the new table{advice}",
                 chosen.name
-            )))
+            ))
+            .because(reason))
         };
         if pin.agrees_with(&seen) {
             continue;
@@ -100,6 +101,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
                         "{updated}, and is served with another scheme or other parameters than before"
                     ),
                     "",
+                    Reason::TableReplaced,
                 );
             }
             let trusted = options.publisher.or(pin.publisher);
@@ -108,9 +110,10 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
                     return refused(
                         &format!("{updated}, and who publishes it was not known before"),
                         &format!(
-                            ", or name the publisher if you know that it is {} (--publisher)",
+                            ", or name the publisher if you know that it is {}",
                             PublisherId(updates.publisher)
                         ),
+                        Reason::PublisherUnknown,
                     );
                 }
                 (Some(_), Some(updates)) if updates.first_epoch <= pin.table.epoch => {
@@ -125,9 +128,10 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
                             updates.first_epoch.0
                         ),
                         "",
+                        Reason::TableReplaced,
                     );
                 }
-                (_, None) => return refused(&updated, ""),
+                (_, None) => return refused(&updated, "", Reason::TableReplaced),
             }
         }
         let what = if pin.table.id != seen.table.id {
@@ -140,20 +144,22 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
         } else if pin.table != seen.table {
             "has other contents than before under the same version: the server may be showing different clients different tables"
         } else if pin.parameter_digest != seen.parameter_digest {
-            let advice = match options.schemes.is_empty() && !options.verified {
-                true => "",
-                false => {
-                    ", or, if it was you who chose another scheme, keep what belongs to that in a place of its own (--state)"
-                }
+            let (advice, reason) = match options.schemes.is_empty() && !options.verified {
+                true => ("", Reason::TableReplaced),
+                false => (
+                    ", or, if it was you who chose another scheme, keep what belongs to that in a place of its own",
+                    Reason::SchemeReplaced,
+                ),
             };
             return refused(
                 "is served with another scheme or other parameters than before",
                 advice,
+                reason,
             );
         } else {
             "has another record layout or hint than before under the same version: the server may be showing different clients different ones"
         };
-        return refused(what, "");
+        return refused(what, "", Reason::TableReplaced);
     }
     Ok(behind.map_or(Standing::AsPinned, |pin| Standing::Behind(Box::new(*pin))))
 }
@@ -196,9 +202,10 @@ fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()>
             _ => continue,
         };
         return Err(Error::integrity(format!(
-            "table {} was used before as table {name} of {server}, and {what}; nothing was asked. One of the two is behind, or does not tell the truth. If you believe what is served here, accept it (--accept-new-table), and forget the other server if it lies (privet state reset --server {server})",
+            "table {} was used before as table {name} of {server}, and {what}; nothing was asked. One of the two is behind, or does not tell the truth. If you believe what is served here, accept it, and forget the other server if it lies",
             chosen.name
-        )));
+        ))
+        .because(Reason::ContradictedElsewhere));
     }
     Ok(())
 }
@@ -217,10 +224,11 @@ fn check_name(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
             false => "another table by its id",
         };
         return Err(Error::integrity(format!(
-            "the only table of {} is {name}, and the table used there last was {}: {which}; nothing was asked. If {name} is the table that you want, name it (--table {name})",
+            "the only table of {} is {name}, and the table used there last was {}: {which}; nothing was asked. If {name} is the table that you want, name it",
             server_name(server, options.servers),
             last.name
-        )));
+        ))
+        .because(Reason::TableRenamed));
     }
     Ok(())
 }
@@ -283,9 +291,10 @@ pub(super) fn check_publishers(
         match (expected, known.pin.publisher) {
             (Some(expected), Some(pinned)) if expected != pinned => {
                 return Err(Error::integrity(format!(
-                    "table {table} was said to be published by {pinned} when {} was first used, and not by {expected}; nothing was asked. Ask the table's owner who publishes it",
+                    "table {table} was said to be published by {pinned} when {} was first used, and not by {expected}; nothing was asked. Ask the table's owner who publishes it, and accept the table as it is now if that is right",
                     server_name(known.server, options.servers)
-                )));
+                ))
+                .because(Reason::PublisherDiffers));
             }
             (None, Some(pinned)) => expected = Some(pinned),
             _ => {}
@@ -296,8 +305,9 @@ pub(super) fn check_publishers(
         match (expected, publisher) {
             (Some(expected), Some(publisher)) if expected != publisher => {
                 return Err(Error::integrity(format!(
-                    "{name} says that table {table} is published by {publisher}, and not by {expected}; nothing was asked. Ask the table's owner who publishes it, and accept what the server says if that is right (--accept-new-table)"
-                )));
+                    "{name} says that table {table} is published by {publisher}, and not by {expected}; nothing was asked. Ask the table's owner who publishes it, and accept what the server says if that is right"
+                ))
+                .because(Reason::PublisherDiffers));
             }
             (None, Some(_)) => expected = publisher,
             _ => {}
@@ -310,8 +320,9 @@ pub(super) fn check_publishers(
             }) =>
         {
             Err(Error::integrity(format!(
-                "no server says who signs the updates of table {table}, so that it is the one published by {publisher} cannot be known; nothing was asked. Leave out the publisher (--publisher) if the table has none"
-            )))
+                "no server says who signs the updates of table {table}, so that it is the one published by {publisher} cannot be known; nothing was asked. Leave out the publisher if the table has none"
+            ))
+            .because(Reason::NotPublished))
         }
         _ => Ok(()),
     }

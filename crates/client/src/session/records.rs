@@ -6,7 +6,7 @@
 
 use super::interface::Target;
 use super::value::Value;
-use privet_core::{Blame, Error, RecordIndex, Result, SecretRng, TableShape};
+use privet_core::{Blame, Error, Reason, RecordIndex, Result, SecretRng, TableShape};
 use privet_table::{RecordLayout, TableLayout, TableRoot};
 use std::hint::black_box;
 use zeroize::Zeroizing;
@@ -162,10 +162,14 @@ impl Records {
     }
 
     fn other_way(&self) -> Error {
-        Error::api_misuse(match self.layout.records() {
-            RecordLayout::Index(_) => "the table has no keys: look records up by number (--index)",
-            _ => "the table is looked up by key (--key), not by number",
-        })
+        match self.layout.records() {
+            RecordLayout::Index(_) => {
+                Error::api_misuse("the table has no keys: look records up by number")
+                    .because(Reason::NoKeys)
+            }
+            _ => Error::api_misuse("the table is not looked up by number, but by key")
+                .because(Reason::LookedUpByKey),
+        }
     }
 }
 

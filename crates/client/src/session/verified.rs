@@ -25,7 +25,7 @@ use super::Shared;
 use super::hints::{Turn, for_good};
 use super::interface::{FetchId, Output, Persist};
 use super::open::{Open, Stage};
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use privet_schemes::contract::ReservationId;
 use zeroize::Zeroizing;
 
@@ -97,7 +97,8 @@ impl Open {
             error = Error::integrity(format!(
                 "{}. This could not be written down ({storage}), so the next process may not know of it: erase the hints before anything else is asked",
                 error.message()
-            ));
+            ))
+            .because(Reason::HintsEnded);
         }
         if let Some(fetch) = fetch {
             self.fetch_ended(shared, fetch, Err(error.clone()));

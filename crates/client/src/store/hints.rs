@@ -75,7 +75,7 @@ use crate::store::files;
 use anchor::{Anchor, AnchorFile, Lineage};
 use journal::{Entry, Journal};
 use preparation::{Bench, CHECKPOINTS, UNDER_WAY, Workshop};
-use privet_core::{Blame, Error, Result, SecretRng};
+use privet_core::{Blame, Error, Reason, Result, SecretRng};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::{self, JournalEntry, JournalRecord, Receipt, StoredRecord};
 use std::path::Path;
@@ -86,7 +86,7 @@ use zeroize::Zeroizing;
 const ANCHOR: &str = "anchor";
 
 /// What to do about damage.
-const ADVICE: &str = "the hints cannot be trusted any more: `privet state reset` erases them, and new ones are prepared at the next use";
+const ADVICE: &str = "the hints cannot be trusted any more; new ones are prepared at the next use once these are erased";
 
 fn generation_name(number: u64) -> String {
     format!("generation-{number}.hints")
@@ -119,7 +119,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Adds to an error about damage what to do about it.
 fn advised(error: Error) -> Error {
     match error.blame() {
-        Blame::Corrupted => Error::corrupted(format!("{}; {ADVICE}", error.message())),
+        Blame::Corrupted => Error::corrupted(format!("{}; {ADVICE}", error.message()))
+            .because(Reason::HintsUnusable),
         _ => error,
     }
 }
@@ -433,13 +434,15 @@ impl Found {
         };
         if !suits {
             return Err(Error::integrity(
-                "the hints that are kept here are for another version of the table than this server shows; nothing was asked, and they were kept. If you believe this server, accept its table (--accept-new-table): that erases them",
-            ));
+                "the hints that are kept here are for another version of the table than this server shows; nothing was asked, and they were kept. If you believe this server, accept its table, which erases them",
+            )
+            .because(Reason::HintsOfAnotherVersion));
         }
         if *servers != key.servers {
             return Err(Error::api_misuse(
-                "the hints that are kept here were used with other servers, or with the same ones named in another order: what one of them has learned of the hints, another must not. Nothing was asked. Name the servers as before, or begin anew (privet state reset)",
-            ));
+                "the hints that are kept here were used with other servers, or with the same ones named in another order: what one of them has learned of the hints, another must not. Nothing was asked. Name the servers as before, or erase the hints and begin anew",
+            )
+            .because(Reason::HintsOfOtherServers));
         }
         Ok(())
     }

@@ -162,6 +162,7 @@ mod tests {
     use super::*;
     use crate::state::State;
     use crate::store::tests::{pin, store};
+    use privet_core::Reason;
     use privet_wire::limits::MAX_TABLES;
 
     #[test]
@@ -197,7 +198,7 @@ mod tests {
         files::replace(&*store.pins, &pin_file_name(server), &pin_file::encode(server, &names))
             .unwrap();
         let error = store.pin(server, "one more", &pin(1, 0)).unwrap_err();
-        assert!(error.message().contains("state reset --server http://a"), "{error}");
+        assert_eq!(error.reason(), Some(Reason::TooManyTablesRemembered), "{error}");
         assert_eq!(store.pins(server).unwrap().len(), MAX_TABLES);
         store.pin(server, "7", &pin(1, 1)).unwrap();
         assert_eq!(store.pins(server).unwrap().len(), MAX_TABLES);

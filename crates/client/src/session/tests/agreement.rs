@@ -81,7 +81,7 @@ fn servers_that_do_not_agree_are_refused_and_it_is_said_on_what() {
         (
             &one,
             Peer::keyed(KEYS),
-            "the second server does not serve table table by dpf, as the first server does: table table is served at the first server by dpf, at the second server by simplepir; nothing was asked. They have to be started with the same scheme; or name one that all of them offer (--scheme)".to_owned(),
+            "the second server does not serve table table by dpf, as the first server does: table table is served at the first server by dpf, at the second server by simplepir; nothing was asked. They have to be started with the same scheme; or name one that all of them offer".to_owned(),
         ),
         (
             &toy,
@@ -158,7 +158,7 @@ fn each_server_is_held_to_what_it_showed_before() {
     let updated = meets([new.clone(), new.clone()], false);
     assert_eq!(
         updated.failure.unwrap().message(),
-        "table table of the first server was updated from version 1 to version 2; nothing was asked. If you expected this change, accept the new table (--accept-new-table)"
+        "table table of the first server was updated from version 1 to version 2; nothing was asked. If you expected this change, accept the new table"
     );
     let mut accepted = meets([new.clone(), new.clone()], true);
     assert_eq!(accepted.found(Target::key(pair(1).0)), pair(1).1);
@@ -225,11 +225,11 @@ fn the_wrong_number_of_servers_is_explained() {
     );
     assert_eq!(
         refused(&download, 2, Some(SchemeId::Dpf)),
-        "table table is served by download, and dpf was to be used (--scheme); name one that all servers offer"
+        "table table is served by download, and dpf was to be used; name one that all servers offer"
     );
     assert_eq!(
         refused(&download, 1, Some(SchemeId::Dpf)),
-        "table table is served by download, and dpf was to be used (--scheme); name one that all servers offer"
+        "table table is served by download, and dpf was to be used; name one that all servers offer"
     );
     let mut both = download.clone();
     let (identity, layout) = (dpf.identity(), described(&dpf.layout));

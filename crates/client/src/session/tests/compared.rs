@@ -153,7 +153,7 @@ fn a_wrong_byte_of_either_half_is_noticed_at_the_end_and_nothing_is_asked() {
         });
         let error = world.get(Target::index(7)).unwrap_err();
         assert_eq!(error.blame(), Blame::Integrity);
-        assert!(error.message().contains("--compare-streams"), "{error}");
+        assert_eq!(error.reason(), Some(Reason::WrongHalf), "{error}");
         assert_eq!(world.queries_to(0).len(), 0);
 
         let mut next = after(world);

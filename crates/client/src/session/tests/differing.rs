@@ -96,7 +96,7 @@ fn check_ended(world: &mut World, what: &str) {
     assert_eq!(world.failed_with(), Blame::Integrity);
     for error in [world.failure.as_ref().unwrap(), world.outcomes[&lookup].as_ref().unwrap_err()] {
         assert_eq!(error.message(), kept, "{what}");
-        assert!(error.message().contains("privet state reset"), "{what}: {error}");
+        assert_eq!(error.reason(), Some(Reason::HintsEnded), "{what}: {error}");
     }
     assert!(world.queries().is_empty(), "{what}");
 }
@@ -119,7 +119,7 @@ fn check_that_it_stays_so(mut world: World, living: Option<&Living>, what: &str)
             assert_eq!(world.failed_with(), Blame::Integrity, "{what}");
             let message = world.failure.as_ref().unwrap().message();
             assert!(message.starts_with(SAID), "{what}: {message}");
-            assert!(message.contains("privet state reset"), "{what}: {message}");
+            assert_eq!(world.reason(), Some(Reason::HintsEnded), "{what}: {message}");
             assert!(world.queries().is_empty() && world.ends.is_empty(), "{what}");
             assert!(!world.sent.iter().any(|(_, sent)| matches!(sent, Request::Prepare(_))));
         }

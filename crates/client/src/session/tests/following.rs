@@ -274,7 +274,7 @@ fn a_publisher_who_is_named_only_later_is_not_believed() {
     let mut world = later(world, &living.peer(version, &[], 0), 1);
     world.run();
     assert_eq!(world.failed_with(), Blame::Integrity);
-    assert!(world.failure.as_ref().unwrap().message().contains("--publisher"));
+    assert_eq!(world.reason(), Some(Reason::PublisherUnknown));
     // Who knows the publisher says so.
     let mut options = options(1);
     options.publisher = Some(living.publisher());

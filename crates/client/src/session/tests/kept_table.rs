@@ -280,7 +280,7 @@ fn what_is_received_and_kept_is_no_more_than_is_allowed() {
         assert!(refused.keeper.state.pins("server 0").unwrap().is_empty());
         let message = refused.failure.as_ref().unwrap().message();
         assert!(message.contains(&format!("{needed} bytes")), "{scheme}: {message}");
-        assert!(message.contains("(--max-download)"), "{message}");
+        assert_eq!(refused.reason(), Some(Reason::TooMuchToDownload), "{message}");
     }
 }
 

@@ -264,7 +264,7 @@ fn the_choice_of_table_and_scheme_is_explained() {
     };
     assert_eq!(
         failure(&two, None, 1),
-        "the server has several tables, choose one by name (--table): first, second"
+        "the server has several tables: first, second; choose one by name"
     );
     assert_eq!(
         failure(&two, Some("third"), 1),
@@ -330,7 +330,7 @@ fn a_table_that_is_not_the_pinned_one_is_refused_until_accepted() {
         assert_eq!(refused.failed_with(), Blame::Integrity);
         let message = refused.failure.as_ref().unwrap().message().to_owned();
         assert!(message.contains(what), "{message}");
-        assert!(message.contains("--accept-new-table"), "{message}");
+        assert_eq!(refused.reason(), Some(Reason::TableReplaced), "{message}");
         assert_eq!(refused.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"]);
 
         let mut accepted = meets(&peer, &after, true);

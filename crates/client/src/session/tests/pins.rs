@@ -137,7 +137,9 @@ fn a_renamed_table_is_refused_as_it_would_be_under_its_own_name() {
                 let mut world = shown(having_used(&known, servers), &lie, told);
                 let message = refusal(&mut world, &[("old", ID, EPOCH)]);
                 assert!(message.contains(what), "{servers} servers: {message}");
-                assert!(message.contains("--accept-new-table"), "{message}");
+                let differs = what == "is published by";
+                let reason = if differs { Reason::PublisherDiffers } else { Reason::TableReplaced };
+                assert_eq!(world.reason(), Some(reason), "{message}");
             }
         }
     }
@@ -152,7 +154,8 @@ fn another_table_under_another_name_is_refused_until_it_is_named() {
         let mut world = shown(having_used(&known, servers), &other, as_ever);
         let message = refusal(&mut world, &[("old", ID, EPOCH)]);
         assert!(message.contains("another table by its id"), "{message}");
-        assert!(message.contains("(--table new)"), "{message}");
+        assert!(message.ends_with("If new is the table that you want, name it"), "{message}");
+        assert_eq!(world.reason(), Some(Reason::TableRenamed));
 
         let mut world = shown(world, &other, named("new"));
         assert!(world.failure.is_none(), "{:?}", world.failure);
@@ -163,7 +166,7 @@ fn another_table_under_another_name_is_refused_until_it_is_named() {
         assert!(world.failure.is_none(), "{:?}", world.failure);
         let mut world = shown(world, &known, as_ever);
         let message = refusal(&mut world, &[("old", ID, EPOCH), ("new", 2, EPOCH)]);
-        assert!(message.contains("(--table old)"), "{message}");
+        assert!(message.ends_with("If old is the table that you want, name it"), "{message}");
         let world = shown(world, &known, named("old"));
         assert!(world.failure.is_none(), "{:?}", world.failure);
         let world = shown(world, &known, as_ever);
@@ -223,7 +226,8 @@ fn a_server_with_several_tables_is_used_by_name_without_another_word() {
         let left = peer(scheme, "one", 1);
         let pins = [("one", 1, EPOCH), ("three", 3, EPOCH), ("two", 2, EPOCH)];
         let mut world = shown(world, &left, as_ever);
-        assert!(refusal(&mut world, &pins).contains("(--table one)"));
+        refusal(&mut world, &pins);
+        assert_eq!(world.reason(), Some(Reason::TableRenamed));
         assert!(shown(world, &left, named("one")).failure.is_none());
     }
 }
@@ -366,7 +370,7 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
             }
             let message = refusal(&mut world, &[]);
             assert!(message.contains("as table there of http://elsewhere:7700"), "{message}");
-            assert!(message.contains("--accept-new-table"), "{message}");
+            assert_eq!(world.reason(), Some(Reason::ContradictedElsewhere), "{message}");
             // Whoever believes this one says so once, and it is compared with itself from then on.
             let accepted = shown(world, &lie, |options| {
                 elsewhere(pin)(options);

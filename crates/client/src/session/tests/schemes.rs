@@ -105,7 +105,7 @@ fn a_liar_that_leaves_schemes_out_downgrades_nobody() {
                 assert!(message.contains(what), "{pair:?}: {message}");
                 assert!(message.contains("table table is served at the first server by"));
                 // Nor is the one that the liar left talked into.
-                assert!(!message.contains("--scheme"), "{message}");
+                assert_eq!(world.reason(), Some(Reason::ServersDisagree), "{message}");
                 assert!(message.contains("do not use a scheme that verifies none"), "{message}");
                 // Who wants answers verified is not given another either.
                 let verified = meets(&pair, |options| options.verified = true);
@@ -134,8 +134,9 @@ fn of_the_schemes_that_are_listed_the_first_that_all_offer_is_taken_and_no_other
     let world = listed(&[&[Dpf], &[Dpf]], &[ApirMatrix, ApirDpf]);
     assert_eq!(
         refusal(&world),
-        "table table is served by dpf, and apir-matrix-mt, apir-dpf was to be used (--scheme); name one that all servers offer"
+        "table table is served by dpf, and apir-matrix-mt, apir-dpf was to be used; name one that all servers offer"
     );
+    assert_eq!(world.reason(), Some(Reason::SchemeNotOffered));
 }
 
 #[test]
@@ -155,7 +156,8 @@ fn who_wants_answers_verified_gets_no_other_scheme() {
     assert!(message.starts_with("table table is served by dpf, and only schemes that verify"));
     assert!(message.contains("apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp"), "{message}");
     let world = meets(&[&[SimplePir, Download]], verified);
-    assert!(refusal(&world).contains("(--verified)"));
+    assert!(refusal(&world).contains("allow the others"));
+    assert_eq!(world.reason(), Some(Reason::NoSchemeVerifies));
 }
 
 /// What was used before with the table stays, whatever else is offered now.
@@ -190,7 +192,8 @@ fn the_scheme_that_was_pinned_stays() {
                     assert_eq!(refused.failed_with(), Blame::Integrity);
                     let message = refused.failure.as_ref().unwrap().message();
                     assert!(message.contains("another scheme"), "{message}");
-                    assert!(message.contains("(--state)"), "{message}");
+                    assert!(message.ends_with("in a place of its own"), "{message}");
+                    assert_eq!(refused.reason(), Some(Reason::SchemeReplaced));
                 }
             }
         }

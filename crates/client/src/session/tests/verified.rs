@@ -69,7 +69,7 @@ fn check_that_it_stays_so(world: World, why: &str) -> World {
     assert_eq!(next.failed_with(), Blame::Integrity);
     for error in [next.failure.as_ref().unwrap(), next.outcomes[&lookup].as_ref().unwrap_err()] {
         assert!(error.message().contains(why), "{error}");
-        assert!(error.message().contains("privet state reset"), "{error}");
+        assert_eq!(error.reason(), Some(Reason::HintsEnded), "{error}");
     }
     assert!(next.trace().iter().all(|sent| sent.1 == "describe"), "{:?}", next.trace());
     next

@@ -351,6 +351,11 @@ impl World {
         queries.collect()
     }
 
+    /// Why the session failed.
+    pub(super) fn reason(&self) -> Option<privet_core::Reason> {
+        self.failure.as_ref().expect("the session failed").reason()
+    }
+
     pub(super) fn failed_with(&self) -> privet_core::Blame {
         self.failure.as_ref().expect("the session failed").blame()
     }

@@ -32,7 +32,7 @@ use crate::disk::{Medium, Times};
 use crate::state::HintsKey;
 use crate::store::files;
 use privet_core::codec::Reader;
-use privet_core::{Blame, Error, Result};
+use privet_core::{Blame, Error, Reason, Result};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -236,15 +236,16 @@ pub(super) fn is_untouched(
 }
 
 fn other_format(version: u32) -> Error {
-    let way_out = match version < VERSION {
-        true => {
-            "use the version of Privet that wrote it, or erase the hints (privet state reset): then new ones are prepared at the next use"
-        }
-        false => "use the version of Privet that wrote it",
-    };
-    Error::unavailable(format!(
-        "it has format version {version}, this program knows version {VERSION}; {way_out}"
-    ))
+    let said = format!(
+        "it has format version {version}, this program knows version {VERSION}; use the version of Privet that wrote it"
+    );
+    match version < VERSION {
+        true => Error::unavailable(format!(
+            "{said}, or have new hints prepared at the next use: erase these"
+        ))
+        .because(Reason::HintsUnusable),
+        false => Error::unavailable(said),
+    }
 }
 
 /// The version of an older format that a slot begins like. Where its checksum lies, this program

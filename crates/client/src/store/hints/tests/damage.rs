@@ -3,7 +3,7 @@
 use super::history::{Seen, hints, lived, record, seen};
 use crate::disk::simulated::Disk;
 use crate::state::HintStore as _;
-use privet_core::Blame;
+use privet_core::{Blame, Reason};
 use privet_schemes::contract::ReservationId;
 
 /// Opens the damaged disk. What comes back is what was there, or an error that names `file`.
@@ -18,7 +18,7 @@ fn check(disk: &Disk, file: &str, whole: &Seen, at: &str) -> bool {
         Err(error) => {
             assert_eq!(error.blame(), Blame::Corrupted, "{file}, {at}: {error:?}");
             assert!(error.message().contains(file), "{file}, {at}: {error}");
-            assert!(error.message().contains("privet state reset"), "{error}");
+            assert_eq!(error.reason(), Some(Reason::HintsUnusable), "{error}");
             false
         }
     }
