@@ -104,6 +104,7 @@ mod interface;
 mod lookups;
 mod open;
 mod opening;
+mod options;
 mod pins;
 #[cfg(test)]
 mod planted;
@@ -111,6 +112,7 @@ mod preparation;
 mod query;
 mod records;
 mod resends;
+mod shared;
 mod streaming;
 #[cfg(test)]
 mod tests;
@@ -120,89 +122,31 @@ mod verified;
 mod versions;
 
 pub use interface::{
-    ChosenTable, Clock, Event, ExchangeId, FetchId, KnownPin, LookupId, Output, Patch, Patience,
-    Persist, PreparationEvent, Prepare, Request, Response, SessionOptions, Target,
+    ChosenTable, Event, ExchangeId, FetchId, LookupId, Output, Patch, Persist, PreparationEvent,
+    Prepare, Request, Response, Target,
 };
+pub use options::{Clock, KnownPin, Patience, SessionOptions};
 pub use query::Query;
 pub use value::Value;
 
-use crate::preparation::{Preparer, StartPreparation};
-use crate::state::{PartKey, PartState, PreparationStore, SavedHints};
-use agreement::server_name;
+use crate::preparation::Preparer;
+use crate::state::{PartState, PreparationStore, SavedHints};
 use asking::Asked;
 use calls::{Calls, Ended, GivenUp, Purpose};
 use lookups::Lookups;
 use open::{Fault, Open, Stage};
-use preparation::Pace;
-use privet_core::{Blame, Error, Result, SecretRng, TableIdentity};
-use privet_kernels::Kernels;
-use privet_schemes::offline::HintSource;
-use privet_schemes::registry::{self, ErasedClient, SchemePlan};
+use privet_core::{Blame, Error, Result};
 use privet_schemes::reservation::Receipt;
-use privet_wire::prost::bytes::Bytes;
-use privet_wire::{DescribeRequest, PartDescription, PartKind, ServerDescription};
+use privet_wire::ServerDescription;
+use shared::{Parts, Shared};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
-use timetable::{Measuring, Timetable};
-use zeroize::Zeroizing;
-
-/// Starts a client with what it downloaded: a hint, the table, or nothing.
-type StartClient =
-    fn(SchemePlan, &TableIdentity, Arc<dyn HintSource>, Kernels) -> Result<Box<dyn ErasedClient>>;
-
-/// Starts a client with single-use hints.
-type StartHinted =
-    fn(SchemePlan, &TableIdentity, Zeroizing<Vec<u8>>, Kernels) -> Result<Box<dyn ErasedClient>>;
-
-/// The same scheme with the same parameters in another version of the table.
-type PlanIn = fn(&SchemePlan, &TableIdentity) -> Result<SchemePlan>;
-
-/// What a session is made of that tests replace.
-struct Parts {
-    plan_in: PlanIn,
-    start_client: StartClient,
-    start_hinted: StartHinted,
-    start_preparation: StartPreparation,
-    pace: Pace,
-    measuring: Measuring,
-    rng: SecretRng,
-    #[cfg(test)]
-    timetable_flaw: timetable::Flaw,
-}
-
-impl Parts {
-    fn of_the_registry() -> Result<Self> {
-        Ok(Self {
-            plan_in: as_announced,
-            start_client: registry::client,
-            start_hinted: registry::hinted_client,
-            start_preparation: registry::preparation,
-            pace: Pace::default(),
-            measuring: Measuring::default(),
-            rng: SecretRng::from_os()?,
-            #[cfg(test)]
-            timetable_flaw: timetable::Flaw::None,
-        })
-    }
-}
+use timetable::Timetable;
 
 /// A client's side of everything it does with one table. See the [module](self).
 pub struct Session {
     shared: Shared,
     phase: Phase,
-}
-
-/// What a session has in all phases.
-struct Shared {
-    options: SessionOptions,
-    parts: Parts,
-    calls: Calls,
-    lookups: Lookups,
-    timetable: Timetable,
-    /// Lookups have begun before: the session is not as it was when it was new.
-    opened_before: bool,
-    outputs: VecDeque<Output>,
 }
 
 enum Phase {
@@ -586,54 +530,4 @@ impl Session {
         self.phase = over;
         self.shared.event(Event::Failed(error));
     }
-}
-
-impl Shared {
-    fn event(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
-    }
-
-    fn progress(&mut self, part: &PartKey, done: u64, fetched: bool) {
-        self.event(Event::Progress { part: part.kind, done, total: part.len, fetched });
-    }
-
-    /// Has all servers describe themselves.
-    fn describe_all(&mut self, now: Duration) {
-        for server in 0..self.options.servers {
-            let request = Request::Describe(DescribeRequest::default());
-            self.calls.start(server, Purpose::Describe, request, now, &mut self.outputs);
-        }
-    }
-
-    /// What came from `server` is no response to what it was asked.
-    fn does_not_belong(&self, server: usize) -> Fault {
-        let name = server_name(server, self.options.servers);
-        Fault::Exchange(Error::peer_misbehaved(format!(
-            "the response of {name} does not belong to the request"
-        )))
-    }
-
-    /// Lookups that wait for their turn would each wait as long for this server as those that it was
-    /// given up by. Which those are follows from what servers did and when.
-    fn server_given_up(&mut self, server: usize, error: &Error) {
-        for lookup in self.lookups.drop_waiting() {
-            self.event(Event::LookupFailed { lookup, error: error.clone() });
-        }
-        self.event(Event::GivenUp { server, error: error.clone() });
-    }
-}
-
-/// The plan for another version of a table whose scheme and parameters were announced.
-fn as_announced(plan: &SchemePlan, table: &TableIdentity) -> Result<SchemePlan> {
-    SchemePlan::from_announcement(plan.scheme, table, &plan.parameters)
-}
-
-fn part_key(chosen: &ChosenTable, kind: PartKind, part: PartDescription) -> PartKey {
-    PartKey { table: chosen.identity, kind, len: part.len, digest: part.digest }
-}
-
-/// Bytes for a message that may hold a secret, shared by its copies and erased when the last of them
-/// is dropped. (What is made of them on their way to the network is beyond that.)
-fn erased_at_last(bytes: Zeroizing<Vec<u8>>) -> Bytes {
-    Bytes::from_owner(bytes)
 }

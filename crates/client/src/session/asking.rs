@@ -1,6 +1,5 @@
 //! Lookups: from a target to queries, from answers to a value.
 
-use super::Shared;
 use super::agreement::server_name;
 use super::calls::Purpose;
 use super::hints::{Turn, ended_before};
@@ -9,6 +8,7 @@ use super::lookups::Answer;
 use super::open::{Open, Stage};
 use super::preparation::Preparing;
 use super::query::Query;
+use super::shared::Shared;
 use super::timetable::Work;
 use super::verified::for_this_session;
 use super::versions::Moving;

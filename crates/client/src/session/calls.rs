@@ -23,7 +23,8 @@
 //! Nothing here looks at what a request contains, nor does any request ever go to another server than the one that it was made for.
 
 use super::agreement::server_name;
-use super::interface::{Event, ExchangeId, FetchId, Output, Patience, Request};
+use super::interface::{Event, ExchangeId, FetchId, Output, Request};
+use super::options::Patience;
 use privet_core::{Blame, Error, Reason, SecretRng};
 use privet_schemes::contract::ReservationId;
 use privet_wire::DescribeRequest;

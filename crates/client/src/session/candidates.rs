@@ -10,11 +10,11 @@
 //! server that spoils one of the answers would learn, from a user who tries again, whether it was
 //! one that mattered.
 
-use super::Shared;
 use super::hints::ended_before;
 use super::interface::{Event, FetchId};
 use super::open::Open;
 use super::records::Piece;
+use super::shared::Shared;
 use privet_core::{Error, Result};
 
 /// What a lookup's fetches have come to.

@@ -1,9 +1,10 @@
 //! Which table and scheme to use, and whether what the servers say of it can be.
 
-use super::PlanIn;
 use super::agreement::{Difference, difference, disagreement, server_name};
-use super::interface::{ChosenTable, SessionOptions};
+use super::interface::ChosenTable;
+use super::options::SessionOptions;
 use super::pins::check_publishers;
+use super::shared::PlanIn;
 use crate::state::Pin;
 use privet_core::{Error, Reason, Result};
 use privet_schemes::SchemeId;

@@ -22,10 +22,10 @@
 //! else is under way, and goes out beside what is sent again. At the end of a generation it waits for the answers themselves; if they fail as well, it is refused. Either way everything is sent
 //! again once for all lookups that wait, and once more for those that are handed in later.
 
-use super::Shared;
 use super::hints::Turn;
 use super::interface::{Output, Persist};
 use super::open::{Open, Stage};
+use super::shared::Shared;
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::Sendable;

@@ -22,7 +22,7 @@ use super::hints::{Loaded, hints_servers};
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Patch, Persist, Request};
 use super::open::{Open, Stage};
 use super::pins::publisher_of;
-use super::{PlanIn, Shared, part_key};
+use super::shared::{PlanIn, Shared};
 use crate::state::{HintsKey, Pin, SavedHints};
 use privet_core::{Error, Reason, Result, TableChanges, TableDelta, TableIdentity};
 use privet_schemes::registry;
@@ -374,8 +374,8 @@ impl Open {
         }
         let earlier = ChosenTable { identity: table_before, ..chosen.clone() };
         Some(Patch {
-            from: part_key(&earlier, kind, from),
-            to: part_key(chosen, kind, to),
+            from: earlier.part(kind, from),
+            to: chosen.part(kind, to),
             before,
             after: after.clone(),
             changes: followed.changes.clone(),

@@ -1,12 +1,13 @@
 //! Single-use hints: opening what is kept of them, what lookups need of them, and changing over to the next generation.
 
-use super::Shared;
 use super::compared::{Leads, Sources};
-use super::interface::{ChosenTable, FetchId, Output, Persist, SessionOptions};
+use super::interface::{ChosenTable, FetchId, Output, Persist};
 use super::open::{Open, Stage};
+use super::options::SessionOptions;
 use super::pins::publisher_of;
 use super::preparation::{Preparing, Schedule};
 use super::resends::{Resends, Unanswered};
+use super::shared::Shared;
 use crate::state::{HintsKey, NextGeneration, SavedHints};
 use privet_core::{Error, Reason, Result, TableIdentity};
 use privet_schemes::contract::{ReservationId, Supply};

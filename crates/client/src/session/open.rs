@@ -9,8 +9,8 @@ use super::following::{Followed, Following};
 use super::hints::{Hints, Loaded};
 use super::interface::{ChosenTable, ExchangeId, FetchId, Request, Response};
 use super::records::Records;
+use super::shared::Shared;
 use super::versions::Versions;
-use super::{Shared, part_key};
 use crate::state::{PartKey, PartState, SavedHints};
 use privet_core::{Error, Reason, Result};
 use privet_schemes::offline::Download;
@@ -77,7 +77,7 @@ impl From<Error> for Fault {
 impl Open {
     /// The first of the versions that are `served` is the one that is used.
     pub(super) fn new(chosen: ChosenTable, served: Vec<ChosenTable>, servers: usize) -> Self {
-        let layout = part_key(&chosen, PartKind::Layout, chosen.layout);
+        let layout = chosen.part(PartKind::Layout, chosen.layout);
         Self {
             chosen,
             served,

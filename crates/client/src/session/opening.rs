@@ -7,7 +7,8 @@ use super::interface::{ChosenTable, Event, ExchangeId, Output, Persist, Request}
 use super::open::{Fault, Open, Stage};
 use super::pins::{Standing, compare};
 use super::records::Records;
-use super::{Phase, Session, Shared, part_key};
+use super::shared::Shared;
+use super::{Phase, Session};
 use crate::state::PartKey;
 use privet_core::{Blame, Error, Reason, Result};
 use privet_schemes::offline::{Download, HintSource, OfflinePhase, StreamConsumer};
@@ -100,7 +101,7 @@ impl Open {
     }
 
     pub(super) fn open_layout(&mut self, shared: &mut Shared) {
-        let layout = part_key(&self.chosen, PartKind::Layout, self.chosen.layout);
+        let layout = self.chosen.part(PartKind::Layout, self.chosen.layout);
         self.open(shared, layout, false);
     }
 
@@ -284,11 +285,11 @@ impl Open {
         match (scheme.plan.offline, scheme.hint) {
             (OfflinePhase::Nothing, _) => self.use_downloaded(shared, Arc::new(Vec::new())),
             (OfflinePhase::Download { .. }, Some(hint)) => {
-                self.open_or_patch(shared, part_key(&self.chosen, PartKind::Hint, hint));
+                self.open_or_patch(shared, self.chosen.part(PartKind::Hint, hint));
                 Ok(())
             }
             (OfflinePhase::KeepTable { .. }, Some(table)) => {
-                self.open_or_patch(shared, part_key(&self.chosen, PartKind::Table, table));
+                self.open_or_patch(shared, self.chosen.part(PartKind::Table, table));
                 Ok(())
             }
             (OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. }, Some(_)) => {

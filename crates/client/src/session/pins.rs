@@ -20,9 +20,10 @@
 //! holds for every name that the table has there, so that the next session has nothing to refuse.
 
 use super::agreement::server_name;
-use super::interface::{ChosenTable, KnownPin, Output, Persist, SessionOptions};
+use super::interface::{ChosenTable, Output, Persist};
 use super::open::Open;
-use super::{PlanIn, Shared};
+use super::options::{KnownPin, SessionOptions};
+use super::shared::{PlanIn, Shared};
 use crate::state::{Pin, PinElsewhere};
 use privet_core::{Error, Reason, Result};
 use privet_table::update_log::{EpochHash, PublisherId};

@@ -1,10 +1,11 @@
 //! Mistakes that tests plant in a session, to show that they would be noticed in what servers see,
 //! and time that they have it take. Compiled for this crate's tests and for nothing else.
 
+use super::Value;
 use super::interface::{Event, LookupId, Target};
 use super::open::Open;
+use super::shared::Shared;
 use super::timetable::Work;
-use super::{Shared, Value};
 use privet_core::Result;
 use std::cell::Cell;
 

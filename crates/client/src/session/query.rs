@@ -1,9 +1,9 @@
 //! A query on its way to one server.
 
-use super::erased_at_last;
 use privet_core::TableIdentity;
 use privet_schemes::contract::Role;
 use privet_schemes::reservation::Sendable;
+use privet_wire::prost::bytes::Bytes;
 use privet_wire::{AnswerRequest, proto};
 use std::ops::Deref;
 use zeroize::Zeroizing;
@@ -60,4 +60,10 @@ impl From<Query> for proto::AnswerRequest {
     fn from(query: Query) -> Self {
         Self::from(query.0)
     }
+}
+
+/// Bytes for a message that may hold a secret, shared by its copies and erased when the last of them
+/// is dropped. (What is made of them on their way to the network is beyond that.)
+pub(super) fn erased_at_last(bytes: Zeroizing<Vec<u8>>) -> Bytes {
+    Bytes::from_owner(bytes)
 }

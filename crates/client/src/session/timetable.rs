@@ -67,7 +67,8 @@ mod tests;
 
 pub(super) use rehearsal::Measuring;
 
-use super::interface::{ChosenTable, Clock};
+use super::interface::ChosenTable;
+use super::options::Clock;
 use privet_core::TableShape;
 use privet_schemes::SchemeId;
 #[cfg(doc)]

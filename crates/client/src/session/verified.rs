@@ -21,10 +21,10 @@
 //!
 //! That a client stops is something that servers see. It tells them what they know: whether what they sent was true. All of every answer is checked, whichever part of it was wanted.
 
-use super::Shared;
 use super::hints::{Turn, for_good};
 use super::interface::{FetchId, Output, Persist};
 use super::open::{Open, Stage};
+use super::shared::Shared;
 use privet_core::{Error, Reason, Result};
 use privet_schemes::contract::ReservationId;
 use zeroize::Zeroizing;

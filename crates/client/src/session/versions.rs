@@ -10,10 +10,12 @@
 //! [`Patience::description`](super::Patience::description).
 
 use super::calls::Purpose;
-use super::interface::{ChosenTable, SessionOptions};
+use super::interface::ChosenTable;
 use super::open::{Open, Stage};
+use super::options::SessionOptions;
 use super::pins::publisher_of;
-use super::{Phase, Session, Shared};
+use super::shared::Shared;
+use super::{Phase, Session};
 use privet_core::{Epoch, Error};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::ServerDescription;

@@ -6,7 +6,7 @@ use super::world::*;
 use crate::session::*;
 use crate::state::NextGeneration;
 use privet_schemes::offline::OfflinePhase;
-use privet_wire::SchemeDescription;
+use privet_wire::{PartKind, SchemeDescription};
 use std::collections::HashSet;
 
 fn kind(flow: Flow) -> Kind {

@@ -2,7 +2,7 @@
 
 use super::world::*;
 use crate::session::*;
-use privet_core::PublicSeed;
+use privet_core::{PublicSeed, Reason};
 use privet_schemes::SchemeId;
 use privet_table::authentication::{MerkleTree, shape_with_paths};
 use privet_table::digest::layout_digest;

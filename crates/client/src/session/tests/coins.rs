@@ -1,10 +1,13 @@
 //! What a session's memory gives away of lookups that are over: not their coins.
 
 use super::world::*;
+use crate::session::timetable::Measuring;
 use crate::session::*;
-use privet_core::RecordIndex;
-use privet_schemes::SchemeId;
+use privet_core::{RecordIndex, SecretRng};
+use privet_kernels::Kernels;
 use privet_schemes::reservation::{Lookup, Prepared};
+use privet_schemes::{SchemeId, registry};
+use std::sync::Arc;
 
 const RECORDS: u64 = 16;
 /// More words than the lookups here use.

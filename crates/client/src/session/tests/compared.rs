@@ -5,7 +5,9 @@ use super::toy::{self, Flow, Kind};
 use super::world::*;
 use crate::session::compared::{Leads, Sources};
 use crate::session::*;
+use privet_core::Reason;
 use privet_schemes::SchemeId;
+use privet_wire::PartKind;
 use std::collections::HashSet;
 
 /// 200 bytes, in strides of 96.

@@ -5,8 +5,10 @@
 use super::living::Living;
 use super::world::*;
 use crate::session::*;
+use privet_core::Reason;
 use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
+use privet_wire::PartKind;
 
 const KEYS: usize = 60;
 const SCHEME: SchemeId = SchemeId::TapirMerkle;

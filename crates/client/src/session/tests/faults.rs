@@ -2,6 +2,8 @@
 
 use super::world::*;
 use crate::session::*;
+use privet_core::TableIdentity;
+use privet_wire::PartKind;
 use std::collections::HashSet;
 use std::time::Duration;
 

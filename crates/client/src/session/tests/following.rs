@@ -3,11 +3,11 @@
 use super::living::Living;
 use super::world::*;
 use crate::session::*;
-use privet_core::{Epoch, TableDigest};
+use privet_core::{Epoch, Reason, TableDigest};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_table::key_map::KeyMapKind;
-use privet_wire::{ServerDescription, UpdatesDescription};
+use privet_wire::{PartKind, ServerDescription, UpdatesDescription};
 
 const KEYS: usize = 60;
 

@@ -5,6 +5,7 @@ use super::toy;
 use super::world::*;
 use crate::session::*;
 use crate::state::NextGeneration;
+use privet_wire::PartKind;
 use std::collections::HashSet;
 
 type Lie = fn(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>;

@@ -1,9 +1,15 @@
 //! The five invariants at the head of the session.
 
 use super::world::*;
+use crate::session::shared::StartClient;
+use crate::session::timetable::Measuring;
 use crate::session::*;
+use privet_core::TableIdentity;
+use privet_kernels::Kernels;
 use privet_schemes::offline::HintSource;
+use privet_schemes::registry::{self, ErasedClient, SchemePlan};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 const KEYS: usize = 40;
 

@@ -1,11 +1,16 @@
 //! A scheme whose client keeps the whole table: once it is there, no lookup sends anything, whatever is looked up and whatever becomes of it.
 
 use super::world::*;
+use crate::session::timetable::Measuring;
 use crate::session::*;
 use crate::state::{MemoryState, Opened, State};
+use privet_core::{Reason, TableIdentity};
+use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
-use privet_schemes::offline::StreamConsumer as _;
-use privet_wire::{PartDescription, SchemeDescription};
+use privet_schemes::offline::{HintSource, StreamConsumer as _};
+use privet_schemes::registry::{self, ErasedClient, SchemePlan};
+use privet_wire::{PartDescription, PartKind, SchemeDescription};
+use std::sync::Arc;
 
 const KEYS: usize = 400;
 
@@ -226,7 +231,7 @@ fn a_table_of_other_bytes_than_announced_is_not_kept() {
     assert_eq!((error.blame(), world.failed_with()), (Blame::Integrity, Blame::Integrity));
     assert!(error.message().starts_with("the table: "), "{error}");
     let chosen = world.session.table().unwrap();
-    let part = part_key(chosen, PartKind::Table, chosen.scheme.hint.unwrap());
+    let part = chosen.part(PartKind::Table, chosen.scheme.hint.unwrap());
     let Opened::Have { part: PartState::Partial(download), .. } =
         world.keeper.state.open(&part).unwrap()
     else {
@@ -239,7 +244,7 @@ fn a_table_of_other_bytes_than_announced_is_not_kept() {
 fn what_is_too_long_for_memory_is_not_taken_into_it() {
     let chosen = ready().session.table().unwrap().clone();
     let announced = PartDescription::new((1 << 30) + 1, [0; 32]);
-    let part = part_key(&chosen, PartKind::Table, announced);
+    let part = chosen.part(PartKind::Table, announced);
     let error = MemoryState::default().open(&part).err().unwrap();
     assert_eq!(error.blame(), Blame::ApiMisuse, "trying again would not help");
     assert!(error.message().contains("state directory"), "{error}");

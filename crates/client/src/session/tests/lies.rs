@@ -3,7 +3,9 @@
 use super::world::*;
 use crate::session::pins::pin_of;
 use crate::session::*;
+use privet_core::Reason;
 use privet_schemes::offline::StreamConsumer as _;
+use privet_wire::PartKind;
 use privet_wire::limits::FETCH_CHUNK_LEN;
 
 type Lie = fn(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>;
@@ -87,11 +89,8 @@ fn a_download_with_the_wrong_digest_is_not_kept() {
     world.falsify =
         Box::new(|_, r| on_chunk(r, 0, |chunk| chunk.data = vec![7; chunk.data.len()].into()));
     world.run();
-    let part = part_key(
-        world.session.table().unwrap(),
-        PartKind::Layout,
-        world.session.table().unwrap().layout,
-    );
+    let chosen = world.session.table().unwrap();
+    let part = chosen.part(PartKind::Layout, chosen.layout);
     let crate::state::Opened::Have { part: PartState::Partial(download), .. } =
         world.keeper.state.open(&part).unwrap()
     else {

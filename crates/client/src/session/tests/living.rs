@@ -3,6 +3,7 @@
 use super::world::*;
 use crate::session::*;
 use privet_core::{TableChanges, TableIdentity, TableView};
+use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, ServerOptions};
 use privet_table::build::{BuildOptions, build_table};
@@ -13,6 +14,7 @@ use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{Chain, LogWriter, PublisherKey, UpdateLog, log_path};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A table by key, as its publisher has it.

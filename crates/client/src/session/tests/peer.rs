@@ -2,18 +2,20 @@
 
 use crate::session::*;
 use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape, TableView};
+use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{ErasedServer, ServerOptions};
+use privet_schemes::registry::{self, ErasedServer, SchemePlan, ServerOptions};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{KeyMapKind, Pairs, pack_as};
 use privet_table::update_log::PublisherId;
 use privet_table::{IndexLayout, RecordLayout};
 use privet_wire::{
-    AnswerResponse, FetchChunk, PrepareResponse, SchemeDescription, TableDescription,
-    UpdatesDescription,
+    AnswerResponse, FetchChunk, PartDescription, PartKind, PrepareResponse, SchemeDescription,
+    TableDescription, UpdatesDescription,
 };
+use std::sync::Arc;
 
 /// Chunks so short that the small hints of these tests come in several.
 const CHUNK_LEN: usize = 5000;

@@ -6,7 +6,7 @@ use super::world::*;
 use crate::session::pins::pin_of;
 use crate::session::*;
 use crate::state::{Pin, PinElsewhere};
-use privet_core::Epoch;
+use privet_core::{Epoch, Reason, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
 use privet_table::update_log::PublisherId;

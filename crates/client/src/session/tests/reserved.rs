@@ -4,6 +4,8 @@ use super::toy::{self, Kind};
 use super::world::*;
 use crate::session::*;
 use crate::state::{HintsOpened, SavedHints};
+use privet_core::TableIdentity;
+use privet_wire::PartDescription;
 use std::collections::HashSet;
 
 pub(super) const RECORD_LEN: u64 = 4;

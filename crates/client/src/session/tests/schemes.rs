@@ -3,6 +3,7 @@
 
 use super::world::*;
 use crate::session::*;
+use privet_core::Reason;
 use privet_schemes::SchemeId;
 use privet_wire::{ServerDescription, TableDescription};
 

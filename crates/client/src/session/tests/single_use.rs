@@ -3,6 +3,7 @@
 use super::toy::{self, Kind};
 use super::world::*;
 use crate::session::preparation::Pace;
+use crate::session::timetable::Measuring;
 use crate::session::*;
 use privet_schemes::SchemeId;
 use std::collections::HashSet;

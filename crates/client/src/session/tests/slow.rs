@@ -3,8 +3,10 @@
 use super::living::Living;
 use super::world::*;
 use crate::session::*;
+use privet_core::Reason;
 use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
+use privet_wire::PartKind;
 
 /// How long a server can hold a session when it gets nothing done, where a response may take `one`: as long as one,
 /// as long again in new attempts, and a little for the way.

@@ -2,6 +2,7 @@
 
 use super::super::planted::take_rehearsed;
 use super::world::{Peer, World, options};
+use crate::session::timetable::Measuring;
 use crate::session::*;
 use privet_core::Blame;
 use privet_schemes::SchemeId;

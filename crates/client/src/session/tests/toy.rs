@@ -23,14 +23,19 @@
 
 use super::world::Peer;
 use crate::session::preparation::Pace;
+use crate::session::shared::as_announced;
+use crate::session::timetable::Measuring;
 use crate::session::*;
 use privet_core::{
     Epoch, RecordIndex, SecretRng, TableDelta, TableDigest, TableId, TableIdentity, TableShape,
 };
+use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::{Record, ReservationId, Reserved, Role, Supply};
 use privet_schemes::offline::{OfflinePhase, StreamConsumer};
-use privet_schemes::registry::{ErasedHints, ErasedPreparation, Recovered, Rehearsal};
+use privet_schemes::registry::{
+    self, ErasedClient, ErasedHints, ErasedPreparation, Recovered, Rehearsal, SchemePlan,
+};
 use privet_schemes::reservation::{Journal, JournalEntry, Pending, Prepared, Reservation};
 use std::cell::RefCell;
 use zeroize::Zeroizing;

@@ -10,17 +10,19 @@
 use super::super::planted::{Flaw, plant};
 use super::simulator::slow::{Costs, Passing, slowed};
 use super::world::*;
+use crate::session::timetable::Measuring;
 use crate::session::*;
 use privet_core::commit::pointproofs::ReferenceString;
 use privet_core::{Epoch, PublicSeed, SecretRng, TableId, TableIdentity, TableShape, TableView};
+use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{PARTITION_RECORDS, ServerOptions, Tuning};
+use privet_schemes::registry::{self, PARTITION_RECORDS, ServerOptions, Tuning};
 use privet_schemes::tapir::REFERENCE_STRING;
 use privet_table::authentication::{MerkleTree, shape_with_paths};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{KeyMapKind, PackOptions, encode_list, pack_with};
 use privet_table::{RecordLayout, TableLayout};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 const KEYS: usize = 24;
 

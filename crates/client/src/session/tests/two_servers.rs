@@ -3,8 +3,11 @@
 
 use super::world::*;
 use crate::session::*;
-use privet_schemes::SchemeId;
+use privet_core::SecretRng;
+use privet_kernels::Kernels;
+use privet_schemes::{SchemeId, registry};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 pub(super) const KEYS: usize = 20;
 const LOOKUPS: usize = 12;

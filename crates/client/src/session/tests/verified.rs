@@ -4,9 +4,16 @@
 use super::reserved::*;
 use super::toy::{self, Flow, Kind};
 use super::world::*;
+use crate::session::timetable::Measuring;
 use crate::session::*;
+use privet_core::{Reason, SecretRng, TableIdentity};
+use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
+use privet_schemes::offline::HintSource;
+use privet_schemes::registry::{self, ErasedClient, SchemePlan};
 use privet_table::key_map::KeyMapKind;
+use privet_wire::PartKind;
+use std::sync::Arc;
 
 const VERIFYING: Kind = Kind {
     flow: Flow::Streamed,

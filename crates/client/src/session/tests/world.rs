@@ -7,14 +7,17 @@ pub(super) use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse};
 
 use crate::conductor::keeper::Keeper;
 use crate::conductor::{Desk, SameThread};
+use crate::session::timetable::Measuring;
 use crate::session::*;
 use crate::state::{HintsKey, HintsOpened, MemoryState, Opened, PartState};
+use privet_kernels::Kernels;
 use privet_schemes::reservation::{
     Journal, JournalEntry, JournalReader, JournalRecord, StoredRecord,
 };
 use privet_wire::prost::Message;
 use privet_wire::proto;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use zeroize::Zeroizing;
 
 /// What the network does to one exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

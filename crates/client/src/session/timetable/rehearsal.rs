@@ -10,7 +10,8 @@
 //! - Copies of single-use hints are used for it, and coins of its own; what it would have sent is
 //!   dropped. No hint is used up.
 
-use super::super::interface::{ChosenTable, Clock, Target};
+use super::super::interface::{ChosenTable, Target};
+use super::super::options::Clock;
 use super::super::records::{Fullest, Records};
 use super::{FINEST, Lengths, Measured, OPENING_STEP, Timetable, kind_of, round_up};
 use privet_core::{Blame, Error, Result, SecretRng};

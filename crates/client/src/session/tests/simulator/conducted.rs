@@ -11,6 +11,7 @@ use crate::conductor::keeper::Keeper;
 use crate::conductor::{Conductor, Errand, Progress};
 use crate::exchange::Delivery;
 use crate::session::*;
+use privet_kernels::Kernels;
 use std::collections::{HashMap, VecDeque};
 
 const BUSY_PATIENCE: Duration = Duration::from_secs(1);

@@ -3,14 +3,17 @@
 use super::super::super::planted::set_pace;
 use super::super::super::timetable::{Work, length_of};
 use super::super::super::*;
-use privet_core::{RecordIndex, TableDelta, TableShape};
+use crate::session::shared::{StartClient, StartHinted};
+use privet_core::{RecordIndex, SecretRng, TableDelta, TableIdentity, TableShape};
 use privet_schemes::contract::{Record, ReservationId, Supply};
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{ErasedHints, Recovered, Rehearsal};
+use privet_schemes::registry::{ErasedClient, ErasedHints, Recovered, Rehearsal, SchemePlan};
 use privet_schemes::reservation::{Pending, Prepared};
 use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use zeroize::Zeroizing;
 
 /// How long lookups take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

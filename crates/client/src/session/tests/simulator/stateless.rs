@@ -4,9 +4,10 @@
 
 use super::super::super::*;
 use super::scenario::Check;
-use privet_core::RecordIndex;
+use crate::session::shared::StartClient;
+use privet_core::{RecordIndex, SecretRng};
 use privet_schemes::contract::{ReservationId, Reserved};
-use privet_schemes::registry::{Recovered, Rehearsal};
+use privet_schemes::registry::{self, ErasedClient, Recovered, Rehearsal, SchemePlan};
 use privet_schemes::reservation::{Journal, JournalEntry, Lookup, Pending, Prepared, Reservation};
 use std::collections::HashMap;
 

@@ -11,12 +11,14 @@ use super::slow::{self, Costs, Passing};
 use super::stateless::{self, Ledger};
 use crate::conductor::keeper::Keeper;
 use crate::conductor::{Conductor, Errand, FinishId, Progress};
+use crate::session::timetable::Measuring;
 use crate::session::*;
 use crate::state::{MemoryState, State};
 use privet_core::Blame;
+use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_wire::prost::Message;
-use privet_wire::proto;
+use privet_wire::{PartKind, proto};
 use std::collections::{BTreeMap, HashMap};
 use tempfile::TempDir;
 

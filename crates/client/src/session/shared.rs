@@ -1,0 +1,115 @@
+//! What a session has in all of its phases.
+
+use super::agreement::server_name;
+use super::calls::{Calls, Purpose};
+use super::interface::{Event, Output, Request};
+use super::lookups::Lookups;
+use super::open::Fault;
+use super::options::SessionOptions;
+use super::preparation::Pace;
+#[cfg(test)]
+use super::timetable::Flaw;
+use super::timetable::{Measuring, Timetable};
+use crate::preparation::StartPreparation;
+use crate::state::PartKey;
+use privet_core::{Error, Result, SecretRng, TableIdentity};
+use privet_kernels::Kernels;
+use privet_schemes::offline::HintSource;
+use privet_schemes::registry::{self, ErasedClient, SchemePlan};
+use privet_wire::DescribeRequest;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use zeroize::Zeroizing;
+
+/// Starts a client with what it downloaded: a hint, the table, or nothing.
+pub(super) type StartClient =
+    fn(SchemePlan, &TableIdentity, Arc<dyn HintSource>, Kernels) -> Result<Box<dyn ErasedClient>>;
+
+/// Starts a client with single-use hints.
+pub(super) type StartHinted =
+    fn(SchemePlan, &TableIdentity, Zeroizing<Vec<u8>>, Kernels) -> Result<Box<dyn ErasedClient>>;
+
+/// The same scheme with the same parameters in another version of the table.
+pub(super) type PlanIn = fn(&SchemePlan, &TableIdentity) -> Result<SchemePlan>;
+
+/// What a session is made of that tests replace.
+pub(super) struct Parts {
+    pub(super) plan_in: PlanIn,
+    pub(super) start_client: StartClient,
+    pub(super) start_hinted: StartHinted,
+    pub(super) start_preparation: StartPreparation,
+    pub(super) pace: Pace,
+    pub(super) measuring: Measuring,
+    pub(super) rng: SecretRng,
+    #[cfg(test)]
+    pub(super) timetable_flaw: Flaw,
+}
+
+impl Parts {
+    pub(super) fn of_the_registry() -> Result<Self> {
+        Ok(Self {
+            plan_in: as_announced,
+            start_client: registry::client,
+            start_hinted: registry::hinted_client,
+            start_preparation: registry::preparation,
+            pace: Pace::default(),
+            measuring: Measuring::default(),
+            rng: SecretRng::from_os()?,
+            #[cfg(test)]
+            timetable_flaw: Flaw::None,
+        })
+    }
+}
+
+/// What a session has in all phases.
+pub(super) struct Shared {
+    pub(super) options: SessionOptions,
+    pub(super) parts: Parts,
+    pub(super) calls: Calls,
+    pub(super) lookups: Lookups,
+    pub(super) timetable: Timetable,
+    /// Lookups have begun before: the session is not as it was when it was new.
+    pub(super) opened_before: bool,
+    pub(super) outputs: VecDeque<Output>,
+}
+
+impl Shared {
+    pub(super) fn event(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    pub(super) fn progress(&mut self, part: &PartKey, done: u64, fetched: bool) {
+        self.event(Event::Progress { part: part.kind, done, total: part.len, fetched });
+    }
+
+    /// Has all servers describe themselves.
+    pub(super) fn describe_all(&mut self, now: Duration) {
+        for server in 0..self.options.servers {
+            let request = Request::Describe(DescribeRequest::default());
+            self.calls.start(server, Purpose::Describe, request, now, &mut self.outputs);
+        }
+    }
+
+    /// What came from `server` is no response to what it was asked.
+    pub(super) fn does_not_belong(&self, server: usize) -> Fault {
+        let name = server_name(server, self.options.servers);
+        Fault::Exchange(Error::peer_misbehaved(format!(
+            "the response of {name} does not belong to the request"
+        )))
+    }
+
+    /// Lookups that wait for their turn would each wait as long for this server as those that it was
+    /// given up by. Which those are follows from what servers did and when.
+    pub(super) fn server_given_up(&mut self, server: usize, error: &Error) {
+        for lookup in self.lookups.drop_waiting() {
+            self.event(Event::LookupFailed { lookup, error: error.clone() });
+        }
+        self.event(Event::GivenUp { server, error: error.clone() });
+    }
+}
+
+/// The plan for another version of a table whose scheme and parameters were announced.
+pub(super) fn as_announced(plan: &SchemePlan, table: &TableIdentity) -> Result<SchemePlan> {
+    SchemePlan::from_announcement(plan.scheme, table, &plan.parameters)
+}
