@@ -1,8 +1,9 @@
-//! What must hold of everything that is sent.
+//! What must hold of everything that is sent, and of everything that is told.
 
 use super::super::super::toy;
 use super::super::scenario::{Check, Scheme};
-use super::World;
+use super::{Process, RECORD_LEN, World};
+use crate::session::*;
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PrepareRequest;
 
@@ -71,5 +72,96 @@ impl World {
             return Err("a query was sent while another was not settled".to_owned());
         }
         Ok(())
+    }
+}
+
+/// What is told.
+impl World {
+    pub(super) fn told_outcome(
+        &mut self,
+        process: &mut Process,
+        lookup: LookupId,
+        outcome: Result<Option<Value>>,
+    ) -> Check {
+        let outcome = match outcome {
+            Ok(Some(value)) => Ok(value),
+            Ok(None) => return Err("a record has no value".to_owned()),
+            Err(error) => Err(error),
+        };
+        self.report.trace.push((self.now, self.process, 0, "told", 0));
+        let Some((index, oldest)) = process.wanted.remove(&lookup) else {
+            return Err("a lookup has two outcomes".to_owned());
+        };
+        if let Err(error) = &outcome
+            && self.is_the_end(error)
+        {
+            return self.end_is_told();
+        }
+        match outcome {
+            Ok(_) if self.end_was_told => {
+                return Err("a value was told after the end".to_owned());
+            }
+            Ok(value) if self.was_record(index, oldest, &value) => {
+                self.report.found += 1;
+                self.ledger.found();
+            }
+            Ok(_) if self.liar.is_some() && !self.verifies => self.report.wrong += 1,
+            Ok(_) => return Err(format!("the value of record {index} is wrong")),
+            Err(error) if self.is_amid_a_change(&error) => self.report.failed += 1,
+            // What was prepared of the next hints is lost when these ones follow.
+            Err(error) if !self.versions.is_empty() && error.blame() == Blame::Exhausted => {
+                self.report.failed += 1;
+            }
+            // By a scheme that verifies, nothing is asked before a server that sends no answers has sent one.
+            Err(error)
+                if (self.faults || (self.verifies && self.liar.is_some()))
+                    && matches!(
+                        error.blame(),
+                        Blame::Unavailable | Blame::Exhausted | Blame::Selective
+                    ) =>
+            {
+                self.report.failed += 1;
+            }
+            Err(error)
+                if self.liar.is_some()
+                    && matches!(error.blame(), Blame::InvalidMessage | Blame::PeerMisbehaved) =>
+            {
+                self.report.failed += 1;
+            }
+            Err(error) if self.files.is_some() && error.blame() == Blame::Corrupted => {
+                self.report.met_damage += 1;
+            }
+            Err(error) => return Err(format!("a lookup failed: {error}")),
+        }
+        Ok(())
+    }
+
+    /// Whether an answer did not pass.
+    pub(super) fn is_the_end(&self, error: &Error) -> bool {
+        self.verifies && self.liar.is_some() && error.blame() == Blame::Integrity
+    }
+
+    /// Whether one server was asked before the table changed and the other after, and they have no
+    /// version in common.
+    pub(super) fn is_amid_a_change(&self, error: &Error) -> bool {
+        let several = self.servers > 1 && !self.versions.is_empty();
+        several && error.message().contains("try again when they have the same version")
+    }
+
+    pub(super) fn end_is_told(&mut self) -> Check {
+        if !self.disk.kept().has_ended() {
+            return Err("the end was told before it was durable".to_owned());
+        }
+        self.end_was_told = true;
+        self.report.told_of_the_end += 1;
+        Ok(())
+    }
+
+    /// Whether `value` is the record's, in some version since `oldest`.
+    fn was_record(&self, index: u64, oldest: usize, value: &[u8]) -> bool {
+        let versions = self.versions.get(oldest..=self.version);
+        let mut versions = versions.unwrap_or(std::slice::from_ref(&self.peer)).iter();
+        let at = (index * RECORD_LEN) as usize;
+        versions.any(|version| version.records[at..][..RECORD_LEN as usize] == *value)
     }
 }
