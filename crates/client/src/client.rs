@@ -350,9 +350,9 @@ impl Start {
     }
 }
 
-type Prepared = (Conductor<OtherThread>, Vec<Transport>, Instant);
+type Opened = (Conductor<OtherThread>, Vec<Transport>, Instant);
 
-fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
+fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
     let addresses: Vec<Address> =
         options.urls.iter().map(|url| Address::parse(url)).collect::<Result<_>>()?;
     addresses::check_distinct(&addresses)?;

@@ -27,7 +27,7 @@ pub mod planted;
 mod search;
 pub mod table;
 
-pub use change::{Change, Exchange};
+pub use change::{Exchange, StateChange};
 pub use ledger::Ledger;
 pub use partition_stream::PartitionStream;
 pub use partitions::Partitions;

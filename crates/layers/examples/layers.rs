@@ -11,8 +11,8 @@
 use privet_core::{Error, Result, SecretRng, TableId};
 use privet_kernels::Kernels;
 use privet_layers::{
-    Announcement, Change, Due, HintStore, LayeredClient, LayeredParameters, LayeredServer, Logged,
-    Span,
+    Announcement, Due, HintStore, KeyChange, LayeredClient, LayeredParameters, LayeredServer,
+    Logged, Span,
 };
 use privet_schemes::SchemeId;
 use privet_schemes::registry::ServerOptions;
@@ -140,7 +140,7 @@ impl World {
     }
 
     /// A change of a random key, which comes, goes or gets another value.
-    fn change(&mut self, keys: u64) -> Change {
+    fn change(&mut self, keys: u64) -> KeyChange {
         let number = self.rng.below(2 * keys);
         let value = match (self.oracle.contains_key(&number), self.rng.below(2)) {
             (true, 0) => None,
@@ -150,7 +150,7 @@ impl World {
             Some(value) => self.oracle.insert(number, value.clone()),
             None => self.oracle.remove(&number),
         };
-        Change { key: number.to_le_bytes().to_vec(), value }
+        KeyChange { key: number.to_le_bytes().to_vec(), value }
     }
 }
 

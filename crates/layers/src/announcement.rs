@@ -13,11 +13,11 @@
 //!
 //! | event | first byte | then |
 //! |---|---|---|
-//! | [`Changed`](Event::Changed) | 1 | number of the change (u64), key (sized), 0 for a deletion or 1 and the value (sized) |
+//! | [`KeyChanged`](Event::Changed) | 1 | number of the change (u64), key (sized), 0 for a deletion or 1 and the value (sized) |
 //! | [`Built`](Event::Built) | 2 | first and last change (u64 each), the change with which it takes over (u64), digest of its records (32), digest of what clients fetch (32), the scheme's parameters (sized), key map (sized) |
 //! | [`TakesOver`](Event::TakesOver) | 3 | first and last change (u64 each) |
 
-use super::{Change, Span};
+use super::{KeyChange, Span};
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, PublicSeed, Result, TableId, TableIdentity};
 use privet_table::digest::{DigestParts, layout_digest};
@@ -44,7 +44,7 @@ pub enum Event {
         /// The number of the change, from 1.
         number: u64,
         /// The change.
-        change: Change,
+        change: KeyChange,
     },
     /// A layer was built: clients can prepare for it.
     Built {
@@ -187,7 +187,7 @@ fn read_event(reader: &mut Reader<'_>) -> Result<Event> {
                 1 => Some(read_sized(reader)?.to_vec()),
                 _ => return Err(unknown()),
             };
-            Ok(Event::Changed { number, change: Change { key, value } })
+            Ok(Event::Changed { number, change: KeyChange { key, value } })
         }
         2 => {
             let span = read_span(reader)?;

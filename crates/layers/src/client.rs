@@ -5,7 +5,7 @@ mod prepared;
 use super::announcement::{Announcement, LayerDescription};
 use super::entries::read_held;
 use super::view::View;
-use super::{Change, LayeredParameters, MAX_KEY_LEN, Span, version};
+use super::{KeyChange, LayeredParameters, MAX_KEY_LEN, Span, version};
 use prepared::{Asked, PreparedLayer};
 use privet_core::{Error, Result, SecretRng, TableId};
 use privet_kernels::Kernels;
@@ -483,7 +483,7 @@ impl LayeredClient {
 
     /// What the list says of a key. Looks at all of it.
     fn listed(&self, key: &[u8]) -> Option<Option<Record>> {
-        let mut newest: Option<&Change> = None;
+        let mut newest: Option<&KeyChange> = None;
         for change in self.view.list.values() {
             if change.key == key {
                 newest = Some(change);

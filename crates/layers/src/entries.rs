@@ -1,6 +1,6 @@
 //! What a layer holds: keys in ascending order, each once, with a value or the note that it was deleted.
 
-use super::Change;
+use super::KeyChange;
 use privet_table::key_map::Pairs;
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Entries {
 
 impl Entries {
     /// The newest change of each key, of `changes` in their order.
-    pub(super) fn of_changes<'a>(changes: impl Iterator<Item = &'a Change>) -> Self {
+    pub(super) fn of_changes<'a>(changes: impl Iterator<Item = &'a KeyChange>) -> Self {
         let newest: BTreeMap<&[u8], Option<&[u8]>> =
             changes.map(|change| (change.key.as_slice(), change.value.as_deref())).collect();
         let mut entries = Self::default();
@@ -127,10 +127,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn changes() -> impl Strategy<Value = Vec<Change>> {
+    fn changes() -> impl Strategy<Value = Vec<KeyChange>> {
         let change = (0..8u8, proptest::option::of(any::<u8>()));
         proptest::collection::vec(change, 1..40).prop_map(|changes| {
-            let change = |(key, value): (u8, Option<u8>)| Change {
+            let change = |(key, value): (u8, Option<u8>)| KeyChange {
                 // Keys of different lengths, one of which begins the other.
                 key: vec![1; key.into()],
                 value: value.map(|byte| vec![byte; byte as usize % 3]),
@@ -148,7 +148,7 @@ mod tests {
             prop_assert_eq!(&merged, &Entries::of_changes(changes.iter()));
 
             let mut map = BTreeMap::new();
-            for Change { key, value } in &changes {
+            for KeyChange { key, value } in &changes {
                 match value {
                     Some(value) => map.insert(key.clone(), value.clone()),
                     None => map.remove(key),

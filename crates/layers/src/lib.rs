@@ -56,7 +56,7 @@
 //! | appendix A.2 | here |
 //! |---|---|
 //! | Init | [`LayeredServer::new`] |
-//! | Insert, Update, Delete | [`LayeredServer::update`] with [`Change`]s |
+//! | Insert, Update, Delete | [`LayeredServer::update`] with [`KeyChange`]s |
 //! | Γ₋₁, the most recent updates | the list: [`Event::Changed`] |
 //! | Γ₀ … Γ_L | [`Layer`]s |
 //! | the merge, with duplicate suppression | [`Build::run`] |
@@ -150,14 +150,14 @@ impl LayeredParameters {
 
 /// One change of a table by key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct KeyChange {
     /// The key, of at most [`MAX_KEY_LEN`] bytes.
     pub key: Vec<u8>,
     /// Its value from now on, of at most [`MAX_VALUE_LEN`] bytes; `None`: it has none any more.
     pub value: Option<Vec<u8>>,
 }
 
-impl Change {
+impl KeyChange {
     fn check(&self) -> Result<()> {
         let value_len = self.value.as_ref().map_or(0, Vec::len);
         if self.key.len() > MAX_KEY_LEN || value_len > MAX_VALUE_LEN {
@@ -193,7 +193,7 @@ impl Span {
 fn version<'a>(
     table: TableId,
     layers: impl Iterator<Item = &'a LayerDescription>,
-    list: impl Iterator<Item = (u64, &'a Change)>,
+    list: impl Iterator<Item = (u64, &'a KeyChange)>,
 ) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("privet layered table v1, version");
     for layer in layers {

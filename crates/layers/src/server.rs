@@ -4,7 +4,7 @@ use super::announcement::{Announcement, Event};
 use super::build::{Build, Built, Layer, Recipe};
 use super::entries::Entries;
 use super::schedule::{self, Standing};
-use super::{Change, LayeredParameters, Span, version};
+use super::{KeyChange, LayeredParameters, Span, version};
 use privet_core::{Result, TableId};
 use privet_schemes::registry::ServerOptions;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub struct LayeredServer {
     recipe: Arc<Recipe>,
     changes: u64,
     /// What no layer in charge holds, by number: oldest first, without gaps, up to `changes`.
-    list: VecDeque<(u64, Change)>,
+    list: VecDeque<(u64, KeyChange)>,
     /// The layers in charge, the oldest first.
     layers: Vec<InCharge>,
     pending: Vec<Pending>,
@@ -63,7 +63,7 @@ impl LayeredServer {
         options: ServerOptions,
         first: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
     ) -> Result<Self> {
-        let change = |(key, value)| Change { key, value: Some(value) };
+        let change = |(key, value)| KeyChange { key, value: Some(value) };
         let first = checked(first.into_iter().map(change))?;
         let entries = Arc::new(Entries::of_changes(first.iter()));
         drop(first);
@@ -90,7 +90,7 @@ impl LayeredServer {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a key or a value is too long; then nothing was taken. Otherwise as [`Build::run`]: then the changes before the one that needed the build were taken, as
     /// [`changes`](Self::changes) says, and what there is to announce of them comes with the next announcement.
-    pub fn update(&mut self, changes: Vec<Change>) -> Result<Announcement> {
+    pub fn update(&mut self, changes: Vec<KeyChange>) -> Result<Announcement> {
         let changes = checked(changes)?;
         let known = self.changes;
         self.replaced.retain(|(until, _)| *until > known);
@@ -264,6 +264,6 @@ fn built_event(layer: &Layer, takes_over_at: u64) -> Event {
 }
 
 /// Refuses changes that do not fit into any table, before one of them is taken.
-fn checked(changes: impl IntoIterator<Item = Change>) -> Result<Vec<Change>> {
+fn checked(changes: impl IntoIterator<Item = KeyChange>) -> Result<Vec<KeyChange>> {
     changes.into_iter().map(|change| change.check().map(|()| change)).collect()
 }

@@ -1,7 +1,7 @@
 //! What a client knows of a layered table: public, and the same for all clients that followed the same announcements.
 
 use super::announcement::{Announcement, Event, LayerDescription};
-use super::{Change, Span};
+use super::{KeyChange, Span};
 use privet_core::{Error, Result, TableId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) struct View {
     /// The most that the list can hold: what is not full, and what is being built into a layer.
     longest_list: usize,
     pub(super) changes: u64,
-    pub(super) list: BTreeMap<u64, Arc<Change>>,
+    pub(super) list: BTreeMap<u64, Arc<KeyChange>>,
     /// In charge, the oldest first.
     pub(super) layers: BTreeMap<Span, Arc<LayerDescription>>,
     /// On their way, and when they take over.
@@ -59,7 +59,7 @@ impl View {
         Ok(view)
     }
 
-    fn changed(&mut self, number: u64, change: &Change) -> Result<()> {
+    fn changed(&mut self, number: u64, change: &KeyChange) -> Result<()> {
         if number <= self.changes {
             return Ok(());
         }

@@ -59,28 +59,28 @@ impl Dice {
 }
 
 #[derive(Clone)]
-enum Change {
+enum Unsynced {
     Write(usize, Vec<u8>),
     Length(usize),
 }
 
-fn apply(bytes: &mut Vec<u8>, change: &Change) {
+fn apply(bytes: &mut Vec<u8>, change: &Unsynced) {
     match change {
-        Change::Write(at, new) => {
+        Unsynced::Write(at, new) => {
             let end = at + new.len();
             if bytes.len() < end {
                 bytes.resize(end, 0);
             }
             bytes[*at..end].copy_from_slice(new);
         }
-        Change::Length(len) => bytes.resize(*len, 0),
+        Unsynced::Length(len) => bytes.resize(*len, 0),
     }
 }
 
 #[derive(Clone, Default)]
 struct Contents {
     synced: Vec<u8>,
-    pending: Vec<(usize, Change)>,
+    pending: Vec<(usize, Unsynced)>,
     now: Vec<u8>,
 }
 
@@ -140,7 +140,7 @@ struct World {
     passed: u64,
 }
 
-enum Step {
+enum Fate {
     Do(usize),
     /// The process does not live to see the outcome.
     Stop(usize),
@@ -148,7 +148,7 @@ enum Step {
 }
 
 impl World {
-    fn step(&mut self) -> io::Result<Step> {
+    fn step(&mut self) -> io::Result<Fate> {
         if self.dead {
             return Err(io::Error::other("the process is no more"));
         }
@@ -156,24 +156,24 @@ impl World {
         self.operations += 1;
         if self.stop_at == Some(number) {
             self.dead = true;
-            return Ok(Step::Stop(number));
+            return Ok(Fate::Stop(number));
         }
         if self.refuse.contains(&number) {
             self.refused = true;
-            return Ok(Step::Refuse);
+            return Ok(Fate::Refuse);
         }
-        Ok(Step::Do(number))
+        Ok(Fate::Do(number))
     }
 
-    fn change(&mut self, file: usize, change: Change) -> io::Result<()> {
+    fn change(&mut self, file: usize, change: Unsynced) -> io::Result<()> {
         let (number, outcome) = match self.step()? {
-            Step::Do(number) => (number, Ok(())),
-            Step::Stop(number) => (number, Err(io::Error::other("stopped"))),
-            Step::Refuse => {
+            Fate::Do(number) => (number, Ok(())),
+            Fate::Stop(number) => (number, Err(io::Error::other("stopped"))),
+            Fate::Refuse => {
                 // A full disk takes what fits.
-                if let Change::Write(at, mut bytes) = change {
+                if let Unsynced::Write(at, mut bytes) = change {
                     bytes.truncate(bytes.len() / 2);
-                    let half = Change::Write(at, bytes);
+                    let half = Unsynced::Write(at, bytes);
                     apply(&mut self.files[file].now, &half);
                     self.files[file].pending.push((self.operations, half));
                 }
@@ -187,9 +187,9 @@ impl World {
 
     fn rename(&mut self, naming: Naming) -> io::Result<()> {
         let (number, outcome) = match self.step()? {
-            Step::Do(number) => (number, Ok(())),
-            Step::Stop(number) => (number, Err(io::Error::other("stopped"))),
-            Step::Refuse => return Err(io::ErrorKind::StorageFull.into()),
+            Fate::Do(number) => (number, Ok(())),
+            Fate::Stop(number) => (number, Err(io::Error::other("stopped"))),
+            Fate::Refuse => return Err(io::ErrorKind::StorageFull.into()),
         };
         name(&mut self.names, &naming);
         self.pending_names.push((number, naming));
@@ -198,9 +198,9 @@ impl World {
 
     fn create_folder(&mut self, name: &str) -> io::Result<()> {
         let outcome = match self.step()? {
-            Step::Do(_) => Ok(()),
-            Step::Stop(_) => Err(io::Error::other("stopped")),
-            Step::Refuse => return Err(io::ErrorKind::StorageFull.into()),
+            Fate::Do(_) => Ok(()),
+            Fate::Stop(_) => Err(io::Error::other("stopped")),
+            Fate::Refuse => return Err(io::ErrorKind::StorageFull.into()),
         };
         self.folders.insert(name.to_owned());
         outcome
@@ -209,9 +209,9 @@ impl World {
     /// Whether a sync is to be done.
     fn sync(&mut self) -> io::Result<()> {
         match self.step()? {
-            Step::Do(_) => Ok(()),
-            Step::Stop(_) => Err(io::Error::other("stopped")),
-            Step::Refuse => Err(io::Error::other("the disk does not answer")),
+            Fate::Do(_) => Ok(()),
+            Fate::Stop(_) => Err(io::Error::other("stopped")),
+            Fate::Refuse => Err(io::Error::other("the disk does not answer")),
         }
     }
 
@@ -340,10 +340,10 @@ impl Disk {
             let mut bytes = file.synced.clone();
             for (number, change) in &file.pending {
                 match (survival, change) {
-                    (Survival::Subset, Change::Write(at, new)) => {
+                    (Survival::Subset, Unsynced::Write(at, new)) => {
                         for (k, sector) in new.chunks(SECTOR).enumerate() {
                             if dice.below(2) == 0 {
-                                let part = Change::Write(at + k * SECTOR, sector.to_vec());
+                                let part = Unsynced::Write(at + k * SECTOR, sector.to_vec());
                                 apply(&mut bytes, &part);
                             }
                         }
@@ -523,11 +523,11 @@ impl Medium for DiskFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.world().change(self.1, Change::Write(offset as usize, bytes.to_vec()))
+        self.0.world().change(self.1, Unsynced::Write(offset as usize, bytes.to_vec()))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.world().change(self.1, Change::Length(len as usize))
+        self.0.world().change(self.1, Unsynced::Length(len as usize))
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use super::agreement::server_name;
 use super::calls::Purpose;
-use super::hints::{Turn, ended_before};
+use super::hints::{NextLookup, ended_before};
 use super::interface::{ChosenTable, ExchangeId, FetchId, Output, Persist, Request};
 use super::lookups::Answer;
 use super::open::{Open, Stage};
@@ -58,15 +58,15 @@ impl Open {
         if begins && self.asks_for_versions(shared, now) {
             return Asked::Nothing;
         }
-        let refused = match self.turn(shared) {
-            Turn::Go => None,
-            Turn::Wait => return Asked::Nothing,
-            Turn::Switch => {
+        let refused = match self.next_lookup(shared) {
+            NextLookup::Go => None,
+            NextLookup::Wait => return Asked::Nothing,
+            NextLookup::Switch => {
                 self.switch(shared, false);
                 return Asked::Something;
             }
-            Turn::SendAgain => return Asked::Something,
-            Turn::Condense => {
+            NextLookup::SendAgain => return Asked::Something,
+            NextLookup::Condense => {
                 let condensed = self.condense(shared);
                 shared.timetable.end_opening();
                 match condensed {
@@ -74,7 +74,7 @@ impl Open {
                     Err(error) => Some(error),
                 }
             }
-            Turn::Refuse(error) => {
+            NextLookup::Refuse(error) => {
                 self.lookup_refused(shared, now);
                 Some(error)
             }
@@ -121,45 +121,45 @@ impl Open {
     }
 
     /// Whether the next lookup can have a hint.
-    fn turn(&mut self, shared: &Shared) -> Turn {
-        let Some(hints) = self.hinted() else { return Turn::Go };
+    fn next_lookup(&mut self, shared: &Shared) -> NextLookup {
+        let Some(hints) = self.hinted() else { return NextLookup::Go };
         let (supply, open, endless) = (hints.supply(), hints.open().len(), hints.is_endless());
         let verifies = hints.verifies();
         if let Some(error) = &self.hints.broken {
-            return Turn::Refuse(error.clone());
+            return NextLookup::Refuse(error.clone());
         }
         if supply.left() == 0 && endless {
-            return self.turn_at_the_end(shared, open);
+            return self.next_at_the_end(shared, open);
         }
         if supply.left() == 0 {
             let ready = self.hints.preparing.as_ref().is_some_and(Preparing::is_complete);
             return match (ready, self.hints_are_idle(shared)) {
-                (true, true) => Turn::Switch,
-                (true, false) => Turn::Wait,
-                (false, _) => Turn::Refuse(Error::exhausted(
+                (true, true) => NextLookup::Switch,
+                (true, false) => NextLookup::Wait,
+                (false, _) => NextLookup::Refuse(Error::exhausted(
                     "the hints are used up and the next ones are not ready, so nothing was asked; try again in a while, or start again: then they are prepared before the first lookup",
                 )),
             };
         }
         if verifies {
-            return self.turn_in_strict_order(shared, open);
+            return self.next_in_strict_order(shared, open);
         }
         // The answers to earlier queries are a part of what a hint is made of that never runs out.
-        match self.turn_after_unanswered(shared) {
-            Turn::Go => {}
-            turn => return turn,
+        match self.next_after_unanswered(shared) {
+            NextLookup::Go => {}
+            other => return other,
         }
         if open.saturating_sub(shared.lookups.reservations_under_way().count()) >= UNFINISHED_LIMIT
         {
             // Some of them are on their way once more.
             if !self.hints.resends.is_empty() {
-                return Turn::Wait;
+                return NextLookup::Wait;
             }
-            return Turn::Refuse(Error::unavailable(format!(
+            return NextLookup::Refuse(Error::unavailable(format!(
                 "{UNFINISHED_LIMIT} earlier queries have never been answered, so no new one is asked; they are sent again whenever the client starts: see to it that the server answers, and start again"
             )));
         }
-        Turn::Go
+        NextLookup::Go
     }
 
     /// Sends a fetch's queries, one to each server.

@@ -22,7 +22,7 @@
 //! else is under way, and goes out beside what is sent again. At the end of a generation it waits for the answers themselves; if they fail as well, it is refused. Either way everything is sent
 //! again once for all lookups that wait, and once more for those that are handed in later.
 
-use super::hints::Turn;
+use super::hints::NextLookup;
 use super::interface::{Output, Persist};
 use super::open::{Open, Stage};
 use super::shared::Shared;
@@ -40,17 +40,17 @@ impl Open {
 
     /// What is to become of the next lookup when the generation is used up and `open` of its
     /// reservations are not settled.
-    pub(super) fn turn_at_the_end(&mut self, shared: &Shared, open: usize) -> Turn {
+    pub(super) fn next_at_the_end(&mut self, shared: &Shared, open: usize) -> NextLookup {
         if !self.hints_are_idle(shared) {
-            return Turn::Wait;
+            return NextLookup::Wait;
         }
         if open == 0 {
-            return Turn::Condense;
+            return NextLookup::Condense;
         }
         if self.hints.send_again() {
-            return Turn::SendAgain;
+            return NextLookup::SendAgain;
         }
-        Turn::Refuse(Error::unavailable(format!(
+        NextLookup::Refuse(Error::unavailable(format!(
             "{open} earlier queries have not been answered, also when they were sent again, and until they are the hints cannot be renewed, so nothing was asked; see to it that the servers answer, and try again"
         )))
     }
@@ -69,14 +69,14 @@ impl Open {
 
     /// Sees to it that queries whose lookups are over and have no answer are sent again, once
     /// nothing else is under way.
-    pub(super) fn turn_after_unanswered(&mut self, shared: &Shared) -> Turn {
+    pub(super) fn next_after_unanswered(&mut self, shared: &Shared) -> NextLookup {
         let unanswered = &self.hints.unanswered;
         let given_up = unanswered.ids().any(|id| !self.may_be_answered(shared, id));
         match given_up && !unanswered.asked_again() {
-            false => Turn::Go,
-            true if !self.hints_are_idle(shared) => Turn::Wait,
-            true if self.hints.send_again() => Turn::SendAgain,
-            true => Turn::Go,
+            false => NextLookup::Go,
+            true if !self.hints_are_idle(shared) => NextLookup::Wait,
+            true if self.hints.send_again() => NextLookup::SendAgain,
+            true => NextLookup::Go,
         }
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// What a session keeps of single-use hints, beside the client that holds them. Stays empty for schemes of the other kind.
 #[derive(Default)]
-pub(super) struct Hints {
+pub(super) struct HintsInUse {
     /// What an earlier process left unfinished.
     pub(super) resends: Resends,
     /// Why no query may be sent any more: storage failed.
@@ -35,7 +35,7 @@ pub(super) struct Hints {
 }
 
 /// What is to become of the next lookup.
-pub(super) enum Turn {
+pub(super) enum NextLookup {
     Go,
     Wait,
     Refuse(Error),
@@ -47,7 +47,7 @@ pub(super) enum Turn {
     SendAgain,
 }
 
-impl Hints {
+impl HintsInUse {
     /// Nobody waits for the record of this settled reservation; `depends`: which cannot be told yet.
     pub(super) fn unwanted(&mut self, id: ReservationId, depends: bool) {
         match depends {

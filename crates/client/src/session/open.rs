@@ -6,7 +6,7 @@
 
 use super::calls::Purpose;
 use super::following::{Followed, Following};
-use super::hints::{Hints, Loaded};
+use super::hints::{HintsInUse, Loaded};
 use super::interface::{ChosenTable, ExchangeId, FetchId, Request, Response};
 use super::records::Records;
 use super::shared::Shared;
@@ -29,7 +29,7 @@ pub(super) struct Open {
     pub(super) versions: Versions,
     /// How records are read, once the layout is there.
     pub(super) records: Option<Records>,
-    pub(super) hints: Hints,
+    pub(super) hints: HintsInUse,
     /// Bytes that came before the first lookup, whatever they were, and what came for nothing since.
     pub(super) came: u64,
     pub(super) stage: Stage,
@@ -84,7 +84,7 @@ impl Open {
             followed: None,
             versions: Versions::of(servers),
             records: None,
-            hints: Hints::default(),
+            hints: HintsInUse::default(),
             came: 0,
             stage: Stage::Opening { part: layout, again: false },
         }

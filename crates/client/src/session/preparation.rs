@@ -96,7 +96,7 @@ impl Schedule {
 
 /// The next thing to do for the preparation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PreparationStep {
     Begin,
     Fetch { offset: u64, len: u64 },
     Ask,
@@ -293,7 +293,7 @@ impl Preparing {
     }
 
     /// What to do now, if anything. To be done by the caller, who asks again afterwards.
-    pub(super) fn next(&mut self, now: Duration) -> Option<Step> {
+    pub(super) fn next(&mut self, now: Duration) -> Option<PreparationStep> {
         let wanted = self.due.min(self.received.saturating_add(self.granted));
         let checkpoint_is_due =
             self.stage == Stage::Streaming && self.checkpoint_is_due(wanted, now);
@@ -301,20 +301,20 @@ impl Preparing {
             // All of it may have been streamed by a process that ended before the last step.
             Stage::Idle if wanted > self.received || self.due == self.schedule.table_len => {
                 self.stage = Stage::Beginning;
-                Some(Step::Begin)
+                Some(PreparationStep::Begin)
             }
             Stage::Streaming if self.received >= self.schedule.table_len => {
                 if self.fetching_to.is_some() {
                     return None;
                 }
                 self.stage = Stage::Finishing;
-                Some(Step::Finish)
+                Some(PreparationStep::Finish)
             }
             Stage::Streaming if checkpoint_is_due => {
                 self.checkpointed = self.received;
                 self.checkpointed_at = Some(now);
                 self.saving += 1;
-                Some(Step::Checkpoint)
+                Some(PreparationStep::Checkpoint)
             }
             Stage::Streaming if self.fetching_to.is_some() => None,
             Stage::Streaming
@@ -326,14 +326,14 @@ impl Preparing {
                     self.granted = self.granted.saturating_sub(len);
                     self.fetching_to = Some(self.received.saturating_add(len));
                     self.asking = true;
-                    return Some(Step::Ask);
+                    return Some(PreparationStep::Ask);
                 }
                 let offset = self.received;
                 let end = self.sources.end(offset, self.schedule.table_len);
                 let len = self.pace.stride.min(wanted.min(end) - offset);
                 self.granted -= len;
                 self.fetching_to = Some(offset + len);
-                Some(Step::Fetch { offset, len })
+                Some(PreparationStep::Fetch { offset, len })
             }
             _ => None,
         }

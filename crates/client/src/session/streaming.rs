@@ -6,7 +6,7 @@ use super::calls::Purpose;
 use super::compared::{Sources, wrong_shares};
 use super::interface::{Event, ExchangeId, Output, PreparationEvent, Prepare, Request};
 use super::open::{Fault, Open, Stage};
-use super::preparation::{Preparing, Step};
+use super::preparation::{PreparationStep, Preparing};
 use super::query::erased_at_last;
 use super::shared::Shared;
 use privet_core::{Blame, Error, Result};
@@ -30,11 +30,15 @@ impl Open {
         {
             let purpose = preparing.purpose();
             match step {
-                Step::Begin => shared.outputs.push_back(Output::Prepare(Prepare::Begin)),
-                Step::Checkpoint => shared.outputs.push_back(Output::Prepare(Prepare::Checkpoint)),
-                Step::Finish => shared.outputs.push_back(Output::Prepare(Prepare::Finish)),
-                Step::Ask => shared.outputs.push_back(Output::Prepare(Prepare::Ask)),
-                Step::Fetch { offset, len } => {
+                PreparationStep::Begin => shared.outputs.push_back(Output::Prepare(Prepare::Begin)),
+                PreparationStep::Checkpoint => {
+                    shared.outputs.push_back(Output::Prepare(Prepare::Checkpoint))
+                }
+                PreparationStep::Finish => {
+                    shared.outputs.push_back(Output::Prepare(Prepare::Finish))
+                }
+                PreparationStep::Ask => shared.outputs.push_back(Output::Prepare(Prepare::Ask)),
+                PreparationStep::Fetch { offset, len } => {
                     let servers = preparing.servers(offset);
                     let part = self.streamed_part();
                     let request = self.fetch_request(part, offset, len);

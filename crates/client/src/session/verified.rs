@@ -21,7 +21,7 @@
 //!
 //! That a client stops is something that servers see. It tells them what they know: whether what they sent was true. All of every answer is checked, whichever part of it was wanted.
 
-use super::hints::{Turn, for_good};
+use super::hints::{NextLookup, for_good};
 use super::interface::{FetchId, Output, Persist};
 use super::open::{Open, Stage};
 use super::shared::Shared;
@@ -31,17 +31,17 @@ use zeroize::Zeroizing;
 
 impl Open {
     /// What is to become of the next lookup, by a scheme that verifies, if `open` reservations are not settled.
-    pub(super) fn turn_in_strict_order(&mut self, shared: &Shared, open: usize) -> Turn {
+    pub(super) fn next_in_strict_order(&mut self, shared: &Shared, open: usize) -> NextLookup {
         if self.is_any_under_way(shared) {
-            return Turn::Wait;
+            return NextLookup::Wait;
         }
         if open == 0 {
-            return Turn::Go;
+            return NextLookup::Go;
         }
         if self.hints.send_again() {
-            return Turn::SendAgain;
+            return NextLookup::SendAgain;
         }
-        Turn::Refuse(Error::unavailable(
+        NextLookup::Refuse(Error::unavailable(
             "an earlier query has not been answered, also when it was sent again, and by this scheme none is made before it is, so nothing was asked; see to it that the servers answer, and try again",
         ))
     }

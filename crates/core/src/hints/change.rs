@@ -6,7 +6,7 @@ use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
 
 /// One state change.
-pub enum Change {
+pub enum StateChange {
     /// A reservation.
     Exchange(Exchange),
     /// What the answers to a reservation's queries come to.
@@ -41,19 +41,19 @@ const EXCHANGE: u8 = 1;
 const ANSWER: u8 = 2;
 const DELTA: u8 = 3;
 
-impl Change {
+impl StateChange {
     /// `1 ‖ id (u64) ‖ hint (u32, all ones: none) ‖ successor (u32) ‖ index (u64) ‖ real half (u8) ‖ note (u64)`, `2 ‖ id (u64) ‖ values` or
     /// `3 ‖ delta`, as [`TableDelta::write`] says.
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let room = match self {
-            Change::Exchange(_) => 34,
-            Change::Answer { values, .. } => 9 + values.len(),
-            Change::Delta(delta) => 1 + delta.encoded_len(),
+            StateChange::Exchange(_) => 34,
+            StateChange::Answer { values, .. } => 9 + values.len(),
+            StateChange::Delta(delta) => 1 + delta.encoded_len(),
         };
         // Room for all of it at once: growing would leave copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(room));
         match self {
-            Change::Exchange(exchange) => {
+            StateChange::Exchange(exchange) => {
                 bytes.push(EXCHANGE);
                 bytes.extend(exchange.id.to_le_bytes());
                 bytes.extend(exchange.hint.unwrap_or(u32::MAX).to_le_bytes());
@@ -62,12 +62,12 @@ impl Change {
                 bytes.push(u8::from(exchange.real_half));
                 bytes.extend(exchange.note.to_le_bytes());
             }
-            Change::Answer { id, values } => {
+            StateChange::Answer { id, values } => {
                 bytes.push(ANSWER);
                 bytes.extend(id.to_le_bytes());
                 bytes.extend_from_slice(values);
             }
-            Change::Delta(delta) => {
+            StateChange::Delta(delta) => {
                 bytes.push(DELTA);
                 delta.write(&mut bytes);
             }
@@ -89,7 +89,7 @@ impl Change {
     fn read(bytes: &[u8], record_len: usize, values_len: usize) -> Result<Self> {
         let mut reader = Reader::new("a change of hints", bytes);
         let change = match reader.u8()? {
-            EXCHANGE => Change::Exchange(Exchange {
+            EXCHANGE => StateChange::Exchange(Exchange {
                 id: reader.u64()?,
                 hint: {
                     let hint = reader.u32()?;
@@ -108,11 +108,11 @@ impl Change {
                 },
                 note: reader.u64()?,
             }),
-            ANSWER => Change::Answer {
+            ANSWER => StateChange::Answer {
                 id: reader.u64()?,
                 values: Zeroizing::new(reader.bytes(values_len)?.to_vec()),
             },
-            DELTA => Change::Delta(TableDelta::read(&mut reader, record_len as u64)?),
+            DELTA => StateChange::Delta(TableDelta::read(&mut reader, record_len as u64)?),
             other => {
                 return Err(Error::invalid_message(format!("there is no change of kind {other}")));
             }
@@ -147,29 +147,29 @@ mod tests {
             commitments in proptest::collection::vec(any::<u8>(), 0..5),
         ) {
             let exchange = Exchange { id, hint, successor, index, real_half, note };
-            let encoded = Change::Exchange(exchange).encode();
-            let Change::Exchange(decoded) = Change::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
+            let encoded = StateChange::Exchange(exchange).encode();
+            let StateChange::Exchange(decoded) = StateChange::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
             prop_assert_eq!(decoded, exchange);
 
             let values = Zeroizing::new(vec![7; 10]);
-            let encoded = Change::Answer { id, values }.encode();
-            let Change::Answer { id: found, values } = Change::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
+            let encoded = StateChange::Answer { id, values }.encode();
+            let StateChange::Answer { id: found, values } = StateChange::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
             prop_assert_eq!((found, values.as_slice()), (id, [7; 10].as_slice()));
 
             let edits = edits.into_iter().map(|(index, difference)| (index, difference.to_vec())).collect();
             let delta = TableDelta::growing(shape(100), shape(107), edits, commitments).unwrap();
-            let encoded = Change::Delta(delta.clone()).encode();
-            let Change::Delta(found) = Change::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
+            let encoded = StateChange::Delta(delta.clone()).encode();
+            let StateChange::Delta(found) = StateChange::decode(&encoded, RECORD_LEN, 10).unwrap() else { panic!() };
             prop_assert_eq!(found, delta);
             for cut in 0..encoded.len() {
-                let error = Change::decode(&encoded[..cut], RECORD_LEN, 10).err().unwrap();
+                let error = StateChange::decode(&encoded[..cut], RECORD_LEN, 10).err().unwrap();
                 prop_assert_eq!(error.blame(), Blame::Corrupted);
             }
         }
 
         #[test]
         fn bytes_that_are_no_change_are_refused_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
-            let _ = Change::decode(&bytes, RECORD_LEN, 10);
+            let _ = StateChange::decode(&bytes, RECORD_LEN, 10);
         }
     }
 
@@ -177,7 +177,7 @@ mod tests {
     fn a_change_of_many_edits_allocates_no_more_than_it_has_bytes() {
         let mut bytes = vec![DELTA];
         bytes.extend([1, 1, u64::MAX].map(u64::to_le_bytes).as_flattened());
-        let error = Change::decode(&bytes, RECORD_LEN, 10).err().unwrap();
+        let error = StateChange::decode(&bytes, RECORD_LEN, 10).err().unwrap();
         assert_eq!(error.blame(), Blame::Corrupted);
     }
 }

@@ -33,17 +33,17 @@ pub(super) struct PreparedLayer {
     current: Option<u64>,
     /// By number: the current one, those before it of which lookups are under way, and the next once it is prepared. A scheme without hints has one.
     generations: BTreeMap<u64, Box<dyn ErasedClient>>,
-    preparing: Option<Preparing>,
+    preparing: Option<Fetching>,
     next_generation: u64,
 }
 
 /// What is being fetched.
-enum Preparing {
+enum Fetching {
     Download(Box<Download>, Vec<u8>),
     Hints(Box<dyn ErasedPreparation>),
 }
 
-impl Preparing {
+impl Fetching {
     fn consumer(&mut self) -> &mut dyn StreamConsumer {
         match self {
             Self::Download(download, _) => &mut **download,
@@ -118,7 +118,7 @@ impl PreparedLayer {
         if self.preparing.is_none() {
             self.preparing = Some(self.begin()?);
         }
-        if let Some(Preparing::Hints(preparation)) = &mut self.preparing
+        if let Some(Fetching::Hints(preparation)) = &mut self.preparing
             && let OfflinePhase::Ask { role, .. } = self.plan.offline
         {
             let request = preparation
@@ -154,13 +154,13 @@ impl PreparedLayer {
         }
     }
 
-    fn begin(&self) -> Result<Preparing> {
+    fn begin(&self) -> Result<Fetching> {
         let fetched = self.description.fetched;
         Ok(match self.plan.offline {
             OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } => {
-                Preparing::Download(Box::new(Download::new(len, fetched)), Vec::new())
+                Fetching::Download(Box::new(Download::new(len, fetched)), Vec::new())
             }
-            _ => Preparing::Hints(registry::preparation(
+            _ => Fetching::Hints(registry::preparation(
                 &self.plan,
                 &self.identity,
                 fetched,
@@ -187,7 +187,7 @@ impl PreparedLayer {
         };
         let offset = preparing.consumer().next_offset();
         preparing.consumer().absorb(offset, bytes)?;
-        if let Preparing::Download(_, kept) = preparing {
+        if let Fetching::Download(_, kept) = preparing {
             kept.extend_from_slice(bytes);
         }
         if preparing.consumer().next_offset() < total {
@@ -195,11 +195,11 @@ impl PreparedLayer {
         }
         preparing.consumer().finish()?;
         match self.preparing.take() {
-            Some(Preparing::Download(_, kept)) => self.load(|layer| {
+            Some(Fetching::Download(_, kept)) => self.load(|layer| {
                 let kept = Arc::new(kept);
                 registry::client(layer.plan.clone(), &layer.identity, kept, layer.kernels)
             }),
-            Some(Preparing::Hints(preparation)) => {
+            Some(Fetching::Hints(preparation)) => {
                 self.use_generation(preparation.generation()?, store)
             }
             None => Ok(()),

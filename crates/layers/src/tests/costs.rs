@@ -57,7 +57,7 @@ fn a_change_costs_a_logarithm_of_what_building_one_entry_does() {
 /// Changes keys, and counts the entries of what is built for it.
 fn update_counting(
     world: &mut World,
-    changes: Vec<crate::Change>,
+    changes: Vec<crate::KeyChange>,
     built: &mut u64,
 ) -> Vec<crate::Announcement> {
     world.builds = Builds::OnTheSpot;

@@ -1,7 +1,7 @@
 //! Random histories of changes and lookups, for several schemes, against a map.
 
 use super::world::{Builds, World, delete, key, set};
-use crate::Change;
+use crate::KeyChange;
 use privet_schemes::SchemeId;
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ const KEYS: u64 = 24;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Update(Vec<Change>),
+    Update(Vec<KeyChange>),
     Lookup(u64),
     /// The client misses what happens from here to the next such step.
     Leave,

@@ -2,8 +2,8 @@
 
 use super::world::{Builds, TABLE, World, key, set};
 use crate::{
-    Announcement, Change, Due, Event, LayerDescription, LayeredClient, LayeredParameters, MAX_LIST,
-    MAX_VALUE_LEN, Span,
+    Announcement, Due, Event, KeyChange, LayerDescription, LayeredClient, LayeredParameters,
+    MAX_LIST, MAX_VALUE_LEN, Span,
 };
 use privet_core::{Blame, TableId};
 use privet_kernels::Kernels;
@@ -133,7 +133,7 @@ fn pieces_that_are_not_what_was_announced_are_refused_and_fetched_again() {
 #[test]
 fn what_does_not_fit_is_refused_before_anything_is_taken() {
     let mut world = world();
-    let long = Change { key: key(1), value: Some(vec![0; MAX_VALUE_LEN + 1]) };
+    let long = KeyChange { key: key(1), value: Some(vec![0; MAX_VALUE_LEN + 1]) };
     let before = world.servers[0].version();
     let error = world.servers[0].update(vec![set(1, b"good"), long]).unwrap_err();
     assert_eq!(error.blame(), Blame::ApiMisuse);

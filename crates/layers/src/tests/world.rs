@@ -1,7 +1,7 @@
 //! Servers, a client, its store, and a map that knows better.
 
 use crate::{
-    Announcement, Build, Change, Due, HintStore, Layer, LayeredClient, LayeredParameters,
+    Announcement, Build, Due, HintStore, KeyChange, Layer, LayeredClient, LayeredParameters,
     LayeredServer, Logged, LookupNumber, Queries, Span,
 };
 use privet_core::{Error, Result, SecretRng, TableId};
@@ -150,15 +150,15 @@ impl World {
     }
 
     /// Changes keys at all servers, and has the client follow the first.
-    pub(super) fn update(&mut self, changes: Vec<Change>) {
+    pub(super) fn update(&mut self, changes: Vec<KeyChange>) {
         for announcement in self.update_servers(changes) {
             self.follow(&announcement);
         }
         self.fetch_due();
     }
 
-    pub(super) fn update_servers(&mut self, changes: Vec<Change>) -> Vec<Announcement> {
-        for Change { key, value } in &changes {
+    pub(super) fn update_servers(&mut self, changes: Vec<KeyChange>) -> Vec<Announcement> {
+        for KeyChange { key, value } in &changes {
             match value {
                 Some(value) => self.oracle.insert(key.clone(), value.clone()),
                 None => self.oracle.remove(key),
@@ -257,10 +257,10 @@ impl World {
     }
 }
 
-pub(super) fn set(number: u64, value: &[u8]) -> Change {
-    Change { key: key(number), value: Some(value.to_vec()) }
+pub(super) fn set(number: u64, value: &[u8]) -> KeyChange {
+    KeyChange { key: key(number), value: Some(value.to_vec()) }
 }
 
-pub(super) fn delete(number: u64) -> Change {
-    Change { key: key(number), value: None }
+pub(super) fn delete(number: u64) -> KeyChange {
+    KeyChange { key: key(number), value: None }
 }

@@ -12,7 +12,7 @@ use super::{DummySubsets, DummySubsetsParameters};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
 #[cfg(test)]
 use crate::planted;
-use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
+use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, xor};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::taint::declassify;
@@ -201,19 +201,19 @@ impl HintedClient for DummySubsetsClient {
         let exchange = Exchange { id, hint, successor: pair, index, real_half, note: 0 };
         Ok(Reserved {
             id: ReservationId(id),
-            change: Change::Exchange(exchange).encode(),
+            change: StateChange::Exchange(exchange).encode(),
             queries: vec![query.unwrap_or_else(|| cover(self.parameters.cut(), rng))],
         })
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         let record_len = self.parameters.cut().record_len();
-        match Change::decode(change, record_len, record_len)? {
-            Change::Exchange(exchange) => self.exchange(&exchange),
-            Change::Answer { id, values } => {
+        match StateChange::decode(change, record_len, record_len)? {
+            StateChange::Exchange(exchange) => self.exchange(&exchange),
+            StateChange::Answer { id, values } => {
                 self.ledger.answer(id, values, None, &mut self.table).map(drop)
             }
-            Change::Delta(delta) => self.patch(&delta),
+            StateChange::Delta(delta) => self.patch(&delta),
         }
     }
 
@@ -230,7 +230,7 @@ impl HintedClient for DummySubsetsClient {
         };
         let real_half = self.ledger.unanswered(id.0)?;
         let values = answer.half(real_half == 1);
-        Ok(Change::Answer { id: id.0, values }.encode())
+        Ok(StateChange::Answer { id: id.0, values }.encode())
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
@@ -258,7 +258,7 @@ impl Updatable for DummySubsetsClient {
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
         self.ledger.check_settled("the table cannot be edited")?;
         self.parameters.grown_by(delta)?;
-        Ok(Change::Delta(delta.clone()).encode())
+        Ok(StateChange::Delta(delta.clone()).encode())
     }
 }
 

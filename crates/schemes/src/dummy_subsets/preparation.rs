@@ -14,18 +14,18 @@ use zeroize::Zeroizing;
 /// A generation of hints in the making.
 pub struct DummySubsetsPreparation {
     stream: PartitionStream,
-    hints: Hints,
+    hints: GrowingHints,
 }
 
 /// What the stream is taken into.
-struct Hints {
+struct GrowingHints {
     parameters: DummySubsetsParameters,
     kernels: Kernels,
     generation: Generation,
     cutoffs_ready: bool,
 }
 
-impl Hints {
+impl GrowingHints {
     fn compute_cutoffs(&mut self) {
         let (singles, partitions) = (self.parameters.singles(), self.parameters.partitions());
         let (key, cutoffs, _) = self.generation.parts_mut();
@@ -91,7 +91,10 @@ impl Preparation for DummySubsetsPreparation {
     ) -> Result<Self> {
         let stream = PartitionStream::new(*parameters.cut(), records_digest)?;
         let generation = Generation::fresh(&parameters, rng)?;
-        Ok(Self { stream, hints: Hints { parameters, kernels, generation, cutoffs_ready: false } })
+        Ok(Self {
+            stream,
+            hints: GrowingHints { parameters, kernels, generation, cutoffs_ready: false },
+        })
     }
 
     fn resume(
@@ -109,7 +112,7 @@ impl Preparation for DummySubsetsPreparation {
         let cutoffs_ready = reader.u8().map_err(read)? != 0;
         let rest = Zeroizing::new(reader.bytes(reader.remaining()).map_err(read)?.to_vec());
         let generation = Generation::decode(&parameters, rest)?;
-        Ok(Self { stream, hints: Hints { parameters, kernels, generation, cutoffs_ready } })
+        Ok(Self { stream, hints: GrowingHints { parameters, kernels, generation, cutoffs_ready } })
     }
 
     /// `the stream so far ‖ whether cutoffs are computed (u8) ‖ generation so far`

@@ -14,7 +14,7 @@ use crate::contract::{
     HintedClient as _, Message as _, Parameters as _, Preparation as _, ReservationId,
 };
 use crate::offline::StreamConsumer as _;
-use privet_core::hints::{Change, Exchange};
+use privet_core::hints::{Exchange, StateChange};
 use privet_core::{
     Blame, Epoch, SecretRng, TableDigest, TableId, TableIdentity, TableShape, TableView,
 };
@@ -106,8 +106,8 @@ impl World {
     }
 
     /// Reads a change back.
-    pub(super) fn decode(&self, change: &[u8]) -> Change {
+    pub(super) fn decode(&self, change: &[u8]) -> StateChange {
         let len = self.parameters.shape().record_len() as usize;
-        Change::decode(change, len, len).unwrap()
+        StateChange::decode(change, len, len).unwrap()
     }
 }

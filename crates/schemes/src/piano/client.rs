@@ -22,7 +22,7 @@ use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, S
 use crate::planted;
 use privet_core::hints::partitions::check_grown;
 use privet_core::hints::table::HintForm;
-use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint, xor};
+use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, xor};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::taint::{admit, conceal, declassify};
@@ -124,16 +124,20 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         let exchange = Exchange { id, hint, successor, index: asked, real_half: false, note };
         Ok(Reserved {
             id: ReservationId(id),
-            change: Change::Exchange(exchange).encode(),
+            change: StateChange::Exchange(exchange).encode(),
             queries: vec![query],
         })
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match Change::decode(change, self.parameters.record_len(), self.parameters.record_len())? {
-            Change::Exchange(exchange) => self.exchange(&exchange),
-            Change::Answer { id, values } => self.answer(id, values),
-            Change::Delta(delta) => self.patch(&delta),
+        match StateChange::decode(
+            change,
+            self.parameters.record_len(),
+            self.parameters.record_len(),
+        )? {
+            StateChange::Exchange(exchange) => self.exchange(&exchange),
+            StateChange::Answer { id, values } => self.answer(id, values),
+            StateChange::Delta(delta) => self.patch(&delta),
         }
     }
 
@@ -160,7 +164,7 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
                 Zeroizing::new(answer.parities[start..start + record_len].to_vec())
             }
         };
-        Ok(Change::Answer { id: id.0, values }.encode())
+        Ok(StateChange::Answer { id: id.0, values }.encode())
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
@@ -361,7 +365,7 @@ impl<F: AnswerForm> Updatable for PianoClient<F> {
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
         self.check_shape(delta)?;
         self.ledger.check_settled("hints cannot follow an update")?;
-        Ok(Change::Delta(delta.clone()).encode())
+        Ok(StateChange::Delta(delta.clone()).encode())
     }
 }
 

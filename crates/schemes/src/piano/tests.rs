@@ -14,7 +14,7 @@ use crate::contract::{
     StreamingServer as _,
 };
 use crate::offline::StreamConsumer as _;
-use privet_core::hints::{Change, Exchange};
+use privet_core::hints::{Exchange, StateChange};
 use privet_core::{Epoch, SecretRng, TableDigest, TableId, TableIdentity, TableShape, TableView};
 use privet_kernels::Kernels;
 use proptest::prelude::*;
@@ -105,8 +105,8 @@ impl<F: AnswerForm> Hinted for Tested<F> {
     }
 
     fn wrong_changes(world: &World<F>, used: &[u8], good: &[u8]) -> Vec<Vec<u8>> {
-        let [used, exchange] = [used, good].map(|change| match Change::decode(change, 3, 3) {
-            Ok(Change::Exchange(exchange)) => exchange,
+        let [used, exchange] = [used, good].map(|change| match StateChange::decode(change, 3, 3) {
+            Ok(StateChange::Exchange(exchange)) => exchange,
             _ => panic!("a reservation is an exchange"),
         });
         let wrong = [
@@ -119,7 +119,7 @@ impl<F: AnswerForm> Hinted for Tested<F> {
             Exchange { hint: None, ..exchange },
             Exchange { hint: Some(u32::MAX - 1), ..exchange },
         ];
-        wrong.map(|exchange| Change::Exchange(exchange).encode().to_vec()).into()
+        wrong.map(|exchange| StateChange::Exchange(exchange).encode().to_vec()).into()
     }
 }
 

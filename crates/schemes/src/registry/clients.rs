@@ -2,7 +2,7 @@
 
 use super::SchemePlan;
 use super::rehearsal::{HintedRehearsal, Rehearsal, Rehearsed, StatelessRehearsal};
-use super::step::Step;
+use super::step::HintsStep;
 use crate::contract::{
     AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, Offline, ParametersOf,
     Preparation, QueryMessage, Record, ReservationId, StatelessClient, Supply, Updatable,
@@ -299,7 +299,7 @@ where
     C::Scheme: Offline,
 {
     /// Follows the table to its next version.
-    fn follow(&mut self, step: &Step, change: &[u8]) -> Result<()> {
+    fn follow(&mut self, step: &HintsStep, change: &[u8]) -> Result<()> {
         self.client.apply(change)?;
         self.table = step.after;
         self.plan = SchemePlan::of::<C::Scheme>(self.client.parameters());
@@ -342,7 +342,7 @@ where
     C::Scheme: Offline,
 {
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match Step::split_off(&self.table, change)? {
+        match HintsStep::split_off(&self.table, change)? {
             None => self.client.apply(change),
             Some((step, change)) => self.follow(&step, change),
         }
@@ -400,7 +400,7 @@ where
         after: &TableIdentity,
         deltas: &[TableDelta],
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let step = Step::new(&self.table, before, after)?;
+        let step = HintsStep::new(&self.table, before, after)?;
         let Some((delta, others)) =
             deltas.split_first().filter(|_| deltas.len() == self.plan.servers)
         else {

@@ -5,7 +5,7 @@ use privet_core::{Epoch, Error, Result, TableDigest, TableIdentity, TableShape};
 use zeroize::Zeroizing;
 
 /// From one version of a table to a later one.
-pub(super) struct Step {
+pub(super) struct HintsStep {
     before: TableIdentity,
     pub(super) after: TableIdentity,
 }
@@ -15,7 +15,7 @@ const STEP: u8 = 0xff;
 /// Bytes of a step, in front of the scheme's change.
 const STEP_LEN: usize = 1 + 40 + 48;
 
-impl Step {
+impl HintsStep {
     /// The step of hints that stand at `standing`, whoever takes it having said from where to where.
     ///
     /// # Errors

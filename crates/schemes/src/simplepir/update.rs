@@ -15,14 +15,14 @@ const PIECE_ROWS: u64 = 256;
 const ROW_BYTES: usize = SECRET_DIMENSION * 4;
 
 /// A changed record where it lies in the matrix.
-struct Change<'a> {
+struct ChangedRecord<'a> {
     first_row: u64,
     column: u64,
     before: &'a [u8],
     after: &'a [u8],
 }
 
-impl Change<'_> {
+impl ChangedRecord<'_> {
     /// Adds to the rows `rows` of the hint, of which `piece` holds the words, what they gain by the change; `of_column` is the row of A that belongs to the change's column.
     fn add_to(&self, rows: &Range<u64>, piece: &mut [u8], of_column: &[u32]) {
         for (row, (before, after)) in (self.first_row..).zip(self.before.iter().zip(self.after)) {
@@ -62,9 +62,9 @@ impl PatchedDownload for SimplePir {
         check_len("the hint", part.len(), before.hint_bytes())?;
         let record_len = after.shape().record_len();
         let per_column = after.rows() / record_len;
-        let mut changes: Vec<Change<'_>> = changes
+        let mut changes: Vec<ChangedRecord<'_>> = changes
             .records()
-            .map(|(index, before, after)| Change {
+            .map(|(index, before, after)| ChangedRecord {
                 first_row: index % per_column * record_len,
                 column: index / per_column,
                 before,
@@ -82,7 +82,7 @@ impl PatchedDownload for SimplePir {
             let first = changes.partition_point(|change| change.first_row + record_len <= start);
             let end = changes.partition_point(|change| change.first_row < rows.end);
             // By column, so that a row of A is made once for all that has changed here in its column.
-            let mut here: Vec<&Change<'_>> = changes[first..end].iter().collect();
+            let mut here: Vec<&ChangedRecord<'_>> = changes[first..end].iter().collect();
             here.sort_unstable_by_key(|change| change.column);
             for in_column in here.chunk_by(|one, other| one.column == other.column) {
                 after.matrix().rows(kernels, in_column[0].column, &mut of_column);

@@ -7,7 +7,7 @@ use privet_core::{Error, RecordIndex, Result, Secret, TableDelta};
 use zeroize::Zeroizing;
 
 /// One state change, as it is read.
-pub(super) enum Change<'a> {
+pub(super) enum StateChange<'a> {
     /// A reservation: what the query shows is shuffled in again.
     Lookup(Lookup),
     /// What the answers to a reservation's queries bring.
@@ -83,7 +83,7 @@ fn with_room(kind: u8, room: usize) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-impl<'a> Change<'a> {
+impl<'a> StateChange<'a> {
     /// Reads a change.
     ///
     /// # Errors
@@ -99,19 +99,19 @@ impl<'a> Change<'a> {
         let (shape, record_len) = (parameters.shape(), parameters.record_len());
         let mut reader = Reader::new("a change of hints", bytes);
         let change = match reader.u8()? {
-            LOOKUP => Change::Lookup(Lookup {
+            LOOKUP => StateChange::Lookup(Lookup {
                 id: reader.u64()?,
                 index: RecordIndex::new(reader.u64()?, shape)?,
                 seed: Secret::new(reader.array()?),
             }),
-            ANSWERS => Change::Answers {
+            ANSWERS => StateChange::Answers {
                 id: reader.u64()?,
                 brought: Brought {
                     others: reader.bytes(record_len)?,
                     differences: reader.bytes(parameters.answer_len())?,
                 },
             },
-            EDITS => Change::Edits(TableDelta::read(&mut reader, shape.record_len())?),
+            EDITS => StateChange::Edits(TableDelta::read(&mut reader, shape.record_len())?),
             other => {
                 return Err(Error::invalid_message(format!("there is no change of kind {other}")));
             }

@@ -17,7 +17,7 @@
 //! A hint's value is that of the permutations at one moment. A record is told from the value that its hint had when the query was made, so what the answers bring is taken in in the order of the
 //! queries. Answers may come in any order; one that comes before its turn is kept, and its record told when those before it are there.
 
-use super::change::{Brought, Change, Lookup, encode_answers, encode_edits};
+use super::change::{Brought, Lookup, StateChange, encode_answers, encode_edits};
 use super::draws::Seed;
 use super::generation::Generation;
 use super::messages::{SinglePassAnswer, SinglePassQuery};
@@ -183,10 +183,10 @@ impl HintedClient for SinglePassClient {
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match Change::decode(&self.parameters, change)? {
-            Change::Lookup(lookup) => self.look_up(lookup),
-            Change::Answers { id, brought } => self.answered(id, brought),
-            Change::Edits(delta) => {
+        match StateChange::decode(&self.parameters, change)? {
+            StateChange::Lookup(lookup) => self.look_up(lookup),
+            StateChange::Answers { id, brought } => self.answered(id, brought),
+            StateChange::Edits(delta) => {
                 self.parameters = self.grown_by(&delta)?;
                 self.follow(&delta)
             }

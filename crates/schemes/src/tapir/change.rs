@@ -6,7 +6,7 @@ use privet_core::{Error, Result, TableDelta};
 use zeroize::Zeroizing;
 
 /// One state change, as it is read.
-pub(super) enum Change<'a> {
+pub(super) enum StateChange<'a> {
     /// One of SinglePass: a reservation, or what verified answers bring.
     Pass(&'a [u8]),
     /// The servers' agreed update of the table.
@@ -90,7 +90,7 @@ fn with_room(kind: u8, room: usize) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-impl<'a> Change<'a> {
+impl<'a> StateChange<'a> {
     /// Reads a change.
     ///
     /// # Errors
@@ -108,9 +108,9 @@ impl<'a> Change<'a> {
     fn read(record_len: u64, bytes: &'a [u8]) -> Result<Self> {
         let mut reader = Reader::new("a change of hints", bytes);
         let change = match reader.u8()? {
-            PASS => Change::Pass(reader.bytes(reader.remaining())?),
-            UPDATE => Change::Update(TableDelta::read(&mut reader, record_len)?),
-            END => Change::End(Reason::from_code(reader.u8()?)?),
+            PASS => StateChange::Pass(reader.bytes(reader.remaining())?),
+            UPDATE => StateChange::Update(TableDelta::read(&mut reader, record_len)?),
+            END => StateChange::End(Reason::from_code(reader.u8()?)?),
             other => {
                 return Err(Error::invalid_message(format!("there is no change of kind {other}")));
             }

@@ -1,6 +1,6 @@
 //! The client, for those who drive it from outside: whatever they do, the order of `order.rs` is kept.
 
-use super::change::{Change, Reason, encode_end, encode_pass, encode_update};
+use super::change::{Reason, StateChange, encode_end, encode_pass, encode_update};
 use super::order::{Asked, Ended, Ready};
 use super::{Form, Tapir, TapirAnswer, TapirParameters, TapirQuery, generation};
 use crate::contract::{
@@ -119,8 +119,8 @@ impl<F: Form> HintedClient for TapirClient<F> {
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match Change::decode(&self.parameters, change)? {
-            Change::Pass(change) => self.step(|standing| match standing {
+        match StateChange::decode(&self.parameters, change)? {
+            StateChange::Pass(change) => self.step(|standing| match standing {
                 Standing::Ready(ready) => ready
                     .ask(change)
                     .map(Standing::Asked)
@@ -131,7 +131,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
                     .map_err(|(asked, error)| (Standing::Asked(asked), error)),
                 Standing::Ended(ended) => Err((Standing::Ended(ended), beyond_the_end())),
             }),
-            Change::Update(delta) => {
+            StateChange::Update(delta) => {
                 let Some(Standing::Ready(ready)) = &mut self.standing else {
                     return Err(Error::corrupted(
                         "the journal of hints does not fit the hints: the table was updated while a lookup was open",
@@ -142,7 +142,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
                 self.supply = ready.hints.supply();
                 Ok(())
             }
-            Change::End(reason) => self.step(|standing| {
+            StateChange::End(reason) => self.step(|standing| {
                 let lookup = match &standing {
                     Standing::Asked(asked) => Some(asked.id()),
                     Standing::Ready(_) => None,

@@ -22,7 +22,7 @@ use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
 use zeroize::Zeroizing;
 
 /// What a change leads to, or where the client still is if it is none that it can go through.
-type Step<To, From> = std::result::Result<To, (From, Error)>;
+type OrStays<To, From> = std::result::Result<To, (From, Error)>;
 
 /// A client between lookups.
 pub(super) struct Ready<F: Form> {
@@ -59,7 +59,7 @@ impl<F: Form> Ready<F> {
     }
 
     /// The exchange.
-    pub(super) fn ask(mut self: Box<Self>, change: &[u8]) -> Step<Asked<F>, Box<Self>> {
+    pub(super) fn ask(mut self: Box<Self>, change: &[u8]) -> OrStays<Asked<F>, Box<Self>> {
         let before = self.hints.supply().used;
         match self.hints.apply(change) {
             Ok(()) if self.hints.supply().used == before + 1 => {
@@ -132,7 +132,7 @@ impl<F: Form> Asked<F> {
     }
 
     /// The state change takes place.
-    pub(super) fn take_in(mut self, change: &[u8]) -> Step<Box<Ready<F>>, Self> {
+    pub(super) fn take_in(mut self, change: &[u8]) -> OrStays<Box<Ready<F>>, Self> {
         match self.ready.hints.apply(change) {
             Ok(()) if self.ready.hints.open().is_empty() => Ok(self.ready),
             Ok(()) => Err((self, Error::corrupted("the journal of hints is out of order"))),

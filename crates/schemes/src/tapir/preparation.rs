@@ -18,13 +18,13 @@ const VERSION: u32 = 1;
 pub struct TapirPreparation<F: Form> {
     parameters: TapirParameters<F>,
     stream: VectorStream,
-    hints: Hints,
+    hints: GrowingHints,
     gathering: Option<<F::Commitment as VectorCommitment>::Gathering>,
     verifier: Option<<F::Commitment as VectorCommitment>::Verifier>,
 }
 
 /// What the stream is taken into.
-struct Hints {
+struct GrowingHints {
     /// Of the permutations. No server ever gets it.
     seed: Seed,
     kernels: Kernels,
@@ -34,7 +34,7 @@ struct Hints {
     hints: Zeroizing<Vec<u8>>,
 }
 
-impl Hints {
+impl GrowingHints {
     fn new<F: Form>(parameters: &TapirParameters<F>, seed: Seed, kernels: Kernels) -> Self {
         let pass = parameters.pass();
         Self {
@@ -91,7 +91,7 @@ impl<F: Form> Preparation for TapirPreparation<F> {
         let stream =
             VectorStream::new(commitment.vectors(), commitment.announcement_len(), records_digest)?;
         let gathering = Some(commitment.gathering(kernels)?);
-        let hints = Hints::new(&parameters, Secret::new(*seed), kernels);
+        let hints = GrowingHints::new(&parameters, Secret::new(*seed), kernels);
         Ok(Self { parameters, stream, hints, gathering, verifier: None })
     }
 
@@ -120,7 +120,7 @@ impl<F: Form> Preparation for TapirPreparation<F> {
             &mut reader,
         )?;
         let seed = Secret::new(reader.array().map_err(read)?);
-        let mut hints = Hints::new(&parameters, seed, kernels);
+        let mut hints = GrowingHints::new(&parameters, seed, kernels);
         let len = hints.hints.len();
         hints.hints.copy_from_slice(reader.bytes(len).map_err(read)?);
         let gathered = reader.bytes(reader.remaining()).map_err(read)?;
@@ -158,7 +158,7 @@ impl<F: Form> Preparation for TapirPreparation<F> {
         })?;
         let mut encoded = Vec::new();
         verifier.encode(&mut encoded);
-        let Hints { seed, hints, kernels, .. } = &self.hints;
+        let GrowingHints { seed, hints, kernels, .. } = &self.hints;
         encode_first(&self.parameters, seed, hints, &encoded, *kernels)
     }
 }

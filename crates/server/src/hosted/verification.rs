@@ -133,12 +133,12 @@ impl HeldDigests {
 /// Something that is held against a digest from time to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checked {
-    what: What,
+    what: Piece,
     digest: [u8; 32],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum Piece {
     /// A piece of what the server answers from.
     Held(usize),
     /// What clients fetch.
@@ -176,10 +176,10 @@ impl Version {
     /// Everything of this version that is held against a digest. Those of what the server answers
     /// from are taken, as by [`held_digests`](Self::held_digests).
     pub(crate) fn checked(&self) -> Vec<Checked> {
-        let part = |kind, digest| Checked { what: What::Part(kind), digest };
+        let part = |kind, digest| Checked { what: Piece::Part(kind), digest };
         let mut checked = vec![part(PartKind::Layout, self.description.layout.digest)];
         let held = self.held_digests().iter().enumerate();
-        checked.extend(held.map(|(place, &digest)| Checked { what: What::Held(place), digest }));
+        checked.extend(held.map(|(place, &digest)| Checked { what: Piece::Held(place), digest }));
         for scheme in &self.description.schemes {
             let (Some(kind), Some(announced)) = (scheme.hint_kind(), scheme.hint) else { continue };
             let lent = matches!(self.part(kind).map(|part| &**part), Some(Part::Streamed(_)));
@@ -201,7 +201,7 @@ impl Version {
     pub(crate) fn read_on(&self, reading: &mut Reading, len: usize) -> Result<u64> {
         let Reading { checked: Checked { what, digest }, offset, hasher } = reading;
         let read = match *what {
-            What::Held(place) => {
+            Piece::Held(place) => {
                 let held = self.server.held();
                 let piece = held.get(place).copied().unwrap_or_default();
                 let start = usize::try_from(*offset).map_or(piece.len(), |at| at.min(piece.len()));
@@ -209,7 +209,7 @@ impl Version {
                 hasher.update(piece);
                 piece.len()
             }
-            What::Part(kind) => {
+            Piece::Part(kind) => {
                 let piece = match self.part(kind) {
                     Some(part) => part.copy(*offset, len)?,
                     None => return Err(Error::corrupted("a part is gone; this is a bug")),
@@ -224,14 +224,14 @@ impl Version {
             return Ok(read as u64);
         }
         Err(Error::corrupted(match *what {
-            What::Held(_) => match self.points_file.as_ref() {
+            Piece::Held(_) => match self.points_file.as_ref() {
                 Some(file) => format!("the points of {} have another digest", file.display()),
                 None => {
                     "the memory that it is answered from has another digest than when it was made"
                         .to_owned()
                 }
             },
-            What::Part(kind) => match self.part(kind).and_then(|part| part.file()) {
+            Piece::Part(kind) => match self.part(kind).and_then(|part| part.file()) {
                 Some(file) => format!("the {kind} in {} has another digest", file.display()),
                 None => format!("the {kind} in memory has another digest"),
             },
@@ -256,7 +256,7 @@ impl Version {
     /// # Errors
     /// As [`read_on`](Self::read_on).
     pub(super) fn check_held(&self, threads: usize) -> Result<()> {
-        self.check_all(|what| matches!(what, What::Held(_)), threads)
+        self.check_all(|what| matches!(what, Piece::Held(_)), threads)
     }
 
     /// Reads all of its hint at once, by so many threads: that of another version was made of it.
@@ -264,7 +264,7 @@ impl Version {
     /// # Errors
     /// As [`read_on`](Self::read_on).
     pub(super) fn check_hint(&self, threads: usize) -> Result<()> {
-        self.check_all(|what| matches!(what, What::Part(PartKind::Hint)), threads)
+        self.check_all(|what| matches!(what, Piece::Part(PartKind::Hint)), threads)
     }
 
     /// Ends the service of the table if damage was found in this version: what was made of it would
@@ -277,14 +277,14 @@ impl Version {
         self.condition.or_end(found)
     }
 
-    fn len(&self, what: What) -> usize {
+    fn len(&self, what: Piece) -> usize {
         match what {
-            What::Held(place) => self.server.held().get(place).map_or(0, |piece| piece.len()),
-            What::Part(kind) => self.part(kind).map_or(0, |part| part.len() as usize),
+            Piece::Held(place) => self.server.held().get(place).map_or(0, |piece| piece.len()),
+            Piece::Part(kind) => self.part(kind).map_or(0, |part| part.len() as usize),
         }
     }
 
-    fn check_all(&self, wanted: impl Fn(What) -> bool, threads: usize) -> Result<()> {
+    fn check_all(&self, wanted: impl Fn(Piece) -> bool, threads: usize) -> Result<()> {
         for checked in self.checked().into_iter().filter(|checked| wanted(checked.what)) {
             let mut reading = Reading::by(checked, hasher(self.len(checked.what), threads));
             while self.read_on(&mut reading, STEP)? > 0 {}

@@ -59,7 +59,7 @@ pub(super) fn make_room<S: Shelf>(
     if shelf.load(roomier)? + len <= shelf.width() {
         return Ok(Some(vec![Move { from: None, to: roomier }]));
     }
-    let first_step = |&record| Step { record, incoming: len, from: None };
+    let first_step = |&record| Reached { record, incoming: len, from: None };
     let mut search = Search { steps: candidates.iter().map(first_step).collect() };
     let mut next = 0;
     while next < search.steps.len() {
@@ -85,7 +85,7 @@ pub(super) fn roomier<S: Shelf>(shelf: &mut S, candidates: &[u64]) -> Result<u64
 
 /// One record that a search has reached.
 #[derive(Clone, Copy)]
-struct Step {
+struct Reached {
     record: u64,
     /// The length of the entry that would come here.
     incoming: u64,
@@ -94,7 +94,7 @@ struct Step {
 }
 
 struct Search {
-    steps: Vec<Step>,
+    steps: Vec<Reached>,
 }
 
 impl Search {
@@ -104,8 +104,8 @@ impl Search {
         &mut self,
         shelf: &mut S,
         at: usize,
-    ) -> Result<Option<Step>, S::Error> {
-        let Step { record, incoming, .. } = self.steps[at];
+    ) -> Result<Option<Reached>, S::Error> {
+        let Reached { record, incoming, .. } = self.steps[at];
         let needed = shelf.load(record)? + incoming;
         let mut position = 0;
         while let Some(leaving) = shelf.entry(record, position)? {
@@ -119,7 +119,7 @@ impl Search {
             {
                 continue;
             }
-            let step = Step { record: leaving.other, incoming: leaving.len, from };
+            let step = Reached { record: leaving.other, incoming: leaving.len, from };
             if shelf.load(step.record)? + step.incoming <= shelf.width() {
                 return Ok(Some(step));
             }
@@ -128,7 +128,7 @@ impl Search {
         Ok(None)
     }
 
-    fn walk_back(&self, last: Step) -> Vec<Move> {
+    fn walk_back(&self, last: Reached) -> Vec<Move> {
         let mut path = Vec::new();
         let mut step = last;
         while let Some((from, position)) = step.from {

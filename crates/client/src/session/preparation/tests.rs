@@ -46,25 +46,25 @@ fn pieces_are_no_shorter_than_the_state_or_a_mebibyte() {
 }
 
 /// Everything that is asked for while each fetch and each step succeeds at once.
-fn run(preparing: &mut Preparing) -> Vec<Step> {
+fn run(preparing: &mut Preparing) -> Vec<PreparationStep> {
     let mut steps = Vec::new();
     while let Some(step) = preparing.next(Duration::ZERO) {
         steps.push(step);
         match step {
-            Step::Begin => preparing.resumed(preparing.received),
-            Step::Fetch { len, .. } => {
+            PreparationStep::Begin => preparing.resumed(preparing.received),
+            PreparationStep::Fetch { len, .. } => {
                 preparing.received(len);
                 preparing.fetched(false);
                 preparing.absorbed(preparing.received);
             }
-            Step::Ask => {
+            PreparationStep::Ask => {
                 assert!(preparing.requested(preparing.received));
                 preparing.received(preparing.reply_len.unwrap());
                 preparing.fetched(false);
                 preparing.absorbed(preparing.received);
             }
-            Step::Checkpoint => preparing.saved(),
-            Step::Finish => preparing.ended(true),
+            PreparationStep::Checkpoint => preparing.saved(),
+            PreparationStep::Finish => preparing.ended(true),
         }
     }
     steps
@@ -85,20 +85,20 @@ fn a_generation_is_prepared_by_the_piece() {
         preparing.lookup_sent(Supply { used, total: 8 });
         steps.extend(run(&mut preparing));
     }
-    let fetch = |offset, len| Step::Fetch { offset, len };
+    let fetch = |offset, len| PreparationStep::Fetch { offset, len };
     let expected = [
-        Step::Begin,
+        PreparationStep::Begin,
         fetch(0, 4),
         fetch(4, 4),
         fetch(8, 2),
-        Step::Checkpoint,
+        PreparationStep::Checkpoint,
         fetch(10, 4),
         fetch(14, 4),
         fetch(18, 2),
-        Step::Checkpoint,
+        PreparationStep::Checkpoint,
         fetch(20, 4),
         fetch(24, 1),
-        Step::Finish,
+        PreparationStep::Finish,
     ];
     assert_eq!(steps, expected);
     assert!(preparing.is_complete());
@@ -114,9 +114,9 @@ fn a_late_start_catches_up_by_two_pieces_a_lookup_until_the_hints_are_used_up() 
     };
     let schedule = Schedule::new(100, 0, &pace);
     let mut preparing = Preparing::next_generation(schedule, pace, 30);
-    let fetched = |steps: Vec<Step>| -> Vec<(u64, u64)> {
+    let fetched = |steps: Vec<PreparationStep>| -> Vec<(u64, u64)> {
         let fetched = steps.into_iter().filter_map(|step| match step {
-            Step::Fetch { offset, len } => Some((offset, len)),
+            PreparationStep::Fetch { offset, len } => Some((offset, len)),
             _ => None,
         });
         fetched.collect()
@@ -138,16 +138,19 @@ fn no_more_than_a_stride_waits_for_the_worker_when_another_is_asked_for() {
         checkpoint_every: Duration::MAX,
     };
     let mut preparing = Preparing::foreground(100, pace);
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
+    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Begin));
     assert_eq!(preparing.next(Duration::ZERO), None, "the worker has not said where to go on");
     preparing.resumed(0);
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 0, len: 10 }));
+    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Fetch { offset: 0, len: 10 }));
     assert_eq!(preparing.next(Duration::ZERO), None, "one fetch at a time");
     preparing.received(10);
     preparing.fetched(false);
     assert_eq!(preparing.next(Duration::ZERO), None, "a whole stride waits for the worker");
     preparing.absorbed(1);
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 10, len: 10 }));
+    assert_eq!(
+        preparing.next(Duration::ZERO),
+        Some(PreparationStep::Fetch { offset: 10, len: 10 })
+    );
 }
 
 #[test]
@@ -155,30 +158,31 @@ fn a_first_generation_is_saved_every_so_often_even_in_the_midst_of_a_fetch() {
     let pace = Pace { stride: 100, checkpoint_every: Duration::from_secs(5), ..SMALL };
     let mut preparing = Preparing::foreground(100, pace);
     let at = Duration::from_secs;
-    assert_eq!(preparing.next(at(0)), Some(Step::Begin));
+    assert_eq!(preparing.next(at(0)), Some(PreparationStep::Begin));
     preparing.resumed(0);
-    assert_eq!(preparing.next(at(1)), Some(Step::Fetch { offset: 0, len: 100 }));
+    assert_eq!(preparing.next(at(1)), Some(PreparationStep::Fetch { offset: 0, len: 100 }));
     assert_eq!(preparing.next(at(9)), None, "there is nothing to save");
     preparing.received(10);
     assert_eq!(preparing.next(at(10)), None);
     assert_eq!(preparing.next(at(14)), None);
-    assert_eq!(preparing.next(at(15)), Some(Step::Checkpoint));
+    assert_eq!(preparing.next(at(15)), Some(PreparationStep::Checkpoint));
     preparing.received(10);
     assert_eq!(preparing.next(at(30)), None, "the last one is still being saved");
     preparing.saved();
-    assert_eq!(preparing.next(at(31)), Some(Step::Checkpoint));
+    assert_eq!(preparing.next(at(31)), Some(PreparationStep::Checkpoint));
     preparing.saved();
     preparing.received(80);
     assert_eq!(preparing.next(at(60)), None, "the fetch is not over");
     preparing.fetched(false);
-    assert_eq!(preparing.next(at(60)), Some(Step::Finish));
+    assert_eq!(preparing.next(at(60)), Some(PreparationStep::Finish));
 }
 
 #[test]
 fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up() {
     let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &SMALL), SMALL, 0);
     let lookup = |used| Supply { used, total: 400 };
-    let began = |preparing: &mut Preparing| preparing.next(Duration::ZERO) == Some(Step::Begin);
+    let began =
+        |preparing: &mut Preparing| preparing.next(Duration::ZERO) == Some(PreparationStep::Begin);
     preparing.lookup_sent(lookup(100));
     assert!(began(&mut preparing));
     preparing.ended(false);
@@ -193,11 +197,17 @@ fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up
     preparing.lookup_refused();
     assert!(began(&mut preparing));
     preparing.resumed(40);
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 40, len: 60 }));
+    assert_eq!(
+        preparing.next(Duration::ZERO),
+        Some(PreparationStep::Fetch { offset: 40, len: 60 })
+    );
     preparing.fetched(true);
     assert_eq!(preparing.next(Duration::ZERO), None, "given up");
     preparing.lookup_refused();
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 40, len: 60 }));
+    assert_eq!(
+        preparing.next(Duration::ZERO),
+        Some(PreparationStep::Fetch { offset: 40, len: 60 })
+    );
 }
 
 #[test]
@@ -210,15 +220,15 @@ fn a_given_up_fetch_waits_for_the_next_lookup_and_keeps_what_came() {
     };
     let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 0);
     preparing.lookup_sent(Supply { used: 20, total: 40 });
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
+    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Begin));
     preparing.resumed(0);
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 0, len: 10 }));
+    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Fetch { offset: 0, len: 10 }));
     preparing.received(3);
     preparing.fetched(true);
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Checkpoint));
+    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Checkpoint));
     assert_eq!(preparing.next(Duration::ZERO), None);
     preparing.lookup_sent(Supply { used: 21, total: 40 });
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Fetch { offset: 3, len: 10 }));
+    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Fetch { offset: 3, len: 10 }));
 }
 
 #[test]
@@ -233,7 +243,7 @@ fn a_stream_that_a_process_did_not_live_to_finish_is_finished_by_the_next() {
     preparing.lookup_sent(Supply { used: 20, total: 40 });
     assert_eq!(preparing.next(Duration::ZERO), None, "not all of it is due");
     preparing.lookup_sent(Supply { used: 30, total: 40 });
-    assert_eq!(run(&mut preparing), [Step::Begin, Step::Finish]);
+    assert_eq!(run(&mut preparing), [PreparationStep::Begin, PreparationStep::Finish]);
 }
 
 #[test]
@@ -247,7 +257,7 @@ fn replies_are_asked_for_one_at_a_time_and_whole() {
     // Five replies of seven bytes; pieces of ten.
     let schedule = Schedule::new(35, 0, &pace);
     let mut preparing = Preparing::next_generation(schedule, pace, 0).of_replies(Some(7));
-    let steps: Vec<Vec<Step>> = (1..=8)
+    let steps: Vec<Vec<PreparationStep>> = (1..=8)
         .map(|used| {
             preparing.lookup_sent(Supply { used, total: 8 });
             run(&mut preparing)
@@ -255,18 +265,31 @@ fn replies_are_asked_for_one_at_a_time_and_whole() {
         .collect();
     let [none, first, second, third, fourth, rest @ ..] = &steps[..] else { panic!("eight") };
     assert!(none.is_empty() && rest.iter().all(Vec::is_empty));
-    assert_eq!(*first, [Step::Begin, Step::Ask, Step::Ask, Step::Checkpoint], "14 of 10 bytes");
-    assert_eq!(*second, [Step::Ask, Step::Checkpoint], "21 of 20");
-    assert_eq!(*third, [Step::Ask, Step::Ask, Step::Finish], "35 of 30");
+    assert_eq!(
+        *first,
+        [
+            PreparationStep::Begin,
+            PreparationStep::Ask,
+            PreparationStep::Ask,
+            PreparationStep::Checkpoint
+        ],
+        "14 of 10 bytes"
+    );
+    assert_eq!(*second, [PreparationStep::Ask, PreparationStep::Checkpoint], "21 of 20");
+    assert_eq!(
+        *third,
+        [PreparationStep::Ask, PreparationStep::Ask, PreparationStep::Finish],
+        "35 of 30"
+    );
     assert!(fourth.is_empty() && preparing.is_complete());
 }
 
 #[test]
 fn a_request_is_awaited_and_one_that_was_given_up_is_made_again() {
     let mut preparing = Preparing::foreground(14, SMALL).of_replies(Some(7));
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Begin));
+    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Begin));
     preparing.resumed(7);
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Ask));
+    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Ask));
     assert!(preparing.is_at_work(), "the worker makes the request");
     assert_eq!(preparing.next(Duration::ZERO), None);
     assert!(preparing.requested(7));
@@ -275,6 +298,6 @@ fn a_request_is_awaited_and_one_that_was_given_up_is_made_again() {
     assert_eq!(preparing.next(Duration::ZERO), None, "one at a time");
     preparing.fetched(true);
     preparing.lookup_refused();
-    assert_eq!(preparing.next(Duration::ZERO), Some(Step::Ask));
+    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Ask));
     assert!(!preparing.requested(0), "not one that belongs elsewhere");
 }

@@ -20,8 +20,8 @@
 //! That the checks can fail is shown by clients and disks that are flawed on purpose. A failure names the seed:
 //! `PRIVET_SIMULATOR_SEEDS=17..18 cargo test -p privet-client simulator` repeats it, and a longer range looks further.
 
-mod bench;
 mod conducted;
+mod desk;
 mod disk;
 mod history;
 mod scenario;

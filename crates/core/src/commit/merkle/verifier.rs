@@ -171,13 +171,13 @@ impl Verifier for MerkleVerifier {
 }
 
 /// What an update says of one node of the cap.
-struct Change {
+struct CapChange {
     vector: u32,
     position: u32,
     node: Node,
 }
 
-/// Writes a [`Change`].
+/// Writes a [`CapChange`].
 pub(super) fn write_cap_node(out: &mut Vec<u8>, vector: u32, position: u32, node: &Node) {
     out.extend(vector.to_le_bytes());
     out.extend(position.to_le_bytes());
@@ -189,7 +189,7 @@ fn read_changes<'a>(
     before: &Merkle,
     after: &Merkle,
     bytes: &'a [u8],
-) -> Result<impl Iterator<Item = Change> + 'a> {
+) -> Result<impl Iterator<Item = CapChange> + 'a> {
     let refused = |what: &str| {
         Error::peer_misbehaved(format!(
             "an update of the table's hashes that both servers sent {what}"
@@ -205,7 +205,7 @@ fn read_changes<'a>(
         };
         let mut node = ZERO;
         node.copy_from_slice(&bytes[8..]);
-        Change { vector: word(0), position: word(4), node }
+        CapChange { vector: word(0), position: word(4), node }
     };
     let places = || changes.iter().map(read).map(|change| (change.vector, change.position));
     if !places().is_sorted_by(|a, b| a < b) {

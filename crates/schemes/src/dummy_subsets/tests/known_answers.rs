@@ -48,7 +48,7 @@ fn known_answers() {
             let id = id as u64;
             let exchange =
                 Exchange { id, hint: Some(hint), successor: pair, index, real_half, note: 0 };
-            client.apply(&Change::Exchange(exchange).encode()).unwrap();
+            client.apply(&StateChange::Exchange(exchange).encode()).unwrap();
             let settled = client.settle(ReservationId(id), &[answer]).unwrap();
             client.apply(&settled).unwrap();
             let record = client.take_record(ReservationId(id)).unwrap().unwrap();

@@ -51,7 +51,7 @@ fn invalid_hints_are_counted_and_never_used() {
     for number in 0..total {
         let index = number * 7 % 900;
         let reserved = world.reserve(&mut client, index).unwrap();
-        let Change::Exchange(Exchange { hint: Some(used), successor: pair, .. }) =
+        let StateChange::Exchange(Exchange { hint: Some(used), successor: pair, .. }) =
             world.decode(&reserved.change)
         else {
             panic!("two thirds of the hints are enough to find one")

@@ -12,7 +12,7 @@ use crate::contract::{
 use crate::dummy_subsets::query::{cover, hint_form, query_through, successor_is_above};
 #[cfg(test)]
 use crate::planted;
-use privet_core::hints::{Change, Exchange, HintTable, Ledger, LiveHint};
+use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::taint::declassify;
@@ -186,7 +186,7 @@ impl HintedClient for DummySubsetsTwoClient {
         let key = Secret::new(*self.table.key());
         Ok(Reserved {
             id: ReservationId(id),
-            change: Change::Exchange(exchange).encode(),
+            change: StateChange::Exchange(exchange).encode(),
             queries: vec![
                 TwoServersQuery::Replenish(Replenishment { key, id: successor, cutoff }),
                 TwoServersQuery::Subsets(
@@ -198,14 +198,14 @@ impl HintedClient for DummySubsetsTwoClient {
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         let record_len = self.parameters.cut().record_len();
-        match Change::decode(change, record_len, 2 * record_len)? {
-            Change::Exchange(exchange) => self.exchange(&exchange),
-            Change::Answer { id, values } => {
+        match StateChange::decode(change, record_len, 2 * record_len)? {
+            StateChange::Exchange(exchange) => self.exchange(&exchange),
+            StateChange::Answer { id, values } => {
                 let (sum, rest) = values.split_at(record_len);
                 let (sum, rest) = (Zeroizing::new(sum.to_vec()), Zeroizing::new(rest.to_vec()));
                 self.ledger.answer(id, sum, Some(rest), &mut self.table).map(drop)
             }
-            Change::Delta(delta) => {
+            StateChange::Delta(delta) => {
                 self.ledger.check_settled("the table cannot be edited")?;
                 self.parameters = self.parameters.grown_by(&delta)?;
                 self.table.grow(delta.shape_after())?;
@@ -231,7 +231,7 @@ impl HintedClient for DummySubsetsTwoClient {
         let note = self.ledger.unanswered(id.0)?;
         let (sum, rest) = (answer.half(note & 1 == 1), replenished.half(note >> 1 == 1));
         let values = Zeroizing::new([sum.as_slice(), rest.as_slice()].concat());
-        Ok(Change::Answer { id: id.0, values }.encode())
+        Ok(StateChange::Answer { id: id.0, values }.encode())
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
@@ -277,7 +277,7 @@ impl Updatable for DummySubsetsTwoClient {
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
         self.ledger.check_settled("the table cannot be edited")?;
         self.parameters.grown_by(delta)?;
-        Ok(Change::Delta(delta.clone()).encode())
+        Ok(StateChange::Delta(delta.clone()).encode())
     }
 }
 

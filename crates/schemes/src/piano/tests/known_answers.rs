@@ -4,7 +4,7 @@ use super::*;
 use crate::test_tables::hex;
 use privet_core::PublicSeed;
 use privet_core::RecordIndex;
-use privet_core::hints::{Change, Exchange};
+use privet_core::hints::{Exchange, StateChange};
 use privet_core::permutation::Permutation;
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ fn known_answers<F: AnswerForm>() {
                 real_half: false,
                 note: id,
             };
-            client.apply(&Change::Exchange(exchange).encode()).unwrap();
+            client.apply(&StateChange::Exchange(exchange).encode()).unwrap();
             let settled = client.settle(ReservationId(id), &[answer]).unwrap();
             client.apply(&settled).unwrap();
             let record = client.take_record(ReservationId(id)).unwrap().unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::contract::Updatable as _;
 use privet_core::Blame;
-use privet_core::hints::{Change, Exchange};
+use privet_core::hints::{Exchange, StateChange};
 
 for_both_forms!(a_repeated_lookup_waits_for_the_first_one);
 
@@ -69,8 +69,8 @@ fn spares_are_used_once_each_in_order_and_erased<F: AnswerForm>() {
     let chunk = 5;
     for (number, index) in (0..).zip(world.indices_in_chunk(chunk).into_iter().take(20)) {
         let reserved = world.reserve(&mut client, index).unwrap();
-        let Ok(Change::Exchange(Exchange { successor, .. })) =
-            Change::decode(&reserved.change, 3, 3)
+        let Ok(StateChange::Exchange(Exchange { successor, .. })) =
+            StateChange::decode(&reserved.change, 3, 3)
         else {
             panic!("a reservation is an exchange")
         };

@@ -1,6 +1,6 @@
 //! What is special about the state: permutations, false answers, and records that are told in order.
 
-use super::super::change::{Change, Lookup};
+use super::super::change::{Lookup, StateChange};
 use super::*;
 use crate::contract::Updatable as _;
 use privet_core::Blame;
@@ -160,7 +160,7 @@ fn an_edit_does_not_use_up_a_query_and_is_in_what_is_written_down() {
     let delta = world.edit(10);
     let change = client.apply_delta(&delta).unwrap();
     assert!(
-        matches!(Change::decode(&world.parameters, &change), Ok(Change::Edits(same)) if same == delta)
+        matches!(StateChange::decode(&world.parameters, &change), Ok(StateChange::Edits(same)) if same == delta)
     );
     assert_eq!(client.supply().used, total);
     let mut next = world.load(&client.condense().unwrap());

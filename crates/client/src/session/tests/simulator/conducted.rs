@@ -3,7 +3,7 @@
 
 use super::super::toy::{self, Kind};
 use super::super::world::{Peer, options};
-use super::bench::Bench;
+use super::desk::SimulatedDesk;
 use super::disk::{Disk, DiskFlaw};
 use super::shelf::Shelf;
 use super::slow::Passing;
@@ -17,7 +17,7 @@ use std::collections::{HashMap, VecDeque};
 const BUSY_PATIENCE: Duration = Duration::from_secs(1);
 
 struct Shell {
-    conductor: Conductor<Bench>,
+    conductor: Conductor<SimulatedDesk>,
     peer: Peer,
     disk: Disk,
     shelf: Shelf,
@@ -39,7 +39,7 @@ impl Shell {
         let mut options = options(1);
         options.clock = passing.clock(Duration::from_nanos(1), Duration::ZERO);
         let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
-        let desk = Bench::new(passing.clone());
+        let desk = SimulatedDesk::new(passing.clone());
         let addresses = vec!["server 0".to_owned()];
         let keeper = Keeper::new(Box::new(shelf.clone()), addresses, desk, Kernels::detect());
         Self {

@@ -2,7 +2,7 @@
 
 use super::super::toy::{self, Flow, Kind};
 use super::super::world::{Dice, Peer, options};
-use super::bench::Bench;
+use super::desk::SimulatedDesk;
 use super::disk::Disk;
 use super::history;
 use super::scenario::{Check, Driver, Report, Scenario, Scheme, Targets};
@@ -200,7 +200,7 @@ enum Coming {
 }
 
 struct Process {
-    conductor: Conductor<Bench>,
+    conductor: Conductor<SimulatedDesk>,
     coming: BTreeMap<(Duration, u64), Coming>,
     count: u64,
     /// What each open lookup looks up, and the oldest version that was served then.
@@ -289,7 +289,7 @@ impl World {
         self.ledger.begin_process();
         let session = Session::with_parts(options, self.shown(), parts).unwrap();
         let addresses = (0..self.servers).map(|server| format!("server {server}")).collect();
-        let desk = Bench::new(self.passing.clone());
+        let desk = SimulatedDesk::new(self.passing.clone());
         let shelf = Box::new(self.shelf.clone());
         let keeper = Keeper::new(shelf, addresses, desk, Kernels::detect());
         let busy = self.faults && self.busy_dice.roll(4) == 0;

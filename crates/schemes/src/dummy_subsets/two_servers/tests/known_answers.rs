@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::test_tables::hex;
-use privet_core::hints::{Change, Exchange};
+use privet_core::hints::{Exchange, StateChange};
 
 #[test]
 fn known_answers() {
@@ -55,7 +55,7 @@ fn known_answers() {
             assert_eq!(hex(&answers[1].encode()), known["answer"].as_str().unwrap());
             let exchange =
                 Exchange { id, hint: Some(hint), successor: new, index, real_half, note: cutoff };
-            client.apply(&Change::Exchange(exchange).encode()).unwrap();
+            client.apply(&StateChange::Exchange(exchange).encode()).unwrap();
             let settled = client.settle(ReservationId(id), &answers).unwrap();
             client.apply(&settled).unwrap();
             let record = client.take_record(ReservationId(id)).unwrap().unwrap();

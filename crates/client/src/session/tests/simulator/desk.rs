@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 #[derive(Default)]
-pub(super) struct Bench {
+pub(super) struct SimulatedDesk {
     preparer: Option<Preparer>,
     steps: VecDeque<Prepare>,
     done: VecDeque<PreparationEvent>,
@@ -20,7 +20,7 @@ pub(super) struct Bench {
     is_planned: bool,
 }
 
-impl Bench {
+impl SimulatedDesk {
     pub(super) fn new(passing: Passing) -> Self {
         Self { passing, ..Self::default() }
     }
@@ -41,7 +41,7 @@ impl Bench {
     }
 }
 
-impl Desk for Bench {
+impl Desk for SimulatedDesk {
     fn start(&mut self, preparer: Preparer) -> Result<()> {
         self.preparer = Some(preparer);
         Ok(())
