@@ -12,7 +12,7 @@
 //! | [`table`] | [`HintTable`]: the live hints; finding those that contain a record, exchanging one for another |
 //! | `search` | candidates among marked bits, in a fixed number of steps |
 //! | [`ledger`] | [`Ledger`]: reservations under way, which waits for which, and the records that came of them |
-//! | [`change`] | [`Change`]: state changes as they stand in a journal |
+//! | [`change`] | [`StateChange`]: state changes as they stand in a journal |
 //! | [`offsets`] | rows of small numbers, packed into bytes |
 //!
 //! The pseudorandom function behind hints is in [`privet_kernels::subset_hints`].

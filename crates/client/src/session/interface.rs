@@ -388,7 +388,7 @@ pub enum Event {
         /// What happened.
         error: Error,
     },
-    /// A server was given up: it failed for longer than [`Patience`] allows. All lookups that were
+    /// A server was given up: it failed for longer than [`Patience`](super::Patience) allows. All lookups that were
     /// under way or waited fail; a later one is another try.
     GivenUp {
         /// Which server.
