@@ -598,7 +598,7 @@ impl World {
     /// version in common.
     fn is_amid_a_change(&self, error: &Error) -> bool {
         let several = self.servers > 1 && !self.versions.is_empty();
-        several && error.message().contains("try again when they have the same version")
+        several && error.reason() == Some(Reason::VersionsDiffer)
     }
 
     fn end_is_told(&mut self) -> Check {
