@@ -34,6 +34,7 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::TooSlow => &["--min-rate"],
         Reason::TimeIsUp => &["--max-time"],
         Reason::TooManyTablesRemembered => &["`privet state reset --server URL`, or --state"],
+        Reason::UsedByAnotherProcess => &["--state"],
         Reason::HintsUnusable | Reason::HintsEnded | Reason::HintsOfOtherServers => {
             &["`privet state reset`"]
         }
@@ -115,6 +116,8 @@ mod tests {
     const NO_WAY_OUT: &[Reason] = &[
         // The servers have to agree, and whoever runs them sees to that.
         Reason::ServersDisagree,
+        // Another attempt is due when they do.
+        Reason::VersionsDiffer,
         // The message says how many addresses to type.
         Reason::NumberOfServers,
     ];

@@ -1,6 +1,6 @@
-//! Exit codes: 0 found (or done), 1 not found, 2 usage or bad input, 3 server or network, 4 do not
-//! try again: what came is not to be believed, data is damaged, or a lookup failed for a reason that
-//! may depend on what it asked for.
+//! Exit codes: 0 found (or done), 1 not found, 2 usage or bad input, 3 server or network (or a
+//! mistake of Privet's own), 4 do not try again: what came is not to be believed, data is damaged,
+//! or a lookup failed for a reason that may depend on what it asked for.
 
 use crate::advice;
 use privet_core::{Blame, Error};

@@ -39,22 +39,32 @@ impl<const POINTS: bool> SchemeOptions<POINTS> {
     /// As [`read`](Self::read), and if it has not.
     pub(crate) fn read_all(&self, scheme: Option<SchemeId>) -> Result<Tuning> {
         let options = scheme.map_or(&[][..], |scheme| scheme.about().options);
-        let missing = options.iter().filter(|option| !self.has(option));
-        match missing.filter_map(|option| option.missing).next() {
-            Some(what_to_do) => Err(Error::api_misuse(what_to_do)),
+        let mut missing = options.iter().filter(|option| !self.has(option));
+        match missing.find_map(|option| lacking(option)) {
+            Some(error) => Err(error),
             None => self.read(scheme),
         }
     }
 }
 
+/// The error where `option` is not given, if a server cannot do without it.
+fn lacking(option: &SchemeOption) -> Option<Error> {
+    let error = Error::api_misuse(option.missing?);
+    Some(match option.kind {
+        OptionKind::File { needed, .. } => error.because(needed),
+        _ => error,
+    })
+}
+
 /// Reads and checks the file that an option names. A reference string takes about a third of a
 /// millisecond for each record of a partition.
 fn read(option: &SchemeOption, path: &Path) -> Result<Value> {
-    let OptionKind::File { what, made_by, most_bytes, decode } = option.kind else {
+    let OptionKind::File { what, needed, most_bytes, decode } = option.kind else {
         return Err(Error::api_misuse(format!("--{} names no file", option.name)));
     };
     let unreadable = |error: io::Error| {
-        Error::api_misuse(format!("cannot read {what} {}: {error}; {made_by}", path.display()))
+        Error::api_misuse(format!("cannot read {what} {}: {error}; have one made", path.display()))
+            .because(needed)
     };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;

@@ -263,3 +263,120 @@ fn no_kernel_and_no_scheme_reads_the_environment() {
         assert!(files > 0, "{name} has no sources");
     }
 }
+
+/// The crates that others than the command use: from Rust, from other languages, in a browser.
+const LIBRARIES: &[&str] = &[
+    "privet-kernels",
+    "privet-core",
+    "privet-schemes",
+    "privet-table",
+    "privet-layers",
+    "privet-wire",
+    "privet-client",
+    "privet-server",
+    "privet-host",
+];
+
+/// Literals that look like a command and are none.
+const NO_COMMANDS: &[&str] = &[
+    // The context of a hash.
+    "privet update log epoch v1",
+];
+
+/// What a library says holds for all its users. Flags and commands are added by the command, which
+/// has them (`advice.rs`).
+#[test]
+fn no_library_speaks_of_the_commands_flags() {
+    let packages = packages();
+    let commands = commands();
+    let mut found = Vec::new();
+    let mut literals = 0;
+    for name in LIBRARIES {
+        for path in sources(&packages[*name].manifest.with_file_name("src")) {
+            for literal in literals_of(&std::fs::read_to_string(&path).unwrap()) {
+                literals += 1;
+                let command = names_a_command(&literal, &commands);
+                let command = command && !NO_COMMANDS.contains(&literal.as_str());
+                if command || names_a_flag(&literal) {
+                    found.push(format!("{}: {literal}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(literals > 1000, "{literals} literals are not all there are");
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// The commands of `privet`, as its help lists them.
+fn commands() -> Vec<String> {
+    let help = Command::new(env!("CARGO_BIN_EXE_privet")).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let list = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
+    let begins_one = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let lines = list.lines().filter(begins_one);
+    lines.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+}
+
+fn names_a_flag(text: &str) -> bool {
+    text.split("--").skip(1).any(|after| {
+        let name = after.split(|next: char| !next.is_ascii_lowercase() && next != '-');
+        name.into_iter().next().is_some_and(|name| name.len() > 1)
+    })
+}
+
+fn names_a_command(text: &str, commands: &[String]) -> bool {
+    text.split("privet ").skip(1).any(|after| {
+        let word = after.split(|next: char| !next.is_ascii_lowercase()).next();
+        word.is_some_and(|word| commands.iter().any(|command| command == word))
+    })
+}
+
+/// The string literals of a source, apart from comments and from tests at its end.
+fn literals_of(source: &str) -> Vec<String> {
+    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let mut found = Vec::new();
+    let mut rest = code;
+    while let Some(at) = rest.find(['"', '/', '\'']) {
+        let token = &rest[at..];
+        let len = match token.as_bytes() {
+            [b'/', b'/', ..] => token.find('\n').unwrap_or(token.len()),
+            // A character, and not a lifetime.
+            [b'\'', b'\\', _, ..] => 3,
+            [b'\'', b'"', b'\'', ..] => 3,
+            [b'"', ..] => {
+                let mut escaped = false;
+                let end = token[1..].find(|next| {
+                    let ends = next == '"' && !escaped;
+                    escaped = next == '\\' && !escaped;
+                    ends
+                });
+                let end = end.map_or(token.len(), |end| end + 2);
+                found.push(token[1..end - 1].to_owned());
+                end
+            }
+            _ => 1,
+        };
+        rest = &token[len..];
+    }
+    found
+}
+
+#[test]
+fn literals_are_told_from_comments_and_characters() {
+    let source = "// \"no\"\nlet a = \"one \\\" `x`\"; let b = '\"'; let c = '\\''; // \"no\"\n\
+                  fn d<'e>() { f(\"two\\\\\"); } /// \"no\"\n\
+                  #[cfg(test)]\nmod tests {\n    \"no\"\n}\n";
+    assert_eq!(literals_of(source), ["one \\\" `x`", "two\\\\"]);
+    for flag in ["allow it (--max-download)", "--ca-file", "say --tls-cert,"] {
+        assert!(names_a_flag(flag), "{flag}");
+    }
+    for none in ["a -- b", "x--", "--", "-l", "- - max"] {
+        assert!(!names_a_flag(none), "{none}");
+    }
+    let commands = commands();
+    assert!(commands.contains(&"state".to_owned()) && commands.len() > 10, "{commands:?}");
+    assert!(names_a_command("(privet state reset)", &commands));
+    assert!(names_a_command("use `privet build`", &commands));
+    assert!(!names_a_command("privet update log v1", &["state".to_owned()]));
+    assert!(!names_a_command("privet statement", &commands));
+}

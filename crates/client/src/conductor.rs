@@ -403,10 +403,14 @@ impl<D: Desk> Conductor<D> {
                         self.tell(Progress::Waiting { part: kind, done, total });
                         self.busy = Some((wanted(), busy));
                     }
-                    None => self.session.handle_storage_failure(Error::unavailable(format!(
-                        "another process has been holding the download of the {kind} without getting on for {} s; end it, or wait and try again",
-                        self.busy_patience.as_secs()
-                    ))),
+                    None => {
+                        let error = Error::unavailable(format!(
+                            "another process has been holding the download of the {kind} without getting on for {} s; end it, wait and try again, or use a state directory of your own",
+                            self.busy_patience.as_secs()
+                        ));
+                        let error = error.because(Reason::UsedByAnotherProcess);
+                        self.session.handle_storage_failure(error);
+                    }
                 }
             }
             Err(error) => self.session.handle_storage_failure(error),

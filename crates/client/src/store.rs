@@ -183,10 +183,11 @@ impl Store {
         let locked = self.pins.lock_within(LOCK, PIN_LOCK_PATIENCE);
         locked.map_err(|error| files::failed(&path, "lock", error))?.ok_or_else(|| {
             Error::unavailable(format!(
-                "another process has held {} for {} s; end it and try again",
+                "another process has held {} for {} s; end it and try again, or use a state directory of your own",
                 path.display(),
                 PIN_LOCK_PATIENCE.as_secs()
             ))
+            .because(Reason::UsedByAnotherProcess)
         })
     }
 

@@ -8,7 +8,7 @@ use common::{config, options, serve};
 use privet_client::state::{Pin, State};
 use privet_client::store::Store;
 use privet_client::{Client, ClientOptions, Progress, Target};
-use privet_core::{Blame, Epoch, TableId, TableIdentity, TableShape};
+use privet_core::{Blame, Epoch, Reason, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::Tuning;
 use privet_server::{RunningServer, ServedTable, Server};
@@ -113,7 +113,7 @@ async fn stored_hints_are_used_by_the_next_process_and_only_by_one_at_a_time() {
         panic!("two processes have the hints")
     };
     assert_eq!(error.blame(), Blame::Unavailable);
-    assert!(error.message().contains("another process"), "{error}");
+    assert_eq!(error.reason(), Some(Reason::UsedByAnotherProcess), "{error}");
     assert_eq!(seen.lock().unwrap().iter().filter(|said| said.starts_with("Waiting")).count(), 1);
 
     drop(first);

@@ -40,6 +40,9 @@ pub enum Blame {
     Corrupted,
     /// The other side, or a resource of this machine, cannot be had right now; trying again later may help.
     Unavailable,
+    /// Privet itself: what should never happen did. To whoever waits for an answer over the wire
+    /// it is as if the server were away.
+    Internal,
 }
 
 impl Blame {
@@ -54,6 +57,7 @@ impl Blame {
             Blame::Selective => "selective",
             Blame::Corrupted => "corrupted",
             Blame::Unavailable => "unavailable",
+            Blame::Internal => "internal",
         }
     }
 }
@@ -115,6 +119,8 @@ impl Error {
         corrupted => Corrupted,
         /// [`Blame::Unavailable`]
         unavailable => Unavailable,
+        /// [`Blame::Internal`]
+        internal => Internal,
     }
 
     /// Says which error it is.

@@ -12,7 +12,7 @@
 
 use crate::TableFile;
 use crate::table_file::SnapshotRecords;
-use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableShape};
+use privet_core::{Epoch, Error, Reason, Result, TableChanges, TableIdentity, TableShape};
 use privet_server::{EpochSource, NextVersion, RecordSource, ServedTable, UpdateFeed, VersionStep};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::shared_hasher::SharedHasher;
@@ -330,7 +330,8 @@ impl Files {
                  bring back the log that the table had, or say who publishes it now",
                 log_path.display(),
                 log.publisher()
-            )));
+            ))
+            .because(Reason::PublisherDiffers));
         }
         Ok(Self { snapshot, log, stamps })
     }

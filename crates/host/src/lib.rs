@@ -1,7 +1,7 @@
 //! Tables served from files: opened, handed to a server, and followed when their files change.
 //!
 //! [`privet_server`] serves tables wherever they lie, and [`privet_table`] reads and writes files.
-//! This crate puts the two together: what `privet serve` does, without arguments and printing.
+//! This crate puts the two together: a server of table files, without arguments and printing.
 //!
 //! | module | what it holds |
 //! |---|---|

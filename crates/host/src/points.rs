@@ -1,7 +1,7 @@
-//! A table served from points that `privet setup points` computed.
+//! A table served from points that were computed into a file.
 
 use crate::memory;
-use privet_core::{Error, Result, TableIdentity, quantities};
+use privet_core::{Error, Reason, Result, TableIdentity, quantities};
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
 use privet_schemes::finite_differences::points::Points;
@@ -101,6 +101,7 @@ impl PointsSource for FilePoints {
                 quantities::bytes(len),
                 self.file.path().display()
             ))
+            .because(Reason::PointsFileExceedsMemory)
         };
         // The system grants more than it has, and ends processes when it is needed.
         if memory::available().is_some_and(|available| available < len) {

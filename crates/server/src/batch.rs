@@ -241,7 +241,7 @@ impl Shared {
                 queries = jobs.len(),
                 "a pass panicked; its queries are not answered"
             );
-            let bug = || Error::unavailable("the server failed to answer; this is a bug in it");
+            let bug = || Error::internal("the server failed to answer; this is a bug in it");
             jobs.into_iter().for_each(|job| drop(job.reply.send(Err(bug()))));
             return;
         };

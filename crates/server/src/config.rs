@@ -1,6 +1,6 @@
 //! Every knob of a server, with its default.
 
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use privet_kernels::Kernels;
 use privet_wire::AnswerRequest;
 use std::fmt;
@@ -152,9 +152,10 @@ impl ServerConfig {
         if self.tls.is_none() && !self.insecure && !is_loopback(self.listen.ip()) {
             return Err(Error::api_misuse(format!(
                 "{} can be reached from other machines, and without TLS whoever is on the way sees which table is asked and can change answers: give a \
-                 certificate and key (--tls-cert, --tls-key), listen on 127.0.0.1, or accept plaintext with --insecure",
+                 certificate and key, listen on 127.0.0.1, or accept plaintext",
                 self.listen
-            )));
+            ))
+            .because(Reason::NotEncrypted));
         }
         let counts = [
             ("threads", self.threads),
@@ -231,11 +232,7 @@ mod tests {
         for reachable in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
             let error = config(reachable).check().unwrap_err();
             assert_eq!(error.blame(), Blame::ApiMisuse);
-            assert!(
-                error.to_string().contains("--tls-cert")
-                    && error.to_string().contains("--insecure"),
-                "{error}"
-            );
+            assert_eq!(error.reason(), Some(Reason::NotEncrypted), "{error}");
             ServerConfig { insecure: true, ..config(reachable) }.check().unwrap();
             let tls = Some(TlsFiles { cert: "c".into(), key: "k".into() });
             ServerConfig { tls, ..config(reachable) }.check().unwrap();

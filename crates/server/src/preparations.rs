@@ -96,7 +96,7 @@ impl Computation {
         let elapsed = started.elapsed();
         let Ok(reply) = reply else {
             tracing::error!(table, role = role.0, "computing hints panicked");
-            return Err(Error::unavailable("the server failed to reply; this is a bug in it"));
+            return Err(Error::internal("the server failed to reply; this is a bug in it"));
         };
         if reply.is_ok() {
             metrics.preparation(table, elapsed);

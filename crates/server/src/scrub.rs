@@ -251,7 +251,7 @@ impl Scrub {
 }
 
 fn ended_unexpectedly(error: JoinError) -> Error {
-    Error::unavailable("the check ended unexpectedly; this is a bug").caused_by(error)
+    Error::internal("the check ended unexpectedly; this is a bug").caused_by(error)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::hosted::{HostedTables, Maker, Version};
 use crate::observe::Metrics;
 use crate::updates::NextVersion;
 use crate::{ReadyTable, ServerConfig};
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -62,6 +62,7 @@ impl TableUpdates {
         tracing::error!(
             table = name,
             error = %error.message(),
+            reason = error.reason().map(Reason::name),
             "the table could not be updated; the version before is served on"
         );
     }
@@ -99,7 +100,7 @@ impl TableUpdates {
             tokio::task::spawn_blocking(move || maker.next(&before, feed.as_deref(), next)).await
         };
         let made = made.map_err(|error| {
-            Error::unavailable("making the next version ended unexpectedly; this is a bug")
+            Error::internal("making the next version ended unexpectedly; this is a bug")
                 .caused_by(error)
         })??;
         let ready = made.ready.clone();

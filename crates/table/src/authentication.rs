@@ -14,7 +14,7 @@
 //! server that could choose the key map or the stash, which are part of the layout, could give a key any value without touching a record.
 
 use privet_core::commit::merkle::{MerkleHasher, Node, ZERO, depth};
-use privet_core::{Error, Result, TableShape};
+use privet_core::{Error, Reason, Result, TableShape};
 use privet_kernels::Kernels;
 use std::fmt;
 use std::str::FromStr;
@@ -59,11 +59,8 @@ impl FromStr for TableRoot {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let wrong = || {
-            Error::api_misuse(
-                "a root has 64 hexadecimal digits; `privet build --authenticate` and `privet inspect` print it",
-            )
-        };
+        let wrong =
+            || Error::api_misuse("a root has 64 hexadecimal digits").because(Reason::NotARoot);
         let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return Err(wrong()) };
         let mut root = [0; 32];
         if pairs.len() != root.len() {

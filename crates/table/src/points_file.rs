@@ -54,7 +54,7 @@ pub use writer::{PointsPlan, PointsWriter};
 use crate::FileKind;
 use crate::file_pass::{Pass, STEP};
 use header::{MOST_BEFORE_POINTS, damaged, parse};
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Error, Reason, Result, TableIdentity};
 use privet_kernels::memory::FileMapping;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -144,10 +144,11 @@ impl PointsFile {
             )
         };
         Err(Error::api_misuse(format!(
-            "these points were computed from {difference}, with {}; the table to be served has {}. Serve them with the table they were computed from, or compute those of this one with `privet setup points`",
+            "these points were computed from {difference}, with {}; the table to be served has {}. Serve them with the table they were computed from, or compute those of this one",
             words(computed_from),
             words(table)
         ))
+        .because(Reason::PointsNeeded)
         .within(self.path.display()))
     }
 
@@ -221,10 +222,10 @@ impl PointsFile {
 
 fn unreadable(path: &Path, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::NotFound => Error::api_misuse(format!(
-            "cannot open {}: {error}; compute it with `privet setup points`",
-            path.display()
-        )),
+        io::ErrorKind::NotFound => {
+            Error::api_misuse(format!("cannot open {}: {error}; compute it", path.display()))
+                .because(Reason::PointsNeeded)
+        }
         io::ErrorKind::UnexpectedEof => {
             damaged("it was cut short while it was read").within(path.display())
         }

@@ -68,7 +68,7 @@ use crate::file_pass::{Pass, STEP};
 use crate::positioned::read_exact_at;
 use crate::{KeyMap, TableLayout, TableRoot};
 use header::ParsedHeader;
-use privet_core::{Error, Result, TableIdentity, TableView};
+use privet_core::{Error, Reason, Result, TableIdentity, TableView};
 use privet_kernels::memory::FileMapping;
 use std::num::NonZero;
 use std::path::Path;
@@ -114,8 +114,8 @@ impl Snapshot {
     fn map(path: &Path) -> Result<FileMapping> {
         FileMapping::open(path).map_err(|error| {
             if error.is_not_found() {
-                let message = format!("{error}; build it with `privet build`");
-                return Error::api_misuse(message).caused_by(error);
+                let message = format!("{error}; build it");
+                return Error::api_misuse(message).because(Reason::NoTableFile).caused_by(error);
             }
             Error::unavailable(error.to_string()).caused_by(error)
         })

@@ -1,6 +1,6 @@
 //! Which [`Blame`] travels as which gRPC status.
 //!
-//! A status is a number and a sentence. One function chooses the number for a blame, one reads it back, and the seven blames survive the journey:
+//! A status is a number and a sentence. One function chooses the number for a blame, one reads it back, and the first seven blames survive the journey:
 //!
 //! | blame | status |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | `Exhausted` | 8, `RESOURCE_EXHAUSTED` |
 //! | `Corrupted` | 15, `DATA_LOSS` |
 //! | `Unavailable` | 14, `UNAVAILABLE` |
+//! | `Internal` | 14 as well: a client can do no more about it than about a server that is away |
 //!
 //! The other numbers come from gRPC itself, or from something that is no Privet server; [`WireStatus::blame`] says how they are read. Only an error's message
 //! travels, never its cause: a cause may name files of the server.
@@ -134,7 +135,7 @@ pub fn code_for(blame: Blame) -> StatusCode {
         Blame::Integrity => StatusCode::Aborted,
         Blame::Exhausted => StatusCode::ResourceExhausted,
         Blame::Corrupted => StatusCode::DataLoss,
-        Blame::Unavailable => StatusCode::Unavailable,
+        Blame::Unavailable | Blame::Internal => StatusCode::Unavailable,
         _ => StatusCode::Unknown,
     }
 }

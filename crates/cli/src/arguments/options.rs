@@ -2,6 +2,7 @@
 //! are so many that `--help` leaves them out; with `--scheme NAME` it explains those of one.
 
 use super::parse_number;
+use crate::advice;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, OptionKind, SchemeOption};
@@ -83,7 +84,7 @@ pub(super) fn explained(command: Command, typed: &[OsString]) -> Command {
         let own = scheme.about().options.iter();
         own.fold(command, |command, option| {
             command.mut_arg(option.name, |argument| {
-                argument.hide(false).help_heading("Options of this scheme").help(option.help)
+                argument.hide(false).help_heading("Options of this scheme").help(help(option))
             })
         })
         .before_help(format!("With {scheme}: {}.", scheme.about().summary))
@@ -120,10 +121,17 @@ fn offered(points: bool) -> impl Iterator<Item = SchemeId> {
 /// The help of an option beside those of other schemes that make points.
 fn help_for_some(option: &SchemeOption) -> String {
     if offered(true).all(|scheme| scheme.about().has(option.name)) {
-        return option.help.to_owned();
+        return help(option);
     }
     let schemes: Vec<&str> = option.schemes().map(SchemeId::name).collect();
-    format!("For {}. {}", schemes.join(" and "), option.help)
+    format!("For {}. {}", schemes.join(" and "), help(option))
+}
+
+/// The help of an option, and how the file that it takes is made.
+fn help(option: &SchemeOption) -> String {
+    let OptionKind::File { needed, .. } = option.kind else { return option.help.to_owned() };
+    let made = advice::way_out(needed, &Command::new("privet"));
+    format!("{}{}", option.help, made.map(|made| format!("; {made}")).unwrap_or_default())
 }
 
 fn argument(option: &'static SchemeOption) -> Arg {

@@ -44,7 +44,7 @@ pub(super) fn measure(
     let plan = client.plan().clone();
     let Some(hints) = client.hints() else { return Ok(Edits::default()) };
     if !hints.open().is_empty() {
-        return Err(Error::api_misuse("a query is open although all are answered; this is a bug"));
+        return Err(Error::internal("a query is open although all are answered; this is a bug"));
     }
     if plan.scheme.about().commits {
         let batch = Some(in_one_batch(count, table, server, hints, options)?);
@@ -112,7 +112,7 @@ fn in_one_batch(
 
     let start = Instant::now();
     let Some(successor) = server.successor(&plan, view, &changes, options)? else {
-        return Err(Error::api_misuse("a server has no successor; this is a bug"));
+        return Err(Error::internal("a server has no successor; this is a bug"));
     };
     let Successor { server: of_after, commitments } = successor;
     let server_ms = microseconds(start) / 1e3;

@@ -172,7 +172,7 @@ fn streaming(
             Some(streamed) => {
                 let start = offset as usize;
                 streamed.get(start..start + chunk_len).ok_or_else(|| {
-                    Error::api_misuse("a server streams less than it announces; this is a bug")
+                    Error::internal("a server streams less than it announces; this is a bug")
                 })?
             }
             None => {

@@ -137,7 +137,7 @@ impl Timings {
 
 fn take_record(client: &mut dyn ErasedClient, id: ReservationId) -> Result<Record> {
     client.hints().and_then(|hints| hints.take_record(id)).unwrap_or_else(|| {
-        Err(Error::api_misuse(
+        Err(Error::internal(
             "a record cannot be told although every query is answered; this is a bug",
         ))
     })
@@ -191,6 +191,6 @@ impl HintJournal {
 
 fn open<'a>(journal: &'a mut Option<&mut HintJournal>) -> Result<&'a mut HintJournal> {
     journal.as_deref_mut().ok_or_else(|| {
-        Error::api_misuse("a client has single-use hints and no journal; this is a bug")
+        Error::internal("a client has single-use hints and no journal; this is a bug")
     })
 }

@@ -1,5 +1,7 @@
 //! `privet serve`: tables on the network, until told to stop.
 
+mod log;
+
 use crate::arguments::{SchemeChoice, Serve};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -20,7 +22,7 @@ use std::time::Duration;
 
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
-    start_logging(arguments.log_json);
+    log::start(arguments.log_json);
     let (tables, followed): (Vec<_>, Vec<_>) = tables(arguments)?.into_iter().unzip();
     warn_of_weak_lookups_by_key(&tables);
     let config = config(arguments)?;
@@ -248,15 +250,6 @@ fn hint_words(table: &ReadyTable, points: Option<&Path>) -> String {
         }
         (origin, Some(_)) => format!("commitments {}", origin.name()),
     }
-}
-
-/// Logs to standard error; `RUST_LOG` chooses what.
-fn start_logging(json: bool) {
-    let filter =
-        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // A second subscriber in one process is refused; the first then stays.
-    let _ = if json { builder.json().try_init() } else { builder.try_init() };
 }
 
 #[cfg(test)]

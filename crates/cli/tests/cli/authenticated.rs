@@ -142,7 +142,7 @@ fn a_table_with_another_root_is_refused_and_not_pinned() {
     assert_snapshot!(get(&place, &served, "-k ada --root 1234"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value '1234' for '--root <HEX>': a root has 64 hexadecimal digits; `privet build --authenticate` and `privet inspect` print it
+    error: invalid value '1234' for '--root <HEX>': a root has 64 hexadecimal digits (`privet build --authenticate` and `privet inspect` print it)
 
     For more information, try '--help'.
     "#);

@@ -221,7 +221,7 @@ fn duplicate_keys_are_an_error_unless_one_is_chosen() {
     assert_snapshot!(refused(&place, "twice.csv --key name -o x.privet"), @r#"
     [exit 2]
     [stderr]
-    privet: twice.csv: line 4: the key "ada" occurs twice, first in line 2; keep one of the rows, or choose which to keep (first or last, or all of them: --multi)
+    privet: twice.csv: line 4: the key "ada" occurs twice, first in line 2; keep one of the rows, or choose which to keep: the first, the last, or all of them (--on-duplicate, or --multi)
     "#);
     let report = |choice: &str| {
         let arguments = format!(

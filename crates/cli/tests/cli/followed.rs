@@ -197,7 +197,7 @@ fn points_in_memory_follow_and_points_in_a_file_do_not() {
     mapped.until_metric(FAILED, 1);
     mapped.until_metric(EPOCH, 1);
     let log = std::fs::read_to_string(place.path("server.log")).unwrap();
-    assert!(log.contains("privet setup points"), "{log}");
+    assert!(log.contains("(`privet setup points`)"), "{log}");
 }
 
 /// Parameters that depend on the number of records stay what they were when rows were added, also after a compaction and at a server that is started on what came of it.

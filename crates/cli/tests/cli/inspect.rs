@@ -113,7 +113,7 @@ fn other_files_are_refused() {
     assert_snapshot!(place.run("inspect phones.csv"), @r#"
     [exit 2]
     [stderr]
-    privet: phones.csv: this is no Privet snapshot file; build one with `privet build`
+    privet: phones.csv: this is no Privet snapshot file; build one (`privet build`)
     "#);
     assert_snapshot!(place.run("inspect empty.privet"), @r#"
     [exit 4]
@@ -123,7 +123,7 @@ fn other_files_are_refused() {
     assert_snapshot!(place.run("inspect missing.privet"), @r#"
     [exit 2]
     [stderr]
-    privet: cannot open missing.privet: No such file or directory (os error 2); build it with `privet build`
+    privet: cannot open missing.privet: No such file or directory (os error 2); build it (`privet build`)
     "#);
     assert_snapshot!(place.run("inspect ."), @r#"
     [exit 3]

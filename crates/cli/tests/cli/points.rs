@@ -122,7 +122,7 @@ fn the_points_of_another_table_are_refused() {
             let serve = format!("serve other.privet --listen 127.0.0.1:0 --points points{mapped}");
             assert_snapshot!(place.run(&serve).refusal(), @r#"
             [exit 2]
-            privet: points: these points were computed from another table, with id [ID], epoch 0, 3 records of 38 bytes, digest [DIGEST]; the table to be served has id [ID], epoch 0, 1 records of 26 bytes, digest [DIGEST]. Serve them with the table they were computed from, or compute those of this one with `privet setup points`
+            privet: points: these points were computed from another table, with id [ID], epoch 0, 3 records of 38 bytes, digest [DIGEST]; the table to be served has id [ID], epoch 0, 1 records of 26 bytes, digest [DIGEST]. Serve them with the table they were computed from, or compute those of this one (`privet setup points`)
             "#);
         }
     }
@@ -185,32 +185,32 @@ fn a_damaged_file_of_points_is_named_and_not_computed_again() {
         insta::allow_duplicates! {
             assert_snapshot!(serve(mapped), @r#"
             [exit 4]
-            privet: table phones: points: the file of points is damaged or incomplete: the digest of its points does not match; compute it again with `privet setup points`, or copy it again from where it is whole
+            privet: table phones: points: the file of points is damaged or incomplete: the digest of its points does not match; copy it again from where it is whole, or compute it again (`privet setup points`)
             "#);
         }
     }
     altered(60);
     assert_snapshot!(serve(""), @r#"
     [exit 4]
-    privet: points: the file of points is damaged or incomplete: the checksum of its header does not match; compute it again with `privet setup points`, or copy it again from where it is whole
+    privet: points: the file of points is damaged or incomplete: the checksum of its header does not match; copy it again from where it is whole, or compute it again (`privet setup points`)
     "#);
     altered(8);
     assert_snapshot!(serve(""), @r#"
     [exit 2]
-    privet: points: this file of points has version 0, and this program reads version 1; compute them again with `privet setup points`, or use the program that wrote it
+    privet: points: this file of points has version 0, and this program reads version 1; use the program that wrote it, or compute them again (`privet setup points`)
     "#);
     place.write("points", &good[..good.len() - 1]);
     assert_snapshot!(serve(" --mapped"), @r#"
     [exit 4]
-    privet: points: the file of points is damaged or incomplete: it should have 13824 bytes and has 13823; compute it again with `privet setup points`, or copy it again from where it is whole
+    privet: points: the file of points is damaged or incomplete: it should have 13824 bytes and has 13823; copy it again from where it is whole, or compute it again (`privet setup points`)
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --points phones.csv")).refusal(), @r#"
     [exit 2]
-    privet: phones.csv: this is no file of points; compute those of a table with `privet setup points`
+    privet: phones.csv: this is no file of points; compute those of the table (`privet setup points`)
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --points missing")).refusal(), @r#"
     [exit 2]
-    privet: cannot open missing: No such file or directory (os error 2); compute it with `privet setup points`
+    privet: cannot open missing: No such file or directory (os error 2); compute it (`privet setup points`)
     "#);
 }
 
@@ -228,7 +228,7 @@ fn points_that_cannot_be_computed_leave_no_file() {
     "#);
     assert_snapshot!(setup("--scheme finite-differences --servers 3").refusal(), @r#"
     [exit 2]
-    privet: --servers is for finite-differences-many alone: leave it away, or choose --scheme finite-differences-many
+    privet: the option servers is for finite-differences-many alone: leave it away, or choose finite-differences-many (--scheme)
     "#);
     assert_eq!(setup("").code(), 2);
     assert_snapshot!(place.run("setup points phones.privet --scheme finite-differences -o nowhere/points").refusal(), @r#"
@@ -237,7 +237,7 @@ fn points_that_cannot_be_computed_leave_no_file() {
     "#);
     assert_snapshot!(place.run("setup points missing --scheme finite-differences -o points").refusal(), @r#"
     [exit 2]
-    privet: cannot open missing: No such file or directory (os error 2); build it with `privet build`
+    privet: cannot open missing: No such file or directory (os error 2); build it (`privet build`)
     "#);
     // Points of a damaged table would bear a digest that its records do not have.
     let mut table = std::fs::read(place.path("phones.privet")).unwrap();
@@ -274,6 +274,6 @@ fn a_file_of_points_is_inspected() {
     assert_eq!(place.run("inspect points").code(), 0);
     assert_snapshot!(place.run("inspect points --verify").refusal(), @r#"
     [exit 4]
-    privet: points: the file of points is damaged or incomplete: the digest of its points does not match; compute it again with `privet setup points`, or copy it again from where it is whole
+    privet: points: the file of points is damaged or incomplete: the digest of its points does not match; copy it again from where it is whole, or compute it again (`privet setup points`)
     "#);
 }

@@ -148,11 +148,11 @@ fn what_cannot_be_served_is_refused() {
     let place = Place::with_phones();
     assert_snapshot!(place.run("serve missing.privet").refusal(), @r#"
     [exit 2]
-    privet: cannot open missing.privet: No such file or directory (os error 2); build it with `privet build`
+    privet: cannot open missing.privet: No such file or directory (os error 2); build it (`privet build`)
     "#);
     assert_snapshot!(place.run("serve phones.csv").refusal(), @r#"
     [exit 2]
-    privet: phones.csv: this is no Privet snapshot file; build one with `privet build`
+    privet: phones.csv: this is no Privet snapshot file; build one (`privet build`)
     "#);
     assert_snapshot!(place.run("serve phones.privet phones.privet --no-cache --listen 127.0.0.1:0").refusal(), @r#"
     [exit 2]
@@ -174,7 +174,7 @@ fn plaintext_is_refused_off_loopback() {
     let place = Place::with_phones();
     assert_snapshot!(place.run("serve phones.privet --no-cache --listen 0.0.0.0:0").refusal(), @r#"
     [exit 2]
-    privet: 0.0.0.0:0 can be reached from other machines, and without TLS whoever is on the way sees which table is asked and can change answers: give a certificate and key (--tls-cert, --tls-key), listen on 127.0.0.1, or accept plaintext with --insecure
+    privet: 0.0.0.0:0 can be reached from other machines, and without TLS whoever is on the way sees which table is asked and can change answers: give a certificate and key, listen on 127.0.0.1, or accept plaintext (--tls-cert and --tls-key, --listen, or --insecure)
     "#);
 }
 

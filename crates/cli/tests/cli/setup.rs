@@ -60,22 +60,22 @@ fn a_server_takes_a_reference_string_for_tapir_pp_and_for_nothing_else() {
     let place = Place::with_phones();
     assert_snapshot!(place.run(&format!("{SERVE} --scheme tapir-pp")).refusal(), @r#"
     [exit 2]
-    privet: tapir-pp commits to the table with a reference string, and none is given: have one made by somebody whom all clients trust (`privet setup pointproofs`), and name it with --reference-string
+    privet: tapir-pp commits to the table with a reference string, and none is given: have one made by somebody whom all clients trust, and give it to both servers (--reference-string; `privet setup pointproofs` makes one)
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --scheme tapir-mt --reference-string string")).refusal(), @r#"
     [exit 2]
-    privet: --reference-string is for tapir-pp alone: leave it away, or choose --scheme tapir-pp
+    privet: the option reference-string is for tapir-pp alone: leave it away, or choose tapir-pp (--scheme)
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --precompute-openings")).refusal(), @r#"
     [exit 2]
-    privet: --precompute-openings is for tapir-pp alone: leave it away, or choose --scheme tapir-pp
+    privet: the option precompute-openings is for tapir-pp alone: leave it away, or choose tapir-pp (--scheme)
     "#);
     let bench = "bench --records 100 --record-len 3 --precompute-openings --scheme";
     insta::allow_duplicates! {
         for scheme in ["plain", "dpf"] {
             assert_snapshot!(place.run(&format!("{bench} {scheme}")).refusal(), @r#"
             [exit 2]
-            privet: --precompute-openings is for tapir-pp alone: leave it away, or choose --scheme tapir-pp
+            privet: the option precompute-openings is for tapir-pp alone: leave it away, or choose tapir-pp (--scheme)
             "#);
         }
     }
@@ -89,7 +89,7 @@ fn what_is_no_reference_string_is_refused_by_name() {
     };
     assert_snapshot!(serve("string"), @r#"
     [exit 2]
-    privet: cannot read the reference string string: No such file or directory (os error 2); `privet setup pointproofs` makes one
+    privet: cannot read the reference string string: No such file or directory (os error 2); have one made (--reference-string; `privet setup pointproofs` makes one)
     "#);
     assert_snapshot!(serve("phones.privet"), @r#"
     [exit 4]

@@ -6,7 +6,7 @@ use super::report::Progress;
 use super::{Busy, Conductor, Errand, Wanted};
 use crate::session::Prepare;
 use crate::state::{HintsKey, HintsOpened};
-use privet_core::Error;
+use privet_core::{Error, Reason};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PartKind;
 use std::mem;
@@ -30,7 +30,8 @@ impl<D: Desk> Conductor<D> {
                 Err(Error::unavailable(format!(
                     "another process has been using the hints for this table for {} s, and a hint serves only once, so they are not shared; end that process, or use a state directory of your own",
                     self.busy_patience.as_secs()
-                )))
+                ))
+                .because(Reason::UsedByAnotherProcess))
             }
             Err(error) => Err(error),
         };

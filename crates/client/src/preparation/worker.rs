@@ -39,7 +39,7 @@ impl Worker {
                 let done = catch_unwind(AssertUnwindSafe(|| preparer.step(step)));
                 let panicked = done.is_err();
                 let ended = || {
-                    PreparationEvent::Failed(Error::unavailable(
+                    PreparationEvent::Failed(Error::internal(
                         "preparing hints failed; this is a bug",
                     ))
                 };

@@ -149,6 +149,7 @@ pub(super) fn disagreement(
         Difference::Scheme if !scheme.verifies() => {
             Error::api_misuse(message).because(Reason::SchemeNotOffered)
         }
+        Difference::Version(_) => Error::integrity(message).because(Reason::VersionsDiffer),
         Difference::Missing(_) | Difference::Scheme | Difference::Parameters => {
             Error::api_misuse(message).because(Reason::ServersDisagree)
         }

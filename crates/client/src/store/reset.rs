@@ -5,7 +5,7 @@ use super::report::{Kept, report};
 use super::{LOCK, Pins, files, pin_file, pin_file_name, private_folders};
 use crate::addresses::Address;
 use crate::disk::Folder;
-use privet_core::{Blame, Error, Result, TableId};
+use privet_core::{Blame, Error, Reason, Result, TableId};
 use std::path::Path;
 
 /// What of a state directory is to be erased.
@@ -129,6 +129,7 @@ pub fn reset(root: &Path, scope: &Scope) -> Result<Erased> {
 
 fn in_use(path: &Path) -> Error {
     Error::unavailable(format!("another process uses {}; end it and try again", path.display()))
+        .because(Reason::UsedByAnotherProcess)
 }
 
 fn reset_table(folder: &dyn Folder) -> Result<()> {
@@ -162,7 +163,6 @@ mod tests {
     use super::*;
     use crate::state::State;
     use crate::store::tests::{pin, store};
-    use privet_core::Reason;
     use privet_wire::limits::MAX_TABLES;
 
     #[test]

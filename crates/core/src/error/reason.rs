@@ -40,6 +40,8 @@ reasons! {
     SchemeReplaced => "scheme-replaced",
     /// What is served contradicts what was pinned of the same table at another server.
     ContradictedElsewhere => "contradicted-elsewhere",
+    /// Several servers have a table in different versions, perhaps because it is being updated.
+    VersionsDiffer => "versions-differ",
     /// Several servers do not serve the same.
     ServersDisagree => "servers-disagree",
     /// No scheme that the caller allows is offered by all servers.
@@ -88,6 +90,8 @@ reasons! {
     HintsOfAnotherVersion => "hints-of-another-version",
     /// The single-use hints that are kept were used with other servers.
     HintsOfOtherServers => "hints-of-other-servers",
+    /// Another process uses what is needed.
+    UsedByAnotherProcess => "used-by-another-process",
     /// Whoever listens on the line would see what must not be seen.
     NotEncrypted => "not-encrypted",
     /// A server's certificate is not vouched for by anybody whom this machine trusts.

@@ -54,7 +54,7 @@ pub static DIGITS: SchemeOption = SchemeOption {
     ..SchemeOption::new(
         "digits",
         OptionKind::Flag,
-        "With --one-bit: records are the characters 0 and 1",
+        "With records of single bits: these are the characters 0 and 1",
     )
 };
 

@@ -1,6 +1,6 @@
 //! The points of a table: what a server answers from, in memory or in a file.
 
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 #[cfg(not(target_family = "wasm"))]
 use privet_kernels::memory::FileMapping;
 use privet_kernels::memory::HugeBuffer;
@@ -39,8 +39,9 @@ pub(super) fn copy_of(records: &[u8]) -> Result<HugeBuffer<u8>> {
 pub(super) fn room_for(bytes: u64) -> Result<HugeBuffer<u8>> {
     zeroed(bytes).map_err(|error| {
         Error::unavailable(format!(
-            "no memory for {bytes} bytes of points; `privet setup points` computes them into a file, and a limit of storage chooses a form that takes less, if there is one"
+            "no memory for {bytes} bytes of points; compute them into a file, or choose a form that takes less storage, if there is one"
         ))
+        .because(Reason::PointsExceedMemory)
         .caused_by(error)
     })
 }

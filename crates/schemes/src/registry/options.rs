@@ -2,7 +2,7 @@
 //! its room; whoever reads a command line or a file learns from that what there is.
 
 use crate::SchemeId;
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// An option of one scheme, or of several that mean the same by it.
 #[derive(Debug)]
 pub struct SchemeOption {
-    /// Its name: `partition-records` for `--partition-records`. One name is one option.
+    /// Its name, in lower case: `partition-records`. One name is one option.
     pub name: &'static str,
     /// What it takes.
     pub kind: OptionKind,
@@ -70,8 +70,8 @@ pub enum OptionKind {
     File {
         /// What that is: `a reference string`.
         what: &'static str,
-        /// How such a file is made.
-        made_by: &'static str,
+        /// The reason of the error where there is no such file.
+        needed: Reason,
         /// No such file has more bytes.
         most_bytes: u64,
         /// Reads and checks its bytes.
@@ -210,14 +210,14 @@ pub fn check_options(
             _ => {
                 let names: Vec<&str> = option.schemes().map(SchemeId::name).collect();
                 format!(
-                    "--{} is for {} alone: leave it away, or choose --scheme {}",
+                    "the option {} is for {} alone: leave it away, or choose {}",
                     option.name,
                     names.join(" and "),
                     names.join(" or ")
                 )
             }
         };
-        return Err(Error::api_misuse(refusal));
+        return Err(Error::api_misuse(refusal).because(Reason::OptionOfAnotherScheme));
     }
     Ok(())
 }

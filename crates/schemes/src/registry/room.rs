@@ -14,7 +14,7 @@ pub(crate) use super::versions::ErasedPatches;
 pub(crate) use super::{ServerOptions, Work};
 pub(crate) use crate::contract::Role;
 pub(crate) use privet_core::quantities::{bytes, count};
-pub(crate) use privet_core::{Error, Result, SecretRng, TableIdentity};
+pub(crate) use privet_core::{Error, Reason, Result, SecretRng, TableIdentity};
 pub(crate) use std::sync::Arc;
 
 use crate::offline::HintSource;

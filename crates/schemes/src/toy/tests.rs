@@ -5,7 +5,7 @@ use crate::offline::OfflinePhase;
 use crate::registry::{self, Recovered, SchemePlan, ServerOptions, Tuning, Work};
 use crate::reservation::{Lookup, Prepared};
 use crate::test_tables::{identity, public_bytes};
-use privet_core::{Blame, RecordIndex, SecretRng, TableView};
+use privet_core::{Blame, Reason, RecordIndex, SecretRng, TableView};
 use privet_kernels::Kernels;
 use std::sync::Arc;
 
@@ -71,8 +71,9 @@ fn it_says_what_it_is_and_what_can_be_chosen() {
     assert_eq!(refusal.blame(), Blame::ApiMisuse);
     assert_eq!(
         refusal.message(),
-        "--padding is for toy alone: leave it away, or choose --scheme toy"
+        "the option padding is for toy alone: leave it away, or choose toy"
     );
+    assert_eq!(refusal.reason(), Some(Reason::OptionOfAnotherScheme));
     let cut = Tuning::default().with(&registry::PARTITION_RECORDS, 4u32);
     let refusal = registry::plan(toy(), &identity, &cut).err().unwrap();
     assert!(refusal.message().starts_with("toy does not cut the table into partitions"));

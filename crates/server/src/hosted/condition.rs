@@ -61,7 +61,7 @@ impl Condition {
                 table = self.table,
                 damage = %damage.message(),
                 "the table is damaged and is not served any more; put the file back from where it \
-                 is whole, check it with `privet inspect --verify`, check this machine's memory \
+                 is whole, check the file there, check this machine's memory \
                  and disk, and start the server again"
             );
         }

@@ -17,7 +17,7 @@ use crate::hint_cache::HintCache;
 use crate::table::{PointsSource, RecordSource, ServedTable};
 use crate::updates::{CheckedBytes, NextVersion, UpdateFeed, VersionStep};
 use bytes::Bytes;
-use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableView};
+use privet_core::{Epoch, Error, Reason, Result, TableChanges, TableIdentity, TableView};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::{HintSource, OfflinePhase};
 use privet_schemes::registry::{
@@ -240,9 +240,10 @@ impl Maker {
             Some(server) => Finished::of_successor(server, base.origin)?,
             None if base.has_points_of_a_file() => {
                 return Err(Error::api_misuse(format!(
-                    "the points that {} answers from do not follow the table: compute new ones with `privet setup points`, and start the server with these",
+                    "the points that {} answers from do not follow the table: start the server anew with points of this version, which have to be computed",
                     plan.scheme
-                )));
+                ))
+                .because(Reason::PointsNeeded));
             }
             None => {
                 let setup = registry::setup_as(plan.clone(), view, base.tuning, self.options())?;

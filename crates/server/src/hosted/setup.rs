@@ -204,7 +204,7 @@ fn checked(
     if (PartLengths { hint, kept }) == lengths {
         return Ok(computed);
     }
-    Err(Error::api_misuse(format!(
+    Err(Error::internal(format!(
         "{} did not compute what its plan prescribes; this is a bug",
         setup.plan().scheme
     )))
@@ -252,7 +252,7 @@ fn finished(
     };
     let streamed = server.streamed().unwrap_or_default();
     if streamed.len() as u64 != len {
-        return Err(Error::api_misuse(format!(
+        return Err(Error::internal(format!(
             "{} does not lend the table that its plan prescribes; this is a bug",
             server.plan().scheme
         )));

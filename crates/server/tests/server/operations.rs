@@ -1,7 +1,7 @@
 //! What an operator relies on: health, metrics, clear refusals at start, and a stop that drops nobody.
 
 use crate::common::*;
-use privet_core::{Blame, Epoch, TableIdentity};
+use privet_core::{Blame, Epoch, Reason, TableIdentity};
 use privet_server::{ServedTable, Server, ServerConfig};
 use privet_wire::{PartKind, proto};
 use std::net::{SocketAddr, TcpListener};
@@ -178,7 +178,7 @@ async fn starts_that_are_refused_say_why() {
     let reachable = ServerConfig { listen: "0.0.0.0:0".parse().unwrap(), ..config() };
     let plaintext = refusal(reachable.clone(), vec![good()]).await;
     assert_eq!(plaintext.blame(), Blame::ApiMisuse);
-    assert!(plaintext.to_string().contains("--insecure"), "{plaintext}");
+    assert_eq!(plaintext.reason(), Some(Reason::NotEncrypted), "{plaintext}");
     start(ServerConfig { insecure: true, ..reachable }, vec![good()]).await;
 
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -7,7 +7,7 @@ use crate::key_map::{Pairs, listed_len, push_to_list};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use privet_core::table::MAX_RECORD_LEN;
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
@@ -133,11 +133,12 @@ impl KeptRows {
         match on_duplicate {
             OnDuplicate::Error => {
                 return Err(Error::api_misuse(format!(
-                    "the key {} occurs twice, first in {unit} {}; keep one of the rows, or choose which to keep (first \
-                     or last, or all of them: --multi)",
+                    "the key {} occurs twice, first in {unit} {}; keep one of the rows, or choose which to keep: \
+                     the first, the last, or all of them",
                     printable(row.key),
                     self.rows[earlier].position
-                )));
+                ))
+                .because(Reason::KeyTwice));
             }
             OnDuplicate::First => {}
             OnDuplicate::Last => {

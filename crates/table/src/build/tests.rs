@@ -3,7 +3,7 @@ use crate::key_map::decode_list;
 use crate::snapshot::Snapshot;
 use ::parquet::arrow::ArrowWriter;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use privet_core::Blame;
+use privet_core::{Blame, Reason};
 use std::fs;
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -326,10 +326,11 @@ fn duplicates_are_refused_or_resolved() {
     assert_eq!(
         error.message(),
         format!(
-            "{name}: line 5: the key \"a\" occurs twice, first in line 2; keep one of the rows, or choose which to keep \
-             (first or last, or all of them: --multi)"
+            "{name}: line 5: the key \"a\" occurs twice, first in line 2; keep one of the rows, or choose which to keep: \
+             the first, the last, or all of them"
         )
     );
+    assert_eq!(error.reason(), Some(Reason::KeyTwice));
     assert_eq!(place.names(), ["in.csv"]);
     for (on_duplicate, value) in [(OnDuplicate::First, "1"), (OnDuplicate::Last, "4")] {
         let options = BuildOptions { on_duplicate, raw_value: Some("v".into()), ..keyed("k") };

@@ -31,7 +31,7 @@ use super::path::{self, Lying, Move, make_room};
 use super::placement::STASH_BYTES;
 use super::{KeyMap, encode_list, encoding, entry};
 use privet_core::table::MAX_RECORD_LEN;
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use std::collections::BTreeMap;
 use std::mem;
 
@@ -126,9 +126,10 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
             (true, _) => self.put(key, &encode_list(values)),
             (false, [value]) => self.put(key, value.as_ref()),
             (false, _) => Err(Error::api_misuse(format!(
-                "{} values for one key, in a table whose keys have one each; build it with several (--multi)",
+                "{} values for one key, in a table whose keys have one each; build it with several",
                 values.len()
-            ))),
+            ))
+            .because(Reason::OneValueForEachKey)),
         }
     }
 

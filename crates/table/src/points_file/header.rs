@@ -2,7 +2,7 @@
 
 use super::PAGE;
 use privet_core::codec::Reader;
-use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
+use privet_core::{Epoch, Error, Reason, Result, TableDigest, TableId, TableIdentity, TableShape};
 
 pub(crate) const MAGIC: [u8; 8] = *b"\x89PRVP\r\n\x1a";
 const VERSION: u32 = 1;
@@ -123,9 +123,8 @@ pub(super) fn parse(beginning: &[u8], file_len: u64) -> Result<(PointsHeader, u6
         return Err(if beginning.is_empty() || MAGIC.starts_with(beginning) {
             damaged("it ends within its first bytes")
         } else {
-            Error::api_misuse(
-                "this is no file of points; compute those of a table with `privet setup points`",
-            )
+            Error::api_misuse("this is no file of points; compute those of the table")
+                .because(Reason::PointsNeeded)
         });
     }
     let mut reader = Reader::new("the header", &beginning[MAGIC.len()..]);
@@ -133,8 +132,9 @@ pub(super) fn parse(beginning: &[u8], file_len: u64) -> Result<(PointsHeader, u6
     // Before the rest is looked at, which has other places in other versions.
     if version != VERSION {
         return Err(Error::api_misuse(format!(
-            "this file of points has version {version}, and this program reads version {VERSION}; compute them again with `privet setup points`, or use the program that wrote it"
-        )));
+            "this file of points has version {version}, and this program reads version {VERSION}; use the program that wrote it, or compute them again"
+        ))
+        .because(Reason::PointsNeeded));
     }
     let header_len = reader.u32().map_err(cut)? as usize;
     if !(FIXED_LEN + CHECKSUM_LEN..=MAX_HEADER_LEN).contains(&header_len) {
@@ -216,6 +216,7 @@ fn cut(error: Error) -> Error {
 /// The error for a file that is not what was written.
 pub(super) fn damaged(how: &str) -> Error {
     Error::corrupted(format!(
-        "the file of points is damaged or incomplete: {how}; compute it again with `privet setup points`, or copy it again from where it is whole"
+        "the file of points is damaged or incomplete: {how}; copy it again from where it is whole, or compute it again"
     ))
+    .because(Reason::PointsNeeded)
 }

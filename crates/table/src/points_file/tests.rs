@@ -1,7 +1,7 @@
 use super::*;
 use crate::new_file::Existing;
 use crate::positioned::write_all_at;
-use privet_core::{Blame, Epoch, TableDigest, TableId, TableShape};
+use privet_core::{Blame, Epoch, Reason, TableDigest, TableId, TableShape};
 use std::fs;
 use std::thread;
 use tempfile::TempDir;
@@ -345,6 +345,7 @@ fn headers_that_contradict_the_file_or_themselves_are_refused() {
         let error = PointsFile::open(&path).err().expect("of another version");
         assert_eq!(error.blame(), Blame::ApiMisuse);
         assert!(error.message().contains(&format!("has version {version}")), "{error}");
+        assert_eq!(error.reason(), Some(Reason::PointsNeeded), "{error}");
     }
 }
 
@@ -506,7 +507,7 @@ fn what_is_no_file_of_points_is_refused() {
     let path = directory.path().join("points");
     let missing = PointsFile::open(&path).err().expect("not there");
     assert_eq!(missing.blame(), Blame::ApiMisuse);
-    assert!(missing.message().contains("privet setup points"), "{missing}");
+    assert_eq!(missing.reason(), Some(Reason::PointsNeeded), "{missing}");
     let no_file = PointsFile::open(directory.path()).err().expect("a directory");
     assert_eq!(no_file.blame(), Blame::ApiMisuse);
     fs::write(&path, vec![0; 5000]).expect("writable");

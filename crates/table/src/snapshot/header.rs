@@ -3,7 +3,7 @@
 use super::PAGE;
 use crate::digest::DigestParts;
 use privet_core::codec::Reader;
-use privet_core::{Error, Result, TableDigest, TableId, TableIdentity, TableShape};
+use privet_core::{Error, Reason, Result, TableDigest, TableId, TableIdentity, TableShape};
 use std::ops::Range;
 
 pub(crate) const MAGIC: [u8; 8] = *b"\x89PRVT\r\n\x1a";
@@ -140,7 +140,8 @@ impl ParsedHeader {
             return Err(if file.is_empty() || MAGIC.starts_with(file) {
                 damaged("it ends within its first bytes")
             } else {
-                Error::api_misuse("this is no Privet snapshot file; build one with `privet build`")
+                Error::api_misuse("this is no Privet snapshot file; build one")
+                    .because(Reason::NoTableFile)
             });
         }
         let mut reader = Reader::new("the header", &file[MAGIC.len()..]);

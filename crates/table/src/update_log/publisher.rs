@@ -4,7 +4,7 @@
 //! read it.
 
 use ed25519_dalek::{Signature, VerifyingKey};
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use std::fmt;
 use std::str::FromStr;
 use zeroize::Zeroizing;
@@ -49,9 +49,8 @@ impl FromStr for PublisherId {
 
     fn from_str(text: &str) -> Result<Self> {
         let bytes = from_hex(text).ok_or_else(|| {
-            Error::api_misuse(
-                "a publisher is named by 64 hexadecimal digits; `privet keygen` prints them",
-            )
+            Error::api_misuse("a publisher is named by 64 hexadecimal digits")
+                .because(Reason::NotAPublisher)
         })?;
         Ok(Self(*bytes))
     }

@@ -153,6 +153,8 @@ fn every_blame_survives_the_journey_and_no_cause_goes_along() {
         assert_eq!((received.blame(), received.message()), (blame, "what happened"));
         assert!(std::error::Error::source(&received).is_none());
     }
+    let internal = Error::from(WireStatus::from(&Error::internal("what happened")));
+    assert_eq!(internal.blame(), Blame::Unavailable, "it is worth another attempt");
     let nameless = Error::from(WireStatus::new(StatusCode::Internal, ""));
     assert_eq!(nameless.message(), "INTERNAL");
 }

@@ -301,6 +301,7 @@ fn hints_larger_than_is_allowed_are_refused_however_little_is_received() {
     world.run();
     assert_eq!(world.failed_with(), Blame::ApiMisuse);
     assert!(world.failure.as_ref().unwrap().message().contains("must be kept"));
+    assert_eq!(world.reason(), Some(Reason::TooMuchToDownload));
     assert!(kinds(&world).iter().all(|kind| *kind == "describe"));
 }
 

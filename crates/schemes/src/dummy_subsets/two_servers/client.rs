@@ -13,7 +13,7 @@ use crate::dummy_subsets::query::{cover, hint_form, query_through, successor_is_
 #[cfg(test)]
 use crate::planted;
 use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange};
-use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
+use privet_core::{Error, Reason, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
@@ -171,8 +171,9 @@ impl HintedClient for DummySubsetsTwoClient {
         }
         let Some((successor, cutoff)) = self.next_pair() else {
             return Err(Error::exhausted(
-                "a key serves four billion queries, which were made; erase these hints (privet state reset), and others will be prepared under a fresh key",
-            ));
+                "a key serves four billion queries, which were made; others are prepared under a fresh key once these hints are erased",
+            )
+            .because(Reason::HintsUnusable));
         };
         let index = index.expose();
         let real_half = rng.below(2) == 1;

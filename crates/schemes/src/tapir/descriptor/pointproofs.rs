@@ -12,18 +12,18 @@ use privet_core::quantities::hexadecimal;
 /// What TAPIR-PP commits with: a [`ReferenceString`].
 pub static REFERENCE_STRING: SchemeOption = SchemeOption {
     missing: Some(
-        "tapir-pp commits to the table with a reference string, and none is given: have one made by somebody whom all clients trust (`privet setup pointproofs`), and name it with --reference-string",
+        "tapir-pp commits to the table with a reference string, and none is given: have one made by somebody whom all clients trust, and give it to both servers",
     ),
     ..SchemeOption::new(
         "reference-string",
         OptionKind::File {
             what: "the reference string",
-            made_by: "`privet setup pointproofs` makes one",
+            needed: Reason::ReferenceStringNeeded,
             // They end at partitions of 2^16 records, with 192 bytes for each.
             most_bytes: 16 << 20,
             decode: |bytes| Ok(Arc::new(ReferenceString::decode(bytes)?).into()),
         },
-        "The reference string to commit to the table with, as `privet setup pointproofs` makes it. \
+        "The reference string to commit to the table with, made by somebody whom all clients trust. \
          Two servers of one table take the same file",
     )
 };
@@ -52,6 +52,7 @@ impl RegisteredForm for PointproofsForm {
                 Error::api_misuse(
                     "tapir-pp needs a reference string, which somebody must make whom all clients trust; none was given",
                 )
+                .because(Reason::ReferenceStringNeeded)
             })?;
         let largest = u64::from(reference.size());
         let pass = SinglePassParameters::with_partition_records(

@@ -6,7 +6,7 @@
 
 use super::{PublisherKey, from_hex};
 use crate::new_file::cannot;
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -49,7 +49,7 @@ impl PublisherKey {
         let misused = |message: &str| Error::api_misuse(message.to_owned()).within(path.display());
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => {
-                misused("there is no such key file; make one with `privet keygen`")
+                misused("there is no such key file; make one").because(Reason::NoPublisherKey)
             }
             _ => Error::unavailable(format!("cannot read {}: {error}", path.display()))
                 .caused_by(error),
@@ -66,8 +66,9 @@ impl PublisherKey {
         let secret = digits.and_then(|digits| from_hex(std::str::from_utf8(digits).ok()?));
         let secret = secret.ok_or_else(|| {
             misused(
-                "this is no secret key of a publisher, or it is damaged; `privet keygen` makes one",
+                "this is no secret key of a publisher, or it is damaged; make another if it is lost",
             )
+            .because(Reason::NoPublisherKey)
         })?;
         Ok(Self::from_secret(&secret))
     }

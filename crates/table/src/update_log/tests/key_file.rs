@@ -1,5 +1,5 @@
 use super::*;
-use privet_core::Blame;
+use privet_core::{Blame, Reason};
 use std::fs;
 use tempfile::TempDir;
 
@@ -29,7 +29,7 @@ fn what_is_no_key_is_refused() {
     let directory = TempDir::new().expect("a directory");
     let path = directory.path().join("publisher.key");
     let error = PublisherKey::from_file(&path).err().expect("not there");
-    assert!(error.message().contains("privet keygen"), "{error}");
+    assert_eq!(error.reason(), Some(Reason::NoPublisherKey), "{error}");
     key(1).create_file(&path).expect("nothing is there");
     let whole = fs::read(&path).expect("readable");
     let shorter = (0..whole.len()).map(|len| whole[..len].to_vec());

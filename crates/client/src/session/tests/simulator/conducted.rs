@@ -11,6 +11,7 @@ use crate::conductor::keeper::Keeper;
 use crate::conductor::{Conductor, Errand, Progress};
 use crate::exchange::Delivery;
 use crate::session::*;
+use privet_core::Reason;
 use privet_kernels::Kernels;
 use std::collections::{HashMap, VecDeque};
 
@@ -166,6 +167,7 @@ fn what_another_process_has_is_waited_for_as_long_as_it_gets_on() {
     shell.run();
     let error = shell.ready.take().expect("it is said").unwrap_err();
     assert!(error.message().contains("using the hints for this table for 1 s"), "{error}");
+    assert_eq!(error.reason(), Some(Reason::UsedByAnotherProcess), "{error}");
     assert!((BUSY_PATIENCE..patiently).contains(&shell.passing.now()) && shell.waits_told == 1);
     let mut shell = Shell::new();
     shell.shelf.held().hints_busy_until = BUSY_PATIENCE / 2;

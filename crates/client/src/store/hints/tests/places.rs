@@ -135,7 +135,7 @@ fn hints_that_other_servers_computed_are_refused_and_kept() {
     let folder = || Arc::new(Directory::create(place.path()).unwrap());
     let refused = Hints::open(folder(), &other, false, Others::Refuse).err().unwrap();
     assert_eq!(refused.blame(), Blame::ApiMisuse, "{refused}");
-    assert!(refused.message().contains("in another order"), "{refused}");
+    assert_eq!(refused.reason(), Some(Reason::HintsOfOtherServers), "{refused}");
     let (mut kept, notice) = hints(place.path());
     assert_eq!(notice, None);
     assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
@@ -166,6 +166,7 @@ fn an_anchor_of_a_later_version_is_no_damage() {
     let refused = Hints::open(folder, &key(), false, Others::Replace).err().unwrap();
     assert_eq!(refused.blame(), Blame::Unavailable);
     assert!(refused.message().contains("version 5"), "{refused}");
+    assert_eq!(refused.reason(), None, "they are not to be erased: {refused}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::super::super::toy;
 use super::super::scenario::{Check, Scheme};
 use super::{Process, RECORD_LEN, World};
 use crate::session::*;
+use privet_core::Reason;
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PrepareRequest;
 
@@ -145,7 +146,7 @@ impl World {
     /// version in common.
     pub(super) fn is_amid_a_change(&self, error: &Error) -> bool {
         let several = self.servers > 1 && !self.versions.is_empty();
-        several && error.message().contains("try again when they have the same version")
+        several && error.reason() == Some(Reason::VersionsDiffer)
     }
 
     pub(super) fn end_is_told(&mut self) -> Check {
