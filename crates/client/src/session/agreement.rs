@@ -3,7 +3,6 @@
 //! Answers of different servers belong together only if the servers have the same table, byte for byte, and answer by the same scheme with the same parameters. And what one
 //! of them says must not change under a client that has begun to ask. Either way, a server that says something else gets no query.
 
-use super::choose::served_by;
 use super::interface::ChosenTable;
 use privet_core::{Epoch, Error, Reason, TableId};
 use privet_wire::{SchemeDescription, ServerDescription};
@@ -185,4 +184,34 @@ pub(super) fn changed_midway(
     Error::integrity(format!(
         "{server} {now} while it was being used; nothing more was asked. Start again to look at what it serves now"
     ))
+}
+
+/// By which schemes the servers serve the table, in words.
+pub(super) fn served_by(table: &str, offered: &[&[SchemeDescription]]) -> String {
+    match offered {
+        [first, others @ ..] if others.iter().any(|other| schemes(other) != schemes(first)) => {
+            let each = offered.iter().enumerate().map(|(server, offered)| {
+                format!("{} by {}", server_name(server, others.len() + 1), schemes(offered))
+            });
+            format!("table {table} is served at {}", each.collect::<Vec<_>>().join(", at "))
+        }
+        [first, ..] => format!("table {table} is served by {}", schemes(first)),
+        [] => format!("table {table} is not served"),
+    }
+}
+
+/// The names of schemes, the number of servers beside each if there are several.
+fn schemes(offered: &[SchemeDescription]) -> String {
+    match offered {
+        [] => "schemes that this version does not know".to_owned(),
+        [only] => only.plan.scheme.to_string(),
+        _ => {
+            let names = offered.iter().map(|scheme| match scheme.plan.servers {
+                1 => format!("{} (one server)", scheme.plan.scheme),
+                2 => format!("{} (two servers)", scheme.plan.scheme),
+                servers => format!("{} ({servers} servers)", scheme.plan.scheme),
+            });
+            names.collect::<Vec<_>>().join(", ")
+        }
+    }
 }

@@ -2,19 +2,16 @@
 
 use super::agreement::server_name;
 use super::calls::Purpose;
-use super::hints::{NextLookup, ended_before};
+use super::hints::NextLookup;
 use super::interface::{ChosenTable, ExchangeId, FetchId, Output, Persist, Request};
-use super::lookups::Answer;
 use super::open::{Open, Stage};
 use super::preparation::Preparing;
 use super::query::Query;
 use super::shared::Shared;
 use super::timetable::Work;
-use super::verified::for_this_session;
 use super::versions::Moving;
-use privet_core::{Blame, Error, Result};
-use privet_schemes::contract::{Record, ReservationId};
-use privet_schemes::registry::Recovered;
+use privet_core::Error;
+use privet_schemes::contract::Supply;
 use privet_schemes::reservation::{Lookup, Prepared, Sendable};
 use privet_wire::AnswerResponse;
 use std::time::Duration;
@@ -228,144 +225,22 @@ impl Open {
             _ => {}
         }
     }
-}
 
-/// Reading.
-impl Open {
-    /// Reads one record from its answers, or tells one that was read. Returns whether there was
-    /// anything.
-    ///
-    /// # Errors
-    /// Of an answer that does not pass where answers are verified: the session ends with it.
-    pub(super) fn read_next(&mut self, shared: &mut Shared) -> Result<bool> {
-        if matches!(self.stage, Stage::Ending { .. }) {
-            return Ok(false);
-        }
-        let (pieces_of_work, outcome) = self.read_or_tell(shared);
-        if pieces_of_work > 0 {
-            shared.timetable.end_unseen(Work::Answer, 1, pieces_of_work);
-        }
-        outcome.map(|()| pieces_of_work > 0)
-    }
-
-    /// Returns how many pieces of work it was.
-    fn read_or_tell(&mut self, shared: &mut Shared) -> (u32, Result<()>) {
-        if let Some((id, answers)) = self.hints.resends.next_answered() {
-            // It may concern every reservation since; and when all are over, their records are
-            // erased. Which ones depends on what was looked up.
-            let used = self.hinted().map_or(0, |hints| hints.supply().used);
-            let first = self.hints.resends.first();
-            self.settle_resent(shared, id, answers);
-            self.drop_unwanted();
-            let since = if self.hints.resends.is_empty() { first.unwrap_or(id) } else { id };
-            let concerned = used.saturating_sub(since.0);
-            return (u32::try_from(concerned).unwrap_or(u32::MAX).max(1), Ok(()));
-        }
-        let Stage::Ready(client) = &mut self.stage else { return (0, Ok(())) };
-        // What was read is told after what can be sent: by a scheme that verifies, the next query
-        // waited for it to be settled.
-        let Some((fetch, pending, answers)) = shared.lookups.next_answered() else {
-            return (u32::from(self.tell_waiting(shared)), Ok(()));
-        };
-        let recovered = answers.and_then(|answers| {
-            let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
-            client.recover(pending, &answers).map_err(where_the_record_leads)
-        });
-        // It may concern every lookup that waits for it.
-        let id = shared.lookups.reservation_of(fetch);
-        let waiting = id.map_or(0, |id| shared.lookups.settled_since(id));
-        let pieces_of_work =
-            u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_add(1));
-        match recovered {
-            Ok(Recovered::Record(record)) => self.tell(shared, fetch, Ok(record)),
-            Ok(Recovered::Settled { id, change, record }) => {
-                if self.keep_settled(shared, id, change, Some(fetch)) {
-                    shared.lookups.settles(fetch, record);
-                }
-            }
-            Err(error) if error.blame() == Blame::Integrity => {
-                let error = for_this_session(&error);
-                self.fetch_ended(shared, fetch, Err(error.clone()));
-                return (pieces_of_work, Err(error));
-            }
-            Err(error) => self.tell(shared, fetch, Err(error)),
-        }
-        (pieces_of_work, Ok(()))
-    }
-
-    /// An answer to a query of an earlier process. If it is none, the reservation stays as it is,
-    /// for the next session.
-    fn settle_resent(
-        &mut self,
-        shared: &mut Shared,
-        id: ReservationId,
-        answers: Vec<Result<Answer>>,
-    ) {
-        let Ok(answers) = answers.into_iter().collect::<Result<Vec<_>>>() else { return };
-        let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
-        let Some(hints) = self.hinted() else { return };
-        if let Ok(Recovered::Settled { id, change, record }) = hints.settle(id, &answers)
-            && self.keep_settled(shared, id, change, None)
-        {
-            self.hints.unwanted(id, record.is_none());
+    /// A lookup was refused. If that was for want of hints, whatever kept the next ones from being ready is tried again.
+    fn lookup_refused(&mut self, shared: &mut Shared, now: Duration) {
+        let used_up = self.hinted().is_some_and(|hints| hints.supply().left() == 0);
+        if let Some(preparing) = self.hints.preparing.as_mut().filter(|_| used_up) {
+            preparing.lookup_refused();
+            self.prepare(shared, now);
         }
     }
 
-    /// Tells the record of a settled reservation: of the next in the order in which they were made,
-    /// when all older ones are answered or given up. Some could be told sooner, those that do not
-    /// depend on an older one's answer; but then a server that holds an answer back could see, from
-    /// a user who acts on what comes, which depend on it. Returns whether there was one.
-    fn tell_waiting(&mut self, shared: &mut Shared) -> bool {
-        let Some((id, fetch)) = self.next_to_tell(shared) else { return false };
-        let Some(hints) = self.hinted() else { return false };
-        let resolved = hints.take_record(id);
-        let record = shared.lookups.take_settled(fetch).or(resolved);
-        if record.is_none() {
-            self.hints.unwanted(id, true);
-        }
-        self.tell(shared, fetch, record.unwrap_or_else(|| Err(unanswered_before())));
-        true
-    }
-
-    /// Tells all that can be told: the session is over.
-    pub(super) fn tell_all_waiting(&mut self, shared: &mut Shared) {
-        let mut told = 0;
-        while self.tell_waiting(shared) {
-            told += 1;
-        }
-        if told > 0 {
-            shared.timetable.end_unseen(Work::Answer, 1, told);
+    /// A lookup's queries are on their way: now is the time for the share of the next generation that comes with them.
+    fn lookup_sent(&mut self, shared: &mut Shared, now: Duration) {
+        let supply: Option<Supply> = self.hinted().map(|hints| hints.supply());
+        if let (Some(supply), Some(preparing)) = (supply, &mut self.hints.preparing) {
+            preparing.lookup_sent(supply);
+            self.prepare(shared, now);
         }
     }
-
-    fn tell(&mut self, shared: &mut Shared, fetch: FetchId, record: Result<Record>) {
-        let Some((target, candidate)) = shared.lookups.wanted(fetch) else { return };
-        #[cfg(test)]
-        shared.takes_time(Work::Answer, target);
-        let piece = record.and_then(|record| match &self.records {
-            Some(records) => records.piece(target, candidate, &record),
-            None => Err(ended_before()),
-        });
-        self.fetch_ended(shared, fetch, piece);
-    }
-}
-
-/// Which part of a hint is read to make sense of an answer follows from the record. So does what
-/// comes of a disk that cannot be read there.
-fn where_the_record_leads(error: Error) -> Error {
-    match error.blame() {
-        Blame::Unavailable => Error::selective(format!(
-            "{}. Do not look it up again because of that: it may tell the server about the record",
-            error.message()
-        ))
-        .caused_by(error),
-        _ => error,
-    }
-}
-
-/// What becomes of a lookup that waits for an older reservation's answer when that will not come in this session.
-fn unanswered_before() -> Error {
-    Error::selective(
-        "the server did not answer an earlier query, and what this one was to bring cannot be told without that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
-    )
 }

@@ -10,11 +10,7 @@
 //! server that spoils one of the answers would learn, from a user who tries again, whether it was
 //! one that mattered.
 
-use super::hints::ended_before;
-use super::interface::{Event, FetchId};
-use super::open::Open;
 use super::records::Piece;
-use super::shared::Shared;
 use privet_core::{Error, Result};
 
 /// What a lookup's fetches have come to.
@@ -47,37 +43,5 @@ impl Found {
     /// Why the lookup has failed, if it has.
     pub(super) fn into_failure(self) -> Option<Error> {
         self.pieces.err()
-    }
-}
-
-impl Open {
-    /// A fetch is over: tells what came of its lookup, if that is over as well.
-    pub(super) fn fetch_ended(
-        &mut self,
-        shared: &mut Shared,
-        fetch: FetchId,
-        found: Result<Piece>,
-    ) {
-        let Some((lookup, target, found)) = shared.lookups.end(fetch, found) else { return };
-        let value = found.and_then(|pieces| match &self.records {
-            Some(records) => records.value(&target, &pieces),
-            None => Err(ended_before()),
-        });
-        #[cfg(test)]
-        shared.ask_again(&target, &value);
-        shared.event(match value {
-            Ok(Some(value)) => Event::Found { lookup, value },
-            Ok(None) => Event::NotFound { lookup },
-            Err(error) => Event::LookupFailed { lookup, error },
-        });
-    }
-}
-
-impl Shared {
-    /// Drops all lookups, which failed with `error`.
-    pub(super) fn fail_all(&mut self, error: &Error) {
-        for (lookup, error) in self.lookups.drop_all(error, &ended_before()) {
-            self.event(Event::LookupFailed { lookup, error });
-        }
     }
 }

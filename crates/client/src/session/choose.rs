@@ -1,6 +1,6 @@
 //! Which table and scheme to use, and whether what the servers say of it can be.
 
-use super::agreement::{Difference, difference, disagreement, server_name};
+use super::agreement::{Difference, difference, disagreement, served_by, server_name};
 use super::interface::ChosenTable;
 use super::options::SessionOptions;
 use super::pins::check_publishers;
@@ -223,20 +223,6 @@ fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescri
     Error::api_misuse(message).because(reason)
 }
 
-/// By which schemes the servers serve the table, in words.
-pub(super) fn served_by(table: &str, offered: &[&[SchemeDescription]]) -> String {
-    match offered {
-        [first, others @ ..] if others.iter().any(|other| schemes(other) != schemes(first)) => {
-            let each = offered.iter().enumerate().map(|(server, offered)| {
-                format!("{} by {}", server_name(server, others.len() + 1), schemes(offered))
-            });
-            format!("table {table} is served at {}", each.collect::<Vec<_>>().join(", at "))
-        }
-        [first, ..] => format!("table {table} is served by {}", schemes(first)),
-        [] => format!("table {table} is not served"),
-    }
-}
-
 /// What to do about a scheme that takes `servers` servers when another number was named. Goes on from the scheme's name.
 fn takes_other(servers: usize, given: usize) -> String {
     let named = were_named(given);
@@ -256,22 +242,6 @@ fn were_named(given: usize) -> String {
         1 => "one was named".to_owned(),
         2 => "two were named".to_owned(),
         _ => format!("{given} were named"),
-    }
-}
-
-/// The names of schemes, the number of servers beside each if there are several.
-fn schemes(offered: &[SchemeDescription]) -> String {
-    match offered {
-        [] => "schemes that this version does not know".to_owned(),
-        [only] => only.plan.scheme.to_string(),
-        _ => {
-            let names = offered.iter().map(|scheme| match scheme.plan.servers {
-                1 => format!("{} (one server)", scheme.plan.scheme),
-                2 => format!("{} (two servers)", scheme.plan.scheme),
-                servers => format!("{} ({servers} servers)", scheme.plan.scheme),
-            });
-            names.collect::<Vec<_>>().join(", ")
-        }
     }
 }
 

@@ -18,17 +18,16 @@
 
 use super::calls::Purpose;
 use super::choose::{check_download, check_root, check_table_digest};
+use super::epochs::{Followed, Follower, Following, Told, ToldEpoch};
 use super::hints::{Loaded, hints_servers};
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Patch, Persist, Request};
 use super::open::{Open, Stage};
 use super::pins::publisher_of;
 use super::shared::{PlanIn, Shared};
 use crate::state::{HintsKey, Pin, SavedHints};
-use privet_core::{Error, Reason, Result, TableChanges, TableDelta, TableIdentity};
+use privet_core::{Error, Reason, Result, TableChanges, TableIdentity};
 use privet_schemes::registry;
 use privet_table::update_log::{Chain, EpochHash};
-use privet_wire::prost::bytes::Bytes;
-use privet_wire::updates::EpochReader;
 use privet_wire::{FetchChunk, FetchRequest, PartKind, SchemeDescription};
 use std::time::Duration;
 
@@ -37,64 +36,6 @@ const MEMORY_LIMIT: u64 = 1 << 30;
 
 /// Why hints are left behind if the first of the epochs that they would follow cannot be checked.
 const LAYOUT_UNKNOWN: &str = "how their version was laid out is not known any more";
-
-/// What led from one version to another, checked.
-pub(super) struct Followed {
-    /// The pin that it began with.
-    pin: Box<Pin>,
-    to: TableIdentity,
-    changes: TableChanges,
-    /// The epoch that made the later version what it is.
-    pub(super) last_epoch: Option<EpochHash>,
-}
-
-/// Epochs on their way.
-pub(super) struct Following {
-    /// What is brought up to date.
-    follower: Follower,
-    /// Where it begins.
-    start: Chain,
-    /// How far it came, by the present server's word.
-    chain: Chain,
-    target: TableIdentity,
-    /// Which server is asked, the first of `servers`.
-    server: usize,
-    servers: usize,
-    reader: EpochReader,
-    received: u64,
-    changes: TableChanges,
-    epochs: Vec<ToldEpoch>,
-    /// How many epochs the present server has told.
-    told: usize,
-    /// Versions that have to lie on the way.
-    milestones: Vec<TableIdentity>,
-    /// The layout that it begins with is taken to be that of the target. If that is wrong, the first epoch does not follow.
-    layout_is_guessed: bool,
-}
-
-enum Follower {
-    Pins(Box<Pin>),
-    Hints(Box<Loaded>),
-}
-
-/// How what a server tells compares with what those before it have told.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
-    /// It is the same, or nobody was asked before.
-    TheSame,
-    /// An epoch of the same number that the publisher has signed as well, and that is another.
-    Otherwise,
-}
-
-/// One epoch.
-struct ToldEpoch {
-    hash: EpochHash,
-    after: TableIdentity,
-    /// What it changed, if it is followed one by one.
-    delta: Option<TableDelta>,
-    /// What each server said of the commitments after it.
-    commitments: Vec<Bytes>,
-}
 
 /// Fetching and checking.
 impl Open {
@@ -110,7 +51,7 @@ impl Open {
         // Under whatever name: by now it is certain that they are of this table.
         let pins = shared.options.pins.iter().filter(|known| known.pin.table.id == table.id);
         let milestones = pins.map(|known| known.pin.table).filter(|pinned| *pinned != table);
-        let mut following = self.following(Follower::Pins(pin), start, 1);
+        let mut following = Following::new(Follower::Pins(pin), start, self.chosen.identity, 1);
         following.milestones = milestones.collect();
         self.follow(shared, following, now);
         Ok(())
@@ -128,25 +69,6 @@ impl Open {
             Error::api_misuse("a table is followed only if it is known who publishes it")
         })?;
         Ok(Chain::knowing_digest(table, layout_digest, publisher, last_epoch))
-    }
-
-    /// From `start` to the version that is chosen, as the first of so many servers tell it.
-    fn following(&self, follower: Follower, start: Chain, servers: usize) -> Following {
-        Following {
-            follower,
-            chain: start.clone(),
-            changes: TableChanges::none(start.identity().shape),
-            start,
-            target: self.chosen.identity,
-            server: 0,
-            servers,
-            reader: EpochReader::default(),
-            received: 0,
-            epochs: Vec::new(),
-            told: 0,
-            milestones: Vec::new(),
-            layout_is_guessed: false,
-        }
     }
 
     fn follow(&mut self, shared: &mut Shared, following: Following, now: Duration) {
@@ -279,83 +201,6 @@ impl Open {
     }
 }
 
-impl Following {
-    fn take(&mut self, chunk: &FetchChunk, limit: u64) -> Result<Told> {
-        let end = chunk.offset.saturating_add(chunk.data.len() as u64);
-        if chunk.offset != self.received {
-            return Err(Error::peer_misbehaved(format!(
-                "the server sent byte {} of the updates when byte {} was due",
-                chunk.offset, self.received
-            )));
-        }
-        if end > limit {
-            return Err(Error::api_misuse(format!(
-                "the updates since version {} of the table have more than the {limit} bytes that are allowed; allow more, or start over with the table as it is now",
-                self.start.identity().epoch.0
-            ))
-            .because(Reason::TooManyUpdates));
-        }
-        self.received = end;
-        for fetched in self.reader.take(&chunk.data)? {
-            if self.chain.identity().epoch >= self.target.epoch {
-                return Err(Error::peer_misbehaved(
-                    "the server sent updates beyond the version that was asked for",
-                ));
-            }
-            let update = self.chain.follow(&fetched.epoch)?;
-            let hash = update.hash();
-            if self.server == 0 {
-                let changes = update.changes()?;
-                let one_by_one = self.servers > 1;
-                let delta = one_by_one.then(|| changes.delta());
-                self.changes.then(changes)?;
-                // Unsigned, and of no use where nothing is verified.
-                let commitments = one_by_one.then_some(fetched.commitments).into_iter().collect();
-                self.epochs.push(ToldEpoch { hash, after: update.after(), delta, commitments });
-            } else {
-                let same = self.epochs.get_mut(self.told).filter(|step| step.hash == hash);
-                let Some(same) = same else { return Ok(Told::Otherwise) };
-                same.commitments.push(fetched.commitments);
-            }
-            self.told += 1;
-        }
-        let reached = self.chain.identity();
-        if reached.epoch == self.target.epoch && reached != self.target {
-            return Err(Error::integrity(format!(
-                "the updates that the table's publisher has signed lead to other contents of version {} than the server describes: the server shows a table that is not the publisher's; nothing was asked",
-                reached.epoch.0
-            )));
-        }
-        Ok(Told::TheSame)
-    }
-
-    fn ask_another(&mut self, server: usize) {
-        self.server = server;
-        self.chain = self.start.clone();
-        self.reader = EpochReader::default();
-        (self.received, self.told) = (0, 0);
-    }
-
-    fn is_complete(&self) -> bool {
-        self.chain.identity() == self.target && self.reader.is_empty()
-    }
-
-    /// Each version that was pinned somewhere is one of those passed through.
-    fn check_milestones(&self) -> Result<()> {
-        let start = self.start.identity();
-        let passed = |pinned: &TableIdentity| {
-            *pinned == start || self.epochs.iter().any(|step| step.after == *pinned)
-        };
-        match self.milestones.iter().find(|pinned| !passed(pinned)) {
-            None => Ok(()),
-            Some(pinned) => Err(Error::integrity(format!(
-                "version {} of the table, as it was pinned at one of the servers, is not one that its publisher's updates lead through; nothing was asked. One of the servers has shown another table before",
-                pinned.epoch.0
-            ))),
-        }
-    }
-}
-
 /// What follows.
 impl Open {
     /// How the downloaded part that `chosen` needs can be made of the one that was pinned, if it can.
@@ -452,7 +297,8 @@ impl Open {
         let layout = known.unwrap_or(self.chosen.layout.digest);
         let start = self.chain(shared, then, layout, None)?;
         let servers = if verifies { shared.options.servers } else { 1 };
-        let mut following = self.following(Follower::Hints(Box::new(loaded)), start, servers);
+        let mut following =
+            Following::new(Follower::Hints(Box::new(loaded)), start, target, servers);
         following.layout_is_guessed = known.is_none();
         self.follow(shared, following, now);
         Ok(())

@@ -5,16 +5,17 @@
 //! of the table, all of this is dropped.
 
 use super::calls::Purpose;
-use super::following::{Followed, Following};
+use super::epochs::{Followed, Following};
 use super::hints::{HintsInUse, Loaded};
 use super::interface::{ChosenTable, ExchangeId, FetchId, Request, Response};
 use super::records::Records;
-use super::shared::Shared;
-use super::versions::Versions;
+use super::served::Versions;
+use super::shared::{Fault, Shared};
 use crate::state::{PartKey, PartState, SavedHints};
 use privet_core::{Error, Reason, Result};
+use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::Download;
-use privet_schemes::registry::ErasedClient;
+use privet_schemes::registry::{ErasedClient, ErasedHints};
 use privet_schemes::reservation::Receipt;
 use privet_wire::PartKind;
 use std::time::Duration;
@@ -58,20 +59,6 @@ pub(super) enum Stage {
     /// An answer did not pass. Waits for the end of the hints to be durable, and tells it then:
     /// first of all to the fetch that it was for, if there is one.
     Ending { fetch: Option<FetchId>, error: Error },
-}
-
-/// Why something that came cannot be taken.
-pub(super) enum Fault {
-    /// The exchange has failed; another attempt may not.
-    Exchange(Error),
-    /// The session is over.
-    Session(Error),
-}
-
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Fault::Session(error)
-    }
 }
 
 impl Open {
@@ -214,5 +201,32 @@ impl Open {
             self.hints.broken.get_or_insert(error.clone());
             self.fetch_ended(shared, fetch, Err(error));
         }
+    }
+}
+
+/// Single-use hints while lookups go on.
+impl Open {
+    /// The single-use hints, if there are such and lookups go on.
+    pub(super) fn hinted(&mut self) -> Option<&mut dyn ErasedHints> {
+        match &mut self.stage {
+            Stage::Ready(client) => client.hints(),
+            _ => None,
+        }
+    }
+
+    /// Whether no reservation is between its journal record and its record.
+    pub(super) fn hints_are_idle(&self, shared: &Shared) -> bool {
+        !shared.lookups.have_reservations() && self.hints.resends.is_empty()
+    }
+
+    /// Whether a reservation is between its journal record and the settling of its answers.
+    pub(super) fn is_any_under_way(&self, shared: &Shared) -> bool {
+        shared.lookups.reservations_under_way().next().is_some() || !self.hints.resends.is_empty()
+    }
+
+    /// Whether a reservation may still be answered in this session, as things are.
+    pub(super) fn may_be_answered(&self, shared: &Shared, id: ReservationId) -> bool {
+        let mut under_way = shared.lookups.reservations_under_way();
+        under_way.any(|under_way| under_way == id) || self.hints.resends.contains(id)
     }
 }

@@ -20,10 +20,9 @@
 //! holds for every name that the table has there, so that the next session has nothing to refuse.
 
 use super::agreement::server_name;
-use super::interface::{ChosenTable, Output, Persist};
-use super::open::Open;
+use super::interface::ChosenTable;
 use super::options::{KnownPin, SessionOptions};
-use super::shared::{PlanIn, Shared};
+use super::shared::PlanIn;
 use crate::state::{Pin, PinElsewhere};
 use privet_core::{Error, Reason, Result};
 use privet_table::update_log::{EpochHash, PublisherId};
@@ -232,43 +231,6 @@ fn check_name(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
         .because(Reason::TableRenamed));
     }
     Ok(())
-}
-
-impl Open {
-    /// Remembers the version that is used now, at every server where something else was remembered,
-    /// and that this table is the one that was used last.
-    pub(super) fn move_pins(&mut self, shared: &mut Shared) {
-        let Some(newest) = self.served.first() else { return };
-        // As long as an earlier version is used, it is what has to be known of the table.
-        if self.chosen.identity != newest.identity {
-            return;
-        }
-        let publisher = publisher_of(newest, &shared.options);
-        let last_epoch = self.followed.as_ref().and_then(|followed| followed.last_epoch);
-        let (name, identity) = (newest.name.clone(), newest.identity);
-        for server in 0..shared.options.servers {
-            let pins = &shared.options.pins;
-            let here = || pins.iter().filter(move |known| known.server == server);
-            let known = here().find(|known| known.pin.table == identity);
-            let last_epoch = last_epoch.or(known.and_then(|known| known.pin.last_epoch));
-            let pin = pin_of(newest, publisher, last_epoch);
-            // The other names of the table come first, so that this one stays the last.
-            let others = here()
-                .filter(|known| known.name != name && known.pin.table.id == identity.id)
-                .filter(|known| known.pin != pin);
-            let mut changed: Vec<_> = others.map(|known| known.name.clone()).collect();
-            let is_last =
-                here().next_back().is_some_and(|last| last.name == name && last.pin == pin);
-            if !is_last || !changed.is_empty() {
-                changed.push(name.clone());
-            }
-            for name in changed {
-                shared.options.pins.retain(|known| known.server != server || known.name != name);
-                shared.options.pins.push(KnownPin { server, name: name.clone(), pin });
-                shared.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
-            }
-        }
-    }
 }
 
 /// Whoever signs a table's epochs is the same for all servers, and the one that the caller knows.

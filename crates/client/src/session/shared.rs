@@ -4,7 +4,6 @@ use super::agreement::server_name;
 use super::calls::{Calls, Purpose};
 use super::interface::{Event, Output, Request};
 use super::lookups::Lookups;
-use super::open::Fault;
 use super::options::SessionOptions;
 use super::preparation::Pace;
 #[cfg(test)]
@@ -112,4 +111,18 @@ impl Shared {
 /// The plan for another version of a table whose scheme and parameters were announced.
 pub(super) fn as_announced(plan: &SchemePlan, table: &TableIdentity) -> Result<SchemePlan> {
     SchemePlan::from_announcement(plan.scheme, table, &plan.parameters)
+}
+
+/// Why something that came cannot be taken.
+pub(super) enum Fault {
+    /// The exchange has failed; another attempt may not.
+    Exchange(Error),
+    /// The session is over.
+    Session(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Fault::Session(error)
+    }
 }

@@ -1,0 +1,209 @@
+//! Reading: from answers to records, and from records to what is told of lookups.
+
+use super::hints::drop_records;
+use super::interface::{Event, FetchId};
+use super::lookups::Answer;
+use super::open::{Open, Stage};
+use super::records::Piece;
+use super::shared::Shared;
+use super::timetable::Work;
+use super::verified::for_this_session;
+use privet_core::{Blame, Error, Result};
+use privet_schemes::contract::{Record, ReservationId};
+use privet_schemes::registry::Recovered;
+
+impl Open {
+    /// Reads one record from its answers, or tells one that was read. Returns whether there was
+    /// anything.
+    ///
+    /// # Errors
+    /// Of an answer that does not pass where answers are verified: the session ends with it.
+    pub(super) fn read_next(&mut self, shared: &mut Shared) -> Result<bool> {
+        if matches!(self.stage, Stage::Ending { .. }) {
+            return Ok(false);
+        }
+        let (pieces_of_work, outcome) = self.read_or_tell(shared);
+        if pieces_of_work > 0 {
+            shared.timetable.end_unseen(Work::Answer, 1, pieces_of_work);
+        }
+        outcome.map(|()| pieces_of_work > 0)
+    }
+
+    /// Returns how many pieces of work it was.
+    fn read_or_tell(&mut self, shared: &mut Shared) -> (u32, Result<()>) {
+        if let Some((id, answers)) = self.hints.resends.next_answered() {
+            // It may concern every reservation since; and when all are over, their records are
+            // erased. Which ones depends on what was looked up.
+            let used = self.hinted().map_or(0, |hints| hints.supply().used);
+            let first = self.hints.resends.first();
+            self.settle_resent(shared, id, answers);
+            self.drop_unwanted();
+            let since = if self.hints.resends.is_empty() { first.unwrap_or(id) } else { id };
+            let concerned = used.saturating_sub(since.0);
+            return (u32::try_from(concerned).unwrap_or(u32::MAX).max(1), Ok(()));
+        }
+        let Stage::Ready(client) = &mut self.stage else { return (0, Ok(())) };
+        // What was read is told after what can be sent: by a scheme that verifies, the next query
+        // waited for it to be settled.
+        let Some((fetch, pending, answers)) = shared.lookups.next_answered() else {
+            return (u32::from(self.tell_waiting(shared)), Ok(()));
+        };
+        let recovered = answers.and_then(|answers| {
+            let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
+            client.recover(pending, &answers).map_err(where_the_record_leads)
+        });
+        // It may concern every lookup that waits for it.
+        let id = shared.lookups.reservation_of(fetch);
+        let waiting = id.map_or(0, |id| shared.lookups.settled_since(id));
+        let pieces_of_work =
+            u32::try_from(waiting).map_or(u32::MAX, |waiting| waiting.saturating_add(1));
+        match recovered {
+            Ok(Recovered::Record(record)) => self.tell(shared, fetch, Ok(record)),
+            Ok(Recovered::Settled { id, change, record }) => {
+                if self.keep_settled(shared, id, change, Some(fetch)) {
+                    shared.lookups.settles(fetch, record);
+                }
+            }
+            Err(error) if error.blame() == Blame::Integrity => {
+                let error = for_this_session(&error);
+                self.fetch_ended(shared, fetch, Err(error.clone()));
+                return (pieces_of_work, Err(error));
+            }
+            Err(error) => self.tell(shared, fetch, Err(error)),
+        }
+        (pieces_of_work, Ok(()))
+    }
+
+    /// An answer to a query of an earlier process. If it is none, the reservation stays as it is,
+    /// for the next session.
+    fn settle_resent(
+        &mut self,
+        shared: &mut Shared,
+        id: ReservationId,
+        answers: Vec<Result<Answer>>,
+    ) {
+        let Ok(answers) = answers.into_iter().collect::<Result<Vec<_>>>() else { return };
+        let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
+        let Some(hints) = self.hinted() else { return };
+        if let Ok(Recovered::Settled { id, change, record }) = hints.settle(id, &answers)
+            && self.keep_settled(shared, id, change, None)
+        {
+            self.hints.unwanted(id, record.is_none());
+        }
+    }
+
+    /// Tells the record of a settled reservation: of the next in the order in which they were made,
+    /// when all older ones are answered or given up. Some could be told sooner, those that do not
+    /// depend on an older one's answer; but then a server that holds an answer back could see, from
+    /// a user who acts on what comes, which depend on it. Returns whether there was one.
+    fn tell_waiting(&mut self, shared: &mut Shared) -> bool {
+        let Some((id, fetch)) = self.next_to_tell(shared) else { return false };
+        let Some(hints) = self.hinted() else { return false };
+        let resolved = hints.take_record(id);
+        let record = shared.lookups.take_settled(fetch).or(resolved);
+        if record.is_none() {
+            self.hints.unwanted(id, true);
+        }
+        self.tell(shared, fetch, record.unwrap_or_else(|| Err(unanswered_before())));
+        true
+    }
+
+    /// Tells all that can be told: the session is over.
+    pub(super) fn tell_all_waiting(&mut self, shared: &mut Shared) {
+        let mut told = 0;
+        while self.tell_waiting(shared) {
+            told += 1;
+        }
+        if told > 0 {
+            shared.timetable.end_unseen(Work::Answer, 1, told);
+        }
+    }
+
+    pub(super) fn tell(&mut self, shared: &mut Shared, fetch: FetchId, record: Result<Record>) {
+        let Some((target, candidate)) = shared.lookups.wanted(fetch) else { return };
+        #[cfg(test)]
+        shared.takes_time(Work::Answer, target);
+        let piece = record.and_then(|record| match &self.records {
+            Some(records) => records.piece(target, candidate, &record),
+            None => Err(ended_before()),
+        });
+        self.fetch_ended(shared, fetch, piece);
+    }
+
+    /// The oldest settled reservation and its fetch, if no older one may still be answered in this
+    /// session. (What an even older one would have to bring will not come.)
+    fn next_to_tell(&self, shared: &Shared) -> Option<(ReservationId, FetchId)> {
+        let next = shared.lookups.oldest_settled()?;
+        let mut open = shared.lookups.reservations_under_way().chain(self.hints.resends.oldest());
+        open.all(|open| open > next.0).then_some(next)
+    }
+
+    /// Erases what queries that were sent again brought and nobody waits for, once all of them are over.
+    fn drop_unwanted(&mut self) {
+        if self.hints.unwanted.is_empty() || !self.hints.resends.is_empty() {
+            return;
+        }
+        let mut unwanted = std::mem::take(&mut self.hints.unwanted);
+        if let Some(hints) = self.hinted() {
+            drop_records(hints, &mut unwanted);
+        }
+        self.hints.unwanted = unwanted;
+    }
+
+    /// A fetch is over: tells what came of its lookup, if that is over as well.
+    pub(super) fn fetch_ended(
+        &mut self,
+        shared: &mut Shared,
+        fetch: FetchId,
+        found: Result<Piece>,
+    ) {
+        let Some((lookup, target, found)) = shared.lookups.end(fetch, found) else { return };
+        let value = found.and_then(|pieces| match &self.records {
+            Some(records) => records.value(&target, &pieces),
+            None => Err(ended_before()),
+        });
+        #[cfg(test)]
+        shared.ask_again(&target, &value);
+        shared.event(match value {
+            Ok(Some(value)) => Event::Found { lookup, value },
+            Ok(None) => Event::NotFound { lookup },
+            Err(error) => Event::LookupFailed { lookup, error },
+        });
+    }
+}
+
+impl Shared {
+    /// Drops all lookups, which failed with `error`.
+    pub(super) fn fail_all(&mut self, error: &Error) {
+        for (lookup, error) in self.lookups.drop_all(error, &ended_before()) {
+            self.event(Event::LookupFailed { lookup, error });
+        }
+    }
+}
+
+/// Which part of a hint is read to make sense of an answer follows from the record. So does what
+/// comes of a disk that cannot be read there.
+fn where_the_record_leads(error: Error) -> Error {
+    match error.blame() {
+        Blame::Unavailable => Error::selective(format!(
+            "{}. Do not look it up again because of that: it may tell the server about the record",
+            error.message()
+        ))
+        .caused_by(error),
+        _ => error,
+    }
+}
+
+/// What becomes of a lookup that waits for an older reservation's answer when that will not come in this session.
+fn unanswered_before() -> Error {
+    Error::selective(
+        "the server did not answer an earlier query, and what this one was to bring cannot be told without that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
+    )
+}
+
+/// What becomes of a lookup that waits for an older reservation's answer when the session is over.
+fn ended_before() -> Error {
+    Error::selective(
+        "the session ended before the answer to an earlier query came, which this lookup's record depends on. Do not look it up again because of that: a server that held the answer back would learn about the record",
+    )
+}
