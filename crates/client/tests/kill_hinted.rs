@@ -1,20 +1,18 @@
-//! A client with single-use hints is killed three hundred times at random moments: while it streams the table, reserves, sends, receives, prepares its next hints. Whatever
-//! the moment, every answer is right, and the server, which keeps all queries it ever saw, finds no two different ones that came from one hint.
+//! Clients with single-use hints are killed again and again at random moments, those of dummy subsets
+//! three hundred times: while they prepare, reserve, send, receive, write their state down as the next
+//! generation and change over to it. Whatever the moment, every answer is right, and no server, of
+//! which each keeps all queries that it ever saw, finds two different ones that came from one hint.
 //!
-//! This program is both: started with `PRIVET_KILL_URL` it is the client, which looks records up until it is killed.
+//! This program is both: started with `PRIVET_KILL_URLS` it is the client, which looks records up until it is killed.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 
-use common::{any_port, config, options};
-use privet_client::Client;
-use privet_core::{Epoch, TableId, TableIdentity, TableShape};
+use common::{any_port, config, cut, generation_in, options_of, record, records_by};
+use privet_client::{Client, Target};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::Tuning;
-use privet_server::{ServedTable, Server};
-use privet_table::digest::{DigestParts, layout_digest};
-use privet_table::{IndexLayout, RecordLayout};
+use privet_server::Server;
 use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::path::Path;
@@ -22,22 +20,94 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const KILLS: u64 = 300;
 const RECORDS: u64 = 4096;
-const RECORD_LEN: u64 = 8;
-/// The cut that follows from 4096 records.
-const PARTITIONS: usize = 64;
-const OFFSET_BITS: usize = 6;
+/// Until something is to be seen, but no more.
+const MOST_KILLS: u64 = 400;
 
-fn main() {
-    match std::env::var("PRIVET_KILL_URL") {
-        Ok(url) => look_up_until_killed(&url),
-        Err(_) => tokio::runtime::Runtime::new().unwrap().block_on(kill_at_random_moments()),
-    }
+/// What a query is made of.
+#[derive(Clone, Copy)]
+enum Form {
+    /// An offset in each partition, of so many bits.
+    Offsets(usize),
+    /// A half and an offset for each of `partitions`, those of either half from one row of offsets of `offset_bits` bits.
+    Halves { partitions: usize, offset_bits: usize },
+    /// A key (16 bytes), the number of a hint, of which no other query must ask, and where it is cut (4 bytes each).
+    Pair,
 }
 
-fn record(index: u64) -> [u8; 8] {
-    *blake3::hash(&index.to_le_bytes()).as_bytes().first_chunk().unwrap()
+struct Case {
+    scheme: SchemeId,
+    partition_records: u64,
+    /// At least.
+    kills: u64,
+    /// That each server has to see, at least.
+    queries: usize,
+    /// Of the queries to each server.
+    forms: &'static [Form],
+}
+
+/// What is killed often, and beside it the others one after the other. A generation serves 1280.
+const OFTEN: Case = Case {
+    scheme: SchemeId::DummySubsets,
+    partition_records: 32,
+    kills: 300,
+    queries: 1000,
+    forms: &[Form::Halves { partitions: 128, offset_bits: 5 }],
+};
+const OTHERS: [Case; 5] = [
+    // A generation serves 64 queries.
+    Case {
+        scheme: SchemeId::SinglePass,
+        partition_records: 64,
+        kills: 40,
+        queries: 400,
+        forms: &[Form::Offsets(16), Form::Offsets(16)],
+    },
+    Case {
+        scheme: SchemeId::TapirMerkle,
+        partition_records: 64,
+        kills: 40,
+        queries: 400,
+        forms: &[Form::Offsets(16), Form::Offsets(16)],
+    },
+    // About 600.
+    Case {
+        scheme: SchemeId::DummySubsetsTwo,
+        partition_records: 16,
+        kills: 40,
+        queries: 400,
+        forms: &[Form::Pair, Form::Halves { partitions: 256, offset_bits: 4 }],
+    },
+    // 533.
+    Case {
+        scheme: SchemeId::Piano,
+        partition_records: 64,
+        kills: 40,
+        queries: 400,
+        forms: &[Form::Offsets(6)],
+    },
+    Case {
+        scheme: SchemeId::PianoAllParities,
+        partition_records: 64,
+        kills: 40,
+        queries: 400,
+        forms: &[Form::Offsets(6)],
+    },
+];
+
+fn main() {
+    match std::env::var("PRIVET_KILL_URLS") {
+        Ok(urls) => look_up_until_killed(&urls),
+        Err(_) => tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let others = async {
+                for case in OTHERS {
+                    kill_at_random_moments(case).await;
+                }
+            };
+            // They mostly wait.
+            tokio::join!(kill_at_random_moments(OFTEN), others);
+        }),
+    }
 }
 
 fn random(below: u64) -> u64 {
@@ -47,84 +117,70 @@ fn random(below: u64) -> u64 {
     u64::from_le_bytes(bytes) % below
 }
 
-fn connect(url: &str, state: &Path) -> Client {
-    let mut options = options(url);
+fn connect(urls: &str, state: &Path) -> Client {
+    let mut options = options_of(&urls.split(' ').collect::<Vec<_>>());
     options.state_dir = Some(state.to_owned());
     options.busy_patience = Duration::from_secs(10);
     Client::connect_blocking(options, |_| {}).unwrap()
 }
 
-fn check(client: &Client, index: u64) {
-    let value = client.get_index(index);
-    let value = futures(value).unwrap();
-    assert_eq!(value[..], record(index), "record {index} came back wrong");
-}
-
-fn futures<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+fn check(client: &Client, indices: &[u64]) {
+    let targets: Vec<_> = indices.iter().map(|index| Target::index(*index)).collect();
+    for (index, value) in indices.iter().zip(client.get_many_blocking(&targets)) {
+        assert_eq!(value.unwrap().unwrap()[..], record(*index), "record {index} came back wrong");
+    }
 }
 
 /// Looks up records that are asked for again and again, and others; alone and several at once.
-fn look_up_until_killed(url: &str) {
+fn look_up_until_killed(urls: &str) {
     let state = std::env::var("PRIVET_KILL_STATE").unwrap();
-    let client = connect(url, state.as_ref());
+    let client = connect(urls, state.as_ref());
     loop {
-        check(&client, random(3));
-        check(&client, random(RECORDS));
-        let targets: Vec<_> = (0..4).map(|_| random(RECORDS)).collect();
-        let wanted: Vec<_> =
-            targets.iter().map(|index| privet_client::Target::index(*index)).collect();
-        for (index, value) in targets.iter().zip(client.get_many_blocking(&wanted)) {
-            assert_eq!(value.unwrap().unwrap()[..], record(*index));
-        }
+        check(&client, &[random(3)]);
+        check(&client, &[random(RECORDS), random(3), random(RECORDS), random(RECORDS)]);
         client.finish_blocking().unwrap();
     }
 }
 
-fn table() -> ServedTable {
-    let shape = TableShape::new(RECORDS, RECORD_LEN).unwrap();
-    let records: Vec<u8> = (0..RECORDS).flat_map(record).collect();
-    let layout = RecordLayout::Index(IndexLayout::for_lengths(RECORD_LEN, RECORD_LEN)).encode();
-    let parts =
-        DigestParts { layout: layout_digest(&layout), records: *blake3::hash(&records).as_bytes() };
-    let identity = TableIdentity {
-        id: TableId([4; 16]),
-        epoch: Epoch(0),
-        digest: parts.combine(shape),
-        shape,
-    };
-    let (name, layout, scheme) = ("records".to_owned(), layout.into(), SchemeId::DummySubsets);
-    ServedTable {
-        name,
-        identity,
-        layout,
-        records: Box::new(records),
-        scheme,
-        tuning: Tuning::default(),
-        planned_for: None,
-        points: None,
-        updates: None,
-    }
-}
+type Log = Arc<Mutex<Vec<Vec<u8>>>>;
 
-async fn kill_at_random_moments() {
-    let log: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
-    let mut config = config(any_port(), None);
-    let seen = Arc::clone(&log);
-    config.query_observer =
-        Some(Arc::new(move |request| seen.lock().unwrap().push(request.query.to_vec())));
-    let server = Server::start(config, vec![table()]).await.unwrap();
-    let url = format!("http://{}", server.local_addr());
+async fn kill_at_random_moments(case: Case) {
+    let Case { scheme, partition_records, kills: least, queries: enough, forms } = case;
+    let (mut running, mut urls, mut logs) = (Vec::new(), Vec::new(), Vec::<Log>::new());
+    for _ in forms {
+        let mut config = config(any_port(), None);
+        let log = Log::default();
+        logs.push(Arc::clone(&log));
+        config.query_observer =
+            Some(Arc::new(move |request| log.lock().unwrap().push(request.query.to_vec())));
+        let server =
+            Server::start(config, vec![cut(records_by(scheme, RECORDS), partition_records)])
+                .await
+                .unwrap();
+        urls.push(format!("http://{}", server.local_addr()));
+        running.push(server);
+    }
+    let urls = urls.join(" ");
     let state = tempfile::tempdir().unwrap();
-    for kill in 0..KILLS {
+    let seen_enough = || {
+        logs.iter().all(|log| {
+            let log = log.lock().unwrap();
+            log.len() >= enough && log.iter().collect::<HashSet<_>>().len() < log.len()
+        })
+    };
+    let mut kills = 0;
+    // On a busy machine a process comes to few lookups before it is killed.
+    let is_enough = || seen_enough() && generation_in(state.path()) > 1;
+    while kills < least || (kills < MOST_KILLS && !is_enough()) {
+        kills += 1;
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .env("PRIVET_KILL_URL", &url)
+            .env("PRIVET_KILL_URLS", &urls)
             .env("PRIVET_KILL_STATE", state.path())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        tokio::time::sleep(Duration::from_micros(random(240_000))).await;
-        assert!(child.try_wait().unwrap().is_none(), "client {kill} ended by itself: {}", {
+        tokio::time::sleep(Duration::from_micros(random(200_000))).await;
+        assert!(child.try_wait().unwrap().is_none(), "client {kills} ended by itself: {}", {
             let mut said = String::new();
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
             said
@@ -132,75 +188,98 @@ async fn kill_at_random_moments() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    let (last_url, path) = (url.clone(), state.path().to_owned());
+    let (last_urls, path) = (urls.clone(), state.path().to_owned());
     let last = tokio::task::spawn_blocking(move || {
-        let client = connect(&last_url, &path);
-        (0..50).for_each(|index| check(&client, index));
+        let client = connect(&last_urls, &path);
+        (0..50).for_each(|index| check(&client, &[index]));
     });
     last.await.unwrap();
-    let queries = log.lock().unwrap();
-    let repeated = check_log(&queries);
-    println!(
-        "{KILLS} kills, {} queries, {repeated} of them sent again after a kill, none from a used hint",
-        queries.len()
-    );
-    assert!(queries.len() > 1000, "the kills left time for lookups");
-    assert!(repeated > 0, "some kills came between a query and its answer");
-    the_check_catches_a_hint_used_twice(&queries);
+    let generation = generation_in(state.path());
+    assert!(generation > 1, "{scheme}: the first generation is still in use");
+    for (role, (log, form)) in logs.iter().zip(forms).enumerate() {
+        let queries = log.lock().unwrap();
+        let repeated = check_log(&queries, *form);
+        println!(
+            "{scheme}, server {role}: {kills} kills, {} queries, {repeated} of them sent again after a kill, none from a used hint, generation {generation}",
+            queries.len()
+        );
+        assert!(queries.len() >= enough, "the kills left time for lookups");
+        assert!(repeated > 0, "some kills came between a query and its answer");
+        the_check_catches_a_hint_used_twice(&queries, *form);
+    }
 }
 
-/// What a query reads: for each partition its half, and an offset.
-fn picks(query: &[u8]) -> Vec<(usize, u16)> {
-    let offset = |place: usize| -> u16 {
-        let bits = (0..OFFSET_BITS).map(|bit| {
-            let at = place * OFFSET_BITS + bit;
-            u16::from(query[PARTITIONS / 8 + at / 8] >> (at % 8) & 1) << bit
-        });
-        bits.sum()
-    };
-    let mut filled = [0; 2];
-    let of_partition = |partition: usize| {
-        let half = usize::from(query[partition / 8] >> (partition % 8) & 1);
-        filled[half] += 1;
-        (partition, offset(filled[half] - 1))
-    };
-    (0..PARTITIONS).map(of_partition).collect()
+/// What a query reads: an offset in each partition, the half that the partition belongs to aside. Or which hint it asks for.
+fn picks(query: &[u8], form: Form) -> Vec<(usize, u32)> {
+    let bit = |at: usize| u32::from(query[at / 8] >> (at % 8) & 1);
+    let number = |at: usize, bits: usize| (0..bits).map(|k| bit(at + k) << k).sum();
+    match form {
+        Form::Offsets(bits) => {
+            (0..8 * query.len() / bits).map(|place| (place, number(place * bits, bits))).collect()
+        }
+        Form::Halves { partitions, offset_bits } => {
+            let mut filled = [0; 2];
+            let of_partition = |partition| {
+                let place = &mut filled[bit(partition) as usize];
+                *place += 1;
+                (partition, number(partitions + (*place - 1) * offset_bits, offset_bits))
+            };
+            (0..partitions).map(of_partition).collect()
+        }
+        Form::Pair => vec![(0, number(8 * 16, 32))],
+    }
 }
 
-/// The most picks that a query has in common with an earlier, different one. Two queries from one hint have at least `p/2 - 1` in common; from two hints, about one.
-fn most_in_common(queries: &[&Vec<u8>]) -> u32 {
-    let mut by_pick: HashMap<(usize, u16), Vec<usize>> = HashMap::new();
+/// The most picks that a query has in common with an earlier, different one. Two queries from one hint have all but one or two in common, or as many in a half; from two hints, about as many as
+/// chance brings.
+fn most_in_common(queries: &[&Vec<u8>], form: Form) -> usize {
+    let mut by_pick: HashMap<(usize, u32), Vec<usize>> = HashMap::new();
     let mut most = 0;
     for (number, query) in queries.iter().enumerate() {
-        let mut common: HashMap<usize, u32> = HashMap::new();
-        for pick in picks(query) {
+        let mut common = vec![0; number];
+        for pick in picks(query, form) {
             let earlier = by_pick.entry(pick).or_default();
-            earlier.iter().for_each(|other| *common.entry(*other).or_default() += 1);
+            earlier.iter().for_each(|other| common[*other] += 1);
             earlier.push(number);
         }
-        most = most.max(common.into_values().max().unwrap_or(0));
+        most = most.max(common.into_iter().max().unwrap_or(0));
     }
     most
 }
 
-const SUSPICIOUS: u32 = PARTITIONS as u32 / 2 - 8;
+fn suspicious(query: &[u8], form: Form) -> usize {
+    match form {
+        Form::Offsets(_) => picks(query, form).len() * 3 / 4,
+        Form::Halves { partitions, .. } => partitions / 2 - 8,
+        Form::Pair => 1,
+    }
+}
 
 /// Checks that no two different queries came from one hint; returns how many came more than once.
-fn check_log(queries: &[Vec<u8>]) -> usize {
+fn check_log(queries: &[Vec<u8>], form: Form) -> usize {
     let mut seen = HashSet::new();
     let distinct: Vec<&Vec<u8>> = queries.iter().filter(|query| seen.insert(*query)).collect();
-    let common = most_in_common(&distinct);
-    assert!(common < SUSPICIOUS, "two queries have {common} of {PARTITIONS} picks in common");
+    let common = most_in_common(&distinct, form);
+    let too_many = suspicious(&queries[0], form);
+    assert!(common < too_many, "two queries have {common} picks in common");
     queries.len() - distinct.len()
 }
 
-/// The same query with one partition of either half exchanged is what a second use of its hint would look like.
-fn the_check_catches_a_hint_used_twice(queries: &[Vec<u8>]) {
+/// The same query with another offset at each end, with one partition of either half exchanged, or cut elsewhere is what a second use of its hint would look like.
+fn the_check_catches_a_hint_used_twice(queries: &[Vec<u8>], form: Form) {
     let mut again = queries[0].clone();
-    let half = |query: &[u8], k: usize| query[k / 8] >> (k % 8) & 1;
-    let zero = (0..PARTITIONS).rfind(|k| half(&again, *k) == 0).unwrap();
-    let one = (0..PARTITIONS).rfind(|k| half(&again, *k) == 1).unwrap();
-    again[zero / 8] ^= 1 << (zero % 8);
-    again[one / 8] ^= 1 << (one % 8);
-    assert!(most_in_common(&[&queries[0], &again]) >= SUSPICIOUS);
+    let last = again.len() - 1;
+    match form {
+        Form::Offsets(_) => (again[0], again[last]) = (again[0] ^ 1, again[last] ^ 1),
+        Form::Halves { partitions, .. } => {
+            for half in [0, 1] {
+                let is_in = |k: &usize| queries[0][k / 8] >> (k % 8) & 1 == half;
+                let partition = (0..partitions).rfind(is_in).unwrap();
+                again[partition / 8] ^= 1 << (partition % 8);
+            }
+        }
+        Form::Pair => again[last] ^= 1,
+    }
+    let found = most_in_common(&[&queries[0], &again], form);
+    assert!(found >= suspicious(&again, form));
 }

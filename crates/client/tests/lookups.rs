@@ -1,4 +1,5 @@
-//! Clients and servers over loopback: lookups come out right, stored hints are used, and a restart loses nobody.
+//! Clients and servers over loopback, many at once and in bad moments: stored hints are used, and a restart loses
+//! nobody. What holds of every scheme is in `end_to_end.rs`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,40 +22,6 @@ fn noting(notices: &Notices) -> impl FnMut(Progress) + Send + 'static {
             notices.lock().unwrap().push(notice);
         }
     }
-}
-
-#[tokio::test]
-async fn hits_and_misses_come_out_right_and_cost_the_same() {
-    let (_server, url) = serve(vec![table("packages", 1, 0)]).await;
-    let client = Client::connect(options(&url), |_| {}).await.unwrap();
-    assert_eq!(client.table().name, "packages");
-    let mut before = client.stats().lookup;
-    let mut costs = Vec::new();
-    for k in (0..KEYS + 50).step_by(13) {
-        let (key, value) = pair(k, 0);
-        let found = client.get(&key).await.unwrap().map(|value| value.to_vec());
-        assert_eq!(found, (k < KEYS).then_some(value), "key {k}");
-        let after = client.stats().lookup;
-        costs.push((after.up - before.up, after.down - before.down));
-        before = after;
-    }
-    assert!(costs.windows(2).all(|pair| pair[0] == pair[1]), "{costs:?}");
-    let plan = &client.table().scheme.plan;
-    assert!(costs[0].0 as usize > plan.query_lens[0] && costs[0].1 as usize > plan.answer_len);
-    assert_eq!(client.get_index(0).await.unwrap_err().blame(), Blame::ApiMisuse);
-}
-
-#[tokio::test]
-async fn many_lookups_come_back_in_order() {
-    let (_server, url) = serve(vec![table("packages", 1, 0)]).await;
-    let client = Client::connect(options(&url), |_| {}).await.unwrap();
-    let targets: Vec<_> = (0..KEYS + 20).rev().map(|k| Target::key(pair(k, 0).0)).collect();
-    let values = client.get_many(&targets).await;
-    assert_eq!(values.len(), targets.len());
-    for (k, value) in (0..KEYS + 20).rev().zip(values) {
-        assert_eq!(value.unwrap().map(|value| value.to_vec()), (k < KEYS).then(|| pair(k, 0).1));
-    }
-    assert_eq!(client.stats().lookups as usize, targets.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,60 +1,28 @@
-//! Clients with single-use hints over loopback: hints are prepared, stored, used up and followed by the next, and one process at a time has them.
+//! Clients with single-use hints over loopback: one process at a time has them, and they are erased in time.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use common::{config, options, serve};
+use common::{config, options, record, records_by, serve};
 use privet_client::state::{Pin, State};
 use privet_client::store::Store;
 use privet_client::{Client, ClientOptions, Progress, Target};
-use privet_core::{Blame, Epoch, Reason, TableId, TableIdentity, TableShape};
+use privet_core::{Blame, Epoch, Reason, TableIdentity};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::Tuning;
 use privet_server::{RunningServer, ServedTable, Server};
-use privet_table::digest::{DigestParts, layout_digest};
-use privet_table::{IndexLayout, RecordLayout};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// 32 partitions of 32 records: a generation serves 1280 queries, so that the next begins to be prepared after 320.
 const RECORDS: u64 = 1024;
-const RECORD_LEN: u64 = 16;
-const GENERATION: u64 = 1280;
-
-fn record(index: u64) -> Vec<u8> {
-    blake3::hash(&index.to_le_bytes()).as_bytes()[..RECORD_LEN as usize].to_vec()
-}
 
 async fn served() -> (RunningServer, String) {
     serve(vec![table_by(SchemeId::DummySubsets)]).await
 }
 
 fn table_by(scheme: SchemeId) -> ServedTable {
-    let shape = TableShape::new(RECORDS, RECORD_LEN).unwrap();
-    let records: Vec<u8> = (0..RECORDS).flat_map(record).collect();
-    let layout = RecordLayout::Index(IndexLayout::for_lengths(RECORD_LEN, RECORD_LEN)).encode();
-    let parts =
-        DigestParts { layout: layout_digest(&layout), records: *blake3::hash(&records).as_bytes() };
-    let identity = TableIdentity {
-        id: TableId([5; 16]),
-        epoch: Epoch(0),
-        digest: parts.combine(shape),
-        shape,
-    };
-    let (name, layout) = ("records".to_owned(), layout.into());
-    ServedTable {
-        name,
-        identity,
-        layout,
-        records: Box::new(records),
-        scheme,
-        tuning: Tuning::default(),
-        planned_for: None,
-        points: None,
-        updates: None,
-    }
+    records_by(scheme, RECORDS)
 }
 
 fn stored(url: &str, state: &Path) -> ClientOptions {
@@ -69,27 +37,6 @@ async fn get_all(client: &Client, indices: impl Iterator<Item = u64>) {
     for (index, value) in indices.iter().zip(client.get_many(&targets).await) {
         assert_eq!(value.unwrap().unwrap().to_vec(), record(*index));
     }
-}
-
-#[tokio::test]
-async fn a_long_lived_client_goes_from_generation_to_generation() {
-    let (_server, url) = served().await;
-    let client = Client::connect(options(&url), |_| {}).await.unwrap();
-    assert_eq!(client.table().scheme.plan.scheme, SchemeId::DummySubsets);
-    assert!(client.stats().prepare.down > RECORDS * RECORD_LEN);
-    assert_eq!(client.stats().background.down, 0);
-    for round in 0..30 {
-        // Of one record alone, of a few, of all.
-        get_all(&client, (0..100).map(|k| [7, k % 3, k * 11 + round][round as usize % 3])).await;
-        client.finish().await.unwrap();
-    }
-    let stats = client.stats();
-    assert_eq!(stats.lookups, 3000);
-    let generations = stats.background.down / (RECORDS * RECORD_LEN);
-    assert_eq!(
-        generations,
-        3000_u64.div_ceil(GENERATION) - 1 + u64::from(3000 % GENERATION > GENERATION / 4)
-    );
 }
 
 #[tokio::test]
@@ -122,24 +69,6 @@ async fn stored_hints_are_used_by_the_next_process_and_only_by_one_at_a_time() {
     assert_eq!(second.stats().prepare.down, 0);
     get_all(&second, 0..20).await;
     assert_eq!(second.stats().lookups, 20);
-}
-
-#[tokio::test]
-async fn short_lived_clients_prepare_by_the_share_and_never_wait() {
-    let (_server, url) = served().await;
-    let state = tempfile::tempdir().unwrap();
-    let table = RECORDS * RECORD_LEN;
-    let mut streamed = 0;
-    for process in 0..20 {
-        let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
-        let stats = client.stats();
-        assert_eq!(stats.hint_was_stored, Some(process > 0), "process {process}");
-        get_all(&client, (0..70).map(|k| k * 13 + process)).await;
-        client.finish().await.unwrap();
-        streamed += client.stats().background.down;
-    }
-    // 1400 lookups: the second generation is in use since the 1281st.
-    assert!((table..2 * table).contains(&streamed), "{streamed} bytes streamed");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Two servers of DPF-PIR over loopback: lookups come out right, either may be restarted, and neither may tell another story than the other.
+//! Two servers of DPF-PIR over loopback: either may be restarted, and neither may tell another story than the other.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,28 +33,6 @@ async fn restarted(server: RunningServer, version: u8) -> RunningServer {
     server.shutdown();
     server.wait().await.unwrap();
     at(address, version).await
-}
-
-#[tokio::test]
-async fn hits_and_misses_come_out_right_and_cost_the_same() {
-    let (one, other) = (at(any_port(), 0).await, at(any_port(), 0).await);
-    let client = Client::connect(options_of(&[&url(&one), &url(&other)]), |_| {}).await.unwrap();
-    let plan = &client.table().scheme.plan;
-    assert_eq!((plan.scheme, plan.servers), (SchemeId::Dpf, 2));
-    let mut before = client.stats().lookup;
-    let mut costs = Vec::new();
-    for k in (0..KEYS + 50).step_by(7) {
-        let (key, value) = pair(k, 0);
-        let found = client.get(&key).await.unwrap().map(|value| value.to_vec());
-        assert_eq!(found, (k < KEYS).then_some(value), "key {k}");
-        let after = client.stats().lookup;
-        costs.push((after.up - before.up, after.down - before.down));
-        before = after;
-    }
-    assert!(costs.windows(2).all(|pair| pair[0] == pair[1]), "{costs:?}");
-    assert!(
-        costs[0].0 as usize > 2 * plan.query_lens[0] && costs[0].1 as usize > 2 * plan.answer_len
-    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -161,12 +139,8 @@ async fn refusal(options: privet_client::ClientOptions) -> Error {
 }
 
 #[tokio::test]
-async fn the_wrong_number_of_servers_is_explained() {
-    let (server, other) = (at(any_port(), 0).await, at(any_port(), 0).await);
-    let error = refusal(options(&url(&server))).await;
-    assert_eq!(error.blame(), Blame::ApiMisuse);
-    assert!(error.message().contains("takes two servers, run by parties that do not collude"));
-
+async fn a_server_too_many_is_explained() {
+    let other = at(any_port(), 0).await;
     let (_server, single) = serve(vec![table_by(SchemeId::SimplePir, "packages", 1, 0)]).await;
     let error = refusal(options_of(&[&single, &url(&other)])).await;
     assert_eq!(error.blame(), Blame::ApiMisuse);

@@ -315,27 +315,6 @@ fn a_scheme_can_be_demanded() {
 }
 
 #[test]
-fn single_use_hints_are_prepared_once_and_used_up() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --no-cache --scheme dummy-subsets");
-    assert_snapshot!(get(&place, &served, "-k ada -k nobody -k ada --state state"), @r#"
-    [exit 1]
-    [stdout]
-    {"phone":"555-1","floor":"3"}
-    {"phone":"555-1","floor":"3"}
-    [stderr]
-    privet: not found: nobody
-    "#);
-    // The second time there is nothing to prepare.
-    let again = get(&place, &served, "-k bob -v --state state");
-    assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
-    assert!(again.stderr().contains(" scheme dummy-subsets;"), "{again}");
-    let parameters = "privet: 4 partitions of 2 records; 128 hints and 128 pairs of backup hints, one pair for each query, ";
-    assert!(again.stderr().contains(parameters), "{again}");
-    assert!(again.stderr().contains(" (0 B fetched);"), "{again}");
-}
-
-#[test]
 fn more_lookups_than_a_generation_serves_are_answered() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --no-cache --scheme dummy-subsets");

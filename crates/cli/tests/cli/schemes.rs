@@ -1,8 +1,81 @@
 //! Schemes beside SimplePIR, as a user meets them: served by one or two processes, looked up from another.
 
 use crate::place::{PHONES, Place};
-use crate::served::{Served, http_get};
+use crate::served::Served;
 use insta::assert_snapshot;
+use privet_schemes::SchemeId;
+use privet_schemes::registry::{self, Tuning};
+use privet_table::snapshot::Snapshot;
+
+/// What `get -v` says of some schemes beyond what their descriptors do.
+const WORDS: &[(SchemeId, &str)] = &[
+    (
+        SchemeId::DummySubsets,
+        "privet: 4 partitions of 2 records; 128 hints and 128 pairs of backup hints, one pair for each query, ",
+    ),
+    (SchemeId::DummySubsetsTwo, ASKED_FIRST),
+    (SchemeId::DummySubsetsTwo, ", replaced as they are used"),
+    (SchemeId::SinglePass, ASKED_FIRST),
+    (SchemeId::SinglePass, ", replaced as they are used"),
+    (
+        SchemeId::Piano,
+        "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and the query that was sent looks like any other",
+    ),
+    (SchemeId::FiniteDifferencesMany, "on each of 3 servers"),
+];
+
+const ASKED_FIRST: &str = "the first server computes the hints and learns their key; the second answers and must not learn it";
+
+/// Every scheme of the registry between processes: what is printed of it. That its lookups are right,
+/// on every form of table, `crates/client/tests/end_to_end.rs` tries.
+#[test]
+fn every_scheme_is_served_by_processes_and_asked_by_others() {
+    let place = Place::with_phones();
+    assert_eq!(place.run("setup pointproofs --size 4 -o string").code(), 0);
+    let identity = Snapshot::open(&place.path("phones.privet")).unwrap().identity();
+    let string = "--reference-string string";
+    let with_openings = format!("{string} --precompute-openings");
+    let cases = SchemeId::ALL
+        .iter()
+        .map(|scheme| (*scheme, if scheme.about().has("reference-string") { string } else { "" }));
+    for (scheme, options) in cases.chain([(SchemeId::TapirPointproofs, &*with_openings)]) {
+        // Its hint is 16 MiB for each byte of a record. It has a test of its own.
+        if scheme == SchemeId::DoublePir {
+            continue;
+        }
+        let about = scheme.about();
+        let arguments = format!("phones.privet --no-cache --scheme {scheme} {options}");
+        let servers: Vec<_> =
+            (0..*about.servers.start()).map(|_| Served::start(&place, &arguments)).collect();
+        let urls: Vec<&str> = servers.iter().map(|served| served.url.as_str()).collect();
+        let get = |arguments: &str| place.run(&format!("get {} {arguments}", urls.join(" ")));
+        let run = get("-k ada -k nobody -k ada -v");
+        assert_eq!((run.code(), run.stdout()), (1, FOUND.repeat(2).as_str()), "{run}");
+        assert!(run.stderr().contains(&format!("scheme {scheme};")), "{run}");
+        assert_eq!(run.stderr().contains("verified"), about.verifies, "{run}");
+        let own = WORDS.iter().filter(|(of, _)| *of == scheme).map(|(_, words)| *words);
+        for words in own.chain(about.weaker_promise) {
+            assert!(run.stderr().contains(words), "{words}: {run}");
+        }
+        // What is kept serves the next process.
+        let again = get("-k bob -v");
+        assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
+        assert!(again.stderr().contains(" (0 B fetched); 1 lookups, "), "{again}");
+        let tuning = registry::makeshift(scheme, &identity, &Tuning::default())
+            .map_or_else(Tuning::default, |makeshift| (makeshift.make)().unwrap());
+        let plan = registry::plan(scheme, &identity, &tuning).unwrap();
+        let hints = place
+            .run("state show")
+            .stdout()
+            .contains(&format!("private hints          {scheme}, "));
+        assert_eq!(hints, plan.hints_len(&identity) > 0, "{scheme}");
+        if urls.len() > 1 {
+            let alone = place.run(&format!("get {} -k ada", urls[0]));
+            assert_eq!(alone.code(), 2, "{alone}");
+        }
+        place.run("state reset --yes");
+    }
+}
 
 const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
 
@@ -137,38 +210,10 @@ fn doublepir_serves_short_records_and_refuses_long_ones_with_numbers() {
 }
 
 #[test]
-fn two_servers_with_hints_have_an_order() {
-    let place = Place::with_phones();
-    for scheme in ["dummy-subsets-two", "singlepass"] {
-        let serve =
-            || Served::start(&place, &format!("phones.privet --no-cache --scheme {scheme}"));
-        let (first, second) = (serve(), serve());
-        let get =
-            |arguments: &str| place.run(&format!("get {} {} {arguments}", first.url, second.url));
-        let run = get("-k ada -k nobody -k ada -v");
-        assert_eq!((run.code(), run.stdout()), (1, FOUND.repeat(2).as_str()), "{run}");
-        let order = "the first server computes the hints and learns their key; the second answers and must not learn it";
-        assert!(run.stderr().contains(order), "{run}");
-        assert!(run.stderr().contains(", replaced as they are used"), "{run}");
-        // The hints are kept, and serve the next process.
-        let again = get("-k bob -v");
-        assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
-        assert!(again.stderr().contains(" (0 B fetched); 1 lookups, "), "{again}");
-        let shown = place.run("state show");
-        assert!(shown.stdout().contains(&format!("private hints          {scheme}, ")), "{shown}");
-        place.run("state reset --yes");
-    }
-}
-
-#[test]
 fn piano_says_what_it_does_not_promise() {
     let place = Place::with_phones();
     for scheme in ["piano", "piano-all-parities"] {
         let served = Served::start(&place, &format!("phones.privet --no-cache --scheme {scheme}"));
-        let run = place.run(&format!("get {} -k ada -k nobody -k ada -v", served.url));
-        assert_eq!((run.code(), run.stdout()), (1, FOUND.repeat(2).as_str()), "{run}");
-        let weaker = "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and the query that was sent looks like any other";
-        assert!(run.stderr().contains(weaker), "{run}");
         let quiet = place.run(&format!("get {} -k ada", served.url));
         // Who looks up keys is warned without asking, and so is who serves them.
         let warning = format!(
@@ -195,32 +240,6 @@ fn piano_says_what_it_does_not_promise() {
     assert!(
         !std::fs::read_to_string(place.path("server.log")).unwrap().contains("dummy-subsets is")
     );
-}
-
-#[test]
-fn a_cuckoo_map_takes_two_queries_for_each_lookup() {
-    let place = Place::new();
-    let rows: String = (0..300).map(|row| format!("k{row},{row}\n")).collect();
-    place.write("rows.csv", format!("key,value\n{rows}"));
-    let sent = |kind: &str| {
-        place.build(&format!(
-            "rows.csv --key key --raw-value value --key-map {kind} -o {kind}.privet"
-        ));
-        let options = "--no-cache --scheme simplepir --metrics-listen 127.0.0.1:0";
-        let served = Served::start(&place, &format!("{kind}.privet {options}"));
-        let run = place.run(&format!("get {} -k k7 -k k299 -k k300", served.url));
-        assert_eq!((run.code(), run.stdout()), (1, "7\n299\n"), "{run}");
-        let (_, metrics) = http_get(served.metrics_address(), "/metrics");
-        let answered = |line: &str| {
-            line.strip_prefix("privet_queries_answered_total")?
-                .split(' ')
-                .next_back()?
-                .parse::<u64>()
-                .ok()
-        };
-        metrics.lines().filter_map(answered).sum::<u64>()
-    };
-    assert_eq!((sent("buckets"), sent("cuckoo")), (3, 6));
 }
 
 #[test]

@@ -4,17 +4,6 @@ use crate::place::Place;
 use crate::served::Served;
 use insta::assert_snapshot;
 
-const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
-
-/// Each scheme with what its servers need beside it, from a place where a reference string was made.
-const SCHEMES: [&str; 5] = [
-    "tapir-mt",
-    "tapir-pp --reference-string string",
-    "tapir-pp --reference-string string --precompute-openings",
-    "apir-dpf",
-    "apir-matrix-mt",
-];
-
 /// The phone book, and a copy of its file of which one byte of one record is another: who serves that one claims to have the same table and has not.
 fn with_a_copy_that_lies() -> Place {
     let place = Place::with_phones();
@@ -30,27 +19,6 @@ fn serve(place: &Place, file: &str, scheme: &str) -> Served {
     // Who lies does not look.
     let liar = if file == "wrong.privet" { " --skip-verification" } else { "" };
     Served::start(place, &format!("phones={file} --no-cache --scheme {scheme}{liar}"))
-}
-
-#[test]
-fn lookups_are_answered_and_verified_by_two_servers() {
-    let place = with_a_copy_that_lies();
-    for scheme in SCHEMES {
-        let (first, second) =
-            (serve(&place, "phones.privet", scheme), serve(&place, "phones.privet", scheme));
-        let get =
-            |arguments: &str| place.run(&format!("get {} {} {arguments}", first.url, second.url));
-        let run = get("-k ada -k nobody -k ada -v");
-        assert_eq!((run.code(), run.stdout()), (1, FOUND.repeat(2).as_str()), "{run}");
-        assert!(run.stderr().contains("verified"), "{run}");
-        // What is kept serves the next process.
-        let again = get("-k bob -v");
-        assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
-        assert!(again.stderr().contains(" (0 B fetched); 1 lookups, "), "{again}");
-        let alone = place.run(&format!("get {} -k ada", first.url));
-        assert_eq!(alone.code(), 2, "{alone}");
-        place.run("state reset --yes");
-    }
 }
 
 #[test]

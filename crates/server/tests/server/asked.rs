@@ -81,34 +81,6 @@ async fn prepared_by(asked: &Stub, table: &TableDescription) -> (HintedClient, u
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn records_are_looked_up_with_hints_from_one_server_and_answers_from_both() {
-    let shapes = [(1, 1), (2, 300), (53, 20), (257, 4), (5000, 33)];
-    for (count, record_len) in shapes {
-        let (servers, mut stubs) = pair(&config(), || one_of_each(count, record_len)).await;
-        let described = [describe(&mut stubs[0]).await, describe(&mut stubs[1]).await];
-        assert_eq!(described[0], described[1]);
-        for table in &described[0].tables {
-            let plan = &table.schemes[0].plan;
-            assert_eq!((plan.servers, table.schemes[0].hint_kind()), (2, None));
-            let (mut client, requests) = prepared_by(&stubs[0], table).await;
-            let last = count - 1;
-            for index in [0, last, last / 2, last / 3, last / 2] {
-                client.check(&mut stubs, index).await;
-            }
-            let prepared = format!("privet_preparations_total{{table=\"{}\"}}", table.name);
-            assert_eq!(metric(&servers[0], &prepared).await, requests as f64);
-            assert_eq!(metric(&servers[1], &prepared).await, 0.0);
-            // There is nothing that would be the same for every client.
-            let refused = fetch(&mut stubs[0], fetch_request(table, PartKind::Hint, 0)).await;
-            assert_eq!(refused.unwrap_err().code(), Code::NotFound);
-        }
-        for server in &servers {
-            assert!(server.tables().iter().all(|ready| ready.hint_origin == HintOrigin::None));
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_size_that_was_chosen_is_served_and_one_that_cannot_be_is_refused() {
     let tuned = |partition_records| {
         let tuning = Tuning::default().with(&PARTITION_RECORDS, partition_records);
@@ -117,11 +89,21 @@ async fn a_partition_size_that_was_chosen_is_served_and_one_that_cannot_be_is_re
     };
     let mut seen = Vec::new();
     for partition_records in [16u64, 128] {
-        let (_servers, mut stubs) = pair(&config(), || tuned(partition_records)).await;
+        let (servers, mut stubs) = pair(&config(), || tuned(partition_records)).await;
         for table in &describe(&mut stubs[0]).await.tables {
-            let (mut client, _) = prepared_by(&stubs[0], table).await;
+            let (mut client, requests) = prepared_by(&stubs[0], table).await;
             client.check(&mut stubs, 999).await;
             seen.push(table.schemes[0].plan.query_lens[1]);
+            // One server computes them, and keeps none that would be the same for every client.
+            let prepared = format!("privet_preparations_total{{table=\"{}\"}}", table.name);
+            assert_eq!(metric(&servers[0], &prepared).await, requests as f64);
+            assert_eq!(metric(&servers[1], &prepared).await, 0.0);
+            assert_eq!(table.schemes[0].hint_kind(), None);
+            let refused = fetch(&mut stubs[0], fetch_request(table, PartKind::Hint, 0)).await;
+            assert_eq!(refused.unwrap_err().code(), Code::NotFound);
+        }
+        for server in &servers {
+            assert!(server.tables().iter().all(|ready| ready.hint_origin == HintOrigin::None));
         }
     }
     // Smaller partitions are more partitions, and a query has something of each.

@@ -1,40 +1,8 @@
-//! Right records, for every index, however many ask at once.
+//! Right records, however many ask at once.
 
 use crate::common::*;
-use privet_wire::PartKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_record_of_tables_of_several_shapes() {
-    let shapes = [(1, 1), (2, 1), (1, 300), (7, 3), (53, 20), (130, 5), (301, 1)];
-    let named = |(count, len): (u64, u64)| format!("t{count}x{len}");
-    let tables = shapes
-        .iter()
-        .zip(1..)
-        .map(|(shape, id)| table(&named(*shape), shape.0, shape.1, id))
-        .collect();
-    let server = start(config(), tables).await;
-    let mut stub = stub(&server).await;
-    assert_eq!(describe(&mut stub).await.tables.len(), shapes.len());
-    for shape in shapes {
-        let mut client = TableClient::new(&mut stub, &named(shape)).await;
-        for index in 0..shape.0 {
-            client.check(&mut stub, index).await;
-        }
-        let fetched =
-            fetch(&mut stub, fetch_request(&client.description, PartKind::Table, 0)).await.unwrap();
-        assert_eq!(
-            fetched,
-            records((shape.0 * shape.1) as usize, client.description.identity.id.0[0])
-        );
-        let layout = fetch(&mut stub, fetch_request(&client.description, PartKind::Layout, 0))
-            .await
-            .unwrap();
-        assert_eq!(layout, b"a layout");
-        assert_eq!(client.description.layout.digest, *blake3::hash(&layout).as_bytes());
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_lookups_at_once_are_all_right_and_share_passes() {

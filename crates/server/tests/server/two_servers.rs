@@ -44,42 +44,6 @@ async fn check_both(client: &mut TableClient, stubs: &mut [Stub; 2], index: u64)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_servers_answers_together_are_the_record_and_either_server_plays_either_part() {
-    // Domains of one leaf, of exactly two, of one record more than eight, and records around the widths that kernels work in.
-    let shapes = [(1, 1), (2, 300), (128, 16), (256, 3), (1025, 33), (5000, 1)];
-    let named = |(count, len): (u64, u64)| format!("t{count}x{len}");
-    let tables = || {
-        let numbered = shapes.iter().zip(1..);
-        numbered.map(|(shape, id)| dpf(&named(*shape), shape.0, shape.1, id)).collect()
-    };
-    let config = ServerConfig { batch_window: Duration::ZERO, ..config() };
-    let (servers, mut stubs) = pair(&config, tables).await;
-    let described = [describe(&mut stubs[0]).await, describe(&mut stubs[1]).await];
-    assert_eq!(described[0], described[1]);
-    for shape in shapes {
-        let mut client = TableClient::new(&mut stubs[0], &named(shape)).await;
-        let scheme = &client.description.schemes[0];
-        assert_eq!((scheme.plan.servers, scheme.hint_kind()), (2, None));
-        let last = shape.0 - 1;
-        for index in [0, last / 3, last / 2, last] {
-            check_both(&mut client, &mut stubs, index).await;
-            // The other way round.
-            stubs.reverse();
-        }
-    }
-    for server in &servers {
-        assert!(server.tables().iter().all(|ready| ready.hint_origin == HintOrigin::None));
-        assert_eq!(metric(server, "privet_hints_total{origin=\"none\"}").await, 6.0);
-        assert_eq!(metric(server, "privet_batch_size_sum").await, 24.0);
-    }
-    let description = &described[0].tables[0];
-    let status =
-        fetch(&mut stubs[0], fetch_request(description, PartKind::Hint, 0)).await.unwrap_err();
-    assert_eq!(status.code(), Code::NotFound);
-    assert!(status.message().contains("no hint to fetch under dpf"), "{status}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_clients_share_passes_with_each_other_and_with_queries_that_are_refused() {
     const LOOKUPS: u64 = 60;
     const RECORDS: u64 = 1000;
@@ -144,6 +108,12 @@ async fn a_part_that_the_scheme_does_not_have_is_refused_and_parts_do_not_share_
     let server = start(config, vec![dpf("t", 300, 4, 1), table("u", 50, 4, 2)]).await;
     let mut stub = stub(&server).await;
     let mut client = TableClient::new(&mut stub, "t").await;
+    assert_eq!(server.tables()[0].hint_origin, HintOrigin::None);
+    assert_eq!(metric(&server, "privet_hints_total{origin=\"none\"}").await, 1.0);
+    let hint = fetch(&mut stub, fetch_request(&client.description, PartKind::Hint, 0)).await;
+    let status = hint.unwrap_err();
+    assert_eq!(status.code(), Code::NotFound);
+    assert!(status.message().contains("no hint to fetch under dpf"), "{status}");
     let (requests, pending) = client.prepare_all(17);
     for request in &requests {
         for role in [2, 3, 255] {
