@@ -196,8 +196,8 @@ fn setup_explains_itself() {
                                    the variables
           --one-bit                For finite-differences. Records are bytes of value 0 or 1, and are
                                    stored as single bits
-          --digits                 For finite-differences. With --one-bit: records are the characters 0
-                                   and 1
+          --digits                 For finite-differences. With records of single bits: these are the
+                                   characters 0 and 1
           --servers <S>            For finite-differences-many. How many servers are asked, 3 unless it
                                    is said. The more there are, the fewer points each reads, and the
                                    more storage each needs

@@ -164,7 +164,7 @@ fn hints_that_have_ended_say_why() {
         used                 by 3 lookups
         unfinished lookups   1
         next generation      120.56 KiB received
-        ended                the second server's answer is not from the table that was agreed on
+        ended                the second server's answer is not from the table that was agreed on (`privet state reset`)
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
     [exit 0]
@@ -172,7 +172,7 @@ fn hints_that_have_ended_say_why() {
     kept
       files read             7
       damaged                none
-      ended                  kept/tables/[ID]/private-dummy-subsets: the second server's answer is not from the table that was agreed on
+      ended                  kept/tables/[ID]/private-dummy-subsets: the second server's answer is not from the table that was agreed on (`privet state reset`)
     "#);
     assert_snapshot!(place.run("state verify kept --json"), @r#"
     [exit 0]

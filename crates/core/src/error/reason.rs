@@ -100,7 +100,7 @@ reasons! {
     OptionOfAnotherScheme => "option-of-another-scheme",
     /// A scheme needs a reference string, and none is given, or what is given is none.
     ReferenceStringNeeded => "reference-string-needed",
-    /// Points have to be computed, because there are none, or none that are whole and of this table.
+    /// Points have to be computed: there are none, or none that are whole and of this table.
     PointsNeeded => "points-needed",
     /// The points to be computed are more than the memory holds.
     PointsExceedMemory => "points-exceed-memory",

@@ -206,18 +206,19 @@ pub fn check_options(
             continue;
         }
         let refusal = match (option.elsewhere, scheme) {
-            (Some(words), Some(scheme)) => format!("{scheme} {words}"),
+            (Some(words), Some(scheme)) => Error::api_misuse(format!("{scheme} {words}")),
             _ => {
                 let names: Vec<&str> = option.schemes().map(SchemeId::name).collect();
-                format!(
+                Error::api_misuse(format!(
                     "the option {} is for {} alone: leave it away, or choose {}",
                     option.name,
                     names.join(" and "),
                     names.join(" or ")
-                )
+                ))
+                .because(Reason::OptionOfAnotherScheme)
             }
         };
-        return Err(Error::api_misuse(refusal).because(Reason::OptionOfAnotherScheme));
+        return Err(refusal);
     }
     Ok(())
 }
