@@ -81,17 +81,11 @@ impl TableFile {
     /// What was opened, to be served as it is.
     pub(crate) fn served(&self, snapshot: Arc<Snapshot>) -> ServedTable {
         let identity = snapshot.identity();
-        ServedTable {
-            name: self.name.clone(),
-            identity,
-            layout: Arc::from(snapshot.layout_bytes()),
-            scheme: self.scheme_for(&identity),
-            tuning: self.tuning.clone(),
-            records: Box::new(SnapshotRecords(snapshot)),
-            planned_for: None,
-            points: None,
-            updates: None,
-        }
+        let (layout, scheme) =
+            (Arc::<[u8]>::from(snapshot.layout_bytes()), self.scheme_for(&identity));
+        let table =
+            ServedTable::new(&*self.name, identity, layout, SnapshotRecords(snapshot), scheme);
+        ServedTable { tuning: self.tuning.clone(), ..table }
     }
 
     /// The scheme that was named, or the one that suits the table.

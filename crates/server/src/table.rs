@@ -9,6 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// One table to be served, by one scheme: the version that is served first, or from which that follows.
+///
+/// [`new`](Self::new) takes what every table has; what is chosen beside is a field to be set.
 pub struct ServedTable {
     /// The name under which clients find it: 1 to 64 characters of `A-Z a-z 0-9 . _ -`.
     pub name: String,
@@ -33,6 +35,28 @@ pub struct ServedTable {
 }
 
 impl ServedTable {
+    /// A table to be served by `scheme`, as it is: nothing else is chosen, nothing was computed
+    /// before, and no updates follow. `records` holds `identity.shape.bytes()` bytes.
+    pub fn new(
+        name: impl Into<String>,
+        identity: TableIdentity,
+        layout: impl Into<Arc<[u8]>>,
+        records: impl RecordSource + 'static,
+        scheme: SchemeId,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            identity,
+            layout: layout.into(),
+            records: Box::new(records),
+            scheme,
+            tuning: Tuning::default(),
+            planned_for: None,
+            points: None,
+            updates: None,
+        }
+    }
+
     /// What the scheme comes to on the table as it is first served.
     pub(crate) fn plan(&self) -> Result<SchemePlan> {
         let first = TableIdentity {

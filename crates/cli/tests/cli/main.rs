@@ -14,6 +14,7 @@ mod get_refused;
 mod help;
 mod history;
 mod inspect;
+mod mistakes;
 mod multi;
 mod place;
 mod points;

@@ -121,18 +121,7 @@ fn served(
         digest: parts.combine(shape),
         shape,
     };
-    let (name, layout) = (name.to_owned(), layout.into());
-    ServedTable {
-        name,
-        identity,
-        layout,
-        records: Box::new(records),
-        scheme,
-        tuning: Tuning::default(),
-        planned_for: None,
-        points: None,
-        updates: None,
-    }
+    ServedTable::new(name, identity, layout, records, scheme)
 }
 
 pub(crate) fn config(listen: SocketAddr, tls: Option<&Path>) -> ServerConfig {

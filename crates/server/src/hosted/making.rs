@@ -7,6 +7,8 @@
 //!
 //! Hints of later versions are held in memory: the cache keeps those that were computed at a start, and from these the next start makes what it needs.
 
+mod steps;
+
 use super::feed::{FedEpoch, Feed};
 use super::setup::{Finished, Former, ReadyHint, finish, finish_with_points, load_cached};
 use super::verification::{self, HeldDigests};
@@ -29,6 +31,7 @@ use privet_wire::{PartDescription, SchemeDescription, TableDescription};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+use steps::{apply, changes, check_steps, first_feed, fitting, next_feed};
 
 /// A version that is ready, with what is said of it and the epochs that lead up to it.
 pub(crate) struct Made {
@@ -547,98 +550,4 @@ fn check_digest(identity: &TableIdentity, layout: &[u8], records: [u8; 32]) -> R
     Err(Error::corrupted(
         "its layout and records do not have the digest that the last epoch says; take another copy of the table and its update log",
     ))
-}
-
-fn check_steps(before: TableIdentity, steps: &[VersionStep]) -> Result<()> {
-    let mut before = before;
-    for VersionStep { identity, epoch, .. } in steps {
-        let next = before.epoch.0.checked_add(1) == Some(identity.epoch.0);
-        let follows = if epoch.is_some() { next } else { identity.epoch > before.epoch };
-        if identity.id != before.id || !follows {
-            return Err(Error::api_misuse(format!(
-                "version {} of table {} does not follow version {} of table {}",
-                identity.epoch.0, identity.id, before.epoch.0, before.id
-            )));
-        }
-        before = *identity;
-    }
-    Ok(())
-}
-
-/// What the steps come to.
-fn changes(before: TableIdentity, steps: &[VersionStep]) -> Result<TableChanges> {
-    let mut changes = TableChanges::none(before.shape);
-    for VersionStep { identity, changes: next, .. } in steps {
-        if next.shape_after() != identity.shape {
-            return Err(Error::api_misuse(format!(
-                "the changes do not lead to version {} of the table: it has another shape",
-                identity.epoch.0
-            )));
-        }
-        changes
-            .then(next.clone())
-            .map_err(|error| Error::api_misuse(error.message()).caused_by(error))?;
-    }
-    Ok(changes)
-}
-
-fn apply(changes: &TableChanges, records: &mut Vec<u8>) {
-    let shape = changes.shape_after();
-    records.resize(shape.bytes() as usize, 0);
-    let len = shape.record_len() as usize;
-    for (index, _, after) in changes.records() {
-        records[index as usize * len..][..len].copy_from_slice(after);
-    }
-}
-
-/// The epochs that lead up to the version of a table that is served first.
-fn first_feed(
-    table: &ServedTable,
-    publisher: [u8; 32],
-    first_epoch: Epoch,
-    epochs: Vec<Arc<dyn crate::EpochSource>>,
-) -> Result<Feed> {
-    let last = first_epoch.0.checked_add(epochs.len() as u64);
-    if last != Some(table.identity.epoch.0) {
-        return Err(Error::api_misuse(format!(
-            "{} epochs that follow version {} do not lead to version {}",
-            epochs.len(),
-            first_epoch.0,
-            table.identity.epoch.0
-        )));
-    }
-    let mut feed = Feed::new(publisher, first_epoch);
-    for epoch in epochs {
-        feed.push(FedEpoch { epoch, commitments: Arc::new(Vec::new().into()) });
-    }
-    Ok(feed)
-}
-
-/// Without the epochs that this server could not follow itself, where its clients have to be told something of them.
-fn fitting(mut feed: Feed, scheme: SchemeId, identity: &TableIdentity) -> Feed {
-    if needs_commitments(scheme) {
-        feed.forget_before(identity.epoch);
-    }
-    feed
-}
-
-/// The epochs that lead up to the version after the steps.
-fn next_feed(
-    feed: Option<&Feed>,
-    before: Epoch,
-    publisher: [u8; 32],
-    steps: Vec<VersionStep>,
-    commitments: Option<Vec<CheckedBytes>>,
-) -> Feed {
-    let mut feed = feed.cloned().unwrap_or_else(|| Feed::new(publisher, before));
-    let mut commitments = commitments.unwrap_or_default().into_iter();
-    for VersionStep { identity, epoch, .. } in steps {
-        let commitments = commitments.next().unwrap_or_else(|| Vec::new().into());
-        let commitments = Arc::new(commitments);
-        match epoch {
-            Some(epoch) => feed.push(FedEpoch { epoch, commitments }),
-            None => feed = Feed::new(publisher, identity.epoch),
-        }
-    }
-    feed
 }

@@ -4,7 +4,7 @@ use crate::{CheckedBytes, NextVersion, RunningServer, ServedTable, Server, Versi
 use privet_core::{Epoch, TableChanges, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
-use privet_schemes::registry::{ErasedServer, SchemePlan, Tuning};
+use privet_schemes::registry::{ErasedServer, SchemePlan};
 use privet_table::digest::DigestParts;
 use privet_wire::{FetchRequest, PartKind};
 use std::fmt;
@@ -28,22 +28,9 @@ pub(crate) fn table(name: &str, id: u8, scheme: SchemeId) -> ServedTable {
         layout: *blake3::hash(b"layout").as_bytes(),
         records: *blake3::hash(&records).as_bytes(),
     };
-    ServedTable {
-        name: name.to_owned(),
-        identity: TableIdentity {
-            id: TableId([id; 16]),
-            epoch: Epoch(0),
-            digest: parts.combine(shape),
-            shape,
-        },
-        layout: (*b"layout").into(),
-        records: Box::new(records),
-        scheme,
-        tuning: Tuning::default(),
-        planned_for: None,
-        points: None,
-        updates: None,
-    }
+    let digest = parts.combine(shape);
+    let identity = TableIdentity { id: TableId([id; 16]), epoch: Epoch(0), digest, shape };
+    ServedTable::new(name, identity, *b"layout", records, scheme)
 }
 
 /// The version after that of `table`: one record is another.

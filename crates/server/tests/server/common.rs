@@ -5,7 +5,7 @@ use privet_core::{Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIden
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
-use privet_schemes::registry::{self, ErasedClient, Recovered, Tuning};
+use privet_schemes::registry::{self, ErasedClient, Recovered};
 use privet_schemes::reservation::{Lookup, Pending, Prepared};
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig};
 use privet_table::digest::DigestParts;
@@ -58,17 +58,8 @@ pub(crate) fn identity(count: u64, record_len: u64, id: u8) -> TableIdentity {
 /// A table whose id and contents follow from `id`, served by SimplePIR.
 pub(crate) fn table(name: &str, count: u64, record_len: u64, id: u8) -> ServedTable {
     let identity = identity(count, record_len, id);
-    ServedTable {
-        name: name.to_owned(),
-        identity,
-        layout: Arc::from(LAYOUT),
-        records: Box::new(records(identity.shape.bytes() as usize, id)),
-        scheme: SchemeId::SimplePir,
-        tuning: Tuning::default(),
-        planned_for: None,
-        points: None,
-        updates: None,
-    }
+    let records = records(identity.shape.bytes() as usize, id);
+    ServedTable::new(name, identity, LAYOUT, records, SchemeId::SimplePir)
 }
 
 /// The same table, served by another scheme.
