@@ -48,7 +48,7 @@ pub use reset::{Erased, Scope, reset, what_reset_would_erase};
 
 use crate::disk::{Directory, Folder, Medium};
 use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, PinElsewhere, State};
-use hints::{Hints, Opening, Others};
+use hints::{KeptHints, Opening, Others};
 use part_file::{CompletePart, GrowingPart};
 use privet_core::{Blame, Error, Reason, Result, TableId};
 use privet_schemes::offline::HintSource;
@@ -340,7 +340,7 @@ impl Store {
         let table = self.create_table(key.table.id)?;
         let folder = files::create_folder(&*table, &format!("{PRIVATE}{}", key.scheme.name()))?;
         let others = if self.replace_damaged_pins { Others::Replace } else { Others::Refuse };
-        Ok(match Hints::open(folder, key, to_follow, others)? {
+        Ok(match KeptHints::open(folder, key, to_follow, others)? {
             Opening::Have { hints, notice } => HintsOpened::Have { hints, notice },
             Opening::Busy => HintsOpened::Busy,
         })

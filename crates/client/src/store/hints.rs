@@ -75,7 +75,7 @@ use crate::state::{
 use crate::store::files;
 use anchor::{Anchor, AnchorFile, Lineage};
 use journal::{Entry, Journal};
-use preparation::{Bench, CHECKPOINTS, UNDER_WAY, Workshop};
+use preparation::{CHECKPOINTS, HintsFolder, NextGenerationFiles, UNDER_WAY};
 use privet_core::{Blame, Error, Reason, Result, SecretRng};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::{self, JournalEntry, JournalRecord, Receipt, StoredRecord};
@@ -140,16 +140,16 @@ fn erase_all(folder: &dyn Folder, names: &[String]) -> Result<()> {
 /// What opening came to.
 pub(crate) enum Opening {
     /// They are this handle's.
-    Have { hints: Box<Hints>, notice: Option<String> },
+    Have { hints: Box<KeptHints>, notice: Option<String> },
     /// Another handle has them.
     Busy,
 }
 
 /// The single-use hints of one table.
-pub(crate) struct Hints {
+pub(crate) struct KeptHints {
     /// Of the generation in use; `None` before the first.
     journal: Option<Journal>,
-    workshop: Arc<Workshop>,
+    hints_folder: Arc<HintsFolder>,
     anchor: AnchorFile,
     /// The key that they were opened with.
     asked: HintsKey,
@@ -168,7 +168,7 @@ pub(crate) enum Others {
     Replace,
 }
 
-impl Hints {
+impl KeptHints {
     /// Opens the hints that `key` names in `folder`. If `to_follow`, hints of another version of
     /// the table will do if they were used with the same servers; what becomes of all other hints,
     /// `others` says. Copies are erased.
@@ -237,9 +237,9 @@ impl Hints {
         let mut superfluous = our_names(&*folder)?;
         superfluous.retain(|name| !kept.contains(name) && !CHECKPOINTS.contains(&name.as_str()));
         erase_all(&*folder, &superfluous)?;
-        let workshop = Arc::new(Workshop::open(folder, lineage, next, version, medium)?);
+        let hints_folder = Arc::new(HintsFolder::open(folder, lineage, next, version, medium)?);
         let (asked, settled) = (asked.clone(), Vec::new());
-        let mut hints = Self { workshop, anchor, journal, asked, settled, poisoned: false };
+        let mut hints = Self { hints_folder, anchor, journal, asked, settled, poisoned: false };
         hints.writing(|hints| hints.renew_if_worn(&[]))?;
         Ok(hints)
     }
@@ -291,16 +291,16 @@ impl Hints {
 
     /// Makes the prepared generation `number` the current one.
     fn advance(&mut self, number: u64) -> Result<()> {
-        let workshop = Arc::clone(&self.workshop);
-        let folder = &*workshop.folder;
+        let hints_folder = Arc::clone(&self.hints_folder);
+        let folder = &*hints_folder.folder;
         let missing = || {
             Error::corrupted(format!(
                 "{} is missing",
                 folder.path(&generation_name(number)).display()
             ))
         };
-        let (header, _) = workshop.read_generation(number)?.ok_or_else(missing)?;
-        workshop.sync_generation(number)?;
+        let (header, _) = hints_folder.read_generation(number)?.ok_or_else(missing)?;
+        hints_folder.sync_generation(number)?;
         let old = self.anchor.anchor().generation;
         self.begin_journal(number, 1, |medium, path| Journal::create(medium, path, &header))?;
         self.settled.clear();
@@ -325,15 +325,15 @@ impl Hints {
         number: u64,
         begin: impl FnOnce(Arc<dyn Medium>, &Path) -> Result<Journal>,
     ) -> Result<()> {
-        let workshop = Arc::clone(&self.workshop);
-        let folder = &*workshop.folder;
+        let hints_folder = Arc::clone(&self.hints_folder);
+        let folder = &*hints_folder.folder;
         let name = journal_name(generation, number);
         let path = folder.path(&name);
         sealed::erase(folder, &name)?;
         let created = folder.create(&name);
         let medium = created.map_err(|error| files::failed(&path, "create", error))?;
         let journal = begin(medium, &path)?;
-        workshop.sync_names()?;
+        hints_folder.sync_names()?;
         let old = self.anchor.anchor().clone();
         let (old_generation, old_number) = (old.generation, old.journal);
         let anchor = counting(Anchor { generation, journal: number, ..old }, &journal);
@@ -343,7 +343,7 @@ impl Hints {
     }
 }
 
-impl Drop for Hints {
+impl Drop for KeptHints {
     fn drop(&mut self) {
         if !self.poisoned {
             // What it does not come to is done when they are opened.

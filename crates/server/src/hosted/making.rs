@@ -147,7 +147,7 @@ impl Maker {
             }
         };
         let condition = Arc::new(Condition::new(&name));
-        let what = What {
+        let what = VersionParts {
             identity,
             layout,
             records,
@@ -184,7 +184,7 @@ impl Maker {
         let ServedTable { name, identity, tuning, .. } = table;
         let cached = self.cache().and_then(|cache| load_cached(cache, &plan, &identity));
         let hint = cached.map(Part::Cached);
-        let base = Base {
+        let base = VersionBefore {
             name: &name,
             identity,
             plan: &plan,
@@ -206,7 +206,7 @@ impl Maker {
         feed: Option<&Feed>,
         next: NextVersion,
     ) -> Result<Made> {
-        let base = Base {
+        let base = VersionBefore {
             name: &before.name,
             identity: before.identity,
             plan: &before.plan,
@@ -220,7 +220,7 @@ impl Maker {
 
     fn follow(
         &self,
-        base: &Base<'_>,
+        base: &VersionBefore<'_>,
         feed: Option<&Feed>,
         next: NextVersion,
         cache: Option<&HintCache>,
@@ -270,7 +270,7 @@ impl Maker {
         feed.forget_before(if told { keep_from } else { identity.epoch });
         records.release();
         let condition = base.version.map(|version| Arc::clone(&version.condition));
-        let what = What {
+        let what = VersionParts {
             identity,
             layout,
             records,
@@ -290,7 +290,7 @@ impl Maker {
     /// The plan after all steps, and a server made of the one before, if there is one and it can be. `table` is that after the last step.
     fn follow_steps(
         &self,
-        base: &Base<'_>,
+        base: &VersionBefore<'_>,
         steps: &[VersionStep],
         table: TableView<'_>,
     ) -> Result<Followed> {
@@ -342,7 +342,7 @@ impl Maker {
     /// The hint after all steps, made of the one before; `None` if it cannot be.
     fn patched_hint(
         &self,
-        base: &Base<'_>,
+        base: &VersionBefore<'_>,
         steps: &[VersionStep],
         plan: &SchemePlan,
         identity: &TableIdentity,
@@ -378,7 +378,7 @@ impl Maker {
 }
 
 /// The version before, or what is known of it where it is not served.
-struct Base<'a> {
+struct VersionBefore<'a> {
     name: &'a str,
     identity: TableIdentity,
     plan: &'a SchemePlan,
@@ -388,7 +388,7 @@ struct Base<'a> {
     origin: HintOrigin,
 }
 
-impl Base<'_> {
+impl VersionBefore<'_> {
     /// Whether it answers from points that were computed elsewhere.
     fn has_points_of_a_file(&self) -> bool {
         matches!(self.origin, HintOrigin::File | HintOrigin::Mapped)
@@ -413,7 +413,7 @@ struct Followed {
 }
 
 /// What a version has beside what its scheme makes of the table.
-struct What {
+struct VersionParts {
     identity: TableIdentity,
     layout: Arc<[u8]>,
     records: Box<dyn RecordSource>,
@@ -425,7 +425,7 @@ struct What {
     points_file: Option<PathBuf>,
 }
 
-impl What {
+impl VersionParts {
     /// The version, and what is said of it.
     fn with(
         self,

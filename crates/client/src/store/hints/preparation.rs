@@ -24,7 +24,7 @@ type Checkpoint = (usize, sealed::Header, Zeroizing<Vec<u8>>);
 
 /// What the hints in use and their next generation have in common. As long as one of the two lives, the anchor is locked.
 #[derive(Debug)]
-pub(crate) struct Workshop {
+pub(crate) struct HintsFolder {
     pub(crate) folder: Arc<dyn Folder>,
     pub(crate) lineage: Lineage,
     next: Mutex<Next>,
@@ -57,7 +57,7 @@ impl Next {
     }
 }
 
-impl Workshop {
+impl HintsFolder {
     /// Looks what there is for generation `number`, prepared for `version` of the table. What is damaged, for another version, or of no use beside a complete generation, is erased.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
@@ -67,23 +67,23 @@ impl Workshop {
         anchor: Arc<dyn Medium>,
     ) -> Result<Self> {
         let next = Next { number, version, ready: false, lent: false, newest: None };
-        let workshop = Self { folder, lineage, next: Mutex::new(next), _lock: anchor };
-        let mut next = workshop.lock();
-        next.ready = match workshop.read_generation(number) {
+        let hints_folder = Self { folder, lineage, next: Mutex::new(next), _lock: anchor };
+        let mut next = hints_folder.lock();
+        next.ready = match hints_folder.read_generation(number) {
             Ok(Some((header, _))) => header.version == version,
             Err(error) if error.blame() != Blame::Corrupted => return Err(error),
             _ => false,
         };
         if !next.ready {
-            sealed::erase(&*workshop.folder, &generation_name(number))?;
+            sealed::erase(&*hints_folder.folder, &generation_name(number))?;
         }
         for (slot, name) in CHECKPOINTS.into_iter().enumerate() {
-            if next.ready || workshop.checkpoint_header(slot, &next)?.is_none() {
-                sealed::erase(&*workshop.folder, name)?;
+            if next.ready || hints_folder.checkpoint_header(slot, &next)?.is_none() {
+                sealed::erase(&*hints_folder.folder, name)?;
             }
         }
         drop(next);
-        Ok(workshop)
+        Ok(hints_folder)
     }
 
     /// Goes on for `version` of the table: what was prepared for another is erased.
@@ -202,22 +202,22 @@ impl Workshop {
 }
 
 /// Where the next generation is prepared.
-pub(crate) struct Bench(Arc<Workshop>);
+pub(crate) struct NextGenerationFiles(Arc<HintsFolder>);
 
-impl Bench {
+impl NextGenerationFiles {
     /// # Errors
     /// [`Blame::ApiMisuse`] if there is one already.
-    pub(crate) fn take(workshop: &Arc<Workshop>) -> Result<Self> {
-        if std::mem::replace(&mut workshop.lock().lent, true) {
+    pub(crate) fn take(hints_folder: &Arc<HintsFolder>) -> Result<Self> {
+        if std::mem::replace(&mut hints_folder.lock().lent, true) {
             return Err(Error::api_misuse(
                 "the next generation of hints is being prepared already",
             ));
         }
-        Ok(Self(Arc::clone(workshop)))
+        Ok(Self(Arc::clone(hints_folder)))
     }
 }
 
-impl Drop for Bench {
+impl Drop for NextGenerationFiles {
     fn drop(&mut self) {
         self.0.lock().lent = false;
     }
@@ -230,7 +230,7 @@ fn check_unfinished(next: &Next) -> Result<()> {
     }
 }
 
-impl PreparationStore for Bench {
+impl PreparationStore for NextGenerationFiles {
     fn checkpoint(&mut self) -> Result<Option<(u64, Zeroizing<Vec<u8>>)>> {
         let mut next = self.0.lock();
         let found = self.0.newest_checkpoint(&next)?;

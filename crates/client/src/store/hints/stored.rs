@@ -3,10 +3,10 @@
 
 use super::*;
 
-impl HintStore for Hints {
+impl HintStore for KeptHints {
     fn load(&mut self) -> Result<SavedHints> {
         self.flush()?;
-        let next = self.workshop.progress()?;
+        let next = self.hints_folder.progress()?;
         let (version, asked) = (self.version(), Version::of(&self.asked));
         let stands_at = (version != asked).then(|| version.as_key(&self.asked));
         let Some(journal) = &mut self.journal else {
@@ -15,8 +15,8 @@ impl HintStore for Hints {
         let summary = journal.summary();
         let (number, prepared_for) = (summary.generation, summary.prepared_for);
         let expected = (summary.generation_len, summary.generation_digest);
-        let read = self.workshop.read_generation(number).map_err(advised)?;
-        let path = self.workshop.folder.path(&generation_name(number));
+        let read = self.hints_folder.read_generation(number).map_err(advised)?;
+        let path = self.hints_folder.folder.path(&generation_name(number));
         let damaged = |what: &str| advised(files::blame(&path, Error::corrupted(what)));
         let (header, generation) = read.ok_or_else(|| damaged("it is missing"))?;
         if (header.len, header.digest) != expected {
@@ -87,14 +87,14 @@ impl HintStore for Hints {
         if journal.unfinished() != self.settled.len() as u64 {
             return Err(unsettled());
         }
-        let workshop = Arc::clone(&self.workshop);
-        let mut next = workshop.lock();
+        let hints_folder = Arc::clone(&self.hints_folder);
+        let mut next = hints_folder.lock();
         check_not_lent(next.lent)?;
         let to = Version::of(to);
         self.writing(|hints| {
             hints.commit(&[Entry::Change(change), Entry::StandsAt(to)])?;
             hints.count()?;
-            workshop.follow(&mut next, to)
+            hints_folder.follow(&mut next, to)
         })
     }
 
@@ -102,9 +102,9 @@ impl HintStore for Hints {
         self.check_poison()?;
         self.check_not_ended()?;
         check_restarts(&self.asked, key)?;
-        check_not_lent(self.workshop.lock().lent)?;
+        check_not_lent(self.hints_folder.lock().lent)?;
         self.writing(|hints| {
-            let (folder, medium) = (Arc::clone(&hints.workshop.folder), hints.anchor.medium());
+            let (folder, medium) = (Arc::clone(&hints.hints_folder.folder), hints.anchor.medium());
             // Nothing of it is to be counted any more.
             hints.journal = None;
             hints.settled.clear();
@@ -124,15 +124,15 @@ impl HintStore for Hints {
 
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>> {
         self.check_poison()?;
-        Ok(Box::new(Bench::take(&self.workshop)?))
+        Ok(Box::new(NextGenerationFiles::take(&self.hints_folder)?))
     }
 
     fn switch(&mut self) -> Result<()> {
         self.check_poison()?;
         self.check_not_ended()?;
-        let workshop = Arc::clone(&self.workshop);
+        let hints_folder = Arc::clone(&self.hints_folder);
         // Held throughout, so that nothing is prepared under a number that changes.
-        let mut next = workshop.lock();
+        let mut next = hints_folder.lock();
         if !next.ready {
             return Err(Error::api_misuse("there is no prepared generation to switch to"));
         }
@@ -145,7 +145,7 @@ impl HintStore for Hints {
 
 /// Reservations on their way into the journal.
 struct Reserving<'a> {
-    hints: &'a mut Hints,
+    hints: &'a mut KeptHints,
     ids: Vec<ReservationId>,
 }
 

@@ -18,15 +18,15 @@ const THIS_TEST: &str =
 /// What that process says if it could.
 const MOUNTED: &str = "two containers were started from one image";
 
-fn open(folder: Directory) -> (Box<Hints>, Option<String>) {
-    match Hints::open(Arc::new(folder), &key(), false, Others::Refuse).unwrap() {
+fn open(folder: Directory) -> (Box<KeptHints>, Option<String>) {
+    match KeptHints::open(Arc::new(folder), &key(), false, Others::Refuse).unwrap() {
         Opening::Have { hints, notice } => (hints, notice),
         Opening::Busy => panic!("busy"),
     }
 }
 
 /// Prepares hints, and uses two.
-fn use_two(hints: &mut Hints) {
+fn use_two(hints: &mut KeptHints) {
     hints.preparation().unwrap().save_generation(&generation(1)).unwrap();
     hints.switch().unwrap();
     for id in 0..2 {

@@ -161,7 +161,7 @@ fn an_end_outlives_the_table_it_came_with() {
             (key(), Others::Replace),
         ] {
             for to_follow in [false, true] {
-                let opened = Hints::open(folder(), &key, to_follow, others).unwrap();
+                let opened = KeptHints::open(folder(), &key, to_follow, others).unwrap();
                 let Opening::Have { mut hints, notice } = opened else { panic!("busy") };
                 let saved = hints.load().unwrap();
                 assert_eq!((saved.ended.as_deref(), notice), (Some(WHY), None));

@@ -37,9 +37,9 @@ pub(super) fn unfinished(saved: &SavedHints) -> Vec<(u64, Vec<u8>)> {
     saved.unfinished.iter().map(|(id, stored)| (id.0, query(stored))).collect()
 }
 
-pub(super) fn hints(disk: &Disk) -> Result<Box<Hints>> {
+pub(super) fn hints(disk: &Disk) -> Result<Box<KeptHints>> {
     let folder = Arc::new(disk.clone()) as Arc<dyn Folder>;
-    match Hints::open(folder, &key(), true, Others::Refuse)? {
+    match KeptHints::open(folder, &key(), true, Others::Refuse)? {
         Opening::Have { hints, .. } => Ok(hints),
         Opening::Busy => panic!("busy"),
     }
@@ -59,7 +59,7 @@ pub(super) struct Seen {
     pub(super) stands_at: Option<u64>,
 }
 
-pub(super) fn seen(hints: &mut Hints) -> Result<Seen> {
+pub(super) fn seen(hints: &mut KeptHints) -> Result<Seen> {
     let saved = hints.load()?;
     let checkpoint = hints.preparation()?.checkpoint()?;
     let ready = saved.next == NextGeneration::Ready;
@@ -126,7 +126,7 @@ impl Expected {
 
 /// Hints in use, with the expectations that every step raises.
 struct Run<'a> {
-    hints: Box<Hints>,
+    hints: Box<KeptHints>,
     expected: &'a mut Expected,
     settled: Vec<(u64, Vec<u8>)>,
     reserved: u64,

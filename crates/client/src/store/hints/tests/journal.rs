@@ -381,7 +381,7 @@ fn a_length_that_somebody_claims_allocates_nothing() {
     assert_eq!(outcome.err().unwrap().blame(), Blame::Unavailable);
 }
 
-fn in_use() -> (Disk, Box<Hints>) {
+fn in_use() -> (Disk, Box<KeptHints>) {
     let disk = Disk::default();
     let mut opened = hints(&disk).unwrap();
     opened.preparation().unwrap().save_generation(&generation(1)).unwrap();

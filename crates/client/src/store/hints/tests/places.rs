@@ -13,10 +13,11 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 fn open(path: &Path, key: &HintsKey) -> Opening {
-    Hints::open(Arc::new(Directory::create(path).unwrap()), key, false, Others::Replace).unwrap()
+    KeptHints::open(Arc::new(Directory::create(path).unwrap()), key, false, Others::Replace)
+        .unwrap()
 }
 
-fn hints(path: &Path) -> (Box<Hints>, Option<String>) {
+fn hints(path: &Path) -> (Box<KeptHints>, Option<String>) {
     match open(path, &key()) {
         Opening::Have { hints, notice } => (hints, notice),
         Opening::Busy => panic!("busy"),
@@ -118,7 +119,7 @@ fn a_server_that_announces_the_tables_id_with_other_contents_erases_nothing() {
     let mut other = key();
     other.table.digest.0[0] ^= 1;
     let folder = Arc::new(Directory::create(place.path()).unwrap());
-    let refused = Hints::open(folder, &other, false, Others::Refuse).err().unwrap();
+    let refused = KeptHints::open(folder, &other, false, Others::Refuse).err().unwrap();
     assert_eq!(refused.blame(), Blame::Integrity, "{refused}");
     let (mut kept, notice) = hints(place.path());
     assert_eq!(notice, None);
@@ -133,7 +134,7 @@ fn hints_that_other_servers_computed_are_refused_and_kept() {
     let mut other = key();
     other.servers[0] ^= 1;
     let folder = || Arc::new(Directory::create(place.path()).unwrap());
-    let refused = Hints::open(folder(), &other, false, Others::Refuse).err().unwrap();
+    let refused = KeptHints::open(folder(), &other, false, Others::Refuse).err().unwrap();
     assert_eq!(refused.blame(), Blame::ApiMisuse, "{refused}");
     assert_eq!(refused.reason(), Some(Reason::HintsOfOtherServers), "{refused}");
     let (mut kept, notice) = hints(place.path());
@@ -142,7 +143,7 @@ fn hints_that_other_servers_computed_are_refused_and_kept() {
     drop(kept);
     // Begun anew with them, and the old secret is gone.
     let Opening::Have { mut hints, .. } =
-        Hints::open(folder(), &other, false, Others::Replace).unwrap()
+        KeptHints::open(folder(), &other, false, Others::Replace).unwrap()
     else {
         panic!("busy")
     };
@@ -163,7 +164,7 @@ fn an_anchor_of_a_later_version_is_no_damage() {
     }
     std::fs::write(&path, bytes).unwrap();
     let folder = Arc::new(Directory::create(place.path()).unwrap());
-    let refused = Hints::open(folder, &key(), false, Others::Replace).err().unwrap();
+    let refused = KeptHints::open(folder, &key(), false, Others::Replace).err().unwrap();
     assert_eq!(refused.blame(), Blame::Unavailable);
     assert!(refused.message().contains("version 5"), "{refused}");
     assert_eq!(refused.reason(), None, "they are not to be erased: {refused}");
@@ -188,7 +189,7 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
         }
         std::fs::write(&path, older).unwrap();
         let folder = Arc::new(Directory::create(place.path()).unwrap());
-        let refused = Hints::open(folder, &key(), false, Others::Replace).err().unwrap();
+        let refused = KeptHints::open(folder, &key(), false, Others::Replace).err().unwrap();
         assert_eq!(refused.blame(), Blame::Unavailable);
         assert!(refused.message().contains(&format!("version {version}")), "{refused}");
         assert_eq!(refused.reason(), Some(Reason::HintsUnusable), "{refused}");
@@ -205,7 +206,7 @@ fn hints_of_another_version_are_opened_as_they_are_by_who_can_follow() {
     let place = tempfile::tempdir().unwrap();
     used(place.path());
     let to_follow = |key: &HintsKey, others| {
-        Hints::open(Arc::new(Directory::create(place.path()).unwrap()), key, true, others)
+        KeptHints::open(Arc::new(Directory::create(place.path()).unwrap()), key, true, others)
     };
     for epoch in [3, 5, 9] {
         for others in [Others::Refuse, Others::Replace] {
@@ -246,10 +247,10 @@ fn hints_that_have_followed_are_those_of_the_new_version_and_no_other() {
     opened.follow(b"edits", &key_at(5)).unwrap();
     drop(opened);
     let folder = || Arc::new(Directory::create(place.path()).unwrap());
-    let refused = Hints::open(folder(), &key(), false, Others::Refuse).err().unwrap();
+    let refused = KeptHints::open(folder(), &key(), false, Others::Refuse).err().unwrap();
     assert_eq!(refused.blame(), Blame::Integrity, "{refused}");
     let Opening::Have { mut hints, notice } =
-        Hints::open(folder(), &key_at(5), false, Others::Refuse).unwrap()
+        KeptHints::open(folder(), &key_at(5), false, Others::Refuse).unwrap()
     else {
         panic!("busy")
     };
