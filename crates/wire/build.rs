@@ -8,7 +8,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build_client(grpc)
         .build_server(grpc)
         .build_transport(false)
-        // Queries, answers and chunks are large and are handed on without a copy; requests for hints are secret, and a copy would be one more to erase.
+        // Queries, answers and chunks are large and are handed on without a copy; requests for
+        // hints are secret, and a copy would be one more to erase.
         .bytes(".privet.v1.FetchChunk.data")
         .bytes(".privet.v1.AnswerRequest.query")
         .bytes(".privet.v1.AnswerResponse.answer")

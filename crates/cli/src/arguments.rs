@@ -55,7 +55,8 @@ pub(crate) enum Command {
     Build(Build),
     /// Show what a table file (or a file of its points) holds, and check that it is whole
     Inspect(Inspect),
-    /// Make what a scheme needs beside a table: the reference string of tapir-pp, the points of finite-differences
+    /// Make what a scheme needs beside a table: the reference string of tapir-pp, the points of
+    /// finite-differences
     Setup(Setup),
     /// Make the key with which a table's owner signs its updates
     Keygen(Keygen),
@@ -67,7 +68,8 @@ pub(crate) enum Command {
     Get(Get),
     /// Show, check or erase what is kept between lookups
     State(State),
-    /// Show the whole thing in one process: a table, lookups under each scheme, and what the server saw
+    /// Show the whole thing in one process: a table, lookups under each scheme, and what the server
+    /// saw
     Demo(Demo),
     /// Measure a scheme on this machine; every record received is compared with the table
     Bench(Bench),
@@ -84,13 +86,13 @@ pub(crate) struct Build {
     /// Column that holds the key; without it, records are numbered by row from 0
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key: Option<String>,
-    /// How keys get to records: with buckets every lookup takes one query; with cuckoo it takes two, and tables can
-    /// change without clients having to learn where keys went
+    /// How keys get to records: with buckets every lookup takes one query; with cuckoo it takes
+    /// two, and tables can change without clients having to learn where keys went
     #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "key")]
     pub(crate) key_map: KeyMap,
-    /// How many records the value of a key may lie in, 1 to 16: every lookup fetches as many, however long the value is,
-    /// and twice as many with cuckoo. Long values then need no wide records; default: 1, or more where values of many
-    /// kilobytes make that cheaper for clients
+    /// How many records the value of a key may lie in, 1 to 16: every lookup fetches as many,
+    /// however long the value is, and twice as many with cuckoo. Long values then need no wide
+    /// records; default: 1, or more where values of many kilobytes make that cheaper for clients
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "key")]
     pub(crate) parts: Option<u8>,
     /// Columns that make up the value, as compact JSON; default: all but the key
@@ -105,15 +107,16 @@ pub(crate) struct Build {
     /// What to do when a key appears twice
     #[arg(long, value_enum, default_value_t = OnDuplicate::Error)]
     pub(crate) on_duplicate: OnDuplicate,
-    /// Keep all rows with the same key: it has several values, and `get` prints them all, in the order of the rows
+    /// Keep all rows with the same key: it has several values, and `get` prints them all, in the
+    /// order of the rows
     #[arg(long, requires = "key", conflicts_with = "on_duplicate")]
     pub(crate) multi: bool,
-    /// Store with each record the proof that it belongs to the table, 32 bytes for each doubling of the number of
-    /// records, and print the root that clients verify against (`get --root`)
+    /// Store with each record the proof that it belongs to the table, 32 bytes for each doubling of
+    /// the number of records, and print the root that clients verify against (`get --root`)
     #[arg(long)]
     pub(crate) authenticate: bool,
-    /// Say from the beginning who will sign the table's updates: whose key file this is, made by `privet keygen`. Clients that
-    /// have used the table before its first update then follow it
+    /// Say from the beginning who will sign the table's updates: whose key file this is, made by
+    /// `privet keygen`. Clients that have used the table before its first update then follow it
     #[arg(long, value_name = "FILE")]
     pub(crate) publisher_key: Option<PathBuf>,
     /// Format of the input; default: by its extension
@@ -172,19 +175,21 @@ pub(crate) struct Inspect {
 
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// Table files. A table is named after its file, without the extension; NAME=FILE chooses another name
+    /// Table files. A table is named after its file, without the extension; NAME=FILE chooses
+    /// another name
     #[arg(required = true, value_name = "[NAME=]FILE")]
     pub(crate) tables: Vec<String>,
     #[arg(long, default_value = "auto", value_parser = parse_scheme, help = served_schemes())]
     pub(crate) scheme: SchemeChoice,
     #[command(flatten)]
     pub(crate) options: SchemeOptions,
-    /// For finite-differences and finite-differences-many: answer from the points that `privet setup points` computed
-    /// from this one table, read into memory. The scheme and what was chosen for it are those of the file
+    /// For finite-differences and finite-differences-many: answer from the points that `privet
+    /// setup points` computed from this one table, read into memory. The scheme and what was chosen
+    /// for it are those of the file
     #[arg(long, value_name = "FILE", conflicts_with_all = options::names())]
     pub(crate) points: Option<PathBuf>,
-    /// With --points: leave the points in the file, of which the system keeps in memory what there is room for. The file is
-    /// still read once at the start, to check it
+    /// With --points: leave the points in the file, of which the system keeps in memory what there
+    /// is room for. The file is still read once at the start, to check it
     #[arg(long, requires = "points")]
     pub(crate) mapped: bool,
     /// Address to listen on
@@ -205,8 +210,8 @@ pub(crate) struct Serve {
     /// Threads that share each pass over a table; default: all cores
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Collect concurrent queries for at most this long before a pass, in milliseconds; schemes where a
-    /// pass saves nothing never wait
+    /// Collect concurrent queries for at most this long before a pass, in milliseconds; schemes
+    /// where a pass saves nothing never wait
     #[arg(long, value_name = "MS", default_value_t = 2.0, value_parser = parse_milliseconds)]
     pub(crate) batch_window: f64,
     /// Most queries answered in one pass
@@ -221,12 +226,13 @@ pub(crate) struct Serve {
     /// Keep precomputed hints in memory only
     #[arg(long, conflicts_with = "cache")]
     pub(crate) no_cache: bool,
-    /// Look so often, in seconds, whether a table file or its update log has changed, and serve the table with the
-    /// new updates; 0: only when told to by SIGHUP
+    /// Look so often, in seconds, whether a table file or its update log has changed, and serve the
+    /// table with the new updates; 0: only when told to by SIGHUP
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=86400))]
     pub(crate) watch: u32,
-    /// After an update, go on serving the version before for so many seconds beside the new one, for clients that are in the
-    /// middle of something. Each version takes memory of its own; at most 3 earlier ones are kept
+    /// After an update, go on serving the version before for so many seconds beside the new one,
+    /// for clients that are in the middle of something. Each version takes memory of its own; at
+    /// most 3 earlier ones are kept
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(0..=86400))]
     pub(crate) grace: u32,
     /// Read again so many bytes a second of what is answered from, to find damage to memory and
@@ -238,8 +244,9 @@ pub(crate) struct Serve {
     /// get wrong records, and nobody notices
     #[arg(long)]
     pub(crate) skip_verification: bool,
-    /// Who has to sign the updates of these tables, as `privet keygen` printed it: an update log of anybody else is
-    /// refused. Without it, it is whoever a table's log names when it is opened first
+    /// Who has to sign the updates of these tables, as `privet keygen` printed it: an update log of
+    /// anybody else is refused. Without it, it is whoever a table's log names when it is opened
+    /// first
     #[arg(long, value_name = "HEX", value_parser = parse_publisher)]
     pub(crate) publisher: Option<PublisherId>,
     /// Log as JSON lines
@@ -253,11 +260,12 @@ pub(crate) struct Serve {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("wanted").required(true).multiple(true).args(["key", "index", "keys_from"]))]
 pub(crate) struct Get {
-    /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers, those of all,
-    /// in the same order every time: for those that keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp)
-    /// it decides who learns what. The first server of dummy-subsets-two and singlepass computes the hints and
-    /// learns their key, the second answers and must never learn it. By tapir-mt,
-    /// tapir-pp, apir-dpf and apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4
+    /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers,
+    /// those of all, in the same order every time: for those that keep hints (dummy-subsets-two,
+    /// singlepass, tapir-mt, tapir-pp) it decides who learns what. The first server of
+    /// dummy-subsets-two and singlepass computes the hints and learns their key, the second answers
+    /// and must never learn it. By tapir-mt, tapir-pp, apir-dpf and apir-matrix-mt answers are
+    /// verified: a wrong one ends the command with exit code 4
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     /// A key to look up; may be repeated
@@ -269,12 +277,13 @@ pub(crate) struct Get {
     /// Look up every line of this file; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) keys_from: Option<PathBuf>,
-    /// The table to look in, if the server has several, or another than the one that was used there last
+    /// The table to look in, if the server has several, or another than the one that was used there
+    /// last
     #[arg(long, value_name = "NAME")]
     pub(crate) table: Option<String>,
-    /// Use only these schemes, the most wanted first: names with commas between, or the option repeated.
-    /// Without it, what was used before with the table stays; otherwise those that verify answers come
-    /// first, and no server's order of offers decides
+    /// Use only these schemes, the most wanted first: names with commas between, or the option
+    /// repeated. Without it, what was used before with the table stays; otherwise those that verify
+    /// answers come first, and no server's order of offers decides
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_scheme_name)]
     pub(crate) scheme: Vec<SchemeId>,
     #[arg(long, help = verifying_schemes())]
@@ -282,24 +291,25 @@ pub(crate) struct Get {
     /// Where hints, tables and pins are kept between calls; default: the user's state directory
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
-    /// Refuse to receive more than this many bytes before the first lookup (record layout, hint, table or stream,
-    /// updates), such as 100000000 or 2^32, and to keep hints that take more
+    /// Refuse to receive more than this many bytes before the first lookup (record layout, hint,
+    /// table or stream, updates), such as 100000000 or 2^32, and to keep hints that take more
     #[arg(long, value_name = "BYTES", default_value = "2^32", value_parser = parse_number)]
     pub(crate) max_download: u64,
-    /// End with exit code 3 once a server has left the command waiting for about so long: half of it for an answer,
-    /// half of it in new attempts. Not for the whole command, which is --max-time [default: 120; 600 while a server
-    /// computes hints]
+    /// End with exit code 3 once a server has left the command waiting for about so long: half of
+    /// it for an answer, half of it in new attempts. Not for the whole command, which is --max-time
+    /// [default: 120; 600 while a server computes hints]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86400))]
     timeout: Option<u32>,
-    /// End with exit code 3 when the whole command has taken so long, whatever it is doing. What was found by then is
-    /// printed
+    /// End with exit code 3 when the whole command has taken so long, whatever it is doing. What
+    /// was found by then is printed
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=31_536_000))]
     max_time: Option<u32>,
-    /// Give up a download that comes slower than this, on the whole, in bytes a second [default: 8192]
+    /// Give up a download that comes slower than this, on the whole, in bytes a second [default:
+    /// 8192]
     #[arg(long, value_name = "BYTES", value_parser = parse_number)]
     pub(crate) min_rate: Option<u64>,
-    /// Allow plaintext to several servers that are not on this machine: whoever listens nearby then sees
-    /// the queries to all of them, and can tell what is looked up
+    /// Allow plaintext to several servers that are not on this machine: whoever listens nearby then
+    /// sees the queries to all of them, and can tell what is looked up
     #[arg(long)]
     pub(crate) insecure: bool,
     /// Certificates to trust for https besides the system's, in PEM
@@ -308,24 +318,28 @@ pub(crate) struct Get {
     /// Accept that the table at this address is another one than at first use
     #[arg(long)]
     pub(crate) accept_new_table: bool,
-    /// The table's root, from whoever built it with --authenticate: any other table is refused before anything is
-    /// asked, and any record that does not belong to it. Without --root, records of such a table are verified
-    /// against the root that the server announced at first use, which is pinned with the table: that finds damage,
-    /// not a server that lied from the beginning
+    /// The table's root, from whoever built it with --authenticate: any other table is refused
+    /// before anything is asked, and any record that does not belong to it. Without --root, records
+    /// of such a table are verified against the root that the server announced at first use, which
+    /// is pinned with the table: that finds damage, not a server that lied from the beginning
     #[arg(long, value_name = "HEX", value_parser = parse_root)]
     pub(crate) root: Option<TableRoot>,
-    /// Who publishes the table, as `privet keygen` printed it: a table with updates by anybody else, or by nobody, is
-    /// refused before anything is asked. Without --publisher, it is whoever the server named at first use
+    /// Who publishes the table, as `privet keygen` printed it: a table with updates by anybody
+    /// else, or by nobody, is refused before anything is asked. Without --publisher, it is whoever
+    /// the server named at first use
     #[arg(long, value_name = "HEX", value_parser = parse_publisher)]
     pub(crate) publisher: Option<PublisherId>,
-    /// Have both servers stream the whole table and stop at the first byte in which they differ, for schemes of two servers that stream it; default: each
-    /// streams a half, and the whole is checked at the end against the digest that both announced
+    /// Have both servers stream the whole table and stop at the first byte in which they differ,
+    /// for schemes of two servers that stream it; default: each streams a half, and the whole is
+    /// checked at the end against the digest that both announced
     #[arg(long)]
     pub(crate) compare_streams: bool,
-    /// Print one JSON object for each lookup, on one line of printable characters, whatever the value holds
+    /// Print one JSON object for each lookup, on one line of printable characters, whatever the
+    /// value holds
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the bytes of values as they are, also to a terminal, where otherwise control characters are escaped
+    /// Write the bytes of values as they are, also to a terminal, where otherwise control
+    /// characters are escaped
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
     /// Say on standard error what was sent and received, and how long it took
@@ -412,8 +426,8 @@ pub(crate) struct Bench {
     /// Queries answered in one pass
     #[arg(long, value_name = "K", default_value = "1", value_parser = parse_number)]
     pub(crate) batch: u64,
-    /// Records to change afterwards, for schemes whose clients can follow: one by one, or in one batch where servers
-    /// follow as well
+    /// Records to change afterwards, for schemes whose clients can follow: one by one, or in one
+    /// batch where servers follow as well
     #[arg(long, value_name = "E", default_value = "16", value_parser = parse_number)]
     pub(crate) edits: u64,
     /// Threads of the server; default: all cores

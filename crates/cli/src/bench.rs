@@ -1,4 +1,5 @@
-//! `privet bench`: one scheme on one shape, in one process, through the same erased client and server that the network uses.
+//! `privet bench`: one scheme on one shape, in one process, through the same erased client and
+//! server that the network uses.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -11,8 +12,8 @@
 //! | [`yardsticks`] | the limits of one core of this machine |
 //! | [`report`] | what is printed |
 //!
-//! Times are medians; bytes are those of the encoded messages. The machine's yardsticks are taken in the same run, because figures from a shared machine only
-//! mean something as ratios to them.
+//! Times are medians; bytes are those of the encoded messages. The machine's yardsticks are taken
+//! in the same run, because figures from a shared machine only mean something as ratios to them.
 
 mod edits;
 mod offline;
@@ -152,7 +153,8 @@ fn measure_scheme(
 
     let edits = edits::measure(arguments.edits, table, &mut server, client.as_mut(), options)?;
     if let Some(batch) = &edits.batch {
-        // As many of the edited records as the generation still serves; what these lookups take is not reported.
+        // As many of the edited records as the generation still serves; what these lookups take is
+        // not reported.
         let left = client.hints().map_or(0, |hints| hints.supply().left()).min(VERIFIED_EDITS);
         for index in batch.indices.iter().take(left as usize) {
             let (server, client) = (server.as_ref(), client.as_mut());

@@ -1,4 +1,5 @@
-//! Numbers, sizes, durations and progress for people. Everything written by hand goes to standard output through [`Page`], progress to standard error.
+//! Numbers, sizes, durations and progress for people. Everything written by hand goes to standard
+//! output through [`Page`], progress to standard error.
 
 use crate::printable::{printable, printable_json, printable_lines};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,7 +10,8 @@ use std::time::Duration;
 
 pub(crate) use privet_core::quantities::{bytes, count, hexadecimal};
 
-/// `3 of 38 B`, and for an authenticated table how much of that is the path: `3 of 102 B, of which the path takes 64 B`
+/// `3 of 38 B`, and for an authenticated table how much of that is the path: `3 of 102 B, of which
+/// the path takes 64 B`
 pub(crate) fn records(count: u64, record_len: u64, path_len: Option<u64>) -> String {
     let path = path_len.map(|len| format!(", of which the path takes {}", bytes(len)));
     format!("{} of {}{}", self::count(count), bytes(record_len), path.unwrap_or_default())
@@ -67,7 +69,8 @@ pub(crate) fn report(
     write_out(format!("{}\n", printable_json(&text)).as_bytes())
 }
 
-/// Writes to standard output. A reader that went away (`| head`) is no error of ours, but there is nothing left to do: the process ends quietly.
+/// Writes to standard output. A reader that went away (`| head`) is no error of ours, but there is
+/// nothing left to do: the process ends quietly.
 pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {

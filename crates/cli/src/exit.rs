@@ -16,7 +16,8 @@ pub(crate) enum Outcome {
     NotFound,
 }
 
-/// Help, version and usage errors, as clap prints them: code 0 for what was asked for, 2 for mistakes.
+/// Help, version and usage errors, as clap prints them: code 0 for what was asked for, 2 for
+/// mistakes.
 pub(crate) fn from_usage(error: &clap::Error) -> ExitCode {
     // A closed pipe while printing help is nobody's concern.
     let _ = error.print();

@@ -1,4 +1,5 @@
-//! What a user chooses about a scheme beyond its name: from what was typed to what the registry takes.
+//! What a user chooses about a scheme beyond its name: from what was typed to what the registry
+//! takes.
 
 use crate::arguments::{SchemeOptions, Typed};
 use crate::display;
@@ -83,7 +84,8 @@ pub(crate) fn is_reference_string(path: &Path) -> bool {
     path.is_file() && read().is_ok() && beginning == ReferenceString::MAGIC
 }
 
-/// A reference string for partitions of up to `size` records, made in this process. Whoever reads its memory meanwhile can forge proofs.
+/// A reference string for partitions of up to `size` records, made in this process. Whoever reads
+/// its memory meanwhile can forge proofs.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none of that size.

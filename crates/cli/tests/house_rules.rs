@@ -1,4 +1,5 @@
-//! Rules of the house that can be read off the workspace: dependencies run one way, and nobody below the network knows it.
+//! Rules of the house that can be read off the workspace: dependencies run one way, and nobody
+//! below the network knows it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -216,7 +217,8 @@ fn sources(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// The licences of everything that is linked in are among those that `deny.toml` allows. (`cargo deny check` also looks for advisories, which needs the network.)
+/// The licences of everything that is linked in are among those that `deny.toml` allows. (`cargo
+/// deny check` also looks for advisories, which needs the network.)
 #[test]
 fn licences_are_allowed() {
     let deny =
@@ -227,13 +229,15 @@ fn licences_are_allowed() {
     let metadata = metadata(&["--filter-platform", "x86_64-unknown-linux-gnu"]);
     for package in metadata["packages"].as_array().unwrap() {
         let licence = package["license"].as_str().unwrap_or("none").replace('/', " OR ");
-        // Read as a choice of combinations, which is how the expressions of all our dependencies are built: a AND (b OR c) asks for a, and for b or c.
+        // Read as a choice of combinations, which is how the expressions of all our dependencies
+        // are built: a AND (b OR c) asks for a, and for b or c.
         let fine = licence.split(" AND ").all(|part| part.split(" OR ").any(one));
         assert!(fine, "{} is under {licence:?}, which deny.toml does not allow", package["name"]);
     }
 }
 
-/// What a kernel or a scheme does follows from its arguments: nothing in the environment of a process may steer it.
+/// What a kernel or a scheme does follows from its arguments: nothing in the environment of a
+/// process may steer it.
 #[test]
 fn no_kernel_and_no_scheme_reads_the_environment() {
     let packages = packages();
@@ -379,4 +383,47 @@ fn literals_are_told_from_comments_and_characters() {
     assert!(names_a_command("use `privet build`", &commands));
     assert!(!names_a_command("privet update log v1", &["state".to_owned()]));
     assert!(!names_a_command("privet statement", &commands));
+}
+
+/// A comment of more columns cannot be read beside another. What cannot be broken may be longer:
+/// rows of tables, and what stands between fences.
+#[test]
+fn comments_end_within_100_columns() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let listed =
+        Command::new("git").args(["ls-files", "*.rs"]).current_dir(&root).output().unwrap();
+    let files = String::from_utf8(listed.stdout).unwrap();
+    assert!(files.lines().count() > 100, "{files}");
+    let mut too_long = Vec::new();
+    for file in files.lines() {
+        let Ok(source) = std::fs::read_to_string(root.join(file)) else { continue };
+        too_long.extend(long_comments(&source).into_iter().map(|line| format!("{file}: {line}")));
+    }
+    assert!(too_long.is_empty(), "{too_long:#?}");
+}
+
+/// The comments of more than 100 columns that could be broken.
+fn long_comments(source: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for line in source.lines() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            fenced = false;
+            continue;
+        };
+        let text = comment.trim_start_matches(['/', '!']).trim_start();
+        fenced ^= text.starts_with("```");
+        if line.chars().count() > 100 && !fenced && !text.starts_with('|') {
+            found.push(line);
+        }
+    }
+    found
+}
+
+#[test]
+fn long_comments_are_told_from_tables() {
+    let words = "word ".repeat(20);
+    let long = [format!("//! {words}"), format!("    /// {words}"), format!("// {words}")];
+    let others = format!("//! | {words} |\n/// ```text\n/// {words}\n/// ```\nlet a = {words};\n");
+    assert_eq!(long_comments(&(others + &long.join("\n"))), long);
 }

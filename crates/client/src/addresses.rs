@@ -1,8 +1,10 @@
 //! Servers' addresses: one spelling for each, and whether two of them are two servers.
 //!
-//! A scheme of two servers hides nothing from somebody who sees both queries of a lookup. So one server cannot be named twice, and two addresses of one host are worth a
-//! word. Nor can two servers be asked over a line that is not encrypted: whoever listens near the client sees both queries. That two names lead to one machine, or two machines to
-//! one operator, nobody can see from here.
+//! A scheme of two servers hides nothing from somebody who sees both queries of a lookup. So one
+//! server cannot be named twice, and two addresses of one host are worth a word. Nor can two
+//! servers be asked over a line that is not encrypted: whoever listens near the client sees both
+//! queries. That two names lead to one machine, or two machines to one operator, nobody can see
+//! from here.
 
 use privet_core::{Error, Reason, Result};
 use std::net::IpAddr;
@@ -45,7 +47,8 @@ impl Address {
     fn of(secure: bool, uri: Option<&Uri>) -> Option<Self> {
         let (authority, rest) = (uri?.authority()?, uri?.path_and_query()?);
         let (written, port) = (authority.host(), authority.port_u16());
-        // A port that is no number would otherwise be replaced by the default one. Neither a user's name before the host nor a path behind it has a meaning here.
+        // A port that is no number would otherwise be replaced by the default one. Neither a user's
+        // name before the host nor a path behind it has a meaning here.
         let behind = authority.as_str().strip_prefix(written)?;
         if written.is_empty() || (port.is_none() && !behind.is_empty()) || rest != "/" {
             return None;
@@ -63,7 +66,8 @@ impl Address {
         Some(Self { url, host, port: number, secure })
     }
 
-    /// The address in the one spelling that it has here: scheme and host in lower case, the usual port left out, no slash at the end.
+    /// The address in the one spelling that it has here: scheme and host in lower case, the usual
+    /// port left out, no slash at the end.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -77,7 +81,8 @@ impl Address {
         }
     }
 
-    /// Whether both lead to one server, as far as can be seen: one port of one host, whatever is spoken there. This machine has many names.
+    /// Whether both lead to one server, as far as can be seen: one port of one host, whatever is
+    /// spoken there. This machine has many names.
     fn is_same_server(&self, other: &Self) -> bool {
         let one_host =
             self.host == other.host || (self.is_this_machine() && other.is_this_machine());
@@ -116,7 +121,8 @@ pub(crate) fn check_distinct(addresses: &[Address]) -> Result<()> {
 /// Checks that nobody who listens on the client's line sees the queries to two servers.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if more than one of them is asked without encryption, this machine apart.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if more than one of them is asked without
+/// encryption, this machine apart.
 pub(crate) fn check_encrypted(addresses: &[Address]) -> Result<()> {
     let mut plain =
         addresses.iter().filter(|address| !address.secure && !address.is_this_machine());

@@ -16,7 +16,8 @@
 //!
 //! For a scheme of two servers, `ClientOptions::new([url_a, url_b])` names both.
 //!
-//! A [`Client`] has a thread and a small runtime of its own. Its futures need no particular runtime, and each has a blocking twin.
+//! A [`Client`] has a thread and a small runtime of its own. Its futures need no particular
+//! runtime, and each has a blocking twin.
 
 use crate::addresses::{self, Address};
 use crate::conductor::{Conductor, ConductorOptions};
@@ -39,15 +40,16 @@ use tokio::sync::{mpsc, oneshot};
 /// Whom to ask, for which table, and how.
 #[derive(Clone)]
 pub struct ClientOptions {
-    /// The servers' addresses, one for each of the scheme's roles in order: `http://host:port` or `https://host:port`. A scheme of two servers hides what is looked up as
-    /// long as the parties that run them do not put together what they see, so no server can be named twice.
+    /// The servers' addresses, one for each of the scheme's roles in order: `http://host:port` or
+    /// `https://host:port`. A scheme of two servers hides what is looked up as long as the parties
+    /// that run them do not put together what they see, so no server can be named twice.
     pub urls: Vec<String>,
     /// The table's name. `None`: the only one that the server has, if that is the one that was used
     /// there last; a server that has another now is refused until it is named.
     pub table: Option<String>,
     /// The schemes that may be used, the most wanted first. Empty: any, those that verify answers
-    /// first; then the order is this client's own and public. What was used before with a table stays
-    /// the scheme for it, and no server's order of offers decides.
+    /// first; then the order is this client's own and public. What was used before with a table
+    /// stays the scheme for it, and no server's order of offers decides.
     pub schemes: Vec<SchemeId>,
     /// Use only schemes that verify answers ([`SchemeId::verifies`]).
     pub verified: bool,
@@ -57,21 +59,28 @@ pub struct ClientOptions {
     pub ca_file: Option<PathBuf>,
     /// Believe a server that shows another table or version than last time.
     pub accept_new_table: bool,
-    /// The root of the table, as whoever built it says: a table with another root, or with none, is refused before anything is asked of it. Without this, records of an
-    /// authenticated table are verified against the root that the server announced at first use: that shows damage, but not a server that lied from the beginning.
+    /// The root of the table, as whoever built it says: a table with another root, or with none, is
+    /// refused before anything is asked of it. Without this, records of an authenticated table are
+    /// verified against the root that the server announced at first use: that shows damage, but not
+    /// a server that lied from the beginning.
     pub root: Option<TableRoot>,
-    /// Who publishes the table, as the table's owner says: a table with updates by somebody else, or by nobody, is refused before anything is asked. Without this, whoever the servers named
+    /// Who publishes the table, as the table's owner says: a table with updates by somebody else,
+    /// or by nobody, is refused before anything is asked. Without this, whoever the servers named
     /// when the table was first used is the publisher from then on.
     pub publisher: Option<PublisherId>,
-    /// Ask several servers even if what is sent to two or more of them is not encrypted (`http://`, to other machines than this one). Whoever listens on the line then sees
-    /// both queries of each lookup, and can tell from them what is looked up. One server can always be asked: its queries hide that from everybody.
+    /// Ask several servers even if what is sent to two or more of them is not encrypted (`http://`,
+    /// to other machines than this one). Whoever listens on the line then sees both queries of each
+    /// lookup, and can tell from them what is looked up. One server can always be asked: its
+    /// queries hide that from everybody.
     pub insecure: bool,
     /// The most bytes that are received before the first lookup (layout, hint or table, a stream,
     /// hints from a server, updates), and the most that a generation of hints may take that is
     /// kept. How many there are is for servers to say: more is refused before it is fetched.
     pub max_download: u64,
-    /// By a scheme of two servers that stream the table before the first lookup: have both stream all of it, compare what they send byte for byte, and stop at the first difference. Otherwise each streams a
-    /// half, and the whole is checked against the digest that both have announced, which shows a wrong byte as surely, but only at the end.
+    /// By a scheme of two servers that stream the table before the first lookup: have both stream
+    /// all of it, compare what they send byte for byte, and stop at the first difference. Otherwise
+    /// each streams a half, and the whole is checked against the digest that both have announced,
+    /// which shows a wrong byte as surely, but only at the end.
     pub compare_streams: bool,
     /// The instruction set to compute with.
     pub kernels: Kernels,
@@ -83,13 +92,14 @@ pub struct ClientOptions {
     pub max_time: Option<Duration>,
     /// How many lookups may be under way at once, at least 1.
     pub in_flight: usize,
-    /// How long another process's download of the same hint may stand still before this one gives up waiting for it.
+    /// How long another process's download of the same hint may stand still before this one gives
+    /// up waiting for it.
     pub busy_patience: Duration,
 }
 
 impl ClientOptions {
-    /// Defaults for the servers at `urls`: the only table, any scheme that fits, state in memory, at most 4 GiB of hint or table, the fastest
-    /// kernels of this machine.
+    /// Defaults for the servers at `urls`: the only table, any scheme that fits, state in memory,
+    /// at most 4 GiB of hint or table, the fastest kernels of this machine.
     pub fn new<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
         let session = SessionOptions::new(0, Kernels::detect(), clock(Instant::now()));
         Self {
@@ -114,8 +124,8 @@ impl ClientOptions {
     }
 }
 
-/// A client of one table. Dropping it ends its connections; lookups under way are given up. A program that ends after a few lookups calls
-/// [`finish`](Self::finish) first.
+/// A client of one table. Dropping it ends its connections; lookups under way are given up. A
+/// program that ends after a few lookups calls [`finish`](Self::finish) first.
 pub struct Client {
     commands: mpsc::UnboundedSender<Command>,
     table: ChosenTable,
@@ -123,12 +133,16 @@ pub struct Client {
 }
 
 impl Client {
-    /// Asks the servers what they serve, checks it against what was seen before, and fetches layout and hint (or the table, to keep it or to prepare single-use
-    /// hints from it; or asks one of the servers for those) unless they are stored. `progress` hears of each step, on the client's own thread.
+    /// Asks the servers what they serve, checks it against what was seen before, and fetches layout
+    /// and hint (or the table, to keep it or to prepare single-use hints from it; or asks one of
+    /// the servers for those) unless they are stored. `progress` hears of each step, on the
+    /// client's own thread.
     ///
     /// # Errors
-    /// Of every [`Blame`](privet_core::Blame); [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is not the one seen before, or the servers do not agree
-    /// on it; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one server is named twice, two are to be asked without encryption, or what is to be kept is larger than
+    /// Of every [`Blame`](privet_core::Blame); [`Blame::Integrity`](privet_core::Blame::Integrity)
+    /// if the table is not the one seen before, or the servers do not agree on it;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one server is named twice, two are to
+    /// be asked without encryption, or what is to be kept is larger than
     /// [`max_download`](ClientOptions::max_download).
     pub async fn connect(
         options: ClientOptions,
@@ -139,7 +153,8 @@ impl Client {
         ready.wait().await
     }
 
-    /// As [`connect`](Self::connect), for programs without a runtime. Not to be called from asynchronous code.
+    /// As [`connect`](Self::connect), for programs without a runtime. Not to be called from
+    /// asynchronous code.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -152,8 +167,10 @@ impl Client {
         ready.wait_blocking()
     }
 
-    /// The value of `key`, or `None` if the table does not have it. Either costs the same: one query to each server for each record in which a key of the table may lie, however long its value is; or
-    /// none, by a scheme whose client holds the table. If keys have several values, [`Value::values`] has all of them.
+    /// The value of `key`, or `None` if the table does not have it. Either costs the same: one
+    /// query to each server for each record in which a key of the table may lie, however long its
+    /// value is; or none, by a scheme whose client holds the table. If keys have several values,
+    /// [`Value::values`] has all of them.
     ///
     /// # Errors
     /// Of every [`Blame`](privet_core::Blame).
@@ -164,7 +181,8 @@ impl Client {
     /// The value in record `index`.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such record or the table is one of keys; otherwise of every kind.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such record or the table
+    /// is one of keys; otherwise of every kind.
     pub async fn get_index(&self, index: u64) -> Result<Value> {
         let found = self.get_target(Target::index(index)).await?;
         found.ok_or_else(|| Error::peer_misbehaved("the record holds no value"))
@@ -184,8 +202,9 @@ impl Client {
         Begun(self.ask(target))
     }
 
-    /// The values of several targets, in their order. Several queries are under way at once; how many there are follows from the number of targets, whatever they are (or there are
-    /// none at all, by a scheme whose client holds the table).
+    /// The values of several targets, in their order. Several queries are under way at once; how
+    /// many there are follows from the number of targets, whatever they are (or there are none at
+    /// all, by a scheme whose client holds the table).
     pub async fn get_many(&self, targets: &[Target]) -> Vec<Result<Option<Value>>> {
         // All are handed over before the first is waited for.
         let replies: Vec<_> = targets.iter().map(|target| self.ask(target.clone())).collect();
@@ -210,10 +229,12 @@ impl Client {
         replies.into_iter().map(|reply| received(reply.blocking_recv())).collect()
     }
 
-    /// Waits until all lookups are over, the share of the next generation of single-use hints that is due has been prepared (as much of the table as
-    /// goes with the lookups that were made: a 64th, say), and everything is kept. What comes after can be cut off at any moment.
+    /// Waits until all lookups are over, the share of the next generation of single-use hints that
+    /// is due has been prepared (as much of the table as goes with the lookups that were made: a
+    /// 64th, say), and everything is kept. What comes after can be cut off at any moment.
     ///
-    /// A program that leaves this out loses no lookup and no privacy; but if all do, the hints will be used up one day with no others ready.
+    /// A program that leaves this out loses no lookup and no privacy; but if all do, the hints will
+    /// be used up one day with no others ready.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if something cannot be kept.
@@ -229,7 +250,8 @@ impl Client {
         self.ask_to_finish().blocking_recv().unwrap_or_else(|_| Err(driver_gone()))
     }
 
-    /// The table, and the scheme it is queried by, as they were when the client connected: a client of a table that changes moves on to later versions, which [`Progress::Updated`] tells.
+    /// The table, and the scheme it is queried by, as they were when the client connected: a client
+    /// of a table that changes moves on to later versions, which [`Progress::Updated`] tells.
     pub fn table(&self) -> &ChosenTable {
         &self.table
     }
@@ -241,7 +263,8 @@ impl Client {
 
     fn ask(&self, target: Target) -> oneshot::Receiver<Result<Option<Value>>> {
         let (reply, receiver) = oneshot::channel();
-        // If the driver is gone, the reply's other end is dropped with the command, and whoever waits sees that.
+        // If the driver is gone, the reply's other end is dropped with the command, and whoever
+        // waits sees that.
         let _ = self.commands.send(Command::Lookup { target, reply });
         receiver
     }
@@ -365,7 +388,8 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     let mut state: Box<dyn State> = match &options.state_dir {
         Some(directory) => {
             let store = Store::open(directory)?.replacing_damaged_pins(options.accept_new_table);
-            // Former versions kept pins under the address as it was given, but for slashes at its end.
+            // Former versions kept pins under the address as it was given, but for slashes at its
+            // end.
             for (given, address) in options.urls.iter().zip(&addresses) {
                 store.adopt_pins(given.trim_end_matches('/'), address.url())?;
             }

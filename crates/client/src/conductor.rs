@@ -16,9 +16,9 @@
 //! # Waiting
 //!
 //! A session computes in slots of a public length (the module `timetable` in `session` says why).
-//! Nothing leaves before a slot ends, and what is begun meanwhile would begin at a moment that tells
-//! how long the work took. So [`Errand::Wait`] asks the thread that polls to do nothing at all until
-//! a moment, to the microsecond if it can.
+//! Nothing leaves before a slot ends, and what is begun meanwhile would begin at a moment that
+//! tells how long the work took. So [`Errand::Wait`] asks the thread that polls to do nothing at
+//! all until a moment, to the microsecond if it can.
 //!
 //! # Journal records go together
 //!
@@ -30,10 +30,10 @@
 //!
 //! That tells a server nothing new. Which records are gathered follows from how many lookups were
 //! handed in by then, how many may be under way, and how many hints are left; each slot is given
-//! whatever was looked up in it; and how long the sync takes follows from how many records there are
-//! and how long they are, which the parameters fix. Queries leave after the last slot and the sync,
-//! where each used to leave after its own. Between the first record and the receipts nothing else is
-//! done with what is kept, and no answer is read: see [`Session::poll`].
+//! whatever was looked up in it; and how long the sync takes follows from how many records there
+//! are and how long they are, which the parameters fix. Queries leave after the last slot and the
+//! sync, where each used to leave after its own. Between the first record and the receipts nothing
+//! else is done with what is kept, and no answer is read: see [`Session::poll`].
 //!
 //! # Time
 //!
@@ -121,7 +121,8 @@ pub struct ConductorOptions {
     pub session: SessionOptions,
     /// The servers' addresses, in their order.
     pub addresses: Vec<String>,
-    /// How long another process's download of the same part may stand still before this one gives up waiting for it.
+    /// How long another process's download of the same part may stand still before this one gives
+    /// up waiting for it.
     pub busy_patience: Duration,
     /// When everything must be over, or it fails. `None`: never.
     pub max_time: Option<Duration>,
@@ -170,8 +171,8 @@ pub struct Conductor<D> {
 
 impl<D: Desk> Conductor<D> {
     /// A client that has yet to begin: [`poll`](Self::poll) it. It keeps what it has to in `state`,
-    /// and has hints prepared at `desk`. `now` is the time since whatever start the shell chose, here
-    /// and everywhere.
+    /// and has hints prepared at `desk`. `now` is the time since whatever start the shell chose,
+    /// here and everywhere.
     ///
     /// # Errors
     /// As [`Session::new`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is not one
@@ -211,14 +212,14 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// Asks for a value. The outcome is an [`Errand::Reply`] with the returned id; every lookup gets
-    /// exactly one.
+    /// Asks for a value. The outcome is an [`Errand::Reply`] with the returned id; every lookup
+    /// gets exactly one.
     pub fn lookup(&mut self, target: Target) -> LookupId {
         self.session.lookup(target)
     }
 
-    /// Asks to be told, by [`Errand::Finished`], when nothing is under way any more and everything is
-    /// kept.
+    /// Asks to be told, by [`Errand::Finished`], when nothing is under way any more and everything
+    /// is kept.
     pub fn finish(&mut self) -> FinishId {
         let ticket = FinishId(self.finishes);
         self.finishes += 1;
@@ -381,7 +382,8 @@ impl<D: Desk> Conductor<D> {
         self.opened(opened, patch.to.clone(), busy, || Wanted::Patch(patch));
     }
 
-    /// Tells the session what opening `part` came to, or asks again in a while for what is `wanted`.
+    /// Tells the session what opening `part` came to, or asks again in a while for what is
+    /// `wanted`.
     fn opened(
         &mut self,
         opened: Result<Opened>,

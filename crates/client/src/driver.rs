@@ -23,7 +23,8 @@ mod precise;
 
 pub(crate) use desk::OtherThread;
 
-/// Responses that may wait for the session. A chunk has at most 256 KiB, so this bounds memory; a full queue slows the sender down.
+/// Responses that may wait for the session. A chunk has at most 256 KiB, so this bounds memory; a
+/// full queue slows the sender down.
 const INCOMING_CAPACITY: usize = 16;
 
 /// What a client asks of its driver.
@@ -136,7 +137,8 @@ impl Driver {
                 if let Some(reply) = running.replies.remove(&lookup)
                     && let Err(unwanted) = reply.send(outcome)
                 {
-                    // Erasing it takes the longer the longer it is, and the next query does not wait.
+                    // Erasing it takes the longer the longer it is, and the next query does not
+                    // wait.
                     tokio::task::spawn_blocking(move || drop(unwanted));
                 }
             }

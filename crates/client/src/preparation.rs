@@ -1,9 +1,11 @@
-//! Turns the streamed table, or a server's replies, into a stored generation of single-use hints, step by step.
+//! Turns the streamed table, or a server's replies, into a stored generation of single-use hints,
+//! step by step.
 //!
-//! A [`Session`](crate::session::Session) says which steps to do ([`Prepare`]); a [`Preparer`] does them, with the scheme's
-//! [`Preparation`](privet_schemes::contract::Preparation) and a [`PreparationStore`], and says what came of each. A step can take long (a checkpoint is
-//! as large as the client's state), and no query is to wait for it: native clients run the preparer on a thread of its own, the `Worker`. A browser
-//! may give it a worker of its kind.
+//! A [`Session`](crate::session::Session) says which steps to do ([`Prepare`]); a [`Preparer`] does
+//! them, with the scheme's [`Preparation`](privet_schemes::contract::Preparation) and a
+//! [`PreparationStore`], and says what came of each. A step can take long (a checkpoint is as large
+//! as the client's state), and no query is to wait for it: native clients run the preparer on a
+//! thread of its own, the `Worker`. A browser may give it a worker of its kind.
 
 use crate::session::{ChosenTable, PreparationEvent, Prepare};
 use crate::state::PreparationStore;
@@ -50,7 +52,8 @@ enum Stage {
 type Keeper = Box<dyn PreparationStore>;
 
 impl Preparer {
-    /// Will prepare hints for `table`, as [`Session::table`](crate::session::Session::table) describes it, and keep them in `store`.
+    /// Will prepare hints for `table`, as [`Session::table`](crate::session::Session::table)
+    /// describes it, and keep them in `store`.
     pub fn new(table: &ChosenTable, store: Box<dyn PreparationStore>, kernels: Kernels) -> Self {
         Self::with_start(table, store, kernels, registry::preparation)
     }
@@ -64,7 +67,8 @@ impl Preparer {
         Self(Stage::Waiting { table: Box::new(table.clone()), kernels, start, store })
     }
 
-    /// Does one step. `None`: nothing was done, because there is nothing more to do. After the last step, or one that failed, the store is dropped.
+    /// Does one step. `None`: nothing was done, because there is nothing more to do. After the last
+    /// step, or one that failed, the store is dropped.
     pub fn step(&mut self, step: Prepare) -> Option<PreparationEvent> {
         let done = match (step, mem::replace(&mut self.0, Stage::Over)) {
             (_, Stage::Over) => return None,

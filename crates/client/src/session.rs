@@ -26,36 +26,51 @@
 //!                                                          none: stream the table or ask a server, prepare, switch
 //! ```
 //!
-//! Layout and hint come from storage, or what is missing of them from the server. So does the whole table, for a scheme whose client keeps it: its lookups are read from
-//! there. Single-use hints come from storage, with all that happened to them; if there are none, or they are used up, they are prepared first.
+//! Layout and hint come from storage, or what is missing of them from the server. So does the whole
+//! table, for a scheme whose client keeps it: its lookups are read from there. Single-use hints
+//! come from storage, with all that happened to them; if there are none, or they are used up, they
+//! are prepared first.
 //!
 //! # Several servers
 //!
-//! A scheme of two servers hides what is looked up from each of them as long as they do not put together what they saw. All must describe the same table, in the same
-//! version, with the same contents and layout, and serve it by the same scheme with the same parameters, or nothing is asked. Parts are fetched from the first, and checked
-//! against the digests that all of them announced; of a table that is streamed, each sends a share, or each all of it: the module `compared` says why. A lookup's queries go out at once, one to each, and take their course independently: what becomes of one server's neither
-//! holds up nor changes another's. The lookup is over when all are.
+//! A scheme of two servers hides what is looked up from each of them as long as they do not put
+//! together what they saw. All must describe the same table, in the same version, with the same
+//! contents and layout, and serve it by the same scheme with the same parameters, or nothing is
+//! asked. Parts are fetched from the first, and checked against the digests that all of them
+//! announced; of a table that is streamed, each sends a share, or each all of it: the module
+//! `compared` says why. A lookup's queries go out at once, one to each, and take their course
+//! independently: what becomes of one server's neither holds up nor changes another's. The lookup
+//! is over when all are.
 //!
 //! # Single-use hints
 //!
-//! A lookup by a scheme with such hints goes through storage before it goes out: *reserve* a hint, have the journal record made durable
-//! ([`Persist::Journal`]), and only with the receipt for that very record *send*. The answer *settles* the reservation ([`Persist::Completion`]). What an earlier
-//! process reserved and did not settle is sent again, byte for byte, before anything else; a reservation that fails in this session is left to the next, unless hints never run out.
-//! While one generation of hints is in use, the next is prepared beside it: the module `preparation` says when.
+//! A lookup by a scheme with such hints goes through storage before it goes out: *reserve* a hint,
+//! have the journal record made durable ([`Persist::Journal`]), and only with the receipt for that
+//! very record *send*. The answer *settles* the reservation ([`Persist::Completion`]). What an
+//! earlier process reserved and did not settle is sent again, byte for byte, before anything else;
+//! a reservation that fails in this session is left to the next, unless hints never run out. While
+//! one generation of hints is in use, the next is prepared beside it: the module `preparation` says
+//! when.
 //!
-//! What hints are made from is the table, streamed in its natural order or in one of the scheme's own, or the replies of one of several servers to requests. Such a request holds what no
-//! other server may learn. It goes to the server that the scheme names, and when that fails, to the same one again; there is no other to turn to.
+//! What hints are made from is the table, streamed in its natural order or in one of the scheme's
+//! own, or the replies of one of several servers to requests. Such a request holds what no other
+//! server may learn. It goes to the server that the scheme names, and when that fails, to the same
+//! one again; there is no other to turn to.
 //!
-//! By some schemes hints never run out, and the next generation is made of the one in use and nothing else: the module `endless` says how. Some schemes verify answers: then queries go one after the
-//! other, and the first answer that does not pass is the end of the hints, for this session and all later ones. The module `verified` says how.
+//! By some schemes hints never run out, and the next generation is made of the one in use and
+//! nothing else: the module `endless` says how. Some schemes verify answers: then queries go one
+//! after the other, and the first answer that does not pass is the end of the hints, for this
+//! session and all later ones. The module `verified` says how.
 //!
-//! Hints follow the table from version to version where they can ([`Updatable`](privet_schemes::contract::Updatable)); so does what was downloaded. The modules `following` and `versions` say how a session
-//! goes from one version to the next.
+//! Hints follow the table from version to version where they can
+//! ([`Updatable`](privet_schemes::contract::Updatable)); so does what was downloaded. The modules
+//! `following` and `versions` say how a session goes from one version to the next.
 //!
 //! # Keys
 //!
-//! A table's key map says how many records a key may lie in, one or two. A lookup fetches all of them, each with a query (and a hint) of its own, and only together do they have an
-//! outcome: the module `candidates` says why.
+//! A table's key map says how many records a key may lie in, one or two. A lookup fetches all of
+//! them, each with a query (and a hint) of its own, and only together do they have an outcome: the
+//! module `candidates` says why.
 //!
 //! # Time
 //!
@@ -64,32 +79,45 @@
 //!
 //! # Invariants
 //!
-//! What a server sees of a client must not depend on what the client looks for. So, whatever servers do:
+//! What a server sees of a client must not depend on what the client looks for. So, whatever
+//! servers do:
 //!
-//! 1. **Bytes out depend only on public parameters, the history's length and coins.** A lookup is one query to each server for each record that a key of the table may lie in, of lengths fixed by the
-//!    parameters, whether its key is there or not; by a scheme whose client holds the table, it is none, whatever is looked up. Which stretch of the table is streamed when, or which hints are asked for, for the next generation of single-use hints, follows from the
-//!    number of queries that were sent; and which queries are sent again, by this process or a later one, from which of them were answered.
-//! 2. **Traffic after a failed recover equals traffic after a success.** An answer ends its query whatever it holds; nothing is asked again because of what
-//!    was or was not in it, and how long it took to read moves nothing. By a scheme that verifies
-//!    answers, there is none after one that does not pass: all of each answer is verified, so
-//!    whether it does follows from what
-//!    the server sent and not from what was looked up. (What is no answer at all, which its length shows, leaves its query to be repeated by the
-//!    next session; by a scheme whose hints never run out, by this one, with the next lookup.)
-//! 3. **A repeated or locally known index still sends a well-formed query.** There is no cache and no way around the network: a key whose value the client already
-//!    holds (in the layout's public stash) costs the same queries as any other, and so does each of several equal keys. Only a scheme whose client holds the whole table does
-//!    without queries, and then without any: no lookup of its session sends anything.
-//! 4. **A retry re-sends identical bytes.** A query is fixed once, before it is first sent; one that belongs to a single-use hint is read back from the journal
-//!    by a later process. No hint serves two different queries.
-//! 5. **Every message carries table id, epoch and parameter digest, and all servers must agree** on these and on everything else they say of the table. After any
-//!    failure a server is asked to describe itself again before it gets another query. (Only what is streamed in the background may fail without that: it is checked
-//!    by digest or, where it is a reply to this client alone, by its length; and no query is to wait for it.)
+//! 1. **Bytes out depend only on public parameters, the history's length and coins.** A lookup is
+//!    one query to each server for each record that a key of the table may lie in, of lengths fixed
+//!    by the parameters, whether its key is there or not; by a scheme whose client holds the table,
+//!    it is none, whatever is looked up. Which stretch of the table is streamed when, or which
+//!    hints are asked for, for the next generation of single-use hints, follows from the number of
+//!    queries that were sent; and which queries are sent again, by this process or a later one,
+//!    from which of them were answered.
+//! 2. **Traffic after a failed recover equals traffic after a success.** An answer ends its query
+//!    whatever it holds; nothing is asked again because of what was or was not in it, and how long
+//!    it took to read moves nothing. By a scheme that verifies answers, there is none after one
+//!    that does not pass: all of each answer is verified, so whether it does follows from what the
+//!    server sent and not from what was looked up. (What is no answer at all, which its length
+//!    shows, leaves its query to be repeated by the next session; by a scheme whose hints never run
+//!    out, by this one, with the next lookup.)
+//! 3. **A repeated or locally known index still sends a well-formed query.** There is no cache and
+//!    no way around the network: a key whose value the client already holds (in the layout's public
+//!    stash) costs the same queries as any other, and so does each of several equal keys. Only a
+//!    scheme whose client holds the whole table does without queries, and then without any: no
+//!    lookup of its session sends anything.
+//! 4. **A retry re-sends identical bytes.** A query is fixed once, before it is first sent; one
+//!    that belongs to a single-use hint is read back from the journal by a later process. No hint
+//!    serves two different queries.
+//! 5. **Every message carries table id, epoch and parameter digest, and all servers must agree** on
+//!    these and on everything else they say of the table. After any failure a server is asked to
+//!    describe itself again before it gets another query. (Only what is streamed in the background
+//!    may fail without that: it is checked by digest or, where it is a reply to this client alone,
+//!    by its length; and no query is to wait for it.)
 //!
 //! # Failures
 //!
-//! A server that cannot be reached or is busy is tried again, with growing pauses, for as long as [`Patience`] says; a restarted server that tells
-//! the same story as before loses no lookup. One that tells another story ends the session, and so does an answer that does not pass where answers are verified
-//! ([`Blame::Integrity`]). A lookup that fails otherwise fails alone. If a journal record may not be durable, no query
-//! is sent in this session any more; those on their way take their course.
+//! A server that cannot be reached or is busy is tried again, with growing pauses, for as long as
+//! [`Patience`] says; a restarted server that tells the same story as before loses no lookup. One
+//! that tells another story ends the session, and so does an answer that does not pass where
+//! answers are verified ([`Blame::Integrity`]). A lookup that fails otherwise fails alone. If a
+//! journal record may not be durable, no query is sent in this session any more; those on their way
+//! take their course.
 
 mod agreement;
 mod asking;
@@ -205,8 +233,8 @@ impl Session {
         }
     }
 
-    /// What time it is if somebody says that it is `told`: that, or what the session's own [`Clock`]
-    /// shows, whichever is later.
+    /// What time it is if somebody says that it is `told`: that, or what the session's own
+    /// [`Clock`] shows, whichever is later.
     pub fn time(&self, told: Duration) -> Duration {
         self.shared.timetable.shown(told)
     }
@@ -223,8 +251,8 @@ impl Session {
         Ok(Preparer::with_start(table, store, options.kernels, parts.start_preparation))
     }
 
-    /// Asks for a value. The outcome is an [`Event`] with the returned id; every lookup gets exactly
-    /// one.
+    /// Asks for a value. The outcome is an [`Event`] with the returned id; every lookup gets
+    /// exactly one.
     pub fn lookup(&mut self, target: Target) -> LookupId {
         match &mut self.phase {
             Phase::Describing(_) => {}
@@ -254,7 +282,8 @@ impl Session {
     /// Between a journal record ([`Persist::Journal`]) and what the driver says of it, more lookups
     /// may be reserved for, each in a slot of its own, and nothing is read. So a driver may gather
     /// records until there are no more, and make them durable together. How many there are follows
-    /// from the number of lookups that were handed in. If it tells of each at once, nothing changes.
+    /// from the number of lookups that were handed in. If it tells of each at once, nothing
+    /// changes.
     pub fn poll(&mut self, now: Duration) -> Option<Output> {
         if !self.shared.timetable.lets_out(now) {
             return None;
@@ -344,7 +373,8 @@ impl Session {
         }
     }
 
-    /// An exchange failed: the server could not be reached, or refused, or sent what cannot be valid.
+    /// An exchange failed: the server could not be reached, or refused, or sent what cannot be
+    /// valid.
     pub fn handle_failure(&mut self, exchange: ExchangeId, error: Error, now: Duration) {
         let now = self.shared.timetable.at(now);
         if let Phase::Open(open) = &mut self.phase

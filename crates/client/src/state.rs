@@ -1,7 +1,9 @@
-//! What a client keeps between runs, as a session and its driver see it: parts downloaded from servers, and pins.
+//! What a client keeps between runs, as a session and its driver see it: parts downloaded from
+//! servers, and pins.
 //!
-//! [`State`] is the seam. [`MemoryState`] keeps everything for as long as the process lives; the state directory
-//! ([`store`](crate::store), native builds only) keeps it in files that survive a crash at any moment.
+//! [`State`] is the seam. [`MemoryState`] keeps everything for as long as the process lives; the
+//! state directory ([`store`](crate::store), native builds only) keeps it in files that survive a
+//! crash at any moment.
 
 mod memory;
 mod patch;
@@ -53,7 +55,8 @@ pub(crate) struct PartName {
 pub enum PartState {
     /// All of it, and its digest was checked when the last byte arrived.
     Complete(Arc<dyn HintSource>),
-    /// The bytes up to the download's next offset, already absorbed by it. The rest is to be fetched and appended.
+    /// The bytes up to the download's next offset, already absorbed by it. The rest is to be
+    /// fetched and appended.
     Partial(Box<Download>),
 }
 
@@ -63,24 +66,28 @@ pub enum Opened {
     Have {
         /// What there is.
         part: PartState,
-        /// Something that a person should hear: a damaged file was dropped and its contents will be fetched again.
+        /// Something that a person should hear: a damaged file was dropped and its contents will be
+        /// fetched again.
         notice: Option<String>,
     },
     /// Another process is downloading it: ask again in a while.
     Busy {
-        /// How many bytes of it seem to be there by now. If this does not grow, the other process has stalled.
+        /// How many bytes of it seem to be there by now. If this does not grow, the other process
+        /// has stalled.
         done: u64,
     },
 }
 
-/// What was seen when a server was first asked for a table under some name, or after the table's epochs were followed from there. A server that later shows something else is not believed.
+/// What was seen when a server was first asked for a table under some name, or after the table's
+/// epochs were followed from there. A server that later shows something else is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
     /// The table: which, in which version, with which contents, of which shape.
     pub table: TableIdentity,
     /// Scheme, parameters and table in one digest.
     pub parameter_digest: [u8; 32],
-    /// How keys and values lie in records. It follows from the table, as does [`hint`](Self::hint), but a client cannot check that; it can see them change.
+    /// How keys and values lie in records. It follows from the table, as does [`hint`](Self::hint),
+    /// but a client cannot check that; it can see them change.
     pub layout: PartDescription,
     /// What is received before the first query, if it is the same for every client.
     pub hint: Option<PartDescription>,
@@ -91,14 +98,16 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Whether both are about the same table in the same version, served in the same way. Who signs its epochs is not a part of that: it may become known later.
+    /// Whether both are about the same table in the same version, served in the same way. Who signs
+    /// its epochs is not a part of that: it may become known later.
     pub fn agrees_with(&self, other: &Self) -> bool {
         let Self { table, parameter_digest, layout, hint, .. } = *self;
         (table, parameter_digest, layout, hint)
             == (other.table, other.parameter_digest, other.layout, other.hint)
     }
 
-    /// Whether this is a later version of the same table by the same publisher, who is known in both: what was prepared for the one can follow to the other.
+    /// Whether this is a later version of the same table by the same publisher, who is known in
+    /// both: what was prepared for the one can follow to the other.
     pub(crate) fn follows(&self, earlier: &Self) -> bool {
         self.table.id == earlier.table.id
             && self.table.epoch > earlier.table.epoch
@@ -136,9 +145,12 @@ pub struct HintsKey {
     pub table: TableIdentity,
     /// The scheme.
     pub scheme: SchemeId,
-    /// Scheme, parameters and table in one digest: hints of another digest are of no use and are discarded.
+    /// Scheme, parameters and table in one digest: hints of another digest are of no use and are
+    /// discarded.
     pub parameter_digest: [u8; 32],
-    /// Digest of the servers' addresses in the order of their roles, if there are several: what one of them has seen of the hints, or knows because it computed them, no other may ever see. Zeros for one server.
+    /// Digest of the servers' addresses in the order of their roles, if there are several: what one
+    /// of them has seen of the hints, or knows because it computed them, no other may ever see.
+    /// Zeros for one server.
     pub servers: [u8; 32],
 }
 
@@ -148,7 +160,8 @@ pub enum HintsOpened {
     Have {
         /// Where they are kept.
         hints: Box<dyn HintStore>,
-        /// Something that a person should hear: that hints were discarded because they had been copied, say.
+        /// Something that a person should hear: that hints were discarded because they had been
+        /// copied, say.
         notice: Option<String>,
     },
     /// Another process holds them: ask again in a while.
@@ -167,12 +180,14 @@ pub struct SavedHints {
     pub unfinished: Vec<(ReservationId, StoredRecord)>,
     /// How far the next generation is.
     pub next: NextGeneration,
-    /// The version of the table that the generation in use was prepared for. Its changes lead on from there. `None`: there is no generation, or it was prepared for the version that was asked for and has followed
-    /// no edits.
+    /// The version of the table that the generation in use was prepared for. Its changes lead on
+    /// from there. `None`: there is no generation, or it was prepared for the version that was
+    /// asked for and has followed no edits.
     pub prepared_for: Option<TableIdentity>,
     /// Why the hints have [ended](HintStore::end), if they have.
     pub ended: Option<String>,
-    /// Which table, version and parameters the hints stand at, if those are not the ones that were asked for: [`State::open_hints_to_follow`] only.
+    /// Which table, version and parameters the hints stand at, if those are not the ones that were
+    /// asked for: [`State::open_hints_to_follow`] only.
     pub stands_at: Option<HintsKey>,
 }
 
@@ -182,8 +197,8 @@ pub enum NextGeneration {
     /// Not begun.
     #[default]
     None,
-    /// There is a checkpoint from which the stream goes on at `offset`. It has not been read: if it turns out to be damaged, [`PreparationStore::checkpoint`] has an older
-    /// one, or none.
+    /// There is a checkpoint from which the stream goes on at `offset`. It has not been read: if it
+    /// turns out to be damaged, [`PreparationStore::checkpoint`] has an older one, or none.
     Partial {
         /// Bytes of the stream that need not come again.
         offset: u64,
@@ -199,13 +214,14 @@ pub enum NextGeneration {
 /// [`JournalReader`](privet_schemes::reservation::JournalReader), and these must be true to what
 /// they promise.
 ///
-/// After any failure of a method that writes, nothing is known of what reached the disk: the store is then *poisoned*, and every further call fails until it is opened
-/// again.
+/// After any failure of a method that writes, nothing is known of what reached the disk: the store
+/// is then *poisoned*, and every further call fails until it is opened again.
 pub trait HintStore: Send {
     /// What is kept.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged: it names the file and says what to do.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged: it names the file and
+    /// says what to do.
     fn load(&mut self) -> Result<SavedHints>;
 
     /// Appends the journal records of reservations and returns once all would survive a crash,
@@ -227,37 +243,45 @@ pub trait HintStore: Send {
         receipt.ok_or_else(|| Error::api_misuse("a journal gave no receipt for a reservation"))
     }
 
-    /// Notes the change that settles a reservation. Durable at the latest with the next [`reserve`](Self::reserve) or [`flush`](Self::flush); until then a crash
-    /// leaves the reservation unfinished.
+    /// Notes the change that settles a reservation. Durable at the latest with the next
+    /// [`reserve`](Self::reserve) or [`flush`](Self::flush); until then a crash leaves the
+    /// reservation unfinished.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no such reservation is unfinished.
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()>;
 
     /// Notes the change that ends the hints for good, `why` in words for people: the change that
-    /// settles the reservation `id`, or, without one, a change of its own. Durable on return, and after
-    /// it nothing is reserved any more. Nothing but the user's erasing takes it back: the hints stay as
-    /// they are, whatever key they are opened for.
+    /// settles the reservation `id`, or, without one, a change of its own. Durable on return, and
+    /// after it nothing is reserved any more. Nothing but the user's erasing takes it back: the
+    /// hints stay as they are, whatever key they are opened for.
     ///
     /// # Errors
     /// As [`settle`](Self::settle) and [`reserve`](Self::reserve).
     fn end(&mut self, id: Option<ReservationId>, change: &[u8], why: &str) -> Result<()>;
 
-    /// Appends the change by which the hints follow edits of the table, and makes them those of `to`, the table after the edits; together with everything that was handed to
-    /// [`settle`](Self::settle) before. Durable on return, all of it or nothing. What was prepared of a next generation belongs to the table before, and is erased.
+    /// Appends the change by which the hints follow edits of the table, and makes them those of
+    /// `to`, the table after the edits; together with everything that was handed to
+    /// [`settle`](Self::settle) before. Durable on return, all of it or nothing. What was prepared
+    /// of a next generation belongs to the table before, and is erased.
     ///
     /// # Errors
-    /// As [`reserve`](Self::reserve); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a reservation is unfinished, `to` is not a later version of the same table under the same scheme with the
-    /// same servers, or there still is a [`preparation`](Self::preparation). [`Blame::Integrity`](privet_core::Blame::Integrity) if the hints have [ended](Self::end).
+    /// As [`reserve`](Self::reserve); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a
+    /// reservation is unfinished, `to` is not a later version of the same table under the same
+    /// scheme with the same servers, or there still is a [`preparation`](Self::preparation).
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the hints have [ended](Self::end).
     fn follow(&mut self, change: &[u8], to: &HintsKey) -> Result<()>;
 
-    /// Erases everything that is kept, and begins anew for `key`, the same table under the same scheme: the hints cannot follow the table. Durable on return; a crash leaves all that was there, or nothing
-    /// of it.
+    /// Erases everything that is kept, and begins anew for `key`, the same table under the same
+    /// scheme: the hints cannot follow the table. Durable on return; a crash leaves all that was
+    /// there, or nothing of it.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it may not be durable; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `key` is of another table or scheme, or there still is a
-    /// [`preparation`](Self::preparation). [`Blame::Integrity`](privet_core::Blame::Integrity) if the hints have [ended](Self::end): that a server was caught is not forgotten because the table has
-    /// changed since.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it may not be durable;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `key` is of another table or scheme,
+    /// or there still is a [`preparation`](Self::preparation).
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the hints have [ended](Self::end):
+    /// that a server was caught is not forgotten because the table has changed since.
     fn restart(&mut self, key: &HintsKey) -> Result<()>;
 
     /// Makes durable what was handed to [`settle`](Self::settle).
@@ -266,24 +290,31 @@ pub trait HintStore: Send {
     /// As [`reserve`](Self::reserve).
     fn flush(&mut self) -> Result<()>;
 
-    /// Where the next generation is prepared. It does not touch what the other methods write, so another thread may use it meanwhile. At most one exists
-    /// at a time, and the hints stay this process's until it is dropped, too.
+    /// Where the next generation is prepared. It does not touch what the other methods write, so
+    /// another thread may use it meanwhile. At most one exists at a time, and the hints stay this
+    /// process's until it is dropped, too.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is one already; [`Blame::Unavailable`](privet_core::Blame::Unavailable) after a failure.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is one already;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) after a failure.
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>>;
 
-    /// Replaces the generation in use by the prepared one; the old one, its changes and its unfinished reservations are erased. [`load`](Self::load) tells of the new one.
+    /// Replaces the generation in use by the prepared one; the old one, its changes and its
+    /// unfinished reservations are erased. [`load`](Self::load) tells of the new one.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if none is prepared; otherwise as [`reserve`](Self::reserve).
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if none is prepared; otherwise as
+    /// [`reserve`](Self::reserve).
     fn switch(&mut self) -> Result<()>;
 
-    /// Replaces the generation in use by `generation`, which it was condensed into: see [`Endless`](privet_schemes::contract::Endless). Whatever is kept of a next
-    /// generation is erased first: it belongs to another state, or was made by a process that did not live to switch to it.
+    /// Replaces the generation in use by `generation`, which it was condensed into: see
+    /// [`Endless`](privet_schemes::contract::Endless). Whatever is kept of a next generation is
+    /// erased first: it belongs to another state, or was made by a process that did not live to
+    /// switch to it.
     ///
     /// # Errors
-    /// As [`switch`](Self::switch) and [`PreparationStore::save_generation`]. The generation in use is then still the one before, or already this one.
+    /// As [`switch`](Self::switch) and [`PreparationStore::save_generation`]. The generation in use
+    /// is then still the one before, or already this one.
     fn switch_to(&mut self, generation: &[u8]) -> Result<()> {
         // The changes that went into it are durable before it is.
         self.flush()?;
@@ -297,8 +328,8 @@ pub trait HintStore: Send {
 
 /// Keeps a generation in the making.
 pub trait PreparationStore: Send {
-    /// The last checkpoint, and the offset at which the stream goes on from it. A damaged one counts as none: it holds nothing that could not be
-    /// prepared again.
+    /// The last checkpoint, and the offset at which the stream goes on from it. A damaged one
+    /// counts as none: it holds nothing that could not be prepared again.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
@@ -307,17 +338,20 @@ pub trait PreparationStore: Send {
     /// Replaces the checkpoint. Durable on return.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be kept; the one before is then still there.
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a complete generation waits for its turn.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be kept; the one before
+    /// is then still there. [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a complete
+    /// generation waits for its turn.
     fn save_checkpoint(&mut self, offset: u64, checkpoint: &[u8]) -> Result<()>;
 
-    /// Keeps the complete generation, for [`HintStore::switch`], and erases the checkpoint. Durable on return.
+    /// Keeps the complete generation, for [`HintStore::switch`], and erases the checkpoint. Durable
+    /// on return.
     ///
     /// # Errors
     /// As [`save_checkpoint`](Self::save_checkpoint).
     fn save_generation(&mut self, generation: &[u8]) -> Result<()>;
 
-    /// Erases what is kept of the next generation, complete or not: the stream that it was made from had another digest than announced, say.
+    /// Erases what is kept of the next generation, complete or not: the stream that it was made
+    /// from had another digest than announced, say.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
@@ -329,20 +363,25 @@ pub trait State: Send {
     /// What is there of `part`; if it is incomplete, makes it ready to be appended to.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the part is longer than
-    /// it ever takes. Damage is no error: parts are public and are fetched again. Whether a table ([`PartKind::Table`]) is complete must not depend on where it was read before.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used,
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the part is longer than it ever
+    /// takes. Damage is no error: parts are public and are fetched again. Whether a table
+    /// ([`PartKind::Table`]) is complete must not depend on where it was read before.
     fn open(&mut self, part: &PartKey) -> Result<Opened>;
 
-    /// Keeps the bytes at `offset`, which is where the last call ended. They may be lost in a crash, but are never kept damaged.
+    /// Keeps the bytes at `offset`, which is where the last call ended. They may be lost in a
+    /// crash, but are never kept damaged.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be kept: a full disk, say.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be kept: a full disk,
+    /// say.
     fn append(&mut self, part: &PartKey, offset: u64, bytes: &[u8]) -> Result<()>;
 
     /// Marks the part complete. Only for a part whose digest has been checked over every byte.
     ///
     /// # Errors
-    /// As [`append`](Self::append); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if bytes are missing.
+    /// As [`append`](Self::append); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if bytes
+    /// are missing.
     fn complete(&mut self, part: &PartKey) -> Result<Arc<dyn HintSource>>;
 
     /// Drops what there is of `part`: its bytes turned out to be wrong.
@@ -351,17 +390,21 @@ pub trait State: Send {
     /// As [`append`](Self::append).
     fn discard(&mut self, part: &PartKey) -> Result<()>;
 
-    /// The single-use hints named by `key`. Hints that are kept for the same table and scheme under another key (an older version, say) are erased if the user has
-    /// decided to believe what the server shows now, and refused otherwise.
+    /// The single-use hints named by `key`. Hints that are kept for the same table and scheme under
+    /// another key (an older version, say) are erased if the user has decided to believe what the
+    /// server shows now, and refused otherwise.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if there are hints of another key, and nobody said to replace them;
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used,
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what is kept is damaged.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if there are hints of another key, and
+    /// nobody said to replace them; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the
+    /// storage cannot be used, [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what is kept
+    /// is damaged.
     fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened>;
 
-    /// The same for a client that has seen the table change, epoch by epoch, each signed by its publisher: hints that are kept for another version of the same table and scheme, used with the
-    /// same servers, are opened as they are. [`SavedHints::stands_at`] says where they stand, and it is for the client to have them [`follow`](HintStore::follow) or to
+    /// The same for a client that has seen the table change, epoch by epoch, each signed by its
+    /// publisher: hints that are kept for another version of the same table and scheme, used with
+    /// the same servers, are opened as they are. [`SavedHints::stands_at`] says where they stand,
+    /// and it is for the client to have them [`follow`](HintStore::follow) or to
     /// [`restart`](HintStore::restart) them.
     ///
     /// # Errors
@@ -372,8 +415,9 @@ pub trait State: Send {
     /// last.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if the pins are damaged: they protect against a server that
-    /// changes its story, so they are not quietly forgotten.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if the pins are
+    /// damaged: they protect against a server that changes its story, so they are not quietly
+    /// forgotten.
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>>;
 
     /// What was pinned under all other servers than these. What is damaged of that is left out:
@@ -383,8 +427,10 @@ pub trait State: Send {
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
     fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>>;
 
-    /// Remembers `pin` for the table called `name` on `server`. If that replaces a pin of another table or version, what was kept for the old
-    /// one and is pinned nowhere else is dropped; but not single-use hints for an earlier version of the same table by the same publisher, which can follow.
+    /// Remembers `pin` for the table called `name` on `server`. If that replaces a pin of another
+    /// table or version, what was kept for the old one and is pinned nowhere else is dropped; but
+    /// not single-use hints for an earlier version of the same table by the same publisher, which
+    /// can follow.
     ///
     /// # Errors
     /// As [`append`](Self::append); [`Blame::Integrity`](privet_core::Blame::Integrity) if another
@@ -537,7 +583,8 @@ pub(crate) fn check_restarts(from: &HintsKey, to: &HintsKey) -> Result<()> {
     }
 }
 
-/// Checks that nobody prepares a next generation, which is then not for the table in the right version any more.
+/// Checks that nobody prepares a next generation, which is then not for the table in the right
+/// version any more.
 pub(crate) fn check_not_lent(lent: bool) -> Result<()> {
     match lent {
         false => Ok(()),

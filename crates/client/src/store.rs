@@ -1,4 +1,5 @@
-//! The state directory: what a client keeps on disk, safe against crashes at any moment and against two processes at once.
+//! The state directory: what a client keeps on disk, safe against crashes at any moment and against
+//! two processes at once.
 //!
 //! ```text
 //! STATE/                                 $XDG_STATE_HOME/privet or ~/.local/state/privet, unless told otherwise
@@ -13,18 +14,23 @@
 //!     private-<scheme>/                  single-use hints: see `hints`
 //! ```
 //!
-//! **Readers never wait.** A complete part never changes, so any number of processes read it without a lock.
+//! **Readers never wait.** A complete part never changes, so any number of processes read it
+//! without a lock.
 //!
-//! **One writer.** Whoever downloads holds the table's lock; others are told [`Opened::Busy`] and ask again until the part is
-//! complete. The lock ends with its process, even if that is killed, and the next one goes on where the file ends.
+//! **One writer.** Whoever downloads holds the table's lock; others are told [`Opened::Busy`] and
+//! ask again until the part is complete. The lock ends with its process, even if that is killed,
+//! and the next one goes on where the file ends.
 //!
-//! **Versions.** A part is known by its length and digest, whatever version of its table it was fetched for. What is kept when a table changes is decided by the pins: a part stays as long as one names
-//! it, so the next version's part can be there before its pin, and after a crash in between either version is usable. Single-use hints stay if the pins show that they can follow.
+//! **Versions.** A part is known by its length and digest, whatever version of its table it was
+//! fetched for. What is kept when a table changes is decided by the pins: a part stays as long as
+//! one names it, so the next version's part can be there before its pin, and after a crash in
+//! between either version is usable. Single-use hints stay if the pins show that they can follow.
 //!
-//! **Secrets.** Single-use hints have a directory, a lock and rules of their own: they are never fetched again by stealth, and never used twice.
+//! **Secrets.** Single-use hints have a directory, a lock and rules of their own: they are never
+//! fetched again by stealth, and never used twice.
 //!
-//! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`] says so. Pins are not rebuilt: a damaged
-//! pin file is refused by name.
+//! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`]
+//! says so. Pins are not rebuilt: a damaged pin file is refused by name.
 //!
 //! A part is checked whole whenever it is opened. That it is fetched again tells the server that
 //! this client's disk lost some of it, and nothing about what was looked up. What is damaged while
@@ -97,7 +103,8 @@ pub struct Store {
     known: HashMap<String, Pins>,
 }
 
-/// Where the state lies if nobody says otherwise: `$XDG_STATE_HOME/privet`, or else `~/.local/state/privet`.
+/// Where the state lies if nobody says otherwise: `$XDG_STATE_HOME/privet`, or else
+/// `~/.local/state/privet`.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`] if neither variable is set.
@@ -140,7 +147,8 @@ impl Store {
         })
     }
 
-    /// Lets damaged pins be replaced by what the server shows now: for a user who has decided to believe it.
+    /// Lets damaged pins be replaced by what the server shows now: for a user who has decided to
+    /// believe it.
     #[must_use]
     pub fn replacing_damaged_pins(mut self, replace: bool) -> Self {
         self.replace_damaged_pins = replace;
@@ -195,7 +203,8 @@ impl Store {
         Ok(files::open_to_read(&*self.pins, name)?.is_some())
     }
 
-    /// Takes the pins that were kept for a server under an earlier spelling of its address over to `server`, unless there are any under that already.
+    /// Takes the pins that were kept for a server under an earlier spelling of its address over to
+    /// `server`, unless there are any under that already.
     ///
     /// # Errors
     /// As [`State::pins`] and [`State::pin`].
@@ -272,7 +281,8 @@ impl Store {
         Ok(latest)
     }
 
-    /// The pins of `table` at all servers; `None` if a file of pins cannot be read, which may name it too.
+    /// The pins of `table` at all servers; `None` if a file of pins cannot be read, which may name
+    /// it too.
     fn pins_of(&self, table: TableId) -> Result<Option<Vec<Pin>>> {
         let mut found = Vec::new();
         for name in pin_files(&*self.pins)? {
@@ -282,8 +292,10 @@ impl Store {
         Ok(Some(found))
     }
 
-    /// Drops what was kept for a table under the pin `old`, which `new` has replaced: downloaded parts that no pin names any more, and single-use hints, of whichever scheme, that none calls for. These
-    /// hold the journal of what was looked up with them. If `new` follows `old`, the hints stay: they can follow, too, when they are next used.
+    /// Drops what was kept for a table under the pin `old`, which `new` has replaced: downloaded
+    /// parts that no pin names any more, and single-use hints, of whichever scheme, that none calls
+    /// for. These hold the journal of what was looked up with them. If `new` follows `old`, the
+    /// hints stay: they can follow, too, when they are next used.
     fn drop_superseded(&self, old: &Pin, new: &Pin) -> Result<()> {
         let table = old.table.id;
         // What a file of pins that cannot be read calls for, nobody knows.
@@ -302,7 +314,8 @@ impl Store {
         })
     }
 
-    /// Has `erase` go through the directories of the single-use hints of `table`, and removes those that it says it has erased.
+    /// Has `erase` go through the directories of the single-use hints of `table`, and removes those
+    /// that it says it has erased.
     fn erase_hints(
         &self,
         table: TableId,
@@ -413,7 +426,8 @@ impl State for Store {
             let done = growing.map_or(0, |file| file.len().unwrap_or(0));
             return Ok(Opened::Busy { done });
         };
-        // Again, now that nobody else can be writing: it may have been completed in between, and damage is ours to remove.
+        // Again, now that nobody else can be writing: it may have been completed in between, and
+        // damage is ours to remove.
         let mut notice = None;
         match self.open_complete(part)? {
             Ok(Some(complete)) => {
@@ -458,7 +472,8 @@ impl State for Store {
     }
 
     fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        // A table's id is public. Who announces it with another publisher than it has elsewhere does not lead hints anywhere, nor have them erased.
+        // A table's id is public. Who announces it with another publisher than it has elsewhere
+        // does not lead hints anywhere, nor have them erased.
         let agree = self.pins_of(key.table.id)?.is_some_and(|pins| {
             let first = pins.first().and_then(|pin| pin.publisher);
             pins.iter().all(|pin| first.is_some() && pin.publisher == first)

@@ -1,7 +1,8 @@
 //! Exchanges with one server over gRPC, and what their failures mean to a person.
 //!
-//! A transport sends what a session says and hands back what comes, validated by [`privet_wire`]. It decides nothing: when to try again, and whether to
-//! believe what came, is the session's business. The connection is made with the first exchange, and made again when it was lost.
+//! A transport sends what a session says and hands back what comes, validated by [`privet_wire`].
+//! It decides nothing: when to try again, and whether to believe what came, is the session's
+//! business. The connection is made with the first exchange, and made again when it was lost.
 
 use crate::addresses::Address;
 use crate::exchange::{ResponseLimits, goes_on, measured};
@@ -21,7 +22,8 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 /// A host that does not answer at all is given up after this long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An idle connection is probed this often, so that one that a router has forgotten is noticed before the next query.
+/// An idle connection is probed this often, so that one that a router has forgotten is noticed
+/// before the next query.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A probe not answered within this time means that the connection is lost.
@@ -41,13 +43,15 @@ pub struct Transport {
     url: String,
     client: PrivetClient<Channel>,
     limits: ResponseLimits,
-    /// Whether the server has ever said anything that is gRPC. Then a broken connection is just that.
+    /// Whether the server has ever said anything that is gRPC. Then a broken connection is just
+    /// that.
     has_spoken: Arc<AtomicBool>,
 }
 
 impl Transport {
-    /// A transport to the server at `url`, `http://host:port` or `https://host:port`. Certificates are checked against the system's
-    /// authorities and those in the PEM file `ca_file`. Nothing is sent yet. To be called within a tokio runtime.
+    /// A transport to the server at `url`, `http://host:port` or `https://host:port`. Certificates
+    /// are checked against the system's authorities and those in the PEM file `ca_file`. Nothing is
+    /// sent yet. To be called within a tokio runtime.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`] if `url` is none, or `ca_file` cannot be read or is no certificate.
@@ -66,7 +70,8 @@ impl Transport {
             .tcp_keepalive(Some(KEEPALIVE_INTERVAL))
             .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
             .keep_alive_timeout(KEEPALIVE_TIMEOUT)
-            // Hints are large; the default window of 64 KiB would make a long line wait for its acknowledgements.
+            // Hints are large; the default window of 64 KiB would make a long line wait for its
+            // acknowledgements.
             .initial_stream_window_size(4 << 20)
             .initial_connection_window_size(8 << 20);
         if url.starts_with("https://") {
@@ -88,7 +93,8 @@ impl Transport {
         self.limits = limits;
     }
 
-    /// Sends `request` and passes what comes back to `deliver`, in order, until that says that it wants no more.
+    /// Sends `request` and passes what comes back to `deliver`, in order, until that says that it
+    /// wants no more.
     pub async fn exchange<F>(
         &self,
         request: Request,
@@ -167,7 +173,8 @@ impl Transport {
 
     /// What a failed exchange means.
     fn failure(&self, status: &tonic::Status) -> Error {
-        // A status that the server sent has no source; one that was made on this side, because there was no server to send one, has.
+        // A status that the server sent has no source; one that was made on this side, because
+        // there was no server to send one, has.
         match status.source() {
             Some(source) => self.unreachable(source),
             None => {
@@ -177,7 +184,8 @@ impl Transport {
         }
     }
 
-    /// What a failed attempt to have the server describe itself means: whatever answers there may be something else altogether.
+    /// What a failed attempt to have the server describe itself means: whatever answers there may
+    /// be something else altogether.
     fn no_description(&self, status: &tonic::Status) -> Error {
         let error = self.failure(status);
         let refused_by_privet =
@@ -244,14 +252,16 @@ fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
     request
 }
 
-/// `endpoint` over TLS, with the system's authorities and those in `ca_file`. A machine without authorities of its own can do with the file alone.
+/// `endpoint` over TLS, with the system's authorities and those in `ca_file`. A machine without
+/// authorities of its own can do with the file alone.
 fn with_tls(endpoint: &Endpoint, ca_file: Option<&Path>) -> Result<Endpoint> {
     let mut config = ClientTlsConfig::new();
     if let Some(path) = ca_file {
         let pem = std::fs::read(path).map_err(|error| {
             Error::api_misuse(format!("cannot read {}: {error}", path.display())).caused_by(error)
         })?;
-        // An empty list of authorities is no error to the layers below, and would show as a server not to be trusted.
+        // An empty list of authorities is no error to the layers below, and would show as a server
+        // not to be trusted.
         if !pem.windows(CERTIFICATE_MARK.len()).any(|window| window == CERTIFICATE_MARK) {
             return Err(Error::api_misuse(format!(
                 "{} holds no certificate in PEM form",

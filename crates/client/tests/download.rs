@@ -1,4 +1,5 @@
-//! A table that is fetched whole, over loopback: once it is stored, no lookup concerns the server, and damage to it is found and mended.
+//! A table that is fetched whole, over loopback: once it is stored, no lookup concerns the server,
+//! and damage to it is found and mended.
 
 #![allow(clippy::unwrap_used)]
 
@@ -67,7 +68,8 @@ fn table_file(state: &Path, client: &Client) -> PathBuf {
     files.into_iter().find(is_table).unwrap()
 }
 
-/// Flips a byte in the third of the stored table's chunks, where records 4096 to 6143 lie. Whoever has the file open sees it.
+/// Flips a byte in the third of the stored table's chunks, where records 4096 to 6143 lie. Whoever
+/// has the file open sees it.
 fn damage(path: &Path) {
     let mut bytes = std::fs::read(path).unwrap();
     bytes[104 + 2 * (65_536 + 16) + 1000] ^= 1;
@@ -138,7 +140,8 @@ async fn a_stored_table_is_not_fetched_again_unless_it_is_damaged() {
     assert_eq!(fourth.get_index(5000).await.unwrap().to_vec(), record(5000));
 }
 
-/// What is asked of the server in the session after one that looked `index` up, and in the one after that.
+/// What is asked of the server in the session after one that looked `index` up, and in the one
+/// after that.
 async fn traffic_after(url: &str, index: u64, damaged_while_open: bool) -> [[Traffic; 4]; 3] {
     let state = tempfile::tempdir().unwrap();
     let first = Client::connect(stored(url, state.path()), |_| {}).await.unwrap();

@@ -70,7 +70,8 @@ const ROWS: usize = 120;
 /// The values of row or key `k`, in their order.
 fn values(form: Form, k: usize) -> Vec<String> {
     if form == BY_NUMBER {
-        // Of one length, so that a record has nothing else, and one byte is what every scheme can do.
+        // Of one length, so that a record has nothing else, and one byte is what every scheme can
+        // do.
         return vec![char::from(b'0' + (k * 7 % 75) as u8).to_string()];
     }
     let count = if form.several_values { 1 + k % 3 } else { 1 };
@@ -300,7 +301,8 @@ async fn holds_of(scheme: SchemeId, tuning: &Tuning, built: &Built) {
     assert_eq!(client.get_target(other).await.unwrap_err().blame(), Blame::ApiMisuse);
     assert_eq!(client.stats().lookups as usize, 7 + many.len() + 1);
 
-    // A client goes on when its servers begin anew, and so does the next process, with what was kept.
+    // A client goes on when its servers begin anew, and so does the next process, with what was
+    // kept.
     servers.restart(table).await;
     for k in [7, 2, ROWS + 2] {
         built.look_up(&client, k).await;
@@ -357,8 +359,8 @@ fn several_values_of_a_key() {
     holds(SEVERAL_VALUES);
 }
 
-/// Records of one byte and of many, one record and as many as fill what schemes cut a table into, or
-/// all but one.
+/// Records of one byte and of many, one record and as many as fill what schemes cut a table into,
+/// or all but one.
 #[test]
 fn tables_of_all_shapes() {
     with_every_scheme(async |scheme| {
@@ -454,8 +456,8 @@ async fn hands_over(table: impl Fn() -> ServedTable) {
         assert_eq!(seen.len() as u64, lookups);
         assert_eq!(seen.iter().collect::<HashSet<_>>().len(), seen.len(), "a query was repeated");
     }
-    // What runs out is received anew for each generation, and serves as many queries as it says. The
-    // others never run out.
+    // What runs out is received anew for each generation, and serves as many queries as it says.
+    // The others never run out.
     match servers.plan.supply(&identity) {
         None => assert_eq!(streamed, 0),
         Some(supply) => {

@@ -1,4 +1,5 @@
-//! Two processes and one directory of single-use hints: the second is told to wait, and takes over when the first is killed. What the first had acknowledged is there.
+//! Two processes and one directory of single-use hints: the second is told to wait, and takes over
+//! when the first is killed. What the first had acknowledged is there.
 //!
 //! This program is both: started with `PRIVET_HINTS_STATE` it is the process that gets killed.
 

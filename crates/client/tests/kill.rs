@@ -1,7 +1,9 @@
-//! A process is killed in the middle of a download, of a hint or of the whole table, at every chunk in turn; the next one goes on where it ended. Meanwhile the state
-//! directory is locked against a second process that would download.
+//! A process is killed in the middle of a download, of a hint or of the whole table, at every chunk
+//! in turn; the next one goes on where it ended. Meanwhile the state directory is locked against a
+//! second process that would download.
 //!
-//! This program is both: started with `PRIVET_KILL_URL` it is the process that gets killed, after the chunk numbered `PRIVET_KILL_AFTER`.
+//! This program is both: started with `PRIVET_KILL_URL` it is the process that gets killed, after
+//! the chunk numbered `PRIVET_KILL_AFTER`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -35,7 +37,8 @@ fn stored(url: &str, state: &Path) -> ClientOptions {
     options
 }
 
-/// Says so when it has stored the last chunk that it will ever get, and stands still until it is killed.
+/// Says so when it has stored the last chunk that it will ever get, and stands still until it is
+/// killed.
 fn download_until_killed(url: &str) {
     let after: usize = std::env::var("PRIVET_KILL_AFTER").unwrap().parse().unwrap();
     let state = std::env::var("PRIVET_KILL_STATE").unwrap();

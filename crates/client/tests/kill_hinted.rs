@@ -1,9 +1,11 @@
-//! Clients with single-use hints are killed again and again at random moments, those of dummy subsets
-//! three hundred times: while they prepare, reserve, send, receive, write their state down as the next
-//! generation and change over to it. Whatever the moment, every answer is right, and no server, of
-//! which each keeps all queries that it ever saw, finds two different ones that came from one hint.
+//! Clients with single-use hints are killed again and again at random moments, those of dummy
+//! subsets three hundred times: while they prepare, reserve, send, receive, write their state down
+//! as the next generation and change over to it. Whatever the moment, every answer is right, and no
+//! server, of which each keeps all queries that it ever saw, finds two different ones that came
+//! from one hint.
 //!
-//! This program is both: started with `PRIVET_KILL_URLS` it is the client, which looks records up until it is killed.
+//! This program is both: started with `PRIVET_KILL_URLS` it is the client, which looks records up
+//! until it is killed.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -29,9 +31,11 @@ const MOST_KILLS: u64 = 400;
 enum Form {
     /// An offset in each partition, of so many bits.
     Offsets(usize),
-    /// A half and an offset for each of `partitions`, those of either half from one row of offsets of `offset_bits` bits.
+    /// A half and an offset for each of `partitions`, those of either half from one row of offsets
+    /// of `offset_bits` bits.
     Halves { partitions: usize, offset_bits: usize },
-    /// A key (16 bytes), the number of a hint, of which no other query must ask, and where it is cut (4 bytes each).
+    /// A key (16 bytes), the number of a hint, of which no other query must ask, and where it is
+    /// cut (4 bytes each).
     Pair,
 }
 
@@ -209,7 +213,8 @@ async fn kill_at_random_moments(case: Case) {
     }
 }
 
-/// What a query reads: an offset in each partition, the half that the partition belongs to aside. Or which hint it asks for.
+/// What a query reads: an offset in each partition, the half that the partition belongs to aside.
+/// Or which hint it asks for.
 fn picks(query: &[u8], form: Form) -> Vec<(usize, u32)> {
     let bit = |at: usize| u32::from(query[at / 8] >> (at % 8) & 1);
     let number = |at: usize, bits: usize| (0..bits).map(|k| bit(at + k) << k).sum();
@@ -230,7 +235,8 @@ fn picks(query: &[u8], form: Form) -> Vec<(usize, u32)> {
     }
 }
 
-/// The most picks that a query has in common with an earlier, different one. Two queries from one hint have all but one or two in common, or as many in a half; from two hints, about as many as
+/// The most picks that a query has in common with an earlier, different one. Two queries from one
+/// hint have all but one or two in common, or as many in a half; from two hints, about as many as
 /// chance brings.
 fn most_in_common(queries: &[&Vec<u8>], form: Form) -> usize {
     let mut by_pick: HashMap<(usize, u32), Vec<usize>> = HashMap::new();
@@ -265,7 +271,8 @@ fn check_log(queries: &[Vec<u8>], form: Form) -> usize {
     queries.len() - distinct.len()
 }
 
-/// The same query with another offset at each end, with one partition of either half exchanged, or cut elsewhere is what a second use of its hint would look like.
+/// The same query with another offset at each end, with one partition of either half exchanged, or
+/// cut elsewhere is what a second use of its hint would look like.
 fn the_check_catches_a_hint_used_twice(queries: &[Vec<u8>], form: Form) {
     let mut again = queries[0].clone();
     let last = again.len() - 1;

@@ -1,5 +1,5 @@
-//! Clients and servers over loopback, many at once and in bad moments: stored hints are used, and a restart loses
-//! nobody. What holds of every scheme is in `end_to_end.rs`.
+//! Clients and servers over loopback, many at once and in bad moments: stored hints are used, and a
+//! restart loses nobody. What holds of every scheme is in `end_to_end.rs`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Clients with single-use hints over loopback: one process at a time has them, and they are erased in time.
+//! Clients with single-use hints over loopback: one process at a time has them, and they are erased
+//! in time.
 
 #![allow(clippy::unwrap_used)]
 

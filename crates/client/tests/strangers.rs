@@ -1,4 +1,5 @@
-//! Addresses at which there is no Privet server, or none that can be trusted: a sentence that says what to do, soon.
+//! Addresses at which there is no Privet server, or none that can be trusted: a sentence that says
+//! what to do, soon.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Two servers of DPF-PIR over loopback: either may be restarted, and neither may tell another story than the other.
+//! Two servers of DPF-PIR over loopback: either may be restarted, and neither may tell another
+//! story than the other.
 
 #![allow(clippy::unwrap_used)]
 
@@ -118,7 +119,8 @@ async fn a_table_that_is_updated_at_one_server_first_is_not_used_until_it_is_at_
     stored.urls.reverse();
     Client::connect(stored.clone(), |_| {}).await.unwrap();
 
-    // Each is held to its own pin, at whichever place it is named: beside a server that was never seen, it alone can tell.
+    // Each is held to its own pin, at whichever place it is named: beside a server that was never
+    // seen, it alone can tell.
     let (one, other) = (restarted(one, 0).await, restarted(other, 0).await);
     let stranger = at(any_port(), 0).await;
     for known in [&one, &other] {

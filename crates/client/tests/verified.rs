@@ -1,4 +1,5 @@
-//! TAPIR over loopback, with two servers of which one may lie: in what it streams, or in what it answers.
+//! TAPIR over loopback, with two servers of which one may lie: in what it streams, or in what it
+//! answers.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Little-endian encodings with exact sizes, and a reader that never allocates on the word of a peer.
+//! Little-endian encodings with exact sizes, and a reader that never allocates on the word of a
+//! peer.
 
 use crate::{Error, Result};
 
@@ -57,7 +58,8 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// The next `count` little-endian 32-bit words. Allocates only after the bytes are known to be there.
+    /// The next `count` little-endian 32-bit words. Allocates only after the bytes are known to be
+    /// there.
     pub fn words(&mut self, count: usize) -> Result<Vec<u32>> {
         let bytes = count.checked_mul(4).ok_or_else(|| {
             Error::invalid_message(format!("{} announces too many words", self.what))
@@ -84,7 +86,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Bytes as little-endian words. A trailing piece shorter than a word is ignored; callers check lengths first.
+/// Bytes as little-endian words. A trailing piece shorter than a word is ignored; callers check
+/// lengths first.
 pub fn words_from_bytes(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|chunk| u32::from_le_bytes(*chunk)).collect()
 }

@@ -1,8 +1,10 @@
 //! Words of given weight, and words of at most a given weight, numbered in ascending order.
 //!
-//! A *word* is a set of up to [`MOST_VARIABLES`] variables: bit `j` says whether variable `j` is in it. The words of one weight, in ascending order as numbers, are the combinatorial number
-//! system ([`FixedWeight`]); the words of at most some weight, in the same order, are a Hamming [`Ball`] around 0. Schemes whose table is a polynomial number its coefficients by the former and
-//! what a server sends back by the latter.
+//! A *word* is a set of up to [`MOST_VARIABLES`] variables: bit `j` says whether variable `j` is in
+//! it. The words of one weight, in ascending order as numbers, are the combinatorial number system
+//! ([`FixedWeight`]); the words of at most some weight, in the same order, are a Hamming [`Ball`]
+//! around 0. Schemes whose table is a polynomial number its coefficients by the former and what a
+//! server sends back by the latter.
 
 use crate::{Error, RecordIndex, Result};
 use privet_kernels::taint::declassify;
@@ -11,14 +13,16 @@ use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 /// Words have at most so many variables: no table has more points than 2^48 bytes hold.
 pub const MOST_VARIABLES: u32 = 48;
 
-/// The binomial coefficient: how many subsets of `take` elements a set of `of` elements has. `None` beyond 128 bits, which never happens with `of` up to 128.
+/// The binomial coefficient: how many subsets of `take` elements a set of `of` elements has. `None`
+/// beyond 128 bits, which never happens with `of` up to 128.
 pub fn binomial(of: u32, take: u32) -> Option<u128> {
     if take > of {
         return Some(0);
     }
     let mut result = 1u128;
     for step in 0..take.min(of - take) {
-        // A product of `step + 1` consecutive numbers is divisible by (step + 1)!, so the quotient is whole; the common divisor goes first, so that less overflows.
+        // A product of `step + 1` consecutive numbers is divisible by (step + 1)!, so the quotient
+        // is whole; the common divisor goes first, so that less overflows.
         let (factor, divisor) = (u128::from(of - step), u128::from(step + 1));
         let common = greatest_common_divisor(result, divisor);
         result = (result / common).checked_mul(factor / (divisor / common))?;
@@ -76,7 +80,8 @@ impl FixedWeight {
     /// The words of `variables` variables of which `weight` are set.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are more than [`MOST_VARIABLES`], or fewer than `weight`.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are more than [`MOST_VARIABLES`], or
+    /// fewer than `weight`.
     pub fn new(variables: u32, weight: u32) -> Result<Self> {
         check(variables, weight)?;
         Ok(Self { variables, weight, binomials: triangle(variables, weight) })
@@ -115,7 +120,8 @@ impl FixedWeight {
         assert!(is_there, "there are no more words than their number");
         let (mut rest, mut left, mut word) = (index, u64::from(self.weight), 0u64);
         for variable in (0..self.variables).rev() {
-            // Words without this variable come first; how many, is known. No branch, because the index may be secret.
+            // Words without this variable come first; how many, is known. No branch, because the
+            // index may be secret.
             let without = selected(&self.binomials[variable as usize], left);
             let (remaining, borrowed) = rest.overflowing_sub(without);
             let set = u64::from(!borrowed) & u64::from(left > 0);
@@ -126,7 +132,8 @@ impl FixedWeight {
         word
     }
 
-    /// The number of words of this weight that are smaller than `word`, which may have any weight and may be 2^variables: where in the order its successors begin.
+    /// The number of words of this weight that are smaller than `word`, which may have any weight
+    /// and may be 2^variables: where in the order its successors begin.
     pub fn rank(&self, word: u64) -> u64 {
         if word >> self.variables != 0 {
             return self.count();
@@ -172,7 +179,8 @@ impl Ball {
     /// The words of `variables` variables of which at most `radius` are set.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are more than [`MOST_VARIABLES`], or fewer than `radius`.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are more than [`MOST_VARIABLES`], or
+    /// fewer than `radius`.
     pub fn new(variables: u32, radius: u32) -> Result<Self> {
         check(variables, radius)?;
         let mut sizes = triangle(variables, radius);
@@ -218,7 +226,8 @@ impl Ball {
         let (mut word, radius) = (0u64, self.radius);
         (0..self.count()).map(move |_| {
             let current = word;
-            // With a variable to spare the next number is in the ball. Otherwise whatever follows below the lowest set variable has one too many.
+            // With a variable to spare the next number is in the ball. Otherwise whatever follows
+            // below the lowest set variable has one too many.
             word += match word.count_ones() < radius {
                 true => 1,
                 false => word & word.wrapping_neg(),

@@ -1,15 +1,18 @@
-//! Vector commitments: a short value that fixes a vector of records, and proofs that one of them is what it is said to be (Catalano and Fiore, *Vector Commitments and their
-//! Applications*, PKC 2013).
+//! Vector commitments: a short value that fixes a vector of records, and proofs that one of them is
+//! what it is said to be (Catalano and Fiore, *Vector Commitments and their Applications*, PKC
+//! 2013).
 //!
-//! A table is committed to as [`Vectors`], all of one length, and what is opened is always *one record of each vector*, because that is what the servers of TAPIR answer. So a proof
-//! here is for a whole answer. Two implementations:
+//! A table is committed to as [`Vectors`], all of one length, and what is opened is always *one
+//! record of each vector*, because that is what the servers of TAPIR answer. So a proof here is for
+//! a whole answer. Two implementations:
 //!
 //! | | a proof has | its verification takes | the server computes for it | is trusted |
 //! |---|---|---|---|---|
 //! | [`merkle`] | some hashes for each vector | as many hash computations | nothing to speak of | the hash function |
 //! | [`pointproofs`] | 48 bytes in all | a pairing for each different offset | a product for each record of the table and one multi-exponentiation | who made the [reference string](pointproofs::ReferenceString) |
 //!
-//! Commitments are deterministic: servers with the same table have the same ones, and clients compare them.
+//! Commitments are deterministic: servers with the same table have the same ones, and clients
+//! compare them.
 
 pub mod merkle;
 #[cfg(not(target_family = "wasm"))]
@@ -21,7 +24,8 @@ pub use stream::{VectorStream, stream_len};
 use crate::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 
-/// A table cut into vectors of equal length. The last one may reach beyond the table's end; what lies there counts as records of zeros.
+/// A table cut into vectors of equal length. The last one may reach beyond the table's end; what
+/// lies there counts as records of zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vectors {
     shape: TableShape,
@@ -30,10 +34,12 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// The table as vectors of `vector_len` records, at least `at_least` of them (what is missing counts as zeros).
+    /// The table as vectors of `vector_len` records, at least `at_least` of them (what is missing
+    /// counts as zeros).
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) unless a vector has 1 to 2^16 records and there are fewer than 2^32 of them.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) unless a vector has 1 to 2^16 records and
+    /// there are fewer than 2^32 of them.
     pub fn new(shape: TableShape, vector_len: u32, at_least: u32) -> Result<Self> {
         let refused = || {
             Error::api_misuse(format!(
@@ -95,7 +101,8 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
     /// Bytes of the proof for one record of each vector.
     fn proof_len(&self) -> usize;
 
-    /// Bytes of what a client must receive beside the table, and cannot compute from it: [`Prover::announcement`].
+    /// Bytes of what a client must receive beside the table, and cannot compute from it:
+    /// [`Prover::announcement`].
     fn announcement_len(&self) -> u64;
 
     /// Bytes of an encoded [`Verifier`].
@@ -104,7 +111,8 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
     /// Bytes of what [`precompute`](Self::precompute) returns.
     fn kept_len(&self) -> u64;
 
-    /// What takes a server long to compute and may be kept in a file. `table` is [`Vectors::padded_bytes`] long. `progress` hears of the share done, from 0 to 1.
+    /// What takes a server long to compute and may be kept in a file. `table` is
+    /// [`Vectors::padded_bytes`] long. `progress` hears of the share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
@@ -118,7 +126,8 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
     /// The server's side, with what was precomputed just now or read back.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if `kept` is not of the prescribed form, [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if `kept` is not of the prescribed form,
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
     fn prover(&self, table: &[u8], kept: &[u8], kernels: Kernels) -> Result<Self::Prover>;
 
     /// The client's side, before the table streams past.
@@ -139,7 +148,8 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
     /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is not of the prescribed form.
     fn read_verifier(&self, bytes: &[u8], kernels: Kernels) -> Result<Self::Verifier>;
 
-    /// The same commitment on a table that has grown to `after`, which differs from the present one in the number of records alone.
+    /// The same commitment on a table that has grown to `after`, which differs from the present one
+    /// in the number of records alone.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it differs in more, or has shrunk.
@@ -151,9 +161,12 @@ pub trait Prover: Sized + Send + Sync {
     /// What clients must receive beside the table: the same for all servers.
     fn announcement(&self) -> Vec<u8>;
 
-    /// Writes the proof that record `offsets[q]` of vector `q` is `records[q]`, for all `q` at once. `table` is the table, padded to whole vectors; `role` tells which server's answer this is.
+    /// Writes the proof that record `offsets[q]` of vector `q` is `records[q]`, for all `q` at
+    /// once. `table` is the table, padded to whole vectors; `role` tells which server's answer this
+    /// is.
     ///
-    /// Offsets are below the vectors' length and as many as there are vectors; `records` are theirs; `proof` has [`VectorCommitment::proof_len`] bytes.
+    /// Offsets are below the vectors' length and as many as there are vectors; `records` are
+    /// theirs; `proof` has [`VectorCommitment::proof_len`] bytes.
     fn open(&self, role: u8, table: &[u8], offsets: &[u16], records: &[u8], proof: &mut [u8]);
 
     /// The same once more, to follow edits while this one goes on opening.
@@ -162,11 +175,15 @@ pub trait Prover: Sized + Send + Sync {
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
     fn copied(&self) -> Result<Self>;
 
-    /// Follows edits: `table` is the padded table after them, `changed` the numbers of the records that may have changed, in any order and perhaps repeatedly, each with its bytes before.
-    /// New vectors may have come at the end. Returns what clients must know of the new commitments, for [`Verifier::update`].
+    /// Follows edits: `table` is the padded table after them, `changed` the numbers of the records
+    /// that may have changed, in any order and perhaps repeatedly, each with its bytes before. New
+    /// vectors may have come at the end. Returns what clients must know of the new commitments, for
+    /// [`Verifier::update`].
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `after` is not as [`VectorCommitment::grown`] demands; [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `after` is not as
+    /// [`VectorCommitment::grown`] demands; [`Blame::Unavailable`](crate::Blame::Unavailable) if
+    /// the memory cannot be had.
     fn update(&mut self, after: Vectors, table: &[u8], changed: &[Changed<'_>]) -> Result<Vec<u8>>;
 
     /// Memory held beside the table, in bytes.
@@ -205,7 +222,8 @@ pub trait Gathering: Send {
 
 /// The client's side: verifies.
 pub trait Verifier: Send + Sync {
-    /// Checks the answers of both servers, every record of both, in an order and an amount of work that does not depend on what is wrong with them.
+    /// Checks the answers of both servers, every record of both, in an order and an amount of work
+    /// that does not depend on what is wrong with them.
     ///
     /// # Errors
     /// Which of them do not belong to the commitments.
@@ -220,7 +238,8 @@ pub trait Verifier: Send + Sync {
     /// The canonical encoding, public.
     fn encode(&self, out: &mut Vec<u8>);
 
-    /// Follows an update, by what [`Prover::update`] returned. The caller has compared what all servers said. Nothing is changed if it fails.
+    /// Follows an update, by what [`Prover::update`] returned. The caller has compared what all
+    /// servers said. Nothing is changed if it fails.
     ///
     /// # Errors
     /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if `commitments` is no such thing.

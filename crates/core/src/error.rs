@@ -22,11 +22,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Blame {
-    /// The caller asked for something that cannot be: an index beyond the table, a shape beyond the proof, an unknown column.
+    /// The caller asked for something that cannot be: an index beyond the table, a shape beyond the
+    /// proof, an unknown column.
     ApiMisuse,
     /// Bytes from a peer do not parse, or are not what the parameters prescribe.
     InvalidMessage,
-    /// A peer broke the protocol: a well-formed message at the wrong time, parameters below the security target.
+    /// A peer broke the protocol: a well-formed message at the wrong time, parameters below the
+    /// security target.
     PeerMisbehaved,
     /// A digest, proof or pinned identity does not match: what was received must not be believed.
     Integrity,
@@ -38,7 +40,8 @@ pub enum Blame {
     Selective,
     /// A file of our own is damaged: truncated, bit-rotted or written by something else.
     Corrupted,
-    /// The other side, or a resource of this machine, cannot be had right now; trying again later may help.
+    /// The other side, or a resource of this machine, cannot be had right now; trying again later
+    /// may help.
     Unavailable,
     /// Privet itself: what should never happen did. To whoever waits for an answer over the wire
     /// it is as if the server were away.
@@ -71,10 +74,11 @@ impl fmt::Display for Blame {
 /// An error: who is at fault, what happened and what to do about it, which error it is where
 /// somebody may act on that, and the cause below, if any.
 ///
-/// Who branches on an error asks for its [`blame`](Self::blame) or its [`reason`](Self::reason). The
-/// message is for people, and its words may change.
+/// Who branches on an error asks for its [`blame`](Self::blame) or its [`reason`](Self::reason).
+/// The message is for people, and its words may change.
 ///
-/// A message never contains a record index, a key or query content: errors may be logged and sent to a peer.
+/// A message never contains a record index, a key or query content: errors may be logged and sent
+/// to a peer.
 ///
 /// Its copies share the cause: several lookups may fail for the same reason.
 #[derive(Clone)]

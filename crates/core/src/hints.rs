@@ -1,9 +1,13 @@
-//! Secret single-use hints over partitions of a table: what the schemes with sublinear servers share.
+//! Secret single-use hints over partitions of a table: what the schemes with sublinear servers
+//! share.
 //!
-//! A table is cut into *partitions* of equal size. A *hint* stands for one random record in each of some partitions, and its *parity* is the XOR of those records.
-//! A client with a hint that contains the record it wants asks for the XOR of the others, in a form that hides which partition is missing, and the difference is the
-//! record. The hint is then used up, and one that also contains the record takes its place. Dummy subsets and Piano differ in what a hint contains, how the
-//! missing partition is hidden and where the next hint comes from; the rest is here:
+//! A table is cut into *partitions* of equal size. A *hint* stands for one random record in each of
+//! some partitions, and its *parity* is the XOR of those records. A client with a hint that
+//! contains the record it wants asks for the XOR of the others, in a form that hides which
+//! partition is missing, and the difference is the record. The hint is then used up, and one that
+//! also contains the record takes its place. Dummy subsets and Piano differ in what a hint
+//! contains, how the missing partition is hidden and where the next hint comes from; the rest is
+//! here:
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -37,8 +41,9 @@ pub const PLANTED_LEAKS: bool = cfg!(any(test, feature = "planted-leaks"));
 
 pub use table::{Found, HintForm, HintTable, LiveHint};
 
-/// Bytes of a record, XORed onto others, as far as both reach. As numbers of 128 bits, and inlined: most records are short, and for each a call and the search for the longest vectors that fit would take longer than
-/// the work.
+/// Bytes of a record, XORed onto others, as far as both reach. As numbers of 128 bits, and inlined:
+/// most records are short, and for each a call and the search for the longest vectors that fit
+/// would take longer than the work.
 #[inline]
 pub fn xor(into: &mut [u8], bytes: &[u8]) {
     let len = into.len().min(bytes.len());

@@ -1,8 +1,9 @@
 //! Learning with errors (LWE): Regev encryption of unit vectors, as SimplePIR uses it.
 //!
-//! A client that wants column `c` of a byte matrix `D` (rows × columns) sends `A·s + e + Δ·u_c`: one word modulo
-//! q = 2^32 per column, where `A` is public, `s` a fresh uniform secret, `e` a small error and `u_c` the unit vector. The server multiplies
-//! by `D`; since `D·A` is known beforehand (the *hint*), the client can take the mask off and is left with `Δ·D_c` plus noise.
+//! A client that wants column `c` of a byte matrix `D` (rows × columns) sends `A·s + e + Δ·u_c`:
+//! one word modulo q = 2^32 per column, where `A` is public, `s` a fresh uniform secret, `e` a
+//! small error and `u_c` the unit vector. The server multiplies by `D`; since `D·A` is known
+//! beforehand (the *hint*), the client can take the mask off and is left with `Δ·D_c` plus noise.
 //!
 //! # Parameters
 //! Secret dimension 1024, q = 2^32, secret uniform modulo q. The plaintext modulus is 256: one
@@ -62,8 +63,8 @@ pub const SECRET_DIMENSION: usize = 1024;
 /// log2 of Δ = q / 256.
 const DELTA_BITS: u32 = 24;
 
-/// The public matrix A: one row of [`SECRET_DIMENSION`] words per column of the table, expanded from a seed by AES-128 in counter mode, never
-/// stored.
+/// The public matrix A: one row of [`SECRET_DIMENSION`] words per column of the table, expanded
+/// from a seed by AES-128 in counter mode, never stored.
 #[derive(Clone, Debug)]
 pub struct PublicMatrix {
     key: [u8; 16],
@@ -81,7 +82,8 @@ impl PublicMatrix {
         kernels.aes128_ctr_words(&self.key, first_row * BLOCKS_PER_ROW, out);
     }
 
-    /// `D·A`, row-major, [`SECRET_DIMENSION`] words for each row of `bytes`: a public hint. `progress` hears of the share done, from 0 to 1.
+    /// `D·A`, row-major, [`SECRET_DIMENSION`] words for each row of `bytes`: a public hint.
+    /// `progress` hears of the share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
@@ -104,7 +106,8 @@ impl PublicMatrix {
         Ok(hint)
     }
 
-    /// Adds `weights[k] · A` to `out[k]` for all `k`: a row of [`SECRET_DIMENSION`] words each, the sum of the matrix's rows with as many weights as `weights[k]` has words.
+    /// Adds `weights[k] · A` to `out[k]` for all `k`: a row of [`SECRET_DIMENSION`] words each, the
+    /// sum of the matrix's rows with as many weights as `weights[k]` has words.
     pub fn add_weighted_rows(
         &self,
         kernels: Kernels,
@@ -121,7 +124,8 @@ impl PublicMatrix {
     }
 }
 
-/// What a client keeps to read the answer to one encrypted unit vector: the secret and the sum of its errors. Erased when dropped.
+/// What a client keeps to read the answer to one encrypted unit vector: the secret and the sum of
+/// its errors. Erased when dropped.
 pub struct DecryptionKey {
     secret: Zeroizing<Vec<u32>>,
     error_sum: Zeroizing<u32>,
@@ -140,7 +144,8 @@ impl DecryptionKey {
         (centred.wrapping_add(1 << (DELTA_BITS - 1)) >> DELTA_BITS) as u8
     }
 
-    /// What remains of an answer word when the byte it carries is taken off: the noise, for tests of its distribution.
+    /// What remains of an answer word when the byte it carries is taken off: the noise, for tests
+    /// of its distribution.
     #[cfg(test)]
     fn noise(&self, answer: u32, hint_times_secret: u32, byte: u8) -> i32 {
         answer

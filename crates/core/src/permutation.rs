@@ -1,20 +1,27 @@
-//! A public pseudorandom permutation of the numbers below any `n`: the order in which a table is shuffled.
+//! A public pseudorandom permutation of the numbers below any `n`: the order in which a table is
+//! shuffled.
 //!
-//! Some schemes answer every lookup only while no part of the table is asked about too often. They lay the records out in an order that has nothing to do with their contents, so
-//! that lookups chosen without regard to that order spread evenly. The order is public and follows from a seed, so nobody stores it: a client computes where *its* record lies,
-//! and the server where each does.
+//! Some schemes answer every lookup only while no part of the table is asked about too often. They
+//! lay the records out in an order that has nothing to do with their contents, so that lookups
+//! chosen without regard to that order spread evenly. The order is public and follows from a seed,
+//! so nobody stores it: a client computes where *its* record lies, and the server where each does.
 //!
-//! **Construction.** A number below `a·b` is a pair `(x, y)` with `x < a` and `y < b`, and ten rounds change `x` and `y` in turn: `x ← x + F(y) mod a`, then
-//! `y ← y + F(x) mod b`, and so on: a Feistel network over two moduli, as in FF1 of NIST SP 800-38G, whose number of rounds this is too. `F` is 64 bits of AES-128 of the
-//! round's number and the argument, scaled to the modulus. With `a = ⌈√n⌉` and `b = ⌈n/a⌉`, fewer than `√n + 1` of the `a·b` numbers are `n` or above. A number that
-//! lands there is permuted again until it does not (*cycle walking*), which makes a permutation of `0..n` of it.
+//! **Construction.** A number below `a·b` is a pair `(x, y)` with `x < a` and `y < b`, and ten
+//! rounds change `x` and `y` in turn: `x ← x + F(y) mod a`, then `y ← y + F(x) mod b`, and so on: a
+//! Feistel network over two moduli, as in FF1 of NIST SP 800-38G, whose number of rounds this is
+//! too. `F` is 64 bits of AES-128 of the round's number and the argument, scaled to the modulus.
+//! With `a = ⌈√n⌉` and `b = ⌈n/a⌉`, fewer than `√n + 1` of the `a·b` numbers are `n` or above. A
+//! number that lands there is permuted again until it does not (*cycle walking*), which makes a
+//! permutation of `0..n` of it.
 //!
-//! **What it is good for.** The key is public, so this hides nothing from anyone. It is to look like a random order to those who choose numbers without regard to the
-//! seed; who does look at the seed can choose numbers that lie together, whatever the construction.
+//! **What it is good for.** The key is public, so this hides nothing from anyone. It is to look
+//! like a random order to those who choose numbers without regard to the seed; who does look at the
+//! seed can choose numbers that lie together, whatever the construction.
 //!
-//! **Secret numbers.** [`position`](Permutation::position) takes the same time for every index: no branch and no address depends on it. It walks as many times as suffice but
-//! for a probability below 2^-64, and keeps the first number that is below `n`. For the whole table, [`Permutation::tabulate`] is twenty times as fast per
-//! record, and not for secrets.
+//! **Secret numbers.** [`position`](Permutation::position) takes the same time for every index: no
+//! branch and no address depends on it. It walks as many times as suffice but for a probability
+//! below 2^-64, and keeps the first number that is below `n`. For the whole table,
+//! [`Permutation::tabulate`] is twenty times as fast per record, and not for secrets.
 
 use crate::{PublicSeed, RecordIndex};
 use aes::Aes128;
@@ -57,10 +64,12 @@ impl Permutation {
         self.domain
     }
 
-    /// Where the record `index` lies in the shuffled table. Secret, like the index; takes the same time for every index.
+    /// Where the record `index` lies in the shuffled table. Secret, like the index; takes the same
+    /// time for every index.
     ///
     /// # Panics
-    /// If `index` was made for a table of more records than [`domain`](Self::domain) and lies beyond.
+    /// If `index` was made for a table of more records than [`domain`](Self::domain) and lies
+    /// beyond.
     pub fn position(&self, index: &RecordIndex) -> u64 {
         let (mut x, mut y) = index.divide(self.columns);
         let is_inside = (x < self.rows) & (x * self.columns + y < self.domain);
@@ -104,7 +113,8 @@ impl Permutation {
         }
     }
 
-    /// The same permutation with all its round functions in memory, about `40·√n` bytes: for all records at once. Not for secrets.
+    /// The same permutation with all its round functions in memory, about `40·√n` bytes: for all
+    /// records at once. Not for secrets.
     pub fn tabulate(&self) -> TabulatedPermutation {
         let rounds = (0..ROUNDS).map(|round| {
             let (arguments, modulus) = match round % 2 {
@@ -209,8 +219,9 @@ fn subtract(a: u64, b: u64, modulus: u64) -> u64 {
     difference.wrapping_add(modulus & u64::from(borrowed).wrapping_neg())
 }
 
-/// How often a number among `all` has to be permuted so that one of the results lies outside a set of `outside` of them, but for a probability below 2^-64. Each result is a
-/// new one of the set with probability at most `outside/all`, and there are no more than `outside` new ones.
+/// How often a number among `all` has to be permuted so that one of the results lies outside a set
+/// of `outside` of them, but for a probability below 2^-64. Each result is a new one of the set
+/// with probability at most `outside/all`, and there are no more than `outside` new ones.
 fn sufficient_walks(all: u64, outside: u64) -> u64 {
     if outside == 0 {
         return 1;

@@ -1,9 +1,9 @@
 //! Two sources of bits that must never be confused, hence two types without any relation.
 //!
-//! [`SecretRng`] draws everything an adversary must not guess: LWE secrets and errors, keys, permutations, coins.
-//! [`PublicSeed`] expands into values that both sides compute alike: the LWE matrix, the hash functions of a key map.
-//! A published prototype re-keyed one global generator with its public seed and then drew secrets from it; here that
-//! program does not compile.
+//! [`SecretRng`] draws everything an adversary must not guess: LWE secrets and errors, keys,
+//! permutations, coins. [`PublicSeed`] expands into values that both sides compute alike: the LWE
+//! matrix, the hash functions of a key map. A published prototype re-keyed one global generator
+//! with its public seed and then drew secrets from it; here that program does not compile.
 
 use crate::{Error, Result};
 use chacha20::ChaCha20Rng;
@@ -110,15 +110,16 @@ impl SecretRng {
         word
     }
 
-    /// A uniform number in `[0, bound)`: the top 64 bits of a 128-bit product, so that the bias is below `bound`·2^-128.
-    /// Takes the same time for every result.
+    /// A uniform number in `[0, bound)`: the top 64 bits of a 128-bit product, so that the bias is
+    /// below `bound`·2^-128. Takes the same time for every result.
     ///
     /// # Panics
     /// If `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         // The bound may be secret; that there is one is not.
         assert!(declassify(bound > 0), "no number lies below zero");
-        // u·bound / 2^128 for a uniform 128-bit u, from the partial products of its two 64-bit halves.
+        // u·bound / 2^128 for a uniform 128-bit u, from the partial products of its two 64-bit
+        // halves.
         let low = u128::from(self.next_u64()) * u128::from(bound);
         let high = u128::from(self.next_u64()) * u128::from(bound) + (low >> 64);
         (high >> 64) as u64
@@ -135,8 +136,9 @@ impl PublicSeed {
         Self(bytes)
     }
 
-    /// The seed named `purpose` that belongs to `material`: BLAKE3 in its key-derivation mode. Nobody can choose the
-    /// seed, only the material, so nobody can plant a matrix with a trapdoor. `purpose` is a constant of the program.
+    /// The seed named `purpose` that belongs to `material`: BLAKE3 in its key-derivation mode.
+    /// Nobody can choose the seed, only the material, so nobody can plant a matrix with a trapdoor.
+    /// `purpose` is a constant of the program.
     pub fn derive(purpose: &'static str, material: &[u8]) -> Self {
         Self(blake3::derive_key(purpose, material))
     }

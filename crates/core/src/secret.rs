@@ -2,9 +2,11 @@
 
 use zeroize::Zeroize;
 
-/// A secret value: overwritten with zeros when dropped, with no `Debug`, `Display`, `Clone` or serialization.
+/// A secret value: overwritten with zeros when dropped, with no `Debug`, `Display`, `Clone` or
+/// serialization.
 ///
-/// The only way in is [`Secret::expose`], so a search for that word finds every place where a secret is read.
+/// The only way in is [`Secret::expose`], so a search for that word finds every place where a
+/// secret is read.
 pub struct Secret<T: Zeroize>(T);
 
 impl<T: Zeroize> Secret<T> {

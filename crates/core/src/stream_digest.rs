@@ -1,7 +1,9 @@
-//! A BLAKE3 digest over a stream that may be interrupted: its state can be written down and read back.
+//! A BLAKE3 digest over a stream that may be interrupted: its state can be written down and read
+//! back.
 //!
-//! BLAKE3 is a tree, so the digest of a prefix is a short list of chaining values, one for each complete subtree to the left, and the bytes since the last of them. The
-//! `blake3` crate exposes subtrees for such uses; the tests compare the outcome with [`blake3::hash`].
+//! BLAKE3 is a tree, so the digest of a prefix is a short list of chaining values, one for each
+//! complete subtree to the left, and the bytes since the last of them. The `blake3` crate exposes
+//! subtrees for such uses; the tests compare the outcome with [`blake3::hash`].
 
 use crate::codec::Reader;
 use crate::{Error, Result};
@@ -20,7 +22,8 @@ pub(crate) struct StreamDigest {
     subtrees: u64,
     /// The chaining values of the largest complete trees over them, from the left.
     trees: Vec<ChainingValue>,
-    /// The bytes since. Never a whole subtree more than that: the last one is kept, because what lies at the right edge is finished differently.
+    /// The bytes since. Never a whole subtree more than that: the last one is kept, because what
+    /// lies at the right edge is finished differently.
     tail: Vec<u8>,
 }
 
@@ -48,7 +51,8 @@ impl StreamDigest {
         hasher.update(bytes).finalize_non_root()
     }
 
-    /// Adds a complete subtree. There are more bytes to come, so every tree that it completes is not the root.
+    /// Adds a complete subtree. There are more bytes to come, so every tree that it completes is
+    /// not the root.
     fn push(&mut self, mut subtree: ChainingValue) {
         self.subtrees += 1;
         for _ in 0..self.subtrees.trailing_zeros() {
@@ -69,7 +73,8 @@ impl StreamDigest {
         *merge_subtrees_root(root_left, &right, Mode::Hash).as_bytes()
     }
 
-    /// `subtrees (u64) ‖ trees, 32 bytes each: as many as `subtrees` has ones ‖ tail length (u32) ‖ tail`
+    /// `subtrees (u64) ‖ trees, 32 bytes each: as many as `subtrees` has ones ‖ tail length (u32) ‖
+    /// tail`
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.subtrees.to_le_bytes());
         self.trees.iter().for_each(|tree| out.extend(tree));

@@ -1,4 +1,5 @@
-//! What a table is: `records` records of `record_len` bytes each, with an identity that outlives its contents.
+//! What a table is: `records` records of `record_len` bytes each, with an identity that outlives
+//! its contents.
 
 mod changes;
 mod delta;
@@ -12,7 +13,8 @@ use std::fmt;
 /// Records of at most 16 MiB: a bound for what may be allocated on the word of a peer.
 pub const MAX_RECORD_LEN: u64 = 1 << 24;
 
-/// Tables of at most 2^48 bytes: products of sizes below never overflow, and no scheme's proof reaches further.
+/// Tables of at most 2^48 bytes: products of sizes below never overflow, and no scheme's proof
+/// reaches further.
 pub const MAX_TABLE_BYTES: u64 = 1 << 48;
 
 /// A record layout has at most this many bytes, 64 MiB: a client holds it in memory.
@@ -22,8 +24,8 @@ pub const MAX_LAYOUT_LEN: u64 = 1 << 26;
 /// a client holds one in memory.
 pub const MAX_EPOCH_LEN: usize = 1 << 28;
 
-/// The number of records and their width. A value of this type is valid: at least one record of at least one byte,
-/// and sizes within [`MAX_RECORD_LEN`] and [`MAX_TABLE_BYTES`].
+/// The number of records and their width. A value of this type is valid: at least one record of at
+/// least one byte, and sizes within [`MAX_RECORD_LEN`] and [`MAX_TABLE_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TableShape {
     records: u64,
@@ -34,7 +36,8 @@ impl TableShape {
     /// A shape of `records` records of `record_len` bytes.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), with the numbers, if either is zero or too large.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), with the numbers, if either is zero or too
+    /// large.
     pub fn new(records: u64, record_len: u64) -> Result<Self> {
         if records == 0 || record_len == 0 {
             return Err(Error::api_misuse(format!(
@@ -81,7 +84,8 @@ impl TableShape {
     }
 }
 
-/// Names a table for its whole life, through all its epochs: 16 random bytes drawn when it is first built.
+/// Names a table for its whole life, through all its epochs: 16 random bytes drawn when it is first
+/// built.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub [u8; 16]);
 
@@ -113,7 +117,8 @@ macro_rules! hex_format {
 }
 hex_format!(TableId, TableDigest);
 
-/// Which table, in which version, with which contents. Every message of the protocol is about exactly one of these.
+/// Which table, in which version, with which contents. Every message of the protocol is about
+/// exactly one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TableIdentity {
     /// The table, through all its versions.
@@ -156,7 +161,8 @@ impl TableUpdate {
     /// A batch for a table of shape `before`.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if a record is edited that is not there, or one is not as wide as the table's, or the table would be too large.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if a record is edited that is not there, or
+    /// one is not as wide as the table's, or the table would be too large.
     pub fn new(before: TableShape, operations: Vec<Operation>) -> Result<Self> {
         let mut records = before.records();
         let mut written = std::collections::BTreeMap::new();
@@ -208,7 +214,8 @@ impl<'a> TableView<'a> {
     /// Pairs an identity with its records.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `records` is not `identity.shape.bytes()` long.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `records` is not `identity.shape.bytes()`
+    /// long.
     pub fn new(identity: TableIdentity, records: &'a [u8]) -> Result<Self> {
         if records.len() as u64 != identity.shape.bytes() {
             return Err(Error::api_misuse(format!(
@@ -248,7 +255,8 @@ impl<'a> TableView<'a> {
         self.records
     }
 
-    /// The record numbered `number`, or `None` beyond the end. For the owner of a table, to whom nothing in it is secret.
+    /// The record numbered `number`, or `None` beyond the end. For the owner of a table, to whom
+    /// nothing in it is secret.
     pub fn record(&self, number: u64) -> Option<&'a [u8]> {
         let len = self.shape().record_len() as usize;
         let start = usize::try_from(number).ok()?.checked_mul(len)?;

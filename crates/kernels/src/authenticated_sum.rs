@@ -1,8 +1,9 @@
 //! The XOR of selected records with a tag beside it, for several selections in one pass.
 //!
-//! This is the server's work in authenticated PIR from distributed point functions (Colombo, Nikitin,
-//! Corrigan-Gibbs, Wu and Ford, "Authenticated private information retrieval", USENIX Security 2023). Each
-//! record `x` comes with the last node and the leaf of a tree ([`ggm_tree`](crate::ggm_tree)):
+//! This is the server's work in authenticated PIR from distributed point functions (Colombo,
+//! Nikitin, Corrigan-Gibbs, Wu and Ford, "Authenticated private information retrieval", USENIX
+//! Security 2023). Each record `x` comes with the last node and the leaf of a tree
+//! ([`ggm_tree`](crate::ggm_tree)):
 //!
 //! ```text
 //! value = Σ t_x · record_x    t_x: the node's control bit, so this is the XOR of the records it selects
@@ -11,20 +12,22 @@
 //!
 //! # The field
 //!
-//! A record is cut into *elements* of 16 bytes, the last one filled up with zeros, and value and tag are
-//! computed for each element on its own. An element is a polynomial over the field of two elements, modulo
-//! `x^128 + x^7 + x^2 + x + 1`: bit `i` of the sixteen bytes, read as a little-endian number, is the coefficient
-//! of `x^i`. (That is the polynomial of GCM, without GCM's reversal of bits.)
+//! A record is cut into *elements* of 16 bytes, the last one filled up with zeros, and value and
+//! tag are computed for each element on its own. An element is a polynomial over the field of two
+//! elements, modulo `x^128 + x^7 + x^2 + x + 1`: bit `i` of the sixteen bytes, read as a
+//! little-endian number, is the coefficient of `x^i`. (That is the polynomial of GCM, without GCM's
+//! reversal of bits.)
 //!
-//! Why not a prime field: in this one a sum is an XOR, which is how the two parties' leaves and control bits
-//! differ as it is; a control bit is itself an element, 0 or 1, without a sign that would depend on the party;
-//! and every string of 16 bytes is an element, so records need not be checked or packed.
+//! Why not a prime field: in this one a sum is an XOR, which is how the two parties' leaves and
+//! control bits differ as it is; a control bit is itself an element, 0 or 1, without a sign that
+//! would depend on the party; and every string of 16 bytes is an element, so records need not be
+//! checked or packed.
 //!
 //! # How it is computed
 //!
-//! A product of two elements has 255 bits before it is reduced, and reducing is linear: so whole products are
-//! added up, and only their sum is reduced. That leaves four multiplications without carries of 64
-//! bits by 64 for each element, for which processors have an instruction.
+//! A product of two elements has 255 bits before it is reduced, and reducing is linear: so whole
+//! products are added up, and only their sum is reduced. That leaves four multiplications without
+//! carries of 64 bits by 64 for each element, for which processors have an instruction.
 //!
 //! ```text
 //! table = chunks   as many records as the caller produces nodes and leaves for at a time: these stay in the
@@ -32,8 +35,8 @@
 //!                  another goes over it
 //! ```
 //!
-//! Threads fetch one chunk after another, and each has sums of its own, which are added up at the end. Time
-//! and addresses depend on the lengths alone.
+//! Threads fetch one chunk after another, and each has sums of its own, which are added up at the
+//! end. Time and addresses depend on the lengths alone.
 
 use crate::dispatch::on_arm;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,10 +58,12 @@ pub fn elements(record_len: usize) -> usize {
     record_len.div_ceil(ELEMENT_BYTES)
 }
 
-/// Sums in four places, products not yet reduced: a product is `low + middle · x^64 + high · x^128`.
+/// Sums in four places, products not yet reduced: a product is `low + middle · x^64 + high ·
+/// x^128`.
 ///
-/// Records of three elements or more: of four neighbouring elements, one in each place. Shorter ones: several
-/// records may lie side by side, so with `e` elements place `i` belongs to element `i % e`.
+/// Records of three elements or more: of four neighbouring elements, one in each place. Shorter
+/// ones: several records may lie side by side, so with `e` elements place `i` belongs to element `i
+/// % e`.
 #[derive(Clone, Copy, Default, Zeroize)]
 #[repr(align(64))]
 pub(crate) struct Lanes {
@@ -69,21 +74,23 @@ pub(crate) struct Lanes {
 }
 
 impl Kernels {
-    /// Adds value and tag for all `k` to `sums[k]`, in one pass over `records`, on up to `threads` threads.
+    /// Adds value and tag for all `k` to `sums[k]`, in one pass over `records`, on up to `threads`
+    /// threads.
     ///
     /// Record `r` is `records[r * record_len..(r + 1) * record_len]`. A sum is the value's
-    /// [`elements`], then the tag's. Records are taken in chunks of `chunk_records`, of which the last may be
-    /// shorter; [a good number](Kernels::authenticated_sums_chunk_records) depends on their length.
-    /// `expand(chunk, k, nodes, leaves)` writes selection `k` for one chunk: a node, of which only the lowest
-    /// bit counts, and a leaf for each record. It finds anything in both, which are as long as the chunk. It is
-    /// called once for each chunk and each `k`, from several threads and in no particular order.
+    /// [`elements`], then the tag's. Records are taken in chunks of `chunk_records`, of which the
+    /// last may be shorter; [a good number](Kernels::authenticated_sums_chunk_records) depends on
+    /// their length. `expand(chunk, k, nodes, leaves)` writes selection `k` for one chunk: a node,
+    /// of which only the lowest bit counts, and a leaf for each record. It finds anything in both,
+    /// which are as long as the chunk. It is called once for each chunk and each `k`, from several
+    /// threads and in no particular order.
     ///
     /// Each thread holds some four times the length of a record for each `k`.
     ///
     /// # Panics
     ///
-    /// If `record_len` or `chunk_records` is 0, `records` is not whole records, or a sum does not have twice as
-    /// many elements as a record.
+    /// If `record_len` or `chunk_records` is 0, `records` is not whole records, or a sum does not
+    /// have twice as many elements as a record.
     pub fn authenticated_sums(
         self,
         records: &[u8],
@@ -138,9 +145,9 @@ impl Kernels {
         });
     }
 
-    /// How many records of `record_len` bytes [`authenticated_sums`](Kernels::authenticated_sums) should take at
-    /// a time: a power of two, such that a chunk is between 128 and 256 KiB where record lengths allow that, at
-    /// most 2¹⁰ records, and at least 16.
+    /// How many records of `record_len` bytes [`authenticated_sums`](Kernels::authenticated_sums)
+    /// should take at a time: a power of two, such that a chunk is between 128 and 256 KiB where
+    /// record lengths allow that, at most 2¹⁰ records, and at least 16.
     pub fn authenticated_sums_chunk_records(record_len: usize) -> usize {
         const CHUNK_BYTES: usize = 256 << 10;
         // Nodes and leaves of so many fill the first-level cache.

@@ -1,7 +1,11 @@
-//! The pairing-friendly curve BLS12-381: scalars, points of both groups, products of many powers, pairings.
+//! The pairing-friendly curve BLS12-381: scalars, points of both groups, products of many powers,
+//! pairings.
 //!
-//! The arithmetic is that of [`blst`](https://github.com/supranational/blst), in assembly language, which finds out by itself which instructions the processor has; here are safe names
-//! for the few things that are needed, and a loop for sums of scalar products that `blst` lacks. Groups are written additively in code and multiplicatively in the literature; the names of functions follow the latter.
+//! The arithmetic is that of [`blst`](https://github.com/supranational/blst), in assembly language,
+//! which finds out by itself which instructions the processor has; here are safe names for the few
+//! things that are needed, and a loop for sums of scalar products that `blst` lacks. Groups are
+//! written additively in code and multiplicatively in the literature; the names of functions follow
+//! the latter.
 //!
 //! | type | what it is |
 //! |---|---|
@@ -12,7 +16,8 @@
 //! | [`PreparedG2`] | a point of the second group for many pairings |
 //! | [`FixedBases`] | points with tables of their multiples, for products of powers of the same bases again and again |
 //!
-//! What is public may take a time that depends on it: [`multi_exponentiation`], [`FixedBases`] and [`pairings_cancel`] do, at least. Arithmetic of scalars and [`G1Sum::power`], [`G2Sum::power`]
+//! What is public may take a time that depends on it: [`multi_exponentiation`], [`FixedBases`] and
+//! [`pairings_cancel`] do, at least. Arithmetic of scalars and [`G1Sum::power`], [`G2Sum::power`]
 //! take the same time for all values, so secrets may pass through them.
 
 mod exponentiation;

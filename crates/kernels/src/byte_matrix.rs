@@ -1,15 +1,16 @@
 //! A matrix of bytes, held in the order in which the vector units want it, and its products with
 //! vectors and matrices of 32-bit words modulo 2³².
 //!
-//! This is the server's work in SimplePIR and DoublePIR: one query is a vector with a word per column,
-//! the answer a vector with a word per row, and the client's hint a product with a public matrix.
+//! This is the server's work in SimplePIR and DoublePIR: one query is a vector with a word per
+//! column, the answer a vector with a word per row, and the client's hint a product with a public
+//! matrix.
 //!
 //! # Layout
 //!
 //! The table arrives in its natural order: one column is `rows` consecutive bytes. A processor's
-//! dot-product instruction (`vpdpbusd`) multiplies four neighbouring bytes by four others and adds the
-//! products into one 32-bit lane, so four *columns* of one row have to lie side by side. [`TiledBytes`]
-//! re-tiles the table once, at load:
+//! dot-product instruction (`vpdpbusd`) multiplies four neighbouring bytes by four others and adds
+//! the products into one 32-bit lane, so four *columns* of one row have to lie side by side.
+//! [`TiledBytes`] re-tiles the table once, at load:
 //!
 //! ```text
 //! panel   = 64 rows x all columns, contiguous; a product reads it from front to back
@@ -17,14 +18,16 @@
 //!           = 4 vectors of 64 bytes, each 16 rows x 4 columns: lane = row
 //! ```
 //!
-//! Rows are padded with zeros to a multiple of 64, columns to a multiple of 4. Lanes are rows, so the
-//! sums of a panel are its 64 answer words in their order, and no horizontal addition is needed.
+//! Rows are padded with zeros to a multiple of 64, columns to a multiple of 4. Lanes are rows, so
+//! the sums of a panel are its 64 answer words in their order, and no horizontal addition is
+//! needed.
 //!
 //! # Arithmetic
 //!
-//! Bytes are unsigned. A word is split into digits that the multiplier of the arm can take, with exact
-//! results: AVX-512 into four signed bytes (balanced digits in base 256), AVX2 into two signed
-//! half-words, and the portable arm multiplies words. All sums are modulo 2³², and all arms agree.
+//! Bytes are unsigned. A word is split into digits that the multiplier of the arm can take, with
+//! exact results: AVX-512 into four signed bytes (balanced digits in base 256), AVX2 into two
+//! signed half-words, and the portable arm multiplies words. All sums are modulo 2³², and all arms
+//! agree.
 
 use crate::dispatch::on_arm;
 use std::ops::Range;
@@ -61,8 +64,8 @@ pub struct TiledBytes {
 }
 
 impl TiledBytes {
-    /// A matrix of zeros, to be filled with [`fill_columns`](TiledBytes::fill_columns). Either number
-    /// may be 0.
+    /// A matrix of zeros, to be filled with [`fill_columns`](TiledBytes::fill_columns). Either
+    /// number may be 0.
     ///
     /// # Errors
     ///
@@ -73,8 +76,8 @@ impl TiledBytes {
             let panels = rows.div_ceil(PANEL_ROWS);
             let groups = columns.div_ceil(GROUP_COLUMNS);
             let mut stride = groups.checked_mul(GROUP_BYTES)?;
-            // Panels a multiple of 4 KiB apart would compete for the same few cache lines while a fill
-            // writes to all of them in turn.
+            // Panels a multiple of 4 KiB apart would compete for the same few cache lines while a
+            // fill writes to all of them in turn.
             if stride > 0 && stride.is_multiple_of(4096) && panels > 1 {
                 stride = stride.checked_add(GROUP_BYTES)?;
             }
@@ -84,9 +87,9 @@ impl TiledBytes {
         Ok(TiledBytes { buffer: HugeBuffer::new_zeroed(bytes)?, rows, columns, stride })
     }
 
-    /// Tiles a table in natural order: column `c` is `table[c * rows..(c + 1) * rows]`, and the last
-    /// column, if short, is filled up with zeros. There are `ceil(table.len() / rows)` columns. Uses up
-    /// to `threads` threads.
+    /// Tiles a table in natural order: column `c` is `table[c * rows..(c + 1) * rows]`, and the
+    /// last column, if short, is filled up with zeros. There are `ceil(table.len() / rows)`
+    /// columns. Uses up to `threads` threads.
     ///
     /// # Errors
     ///
@@ -115,8 +118,8 @@ impl TiledBytes {
         Ok(matrix)
     }
 
-    /// Overwrites consecutive columns, from `first_column` on, with `bytes` in natural order. If the
-    /// last one is short, the rest of that column stays as it is. Uses up to `threads` threads.
+    /// Overwrites consecutive columns, from `first_column` on, with `bytes` in natural order. If
+    /// the last one is short, the rest of that column stays as it is. Uses up to `threads` threads.
     ///
     /// Fastest in pieces of at least 16 columns that begin at multiples of 16 columns.
     ///
@@ -146,8 +149,8 @@ impl TiledBytes {
             self.columns,
             self.rows,
         );
-        // Whole groups of whole columns go through the vector kernel, what is left on either side goes
-        // byte by byte.
+        // Whole groups of whole columns go through the vector kernel, what is left on either side
+        // goes byte by byte.
         let (rows, whole) = (self.rows, bytes.len() / self.rows);
         let head = (first_column.next_multiple_of(GROUP_COLUMNS) - first_column).min(whole);
         let body = (whole - head) / GROUP_COLUMNS * GROUP_COLUMNS;

@@ -1,8 +1,9 @@
-//! Which instruction sets there are, which this processor has, and the way from a kernel to its arm.
+//! Which instruction sets there are, which this processor has, and the way from a kernel to its
+//! arm.
 //!
-//! [`Kernels`] is a proof that an arm may be used here: it can only be made by asking the processor.
-//! That is what makes the calls into code compiled for more than the baseline sound, and why they all
-//! go through the macros of this file.
+//! [`Kernels`] is a proof that an arm may be used here: it can only be made by asking the
+//! processor. That is what makes the calls into code compiled for more than the baseline sound, and
+//! why they all go through the macros of this file.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,10 +1,10 @@
 //! Records from scattered places of a table: what a server with sublinear work spends its time on.
 //!
-//! About √n records are read for a query, each from another place, so each costs the time of a random read
-//! from memory. A processor that only finds out about a read when its instruction comes along has a few
-//! under way at a time; told of the addresses in advance, it has as many as its caches can wait for. The
-//! table should lie in huge pages ([`HugeBuffer`](crate::HugeBuffer)), or each read misses in the
-//! translation of addresses too.
+//! About √n records are read for a query, each from another place, so each costs the time of a
+//! random read from memory. A processor that only finds out about a read when its instruction comes
+//! along has a few under way at a time; told of the addresses in advance, it has as many as its
+//! caches can wait for. The table should lie in huge pages ([`HugeBuffer`](crate::HugeBuffer)), or
+//! each read misses in the translation of addresses too.
 
 use crate::dispatch::Kernels;
 use crate::dispatch::on_x86_64;
@@ -20,9 +20,10 @@ pub struct PositionOutOfRange {
 }
 
 impl Kernels {
-    /// Copies the records at `positions` (in records; repeats are copied again), one after the other, into
-    /// `out`, which it overwrites. The table is `records.len() / record_len` records of `record_len` bytes.
-    /// Records are prefetched some positions ahead, so that many reads are under way at a time.
+    /// Copies the records at `positions` (in records; repeats are copied again), one after the
+    /// other, into `out`, which it overwrites. The table is `records.len() / record_len` records of
+    /// `record_len` bytes. Records are prefetched some positions ahead, so that many reads are
+    /// under way at a time.
     ///
     /// Addresses follow the positions, which whoever runs this is meant to know.
     ///

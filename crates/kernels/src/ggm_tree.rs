@@ -1,15 +1,16 @@
-//! The tree of a distributed point function: 128-bit nodes, each of which grows two children (Boyle,
-//! Gilboa and Ishai, "Function Secret Sharing: Improvements and Extensions", CCS 2016, after the tree of
-//! Goldreich, Goldwasser and Micali).
+//! The tree of a distributed point function: 128-bit nodes, each of which grows two children
+//! (Boyle, Gilboa and Ishai, "Function Secret Sharing: Improvements and Extensions", CCS 2016,
+//! after the tree of Goldreich, Goldwasser and Micali).
 //!
 //! A node is a `u128`, as bytes little-endian: a seed whose lowest bit is always 0, with the node's
-//! control bit in that place. Growing is AES-128 under two public keys, one for each side, in the form of
-//! Matyas, Meyer and Oseas, `MMO_k(s) = AES_k(s) ^ s`: the same keys serve a whole tree, so they are
-//! expanded once ([`TreeKeys`]), and every node is one block of a cipher that processors have built in.
+//! control bit in that place. Growing is AES-128 under two public keys, one for each side, in the
+//! form of Matyas, Meyer and Oseas, `MMO_k(s) = AES_k(s) ^ s`: the same keys serve a whole tree, so
+//! they are expanded once ([`TreeKeys`]), and every node is one block of a cipher that processors
+//! have built in.
 //!
-//! Nodes are secret at the client that makes keys: no branch and no address depends on them. (The portable
-//! arm is whatever the `aes` crate chooses, which is free of tables too.) The buffers belong to the
-//! caller, who erases them.
+//! Nodes are secret at the client that makes keys: no branch and no address depends on them. (The
+//! portable arm is whatever the `aes` crate chooses, which is free of tables too.) The buffers
+//! belong to the caller, who erases them.
 
 use crate::dispatch::on_arm;
 use aes::Aes128Enc;
@@ -20,20 +21,21 @@ use crate::dispatch::Kernels;
 #[cfg(target_arch = "x86_64")]
 mod round_keys;
 
-/// The two keys of a tree, one for each side, expanded for every arm. They are public, and all parties have
-/// the same.
+/// The two keys of a tree, one for each side, expanded for every arm. They are public, and all
+/// parties have the same.
 #[derive(Clone, Debug)]
 pub struct TreeKeys {
     /// For the portable arm: left, right.
     pub(crate) ciphers: [Aes128Enc; 2],
-    /// For the vector arms: of each round, the left and the right key side by side, as they are used.
+    /// For the vector arms: of each round, the left and the right key side by side, as they are
+    /// used.
     #[cfg(target_arch = "x86_64")]
     pub(crate) round_keys: [[[u8; 16]; 2]; 11],
 }
 
 impl TreeKeys {
-    /// The keys under which left (side 0) and right (side 1) children grow. They should differ, or every
-    /// node's children would be the same but for their corrections.
+    /// The keys under which left (side 0) and right (side 1) children grow. They should differ, or
+    /// every node's children would be the same but for their corrections.
     pub fn new(left: [u8; 16], right: [u8; 16]) -> TreeKeys {
         #[cfg(target_arch = "x86_64")]
         let (lefts, rights) = (round_keys::expand(left), round_keys::expand(right));
@@ -46,9 +48,9 @@ impl TreeKeys {
 }
 
 impl Kernels {
-    /// One level down: `children[2 i + side] = MMO_side(seed_i) ^ (t_i · corrections[side])`, where `seed_i`
-    /// is `parents[i]` with its lowest bit cleared and `t_i` is that bit. Side 0 is left. The lowest bit of
-    /// a child is its control bit.
+    /// One level down: `children[2 i + side] = MMO_side(seed_i) ^ (t_i · corrections[side])`, where
+    /// `seed_i` is `parents[i]` with its lowest bit cleared and `t_i` is that bit. Side 0 is left.
+    /// The lowest bit of a child is its control bit.
     ///
     /// `children` may lack the right child of the last parent.
     ///
@@ -70,8 +72,9 @@ impl Kernels {
         on_arm!(self, ggm_tree::expand(keys, parents, corrections, children));
     }
 
-    /// From the last level to values: `leaves[i] = MMO_left(seed_i) ^ (t_i · correction)`, where `seed_i` is
-    /// `nodes[i]` with its lowest bit cleared and `t_i` is that bit. All 128 bits of a leaf are output.
+    /// From the last level to values: `leaves[i] = MMO_left(seed_i) ^ (t_i · correction)`, where
+    /// `seed_i` is `nodes[i]` with its lowest bit cleared and `t_i` is that bit. All 128 bits of a
+    /// leaf are output.
     ///
     /// # Panics
     ///

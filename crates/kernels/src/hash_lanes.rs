@@ -1,15 +1,16 @@
-//! Keyed BLAKE3 of many inputs of equal length, one in each lane of the vectors (O'Connor, Aumasson, Neves and
-//! Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020).
+//! Keyed BLAKE3 of many inputs of equal length, one in each lane of the vectors (O'Connor,
+//! Aumasson, Neves and Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020).
 //!
-//! Hash trees are built from very many hashes of very short inputs. A vectorised BLAKE3 finds nothing to do in
-//! parallel within 64 bytes, so what is parallel here is the inputs: word `w` of sixteen inputs is one vector,
-//! and sixteen hashes take as many instructions as one. The results are those of any BLAKE3.
+//! Hash trees are built from very many hashes of very short inputs. A vectorised BLAKE3 finds
+//! nothing to do in parallel within 64 bytes, so what is parallel here is the inputs: word `w` of
+//! sixteen inputs is one vector, and sixteen hashes take as many instructions as one. The results
+//! are those of any BLAKE3.
 //!
-//! An input may begin with its number, so that records can be hashed together with their places without being
-//! copied together first.
+//! An input may begin with its number, so that records can be hashed together with their places
+//! without being copied together first.
 //!
-//! Only inputs of one BLAKE3 chunk, [`MAX_INPUT_LEN`] bytes: for longer ones the tree that BLAKE3 itself
-//! is gives parallel work enough.
+//! Only inputs of one BLAKE3 chunk, [`MAX_INPUT_LEN`] bytes: for longer ones the tree that BLAKE3
+//! itself is gives parallel work enough.
 
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
@@ -26,7 +27,8 @@ pub(crate) const BLOCK_LEN: usize = 64;
 /// The initial value, the same as SHA-256's. Its first half is part of every compression's state.
 pub(crate) const INITIAL: [u32; 4] = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a];
 
-/// Which word of the message comes where, in each round: the paper's permutation, applied again and again.
+/// Which word of the message comes where, in each round: the paper's permutation, applied again and
+/// again.
 pub(crate) const SCHEDULE: [[usize; 16]; 7] = {
     const PERMUTATION: [usize; 16] = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
     let mut schedule = [[0; 16]; 7];
@@ -47,7 +49,8 @@ pub(crate) const SCHEDULE: [[usize; 16]; 7] = {
     schedule
 };
 
-/// The words of the state that the eight quarter-rounds of a round work on: the columns, then the diagonals.
+/// The words of the state that the eight quarter-rounds of a round work on: the columns, then the
+/// diagonals.
 pub(crate) const QUARTERS: [[usize; 4]; 8] = [
     [0, 4, 8, 12],
     [1, 5, 9, 13],
@@ -69,8 +72,8 @@ pub enum Numbers<'a> {
 }
 
 impl Kernels {
-    /// `outputs[i]` becomes the BLAKE3 hash under `key` of input `i`. The inputs are `input_len` bytes each, one
-    /// after the other.
+    /// `outputs[i]` becomes the BLAKE3 hash under `key` of input `i`. The inputs are `input_len`
+    /// bytes each, one after the other.
     ///
     /// # Panics
     ///
@@ -87,13 +90,14 @@ impl Kernels {
         on_arm!(self, hash_lanes::blake3_keyed(key, &inputs, outputs));
     }
 
-    /// `outputs[i]` becomes the BLAKE3 hash under `key` of `numbers[i]` and record `i`, one after the other. The
-    /// records are `record_len` bytes each.
+    /// `outputs[i]` becomes the BLAKE3 hash under `key` of `numbers[i]` and record `i`, one after
+    /// the other. The records are `record_len` bytes each.
     ///
     /// # Panics
     ///
-    /// If `records` is not as long as all records together, a number and a record are together longer than
-    /// [`MAX_INPUT_LEN`], there are not as many numbers as outputs, or they do not end below 2⁶⁴.
+    /// If `records` is not as long as all records together, a number and a record are together
+    /// longer than [`MAX_INPUT_LEN`], there are not as many numbers as outputs, or they do not end
+    /// below 2⁶⁴.
     pub fn blake3_keyed_numbered(
         self,
         key: &[u8; 32],
@@ -108,7 +112,8 @@ impl Kernels {
     }
 }
 
-/// What is to be hashed: checked against the number of outputs, so at least one block and at most sixteen each.
+/// What is to be hashed: checked against the number of outputs, so at least one block and at most
+/// sixteen each.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(crate) numbers: Option<Numbers<'a>>,
@@ -152,7 +157,8 @@ impl Inputs<'_> {
         self.len().div_ceil(BLOCK_LEN).max(1)
     }
 
-    /// The last two words of a compression's state: how many bytes of the input the block holds, and what it is.
+    /// The last two words of a compression's state: how many bytes of the input the block holds,
+    /// and what it is.
     #[inline(always)]
     pub(crate) fn length_and_flags(&self, block: usize) -> [u32; 2] {
         const CHUNK_START: u32 = 1 << 0;
@@ -175,8 +181,9 @@ impl Inputs<'_> {
         }
     }
 
-    /// Block `block` of input `input`: what of it is record, as a range of places in the block, and where in
-    /// `records` that begins. Before it is the number, if it is the first block; behind it are zeros.
+    /// Block `block` of input `input`: what of it is record, as a range of places in the block, and
+    /// where in `records` that begins. Before it is the number, if it is the first block; behind it
+    /// are zeros.
     #[inline(always)]
     pub(crate) fn place(&self, input: usize, block: usize) -> (std::ops::Range<usize>, usize) {
         let from = if block == 0 { self.prefix_len() } else { 0 };

@@ -1,14 +1,14 @@
 //! AES-128 in counter mode as a public matrix that is expanded when needed and never stored.
 //!
-//! Lattice-based schemes need a large public random matrix `A`. Server and client derive it from one
-//! short public seed: word `w` of the keystream under a public key is word `w % 4` of the encryption of
-//! counter block `w / 4`, where counter block `i` is the 64-bit little-endian `i` followed by eight zero
-//! bytes, and words are little-endian. Row `j` of a matrix of `width` columns is the `width` words from
-//! `j * width` on.
+//! Lattice-based schemes need a large public random matrix `A`. Server and client derive it from
+//! one short public seed: word `w` of the keystream under a public key is word `w % 4` of the
+//! encryption of counter block `w / 4`, where counter block `i` is the 64-bit little-endian `i`
+//! followed by eight zero bytes, and words are little-endian. Row `j` of a matrix of `width`
+//! columns is the `width` words from `j * width` on.
 //!
-//! **Keys of matrices are public.** The keystream alone ([`Kernels::aes128_ctr_words`]) also expands secret
-//! seeds: there the expanded key is erased, and no branch or address depends on it. Do not use this module to
-//! encrypt.
+//! **Keys of matrices are public.** The keystream alone ([`Kernels::aes128_ctr_words`]) also
+//! expands secret seeds: there the expanded key is erased, and no branch or address depends on it.
+//! Do not use this module to encrypt.
 
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
@@ -34,8 +34,8 @@ impl Kernels {
     /// keystream matrix with `vector.len()` columns. The matrix passes through registers and is not
     /// stored. Block counters wrap at 2⁶⁴.
     ///
-    /// `vector` may be secret: no branch and no address depends on its words, and the copies made of it
-    /// are erased.
+    /// `vector` may be secret: no branch and no address depends on its words, and the copies made
+    /// of it are erased.
     ///
     /// # Panics
     ///
@@ -55,17 +55,18 @@ impl Kernels {
         on_arm!(self, keystream::keystream_times_vector(key, first_block, vector, out));
     }
 
-    /// `out[k][c] += Σ_r vectors[k][r] · A[first_row + r][c]` modulo 2³² for all `k`, where `A` is the keystream
-    /// matrix with `width` columns. It is generated once for all vectors, passes through registers and is
-    /// not stored. Block counters wrap at 2⁶⁴. Uses up to `threads` threads, 64 columns each at a time.
+    /// `out[k][c] += Σ_r vectors[k][r] · A[first_row + r][c]` modulo 2³² for all `k`, where `A` is
+    /// the keystream matrix with `width` columns. It is generated once for all vectors, passes
+    /// through registers and is not stored. Block counters wrap at 2⁶⁴. Uses up to `threads`
+    /// threads, 64 columns each at a time.
     ///
-    /// No branch and no address depends on the words of the vectors, but the copies made of them are not
-    /// erased.
+    /// No branch and no address depends on the words of the vectors, but the copies made of them
+    /// are not erased.
     ///
     /// # Panics
     ///
-    /// If `width` is not a multiple of 4, there are not as many outputs as vectors, the vectors differ in
-    /// length, or an output's length is not `width`.
+    /// If `width` is not a multiple of 4, there are not as many outputs as vectors, the vectors
+    /// differ in length, or an output's length is not `width`.
     pub fn vectors_times_keystream(
         self,
         key: &[u8; 16],
@@ -107,8 +108,8 @@ impl Kernels {
         });
     }
 
-    /// `out[j] = Σ_k matrix[j * width + k] · vector[k]` modulo 2³², with `width = vector.len()`: the
-    /// product of a row-major matrix of words with a vector, which may be secret.
+    /// `out[j] = Σ_k matrix[j * width + k] · vector[k]` modulo 2³², with `width = vector.len()`:
+    /// the product of a row-major matrix of words with a vector, which may be secret.
     ///
     /// # Panics
     ///
@@ -123,9 +124,9 @@ impl Kernels {
     }
 }
 
-/// The vectors' words by group of rows, then by vector; a last group is filled up with zeros. Vectors are
-/// often a power of two long, and so many words at such distances from each other would compete for the
-/// same few cache lines.
+/// The vectors' words by group of rows, then by vector; a last group is filled up with zeros.
+/// Vectors are often a power of two long, and so many words at such distances from each other would
+/// compete for the same few cache lines.
 fn groups_of_rows(vectors: &[&[u32]], rows: usize) -> Vec<[u32; GROUP_ROWS]> {
     let mut groups = Vec::with_capacity(rows.div_ceil(GROUP_ROWS) * vectors.len());
     for first in (0..rows).step_by(GROUP_ROWS) {

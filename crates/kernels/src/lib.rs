@@ -1,8 +1,8 @@
 //! Hot loops and raw memory for Privet.
 //!
-//! A private lookup with linear server work is a loop over every byte of the table, and the speed of
-//! Privet is the speed of a handful of such loops. They live here, apart from any cryptographic idea:
-//! slices in, slices out.
+//! A private lookup with linear server work is a loop over every byte of the table, and the speed
+//! of Privet is the speed of a handful of such loops. They live here, apart from any cryptographic
+//! idea: slices in, slices out.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -26,19 +26,19 @@
 //!
 //! # One algorithm, several arms
 //!
-//! Every kernel is a method of [`Kernels`]. Behind it stand up to three *arms*: `portable`, which is
-//! plain Rust, runs everywhere and is the oracle in the tests; `avx2`; and `avx512`. They give the same
-//! bits. The arm is chosen once, at run time, from what the processor reports, so one binary serves all
-//! machines.
+//! Every kernel is a method of [`Kernels`]. Behind it stand up to three *arms*: `portable`, which
+//! is plain Rust, runs everywhere and is the oracle in the tests; `avx2`; and `avx512`. They give
+//! the same bits. The arm is chosen once, at run time, from what the processor reports, so one
+//! binary serves all machines.
 //!
 //! # Unsafe code
 //!
 //! This is the only crate of the workspace that may contain `unsafe`. It does so for four reasons
-//! (and a fifth with the feature `taint`, to tell valgrind what is secret): to
-//! call a function compiled for instructions that the build's baseline lacks (sound because a
-//! [`Kernels`] exists only for an arm the processor has), to load and store vectors (the pointers come
-//! from slices and arrays of checked length), to ask the operating system for memory, and to call
-//! `blst`, a library in C and assembly language (with pointers that come from Rust references and slices).
+//! (and a fifth with the feature `taint`, to tell valgrind what is secret): to call a function
+//! compiled for instructions that the build's baseline lacks (sound because a [`Kernels`] exists
+//! only for an arm the processor has), to load and store vectors (the pointers come from slices and
+//! arrays of checked length), to ask the operating system for memory, and to call `blst`, a library
+//! in C and assembly language (with pointers that come from Rust references and slices).
 //!
 //! # Shapes
 //!

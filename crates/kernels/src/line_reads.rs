@@ -1,18 +1,19 @@
-//! A few bytes, or bits, of each of many scattered cache lines: what a server does whose answer is a part of a table
-//! around the place that a query names.
+//! A few bytes, or bits, of each of many scattered cache lines: what a server does whose answer is
+//! a part of a table around the place that a query names.
 //!
-//! Reading one byte from memory costs as much as reading its line, so such an answer is put together line by line.
-//! All queries read in the same pattern, only from another place: position `p` of the pattern is position
-//! `first ^ p` of the table, for a query that names `first`. Since the table has a power of two of lines, that is
-//! always inside, and the pattern can be prepared once: a list of *steps*, one for each line, each with a *class*
-//! that says what to take from within such a line. Lines are prefetched some steps ahead, as in
-//! [`gather`](crate::gather).
+//! Reading one byte from memory costs as much as reading its line, so such an answer is put
+//! together line by line. All queries read in the same pattern, only from another place: position
+//! `p` of the pattern is position `first ^ p` of the table, for a query that names `first`. Since
+//! the table has a power of two of lines, that is always inside, and the pattern can be prepared
+//! once: a list of *steps*, one for each line, each with a *class* that says what to take from
+//! within such a line. Lines are prefetched some steps ahead, as in [`gather`](crate::gather).
 //!
 //! # Queries together
 //!
-//! With AVX-512, queries of one call go through the steps side by side, up to 32 of them. Measured on Zen 4 in a
-//! gigabyte, a line takes 7.2 ns for one query, 6.5 ns for each of four and 5.8 ns for each of 32: a call with
-//! several is a little faster than several calls, but not worth waiting for.
+//! With AVX-512, queries of one call go through the steps side by side, up to 32 of them. Measured
+//! on Zen 4 in a gigabyte, a line takes 7.2 ns for one query, 6.5 ns for each of four and 5.8 ns
+//! for each of 32: a call with several is a little faster than several calls, but not worth waiting
+//! for.
 //!
 //! Addresses follow `first`, which whoever runs this is meant to know.
 
@@ -35,7 +36,8 @@ const CLASS_BITS: u32 = 8;
 /// One line of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineStep {
-    /// The line's number in the pattern, below 2⁵⁶: for a query it is this XOR the number of the line that it names.
+    /// The line's number in the pattern, below 2⁵⁶: for a query it is this XOR the number of the
+    /// line that it names.
     pub difference: u64,
     /// Which of the pattern's classes says what to take.
     pub class: u8,
@@ -79,8 +81,8 @@ pub struct LineBits {
 }
 
 impl LineBits {
-    /// The bits of the pattern's line whose bit is set in `words`, in ascending order; bit `i` is bit `i % 64` of
-    /// word `i / 64`.
+    /// The bits of the pattern's line whose bit is set in `words`, in ascending order; bit `i` is
+    /// bit `i % 64` of word `i / 64`.
     pub fn new(words: [u64; 8]) -> LineBits {
         let len = words.iter().map(|word| word.count_ones() as usize).sum();
         LineBits { words, len }
@@ -118,7 +120,8 @@ impl LineClass for LineBits {
 /// A pattern of reads, prepared for many queries.
 #[derive(Clone, Debug)]
 pub struct LineReads<C> {
-    /// The difference of each step, above its class. Half the memory of a [`LineStep`]: every query walks over it.
+    /// The difference of each step, above its class. Half the memory of a [`LineStep`]: every query
+    /// walks over it.
     steps: Vec<u64>,
     classes: Vec<C>,
     /// The differences of all steps, ORed: where they are inside a power of two of lines, this is.
@@ -163,8 +166,8 @@ impl<C: LineClass> LineReads<C> {
         &self.classes
     }
 
-    /// The lines of a table and, by the checks of shapes, the proof that all steps of all queries stay in it:
-    /// `per_line` positions are a line, and `answer_len` bytes an answer.
+    /// The lines of a table and, by the checks of shapes, the proof that all steps of all queries
+    /// stay in it: `per_line` positions are a line, and `answer_len` bytes an answer.
     fn check<'a>(
         &self,
         table: &'a [u8],
@@ -204,25 +207,26 @@ pub(crate) fn class_of(step: u64) -> usize {
 /// One query, and the place for its answer.
 #[derive(Debug)]
 pub struct LineQuery<'a> {
-    /// The position in the table that the query names: in bytes, or in bits for a table of bits. Byte `i` of
-    /// the pattern is byte `first ^ i` of the table.
+    /// The position in the table that the query names: in bytes, or in bits for a table of bits.
+    /// Byte `i` of the pattern is byte `first ^ i` of the table.
     pub first: u64,
     /// Overwritten with the answer.
     pub out: &'a mut [u8],
 }
 
 impl Kernels {
-    /// Answers queries from a table of bytes. Several in one call may be faster than as many calls; see the
-    /// [module](self).
+    /// Answers queries from a table of bytes. Several in one call may be faster than as many calls;
+    /// see the [module](self).
     ///
     /// # Errors
     ///
-    /// [`PositionOutOfRange`] for the first query that names a byte outside the table; the answers are then unchanged.
+    /// [`PositionOutOfRange`] for the first query that names a byte outside the table; the answers
+    /// are then unchanged.
     ///
     /// # Panics
     ///
-    /// If the table is no power of two of lines of 64 bytes or has fewer than the pattern, or if an answer does
-    /// not have [`count`](LineReads::count) bytes.
+    /// If the table is no power of two of lines of 64 bytes or has fewer than the pattern, or if an
+    /// answer does not have [`count`](LineReads::count) bytes.
     pub fn gather_line_bytes(
         self,
         table: &[u8],
@@ -236,17 +240,18 @@ impl Kernels {
         Ok(())
     }
 
-    /// The same from a table of bits, of which bit `i` is bit `i % 8` of byte `i / 8`, counted from the least
-    /// significant; answers likewise, and filled up with zeros.
+    /// The same from a table of bits, of which bit `i` is bit `i % 8` of byte `i / 8`, counted from
+    /// the least significant; answers likewise, and filled up with zeros.
     ///
     /// # Errors
     ///
-    /// [`PositionOutOfRange`] for the first query that names a bit outside the table; the answers are then unchanged.
+    /// [`PositionOutOfRange`] for the first query that names a bit outside the table; the answers
+    /// are then unchanged.
     ///
     /// # Panics
     ///
-    /// As [`gather_line_bytes`](Kernels::gather_line_bytes), with answers of [`count`](LineReads::count) bits,
-    /// rounded up to bytes.
+    /// As [`gather_line_bytes`](Kernels::gather_line_bytes), with answers of
+    /// [`count`](LineReads::count) bits, rounded up to bytes.
     pub fn gather_line_bits(
         self,
         table: &[u8],

@@ -1,15 +1,15 @@
-//! Many permutations of equal size, for private lookup after *one pass* over the table (SinglePass, Lazzaretti
-//! and Papamanthou, USENIX Security 2024; section 4.1 of the TAPIR paper).
+//! Many permutations of equal size, for private lookup after *one pass* over the table (SinglePass,
+//! Lazzaretti and Papamanthou, USENIX Security 2024; section 4.1 of the TAPIR paper).
 //!
-//! A table is cut into partitions of `m` records each, and for every partition `q` a client holds a secret
-//! permutation `P(q)` of the numbers `0..m`. Hint `x`, for `x` in `0..m`, is `⊕ over q of record P(q)(x) of
-//! partition q`: a sum for each `x`, to which the partitions are added one after the other. Numbers are
-//! half-words, so `m` is at most 2¹⁶.
+//! A table is cut into partitions of `m` records each, and for every partition `q` a client holds a
+//! secret permutation `P(q)` of the numbers `0..m`. Hint `x`, for `x` in `0..m`, is `⊕ over q of
+//! record P(q)(x) of partition q`: a sum for each `x`, to which the partitions are added one after
+//! the other. Numbers are half-words, so `m` is at most 2¹⁶.
 //!
 //! # Secrets
 //!
-//! The permutations are known to the server that computes the sums. No query is made here; addresses depend
-//! on the numbers.
+//! The permutations are known to the server that computes the sums. No query is made here;
+//! addresses depend on the numbers.
 
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
@@ -18,18 +18,19 @@ use crate::dispatch::on_arm;
 pub const MAX_PERMUTATION_LEN: usize = 1 << 16;
 
 impl Kernels {
-    /// XORs the records of a partition, permuted, into `sums`: for each `x`, the sum of that number, which is
-    /// as long as a record, is XORed with record `permutation[x]` of the partition. One call for each
-    /// partition of a table makes the hints.
+    /// XORs the records of a partition, permuted, into `sums`: for each `x`, the sum of that
+    /// number, which is as long as a record, is XORed with record `permutation[x]` of the
+    /// partition. One call for each partition of a table makes the hints.
     ///
-    /// Fastest where partition and sums stay in the second-level cache together, and where partitions lie one
-    /// after the other in memory and are passed in this order: what lies behind this one is prefetched.
+    /// Fastest where partition and sums stay in the second-level cache together, and where
+    /// partitions lie one after the other in memory and are passed in this order: what lies behind
+    /// this one is prefetched.
     ///
     /// # Panics
     ///
     /// If `record_len` is 0, `sums.len()` is not one record for each element of the permutation,
-    /// `partition.len()` is not a multiple of `record_len`, or an element of `permutation` is not the number of
-    /// a record of the partition; `sums` may then have been changed.
+    /// `partition.len()` is not a multiple of `record_len`, or an element of `permutation` is not
+    /// the number of a record of the partition; `sums` may then have been changed.
     pub fn xor_accumulate_permuted(
         self,
         partition: &[u8],

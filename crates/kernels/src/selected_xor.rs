@@ -1,8 +1,9 @@
 //! The XOR of selected records of a table, for several selections in one pass.
 //!
-//! This is the server's work in PIR from distributed point functions: a selection is one bit for each
-//! record, pseudorandom, and the answer is the XOR of the records whose bit is set. About half of all
-//! records are, but every record is read and worked on in the same way: time does not depend on the bits.
+//! This is the server's work in PIR from distributed point functions: a selection is one bit for
+//! each record, pseudorandom, and the answer is the XOR of the records whose bit is set. About half
+//! of all records are, but every record is read and worked on in the same way: time does not depend
+//! on the bits.
 //!
 //! # The walk
 //!
@@ -13,19 +14,20 @@
 //!                  over them
 //! ```
 //!
-//! Threads fetch one chunk after another, and each has sums of its own, which are added up at the end.
+//! Threads fetch one chunk after another, and each has sums of its own, which are added up at the
+//! end.
 //!
 //! # Two ways to work on a piece
 //!
-//! *One by one* (`one_by_one`): the bits of one selection become masks of bytes, and every record is XORed
-//! into the selection's sum under its mask. Two or three vector instructions for each vector of the table
-//! and each selection; with a few selections, memory is the limit.
+//! *One by one* (`one_by_one`): the bits of one selection become masks of bytes, and every record
+//! is XORed into the selection's sum under its mask. Two or three vector instructions for each
+//! vector of the table and each selection; with a few selections, memory is the limit.
 //!
-//! *By eight* (`by_eight`): over the field of two elements, the sums of eight selections over eight records
-//! are a product of matrices, 8 × 8 selection bits times 8 × 8 bits of one byte of each record, and recent
-//! processors have an instruction for eight such products. The table's bits must be transposed first, which
-//! costs a few instructions for each vector, but once for all selections: measured on Zen 4, eight
-//! selections cost 1.5 readings of memory, and 64 three.
+//! *By eight* (`by_eight`): over the field of two elements, the sums of eight selections over eight
+//! records are a product of matrices, 8 × 8 selection bits times 8 × 8 bits of one byte of each
+//! record, and recent processors have an instruction for eight such products. The table's bits must
+//! be transposed first, which costs a few instructions for each vector, but once for all
+//! selections: measured on Zen 4, eight selections cost 1.5 readings of memory, and 64 three.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,21 +49,22 @@ pub(crate) const LINE: usize = 64;
 const WORD_RECORDS: usize = 128;
 
 impl Kernels {
-    /// `sums[k] ^=` the XOR of all records whose bit in selection `k` is set, for all `k`, in one pass over
-    /// `records`, on up to `threads` threads.
+    /// `sums[k] ^=` the XOR of all records whose bit in selection `k` is set, for all `k`, in one
+    /// pass over `records`, on up to `threads` threads.
     ///
-    /// Record `r` is `records[r * record_len..(r + 1) * record_len]`. Records are taken in chunks of
-    /// `chunk_records`, of which the last may be shorter; [a good number](Kernels::selected_xor_chunk_records)
-    /// depends on their length. `select(chunk, k, bits)` writes the part of selection `k` for one chunk:
-    /// bit `r % 128` of `bits[r / 128]` is for record `chunk * chunk_records + r`. It finds anything in
-    /// `bits`, which has just as many words as the chunk needs; bits beyond the last record are ignored. It
-    /// is called once for each chunk and each `k`, from several threads and in no particular order,
-    /// shortly before the chunk is read, so that no selection ever lies in memory whole.
+    /// Record `r` is `records[r * record_len..(r + 1) * record_len]`. Records are taken in chunks
+    /// of `chunk_records`, of which the last may be shorter; [a good
+    /// number](Kernels::selected_xor_chunk_records) depends on their length. `select(chunk, k,
+    /// bits)` writes the part of selection `k` for one chunk: bit `r % 128` of `bits[r / 128]` is
+    /// for record `chunk * chunk_records + r`. It finds anything in `bits`, which has just as many
+    /// words as the chunk needs; bits beyond the last record are ignored. It is called once for
+    /// each chunk and each `k`, from several threads and in no particular order, shortly before the
+    /// chunk is read, so that no selection ever lies in memory whole.
     ///
     /// # Panics
     ///
-    /// If `record_len` is 0 or does not divide `records.len()`, if `chunk_records` is 0 or not a multiple of
-    /// 128, or if a sum is not `record_len` bytes long.
+    /// If `record_len` is 0 or does not divide `records.len()`, if `chunk_records` is 0 or not a
+    /// multiple of 128, or if a sum is not `record_len` bytes long.
     pub fn xor_selected(
         self,
         records: &[u8],
@@ -76,9 +79,9 @@ impl Kernels {
         self.xor_selected_in(way, records, record_len, chunk_records, select, sums, threads);
     }
 
-    /// How many records of `record_len` bytes [`xor_selected`](Kernels::xor_selected) should take at a time:
-    /// a power of two times 128, such that a chunk is between 256 and 512 KiB where record lengths allow
-    /// that, at most 2¹⁴ records, and at least 128.
+    /// How many records of `record_len` bytes [`xor_selected`](Kernels::xor_selected) should take
+    /// at a time: a power of two times 128, such that a chunk is between 256 and 512 KiB where
+    /// record lengths allow that, at most 2¹⁴ records, and at least 128.
     pub fn selected_xor_chunk_records(record_len: usize) -> usize {
         const CHUNK_BYTES: usize = 512 << 10;
         // With short records, it is the selections that should stay in the first-level cache.

@@ -1,12 +1,13 @@
-//! Pseudorandom subsets of a table, from a short secret key: the client's loops of sublinear private
-//! lookup with *dummy subsets* (Ren, Mughees and Sun, CCS 2024).
+//! Pseudorandom subsets of a table, from a short secret key: the client's loops of sublinear
+//! private lookup with *dummy subsets* (Ren, Mughees and Sun, CCS 2024).
 //!
-//! A table is cut into `p` *partitions* of `s` records each, `s` a power of two. A *hint* is a number,
-//! its id `j`, and what follows from it under a secret key: for every partition `k` a *select value*
-//! `v(j, k)` of 32 bits and an *offset* `r(j, k)` in `[0, s)`. With a *cutoff* `c` chosen such that exactly
-//! the wanted number of the `p` select values lie below it, the hint stands for the records at offset
-//! `r(j, k)` of those partitions `k` where `v(j, k) < c`: a random subset of which nothing needs to be
-//! stored but the id, the cutoff and the XOR of the records, its *parity*.
+//! A table is cut into `p` *partitions* of `s` records each, `s` a power of two. A *hint* is a
+//! number, its id `j`, and what follows from it under a secret key: for every partition `k` a
+//! *select value* `v(j, k)` of 32 bits and an *offset* `r(j, k)` in `[0, s)`. With a *cutoff* `c`
+//! chosen such that exactly the wanted number of the `p` select values lie below it, the hint
+//! stands for the records at offset `r(j, k)` of those partitions `k` where `v(j, k) < c`: a random
+//! subset of which nothing needs to be stored but the id, the cutoff and the XOR of the records,
+//! its *parity*.
 //!
 //! # The pseudorandom function
 //!
@@ -17,28 +18,30 @@
 //! | `v(j, k)` | `j / 4`, `k`, 1, 0 | little-endian word `j % 4` |
 //! | `r(j, k)` | `j / 8`, `k`, 2, 0 | little-endian half-word `j % 8`, its lowest log₂ `s` bits |
 //!
-//! Neighbouring hints share blocks of the same partition, not neighbouring partitions of the same hint,
-//! because both long loops go over hints: preparing them (a block yields four select values or eight
-//! offsets, all of which are needed), and finding the hints that hold a given record, which asks for the
-//! offset of every hint in *one* partition and so costs one block for eight hints. Rebuilding one subset
-//! still costs only two blocks for each partition. Eight hints that share a block of offsets, `8 g..8 g + 8`,
-//! are a *group* of hints and `g` its number. Where only offsets are asked for, a group may have any number
-//! of 32 bits, and so a hint any id below 2³⁵. Since `s` is a power of two and at most 2¹⁶, the bits
-//! that are kept are uniform without any correction.
+//! Neighbouring hints share blocks of the same partition, not neighbouring partitions of the same
+//! hint, because both long loops go over hints: preparing them (a block yields four select values
+//! or eight offsets, all of which are needed), and finding the hints that hold a given record,
+//! which asks for the offset of every hint in *one* partition and so costs one block for eight
+//! hints. Rebuilding one subset still costs only two blocks for each partition. Eight hints that
+//! share a block of offsets, `8 g..8 g + 8`, are a *group* of hints and `g` its number. Where only
+//! offsets are asked for, a group may have any number of 32 bits, and so a hint any id below 2³⁵.
+//! Since `s` is a power of two and at most 2¹⁶, the bits that are kept are uniform without any
+//! correction.
 //!
 //! # Secrets
 //!
-//! Unlike those of [`keystream`](crate::keystream), **keys are secret here**: expanded keys are erased from
-//! memory after use (by the `aes` crate's `zeroize` feature in the portable arm). Registers, what the
-//! compiler spilled from them, and the places of records that were computed on the way are not. The
-//! searches over hints
+//! Unlike those of [`keystream`](crate::keystream), **keys are secret here**: expanded keys are
+//! erased from memory after use (by the `aes` crate's `zeroize` feature in the portable arm).
+//! Registers, what the compiler spilled from them, and the places of records that were computed on
+//! the way are not. The searches over hints
 //! ([`subset_offset_matches`](Kernels::subset_offset_matches),
 //! [`subset_group_matches`](Kernels::subset_group_matches),
-//! [`subset_selects_at`](Kernels::subset_selects_at), [`subset_rebuild`](Kernels::subset_rebuild)) run while
-//! a query is prepared, so no branch and no address in them depends on key, id, partition or offset; the
-//! software fallback of the `aes` crate, for processors without AES instructions, is constant-time too.
-//! Cutoffs and parities are prepared before any query, from all hints and all records alike; their
-//! addresses do depend on the subsets, and whoever shares the caches with the client may learn of those.
+//! [`subset_selects_at`](Kernels::subset_selects_at), [`subset_rebuild`](Kernels::subset_rebuild))
+//! run while a query is prepared, so no branch and no address in them depends on key, id, partition
+//! or offset; the software fallback of the `aes` crate, for processors without AES instructions, is
+//! constant-time too. Cutoffs and parities are prepared before any query, from all hints and all
+//! records alike; their addresses do depend on the subsets, and whoever shares the caches with the
+//! client may learn of those.
 
 // Only the vector arms need it.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
@@ -59,7 +62,8 @@ pub const MAX_RECORDS_PER_PARTITION: usize = 1 << 16;
 /// The longest record in bytes: 16 MiB.
 pub const MAX_RECORD_LEN: usize = 16 << 20;
 
-/// Hints whose offsets in one partition share a block. Ranges of hints begin and end at multiples of it.
+/// Hints whose offsets in one partition share a block. Ranges of hints begin and end at multiples
+/// of it.
 pub(crate) const OFFSETS_PER_BLOCK: usize = 8;
 
 /// Hints whose select values in one partition share a block.
@@ -71,15 +75,16 @@ pub(crate) const SELECT_TAG: u32 = 1;
 pub(crate) const OFFSET_TAG: u32 = 2;
 
 impl Kernels {
-    /// The cutoffs of the hints `first_id..first_id + out.len()`: for each the number `c` such that exactly
-    /// `rank` of its select values in the partitions `0..partitions` are below `c`, which is
-    /// the value of that rank, counted from 0. Where the values of ranks `rank - 1` and `rank` are equal
-    /// there is no such number, and the cutoff is 0, which selects nothing: an invalid hint.
+    /// The cutoffs of the hints `first_id..first_id + out.len()`: for each the number `c` such that
+    /// exactly `rank` of its select values in the partitions `0..partitions` are below `c`, which
+    /// is the value of that rank, counted from 0. Where the values of ranks `rank - 1` and `rank`
+    /// are equal there is no such number, and the cutoff is 0, which selects nothing: an invalid
+    /// hint.
     ///
     /// # Panics
     ///
-    /// If `rank` is not in `1..partitions`, `partitions` is 2³¹ or more, `first_id` or `out.len()` is not a
-    /// multiple of 8, or an id is 2³² or more.
+    /// If `rank` is not in `1..partitions`, `partitions` is 2³¹ or more, `first_id` or `out.len()`
+    /// is not a multiple of 8, or an id is 2³² or more.
     pub fn subset_cutoffs(
         self,
         key: &[u8; 16],
@@ -94,14 +99,15 @@ impl Kernels {
         on_arm!(self, subset_hints::cutoffs(key, first_id, partitions, rank, out));
     }
 
-    /// Adds the partitions of `group`, which are those of the table from `first_partition` on, to the
-    /// parities of the hints from `first_id` on, one for each of `cutoffs`: `parities[j]`, of the length of
-    /// a record, is XORed with record `r(j, k)` of each partition `k` where `v(j, k) < cutoffs[j]`.
+    /// Adds the partitions of `group`, which are those of the table from `first_partition` on, to
+    /// the parities of the hints from `first_id` on, one for each of `cutoffs`: `parities[j]`, of
+    /// the length of a record, is XORed with record `r(j, k)` of each partition `k` where `v(j, k)
+    /// < cutoffs[j]`.
     ///
     /// # Panics
     ///
-    /// If `parities.len()` is not `cutoffs.len()` records, `first_id` or `cutoffs.len()` is not a multiple
-    /// of 8, or an id or the number of a partition is 2³² or more.
+    /// If `parities.len()` is not `cutoffs.len()` records, `first_id` or `cutoffs.len()` is not a
+    /// multiple of 8, or an id or the number of a partition is 2³² or more.
     pub fn subset_accumulate_single(
         self,
         key: &[u8; 16],
@@ -131,8 +137,8 @@ impl Kernels {
         );
     }
 
-    /// As [`subset_accumulate_single`](Kernels::subset_accumulate_single), but with two parities for each
-    /// hint, one after the other: record `r(j, k)` of each partition `k` goes to the first
+    /// As [`subset_accumulate_single`](Kernels::subset_accumulate_single), but with two parities
+    /// for each hint, one after the other: record `r(j, k)` of each partition `k` goes to the first
     /// where `v(j, k) < cutoffs[j]` and to the second elsewhere.
     ///
     /// # Panics
@@ -167,14 +173,14 @@ impl Kernels {
         );
     }
 
-    /// As [`subset_accumulate_single`](Kernels::subset_accumulate_single), but every hint takes its record
-    /// of every partition: no select values and no cutoffs. There are as many hints as records in
-    /// `parities`.
+    /// As [`subset_accumulate_single`](Kernels::subset_accumulate_single), but every hint takes its
+    /// record of every partition: no select values and no cutoffs. There are as many hints as
+    /// records in `parities`.
     ///
     /// # Panics
     ///
-    /// If `parities.len()` is not a multiple of 8 records, `first_id` is not a multiple of 8, or an id or the
-    /// number of a partition is 2³² or more.
+    /// If `parities.len()` is not a multiple of 8 records, `first_id` is not a multiple of 8, or an
+    /// id or the number of a partition is 2³² or more.
     pub fn subset_accumulate_all(
         self,
         key: &[u8; 16],
@@ -196,15 +202,15 @@ impl Kernels {
         );
     }
 
-    /// Which hints from `64 * first_word` on, `64 * matches.len()` of them, have the given offset in the given
-    /// partition: bit `b` of `matches[w]` becomes 1 if `r(64 * (first_word + w) + b, partition) == offset`,
-    /// else 0. One block for eight hints, and the same work whatever the key, the partition, the offset and
-    /// the result.
+    /// Which hints from `64 * first_word` on, `64 * matches.len()` of them, have the given offset
+    /// in the given partition: bit `b` of `matches[w]` becomes 1 if `r(64 * (first_word + w) + b,
+    /// partition) == offset`, else 0. One block for eight hints, and the same work whatever the
+    /// key, the partition, the offset and the result.
     ///
     /// # Panics
     ///
-    /// If `records_per_partition` is not a power of two up to 2¹⁶, `offset` is not below it, or an id is
-    /// 2³² or more.
+    /// If `records_per_partition` is not a power of two up to 2¹⁶, `offset` is not below it, or an
+    /// id is 2³² or more.
     pub fn subset_offset_matches(
         self,
         key: &[u8; 16],
@@ -227,14 +233,14 @@ impl Kernels {
     }
 
     /// Which hints of some groups of eight have the given offset in the given partition: bit `b` of
-    /// `matches[i]` becomes 1 if `r(8 * groups[i] + b, partition) == offset`, else 0. A group may have any
-    /// number of 32 bits and may occur repeatedly. One block for each group, and the same work whatever the
-    /// key, the partition, the offset, the groups and the result.
+    /// `matches[i]` becomes 1 if `r(8 * groups[i] + b, partition) == offset`, else 0. A group may
+    /// have any number of 32 bits and may occur repeatedly. One block for each group, and the same
+    /// work whatever the key, the partition, the offset, the groups and the result.
     ///
     /// # Panics
     ///
-    /// If `groups` and `matches` differ in length, `records_per_partition` is not a power of two up to 2¹⁶,
-    /// or `offset` is not below it.
+    /// If `groups` and `matches` differ in length, `records_per_partition` is not a power of two up
+    /// to 2¹⁶, or `offset` is not below it.
     pub fn subset_group_matches(
         self,
         key: &[u8; 16],
@@ -254,8 +260,10 @@ impl Kernels {
         );
     }
 
-    /// Which of `words` equal `wanted`: bit `b` of `matches[w]` becomes 1 if `words[64 * w + b] == wanted`, else
-    /// 0. The same work whatever the words. For hints that hold a record beside their pseudorandom ones.
+    /// Which of `words` equal `wanted`: bit `b` of `matches[w]` becomes 1 if `words[64 * w + b] ==
+    /// wanted`, else
+    /// 0. The same work whatever the words. For hints that hold a record beside their pseudorandom
+    ///    ones.
     ///
     /// # Panics
     ///
@@ -275,8 +283,8 @@ impl Kernels {
         on_arm!(self, subset_hints::equal_halfwords(words, wanted, matches));
     }
 
-    /// The select values of scattered hints in one partition: `out[i] = v(ids[i], partition)`, at one
-    /// block each.
+    /// The select values of scattered hints in one partition: `out[i] = v(ids[i], partition)`, at
+    /// one block each.
     ///
     /// # Panics
     ///
@@ -290,8 +298,8 @@ impl Kernels {
     ///
     /// # Panics
     ///
-    /// If `selects` and `offsets` differ in length or have 2³¹ elements or more, or `records_per_partition`
-    /// is not a power of two up to 2¹⁶.
+    /// If `selects` and `offsets` differ in length or have 2³¹ elements or more, or
+    /// `records_per_partition` is not a power of two up to 2¹⁶.
     pub fn subset_rebuild(
         self,
         key: &[u8; 16],

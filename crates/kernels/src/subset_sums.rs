@@ -1,16 +1,18 @@
-//! The subset-sum transform over XOR: from the coefficients of a polynomial to its value at every point.
+//! The subset-sum transform over XOR: from the coefficients of a polynomial to its value at every
+//! point.
 //!
-//! A polynomial over the field of two elements in which no variable is squared has one coefficient for each set
-//! of variables. Its value at a point is the sum of the coefficients of all sets whose variables are one there:
-//! the subsets of the point. The values at all 2^k points come from the coefficients, in place, by adding the
-//! half where a variable is zero to the half where it is one, for one variable after another (Yates 1937; in
-//! the literature the zeta or Möbius transform, which over XOR are the same). Entries are strings of bytes of any
-//! length, which are XORed.
+//! A polynomial over the field of two elements in which no variable is squared has one coefficient
+//! for each set of variables. Its value at a point is the sum of the coefficients of all sets whose
+//! variables are one there: the subsets of the point. The values at all 2^k points come from the
+//! coefficients, in place, by adding the half where a variable is zero to the half where it is one,
+//! for one variable after another (Yates 1937; in the literature the zeta or Möbius transform,
+//! which over XOR are the same). Entries are strings of bytes of any length, which are XORed.
 //!
 //! # Passes
 //!
-//! Done as it is written, that is a reading and a writing of the whole table for each variable. Variables may
-//! be taken in any order, so here several of them are summed while the same bytes are in the cache:
+//! Done as it is written, that is a reading and a writing of the whole table for each variable.
+//! Variables may be taken in any order, so here several of them are summed while the same bytes are
+//! in the cache:
 //!
 //! ```text
 //! block   2^a entries side by side, half a second-level cache: filled by the caller, then
@@ -19,13 +21,15 @@
 //!         summed on the way through a buffer in the second-level cache
 //! ```
 //!
-//! A row is as long as a block, or as all that the passes before it have summed together. Its length is a large
-//! power of two, mostly, and the same column of all rows then falls into the same few places of a cache. That is
-//! why tiles go through a buffer, and why they are written around the caches where the alignment allows it.
+//! A row is as long as a block, or as all that the passes before it have summed together. Its
+//! length is a large power of two, mostly, and the same column of all rows then falls into the same
+//! few places of a cache. That is why tiles go through a buffer, and why they are written around
+//! the caches where the alignment allows it.
 //!
-//! With h up to 11, tables of up to 2¹¹ blocks take two passes over memory, and those of up to 2²² blocks three.
-//! Measured on one core of Zen 4 with AVX-512, 2²⁸ entries of one byte take 0.07 s if they are in memory already, and
-//! 2³³ take 3.5 s. Fresh memory costs more than that: the system must find and clear it first.
+//! With h up to 11, tables of up to 2¹¹ blocks take two passes over memory, and those of up to 2²²
+//! blocks three. Measured on one core of Zen 4 with AVX-512, 2²⁸ entries of one byte take 0.07 s if
+//! they are in memory already, and 2³³ take 3.5 s. Fresh memory costs more than that: the system
+//! must find and clear it first.
 
 use crate::dispatch::on_arm;
 use std::sync::{Mutex, PoisonError};
@@ -44,18 +48,20 @@ const TILE_VARIABLES: u32 = 11;
 pub(crate) const LINE: usize = 64;
 
 impl Kernels {
-    /// For every variable `j`, XORs entry `z − 2^j` into entry `z` for all `z` that have bit `j`: each entry
-    /// becomes the XOR of the entries at all subsets of its number's bits. In place, on up to `threads` threads.
+    /// For every variable `j`, XORs entry `z − 2^j` into entry `z` for all `z` that have bit `j`:
+    /// each entry becomes the XOR of the entries at all subsets of its number's bits. In place, on
+    /// up to `threads` threads.
     ///
     /// `points` has `2^k` entries of `entry_len` bytes, of any length from one byte to megabytes.
     ///
-    /// `fill(first, entries)` is called once for each block of entries, which is in the cache from then until its
-    /// lowest variables are summed: a caller that has not placed its coefficients yet does it there and saves a
-    /// pass over memory. `first` is the number of the block's first entry; blocks have equally many entries,
-    /// a power of two. It is called from several threads and in no particular order.
+    /// `fill(first, entries)` is called once for each block of entries, which is in the cache from
+    /// then until its lowest variables are summed: a caller that has not placed its coefficients
+    /// yet does it there and saves a pass over memory. `first` is the number of the block's first
+    /// entry; blocks have equally many entries, a power of two. It is called from several threads
+    /// and in no particular order.
     ///
-    /// `progress` hears the share of the work done, after each block or tile, from any thread: it never
-    /// falls, and the last is 1.
+    /// `progress` hears the share of the work done, after each block or tile, from any thread: it
+    /// never falls, and the last is 1.
     ///
     /// # Panics
     ///
@@ -129,7 +135,8 @@ fn tile_passes(variables: u32) -> Vec<u32> {
     (0..passes).map(|pass| (variables + pass) / passes).collect()
 }
 
-/// Of every `2^variables` neighbouring rows of `points`, tiles of at most so many columns: a slice of each row.
+/// Of every `2^variables` neighbouring rows of `points`, tiles of at most so many columns: a slice
+/// of each row.
 fn tiles(
     points: &mut [u8],
     row_len: usize,
@@ -143,7 +150,8 @@ fn tiles(
     })
 }
 
-/// Gives each item to one of up to `threads` threads, each of which works with a function of its own.
+/// Gives each item to one of up to `threads` threads, each of which works with a function of its
+/// own.
 fn each<I, W>(threads: usize, items: impl Iterator<Item = I> + Send, worker: impl Fn() -> W + Sync)
 where
     W: FnMut(I),
@@ -171,7 +179,8 @@ struct Progress<'a> {
 
 impl Progress<'_> {
     fn add(&self, bytes: usize) {
-        // Reported under the lock: otherwise a thread could overtake another between counting and telling.
+        // Reported under the lock: otherwise a thread could overtake another between counting and
+        // telling.
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += bytes as u128;
         (self.report)(*done as f64 / self.total as f64);

@@ -16,9 +16,10 @@
 //!
 //! - [`declassify`]: the value follows from a secret, and yet is public. It is the same for every
 //!   secret (a check that always passes), or it is about to be sent.
-//! - [`admit`]: the value is secret, and a branch or an address does depend on it. That is a leak to
-//!   whoever shares the processor's caches with the client, and it takes time, so what is done with
-//!   it must lie in the part of a lookup whose duration is public. Search for this word to find all.
+//! - [`admit`]: the value is secret, and a branch or an address does depend on it. That is a leak
+//!   to whoever shares the processor's caches with the client, and it takes time, so what is done
+//!   with it must lie in the part of a lookup whose duration is public. Search for this word to
+//!   find all.
 //!
 //! What is read at an admitted address is as secret as the address. Memcheck does not know that: it
 //! follows values, and what lies in a list of public numbers is public to it. So such a value is

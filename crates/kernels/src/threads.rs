@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// Calls `work` once for every item, on up to `threads` threads (0 counts as 1), the calling one among
-/// them. Threads fetch the next item when they are done with the last, so one that the operating system
-/// delays does not hold up the rest. Fewer threads are used when there are fewer items or when the
-/// system refuses to start more; on WebAssembly it is always the calling one.
+/// Calls `work` once for every item, on up to `threads` threads (0 counts as 1), the calling one
+/// among them. Threads fetch the next item when they are done with the last, so one that the
+/// operating system delays does not hold up the rest. Fewer threads are used when there are fewer
+/// items or when the system refuses to start more; on WebAssembly it is always the calling one.
 pub(crate) fn for_each<I>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync)
 where
     I: Send,
@@ -19,7 +19,8 @@ where
     let queue = Mutex::new(items.into_iter());
     let drain = || {
         loop {
-            // The lock guards only `next`, which does not panic, so a poisoned queue is still whole.
+            // The lock guards only `next`, which does not panic, so a poisoned queue is still
+            // whole.
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             match next {
                 Some(item) => work(item),

@@ -1,5 +1,5 @@
-//! Arms for x86-64. The functions are compiled for instructions beyond the baseline and called through
-//! the macros of [`dispatch`](crate::dispatch) alone.
+//! Arms for x86-64. The functions are compiled for instructions beyond the baseline and called
+//! through the macros of [`dispatch`](crate::dispatch) alone.
 
 use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 
@@ -12,18 +12,20 @@ pub(crate) mod permutations;
 mod subset_sums;
 mod xor;
 
-/// Asks for the cache line `distance` bytes after `from`. Prefetching an address that is not mapped does
-/// nothing, so any address will do.
+/// Asks for the cache line `distance` bytes after `from`. Prefetching an address that is not mapped
+/// does nothing, so any address will do.
 #[inline(always)]
 fn prefetch<T>(from: *const T, distance: usize) {
-    // SAFETY: prefetch is a hint, which never faults, and the address is never used to form a reference.
+    // SAFETY: prefetch is a hint, which never faults, and the address is never used to form a
+    // reference.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast::<i8>().wrapping_add(distance)) }
 }
 
-/// The same, but only into the second-level cache: for the chunk after the one at work, and for random reads.
-/// Measured on Zen 4, two queries in one pass scan 27.6 GB/s this way and 15.0 GB/s with prefetches into the
-/// first-level cache, presumably because those take the few places for outstanding misses; and a record of
-/// 32 bytes anywhere in half a gigabyte is read in 6.6 ns instead of 9.6 ns.
+/// The same, but only into the second-level cache: for the chunk after the one at work, and for
+/// random reads. Measured on Zen 4, two queries in one pass scan 27.6 GB/s this way and 15.0 GB/s
+/// with prefetches into the first-level cache, presumably because those take the few places for
+/// outstanding misses; and a record of 32 bytes anywhere in half a gigabyte is read in 6.6 ns
+/// instead of 9.6 ns.
 #[inline(always)]
 fn prefetch_second_level<T>(from: *const T, distance: usize) {
     // SAFETY: as in `prefetch`.

@@ -1,10 +1,14 @@
-//! What it costs to keep a table up to date in layers, against making it anew for each batch of changes, and against the bound of the paper.
+//! What it costs to keep a table up to date in layers, against making it anew for each batch of
+//! changes, and against the bound of the paper.
 //!
 //! ```text
 //! cargo run --release -p privet-layers --example layers -- dummy-subsets 2^18
 //! ```
 //!
-//! Runs as many changes as the table has keys, twice, in batches: once so that levels fill, and once to measure. Every value that comes back is compared with a map. Prints one line of JSON for each table. Without arguments: dummy subsets, SimplePIR and DPF-PIR with 2^16, 2^18 and 2^20 keys.
+//! Runs as many changes as the table has keys, twice, in batches: once so that levels fill, and
+//! once to measure. Every value that comes back is compared with a map. Prints one line of JSON for
+//! each table. Without arguments: dummy subsets, SimplePIR and DPF-PIR with 2^16, 2^18 and 2^20
+//! keys.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -49,7 +53,8 @@ impl HintStore for Forgetful {
     fn forget(&mut self, _: Span, _: u64) {}
 }
 
-/// Time that this thread has spent on a processor: others that share the machine do not count. (Nothing here uses more than one thread.)
+/// Time that this thread has spent on a processor: others that share the machine do not count.
+/// (Nothing here uses more than one thread.)
 #[derive(Clone, Copy)]
 struct ProcessorTime(Duration);
 
@@ -86,7 +91,8 @@ struct World {
 }
 
 impl World {
-    /// Follows announcements and fetches what is due. Returns the bytes and the time that took the client.
+    /// Follows announcements and fetches what is due. Returns the bytes and the time that took the
+    /// client.
     fn follow(&mut self, announcements: &[Announcement]) -> (u64, Duration) {
         let encoded: Vec<_> = announcements.iter().map(Announcement::encode).collect();
         let mut bytes: u64 = encoded.iter().map(|encoded| encoded.len() as u64).sum();
@@ -120,7 +126,8 @@ impl World {
         }
     }
 
-    /// Looks a key up and checks its value. Returns the bytes sent and received, and the time of the servers.
+    /// Looks a key up and checks its value. Returns the bytes sent and received, and the time of
+    /// the servers.
     fn look_up(&mut self, key: u64) -> (u64, Duration) {
         let queries =
             self.client.lookup(&key.to_le_bytes(), &mut self.rng, &mut Forgetful).unwrap();

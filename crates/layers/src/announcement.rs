@@ -64,7 +64,8 @@ pub struct LayerDescription {
     pub span: Span,
     /// The BLAKE3 digest of its records.
     pub records: [u8; 32],
-    /// The BLAKE3 digest of what clients fetch before they can query it; zeros if that is nothing, or made for each of them.
+    /// The BLAKE3 digest of what clients fetch before they can query it; zeros if that is nothing,
+    /// or made for each of them.
     pub fetched: [u8; 32],
     /// The scheme's parameters.
     pub parameters: Vec<u8>,
@@ -86,7 +87,8 @@ impl LayerDescription {
         Self { span, records, fetched, parameters, key_map, layout }
     }
 
-    /// The layer's table, a part of the layered table `table`: an id of its own, because each layer is a table of its own to its scheme. Its version is the last change it holds.
+    /// The layer's table, a part of the layered table `table`: an id of its own, because each layer
+    /// is a table of its own to its scheme. Its version is the last change it holds.
     pub fn identity(&self, table: TableId) -> TableIdentity {
         let shape = self.key_map.shape();
         let parts = DigestParts { layout: self.layout, records: self.records };
@@ -153,10 +155,12 @@ impl Announcement {
         out
     }
 
-    /// Reads an announcement that came from outside. Allocates no more than a small multiple of what `bytes` is long.
+    /// Reads an announcement that came from outside. Allocates no more than a small multiple of
+    /// what `bytes` is long.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) unless `bytes` is exactly one valid encoding.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) unless `bytes` is exactly one
+    /// valid encoding.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("an announcement of a layered table", bytes);
         let version = reader.u16()?;

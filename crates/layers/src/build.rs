@@ -1,4 +1,5 @@
-//! A layer in the making: long work that needs nobody's attention, on whichever thread has time for it.
+//! A layer in the making: long work that needs nobody's attention, on whichever thread has time for
+//! it.
 
 use super::announcement::LayerDescription;
 use super::entries::Entries;
@@ -17,8 +18,9 @@ pub(super) struct Recipe {
     pub(super) options: ServerOptions,
 }
 
-/// A layer that is to be built. Everything that goes into it is here, so it can be built anywhere, at any time, again if it was interrupted, and always comes out the same: also at another
-/// server that has the same changes.
+/// A layer that is to be built. Everything that goes into it is here, so it can be built anywhere,
+/// at any time, again if it was interrupted, and always comes out the same: also at another server
+/// that has the same changes.
 #[derive(Clone)]
 pub struct Build {
     pub(super) recipe: Arc<Recipe>,
@@ -41,7 +43,8 @@ impl Build {
         (self.newer.len() + self.older.as_ref().map_or(0, |older| older.len())) as u64
     }
 
-    /// Merges, packs the entries into records, and starts the scheme's server on them, with all it has to precompute. Takes as long as starting that scheme on a table of this size does.
+    /// Merges, packs the entries into records, and starts the scheme's server on them, with all it
+    /// has to precompute. Takes as long as starting that scheme on a table of this size does.
     ///
     /// # Errors
     /// If the scheme does not suit a table of this shape, or the memory cannot be had.
@@ -64,7 +67,8 @@ impl std::fmt::Debug for Build {
 /// A layer that was built, for [`LayeredServer::install`](super::LayeredServer::install).
 pub struct Built(pub(super) Arc<Layer>);
 
-/// One layer at a server: a static table and all that clients ask of it. Does not change, and is shared by threads.
+/// One layer at a server: a static table and all that clients ask of it. Does not change, and is
+/// shared by threads.
 pub struct Layer {
     description: Arc<LayerDescription>,
     identity: TableIdentity,
@@ -180,7 +184,9 @@ impl std::fmt::Debug for Layer {
     }
 }
 
-/// The seed under which a layer's keys are hashed: it follows from the keys, so that nobody can choose them after it, and from nothing else, so that all servers of a table build the same layer.
+/// The seed under which a layer's keys are hashed: it follows from the keys, so that nobody can
+/// choose them after it, and from nothing else, so that all servers of a table build the same
+/// layer.
 fn seed(table: TableId, span: Span, entries: &Entries) -> PublicSeed {
     let mut material = span.table(table).0.to_vec();
     material.extend(entries.digest());

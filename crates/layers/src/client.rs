@@ -1,4 +1,5 @@
-//! The client's side: follows announcements, prepares for layers before they take over, and asks all of them.
+//! The client's side: follows announcements, prepares for layers before they take over, and asks
+//! all of them.
 
 mod prepared;
 
@@ -23,19 +24,22 @@ use zeroize::Zeroizing;
 /// [`Journal`](privet_schemes::reservation::Journal) are: what [`reserved`](Self::reserved) took
 /// is sent, and what [`log`](Self::log) returns is sent again.
 pub trait HintStore {
-    /// Keeps a generation of hints that was prepared: secret. Durable when it returns; nothing of it is used before.
+    /// Keeps a generation of hints that was prepared: secret. Durable when it returns; nothing of
+    /// it is used before.
     ///
     /// # Errors
     /// If it may not have reached the disk.
     fn generation(&mut self, layer: Span, number: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Appends the record of a reservation: secret, durable when it returns. Its queries are sent only then.
+    /// Appends the record of a reservation: secret, durable when it returns. Its queries are sent
+    /// only then.
     ///
     /// # Errors
     /// If it may not have reached the disk.
     fn reserved(&mut self, layer: Span, generation: u64, record: &[u8]) -> Result<()>;
 
-    /// Appends what answers changed: secret. Nothing waits for it: until it is there, a restart finds the lookup unfinished.
+    /// Appends what answers changed: secret. Nothing waits for it: until it is there, a restart
+    /// finds the lookup unfinished.
     ///
     /// # Errors
     /// If it may not have been written.
@@ -87,7 +91,8 @@ pub enum Logged {
     Settled(Zeroizing<Vec<u8>>),
 }
 
-/// What a client has to fetch now. What is due, and when, depends on the numbers of changes and of lookups and on public sizes.
+/// What a client has to fetch now. What is due, and when, depends on the numbers of changes and of
+/// lookups and on public sizes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Due {
     /// Bytes of what clients [fetch](super::Layer::fetched) of a layer, from any server.
@@ -145,18 +150,23 @@ impl Queries {
     }
 }
 
-/// A client of a layered table. A state machine: it does no I/O, starts no threads, and does not know the time.
+/// A client of a layered table. A state machine: it does no I/O, starts no threads, and does not
+/// know the time.
 ///
 /// ```text
 /// follow(announcement) ──► due() ──► fetched from the layer ──► absorb(bytes) ──► due() ──► …  until nothing is
 /// lookup(key) ──► Queries ──► answers ──► settle(lookup, answers) ──► take(lookup) ──► the value, or that there is none
 /// ```
 ///
-/// **What a server sees** is the announcements fetched, the pieces that were due, and for each lookup one query to each layer in charge, all at once. Which layers these are and how long their messages are is public, and what each query
-/// says is its scheme's promise. So all of it depends on the number of changes and lookups, and not on the keys looked up, nor on where they are, nor on whether they are anywhere.
+/// **What a server sees** is the announcements fetched, the pieces that were due, and for each
+/// lookup one query to each layer in charge, all at once. Which layers these are and how long their
+/// messages are is public, and what each query says is its scheme's promise. So all of it depends
+/// on the number of changes and lookups, and not on the keys looked up, nor on where they are, nor
+/// on whether they are anywhere.
 ///
-/// **Hints are used in order**: one call reserves the hints of all layers and has their records stored before it returns what may be sent. If the store fails, what it holds is not known, and no lookup is made any more: load the
-/// client from its store.
+/// **Hints are used in order**: one call reserves the hints of all layers and has their records
+/// stored before it returns what may be sent. If the store fails, what it holds is not known, and
+/// no lookup is made any more: load the client from its store.
 pub struct LayeredClient {
     table: TableId,
     parameters: LayeredParameters,
@@ -193,7 +203,8 @@ enum PartRecord {
 }
 
 impl LayeredClient {
-    /// A client of the layered table `table`, which knows nothing of it yet: follow the server's [`state`](super::LayeredServer::state) next.
+    /// A client of the layered table `table`, which knows nothing of it yet: follow the server's
+    /// [`state`](super::LayeredServer::state) next.
     pub fn new(table: TableId, parameters: LayeredParameters, kernels: Kernels) -> Self {
         let view = View::empty(table, parameters.list);
         Self {
@@ -208,10 +219,13 @@ impl LayeredClient {
         }
     }
 
-    /// Takes note of what was announced. What is known already may be announced again, so the server's [`state`](super::LayeredServer::state) can be followed at any time.
+    /// Takes note of what was announced. What is known already may be announced again, so the
+    /// server's [`state`](super::LayeredServer::state) can be followed at any time.
     ///
     /// # Errors
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if something is missing before it, or it makes no sense; [`Blame::Integrity`](privet_core::Blame::Integrity) if it contradicts what was announced before. Nothing has changed then.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if something is missing before
+    /// it, or it makes no sense; [`Blame::Integrity`](privet_core::Blame::Integrity) if it
+    /// contradicts what was announced before. Nothing has changed then.
     pub fn follow(
         &mut self,
         announcement: &Announcement,
@@ -258,16 +272,21 @@ impl LayeredClient {
     /// Takes what was [due](Self::due) for a layer.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) or [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is not what was announced: the layer is then fetched from the start; the store's.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) or
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is not what was
+    /// announced: the layer is then fetched from the start; the store's.
     pub fn absorb(&mut self, layer: Span, bytes: &[u8], store: &mut impl HintStore) -> Result<()> {
         self.layer(layer)?.absorb(bytes, store)
     }
 
-    /// Makes the queries for `key`: to each layer in charge, and with all that has to be stored before they may be sent.
+    /// Makes the queries for `key`: to each layer in charge, and with all that has to be stored
+    /// before they may be sent.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if something has to be fetched, or another lookup to be settled, before; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the key is too long. Then nothing has happened, for any key.
-    /// Otherwise the store's, after which no lookup is made any more.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if something has to be fetched, or
+    /// another lookup to be settled, before; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if
+    /// the key is too long. Then nothing has happened, for any key. Otherwise the store's, after
+    /// which no lookup is made any more.
     pub fn lookup(
         &mut self,
         key: &[u8],
@@ -316,10 +335,13 @@ impl LayeredClient {
         Ok(Queries { lookup, queries })
     }
 
-    /// Takes the answers to all queries of a lookup, in their order. Each layer takes note of its own, whatever becomes of the others.
+    /// Takes the answers to all queries of a lookup, in their order. Each layer takes note of its
+    /// own, whatever becomes of the others.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup or its answers are not as many as its queries; nothing has happened then. The store's. What is wrong with an answer is told with the value.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup or its
+    /// answers are not as many as its queries; nothing has happened then. The store's. What is
+    /// wrong with an answer is told with the value.
     pub fn settle(
         &mut self,
         lookup: LookupNumber,
@@ -330,10 +352,14 @@ impl LayeredClient {
         self.settle_each(lookup, &answers, store)
     }
 
-    /// Gives up a lookup of which a layer was replaced so long ago that it does not answer any more: `None` for each of its answers. The answers of all layers in charge are needed, because later lookups build on them.
+    /// Gives up a lookup of which a layer was replaced so long ago that it does not answer any
+    /// more: `None` for each of its answers. The answers of all layers in charge are needed,
+    /// because later lookups build on them.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup, its answers are not as many as its queries, or one of a layer in charge is missing: send that query again. The store's.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup, its answers
+    /// are not as many as its queries, or one of a layer in charge is missing: send that query
+    /// again. The store's.
     pub fn abandon(
         &mut self,
         lookup: LookupNumber,
@@ -402,10 +428,12 @@ impl LayeredClient {
         stored
     }
 
-    /// The value of the key that was looked up, `None` if it has none: once, when the lookup is settled and, of some schemes, those before it.
+    /// The value of the key that was looked up, `None` if it has none: once, when the lookup is
+    /// settled and, of some schemes, those before it.
     ///
     /// # Errors
-    /// If the answer of any layer is wrong, whether the value is there or in another: telling them apart would tell a server which layer it is.
+    /// If the answer of any layer is wrong, whether the value is there or in another: telling them
+    /// apart would tell a server which layer it is.
     pub fn take(&mut self, lookup: LookupNumber) -> Option<Result<Option<Record>>> {
         let told = |part: &Part| matches!(part.record, PartRecord::Told(_));
         self.lookups.get(&lookup.0).filter(|of| of.settled && of.parts.iter().all(told))?;
@@ -429,7 +457,9 @@ impl LayeredClient {
         !self.view.layers.is_empty() && self.view.layers.keys().all(ready)
     }
 
-    /// A digest of the table as this client knows it. With several servers, [each](super::LayeredServer::version) must say the same before a lookup: otherwise they answer for different tables.
+    /// A digest of the table as this client knows it. With several servers,
+    /// [each](super::LayeredServer::version) must say the same before a lookup: otherwise they
+    /// answer for different tables.
     pub fn version(&self) -> [u8; 32] {
         let list = self.view.list.iter().map(|(number, change)| (*number, &**change));
         version(self.table, self.view.layers.values().map(|layer| &**layer), list)
@@ -454,7 +484,8 @@ impl LayeredClient {
         self.layer(layer)?.restore(generation, bytes, store)
     }
 
-    /// Takes the answers to queries that were sent before a restart. Whoever looked the key up is gone, so the value is dropped.
+    /// Takes the answers to queries that were sent before a restart. Whoever looked the key up is
+    /// gone, so the value is dropped.
     ///
     /// # Errors
     /// If there is no such reservation, or the answers cannot belong to it; the store's.
@@ -505,7 +536,8 @@ impl LayeredClient {
         }
     }
 
-    /// Drops layers that were replaced, and generations that were used up, once no lookup needs them.
+    /// Drops layers that were replaced, and generations that were used up, once no lookup needs
+    /// them.
     fn drop_replaced(&mut self, store: &mut impl HintStore) {
         let Self { view, layers, lookups, .. } = self;
         let in_use = |span: Span, generation: Option<u64>| {
@@ -529,7 +561,8 @@ impl LayeredClient {
     }
 }
 
-/// What the newest layer that knows the key says; the list, if that knows it. Looks into all of them.
+/// What the newest layer that knows the key says; the list, if that knows it. Looks into all of
+/// them.
 fn newest(key: &[u8], listed: Option<Option<Record>>, parts: Vec<Part>) -> Result<Option<Record>> {
     let (mut newest, mut wrong) = (None, None);
     for of_layer in parts.chunk_by(|part, next| Arc::ptr_eq(&part.layer, &next.layer)) {
@@ -544,7 +577,8 @@ fn newest(key: &[u8], listed: Option<Option<Record>>, parts: Vec<Part>) -> Resul
     }
 }
 
-/// What a layer says of a key, if it knows it: `parts` are all records of it in which the key may lie.
+/// What a layer says of a key, if it knows it: `parts` are all records of it in which the key may
+/// lie.
 fn held_in(key: &[u8], parts: &[Part]) -> Result<Option<Option<Record>>> {
     let Some(Part { layer, .. }) = parts.first() else { return Ok(None) };
     let mut records = Vec::with_capacity(parts.len());

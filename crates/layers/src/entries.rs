@@ -1,10 +1,12 @@
-//! What a layer holds: keys in ascending order, each once, with a value or the note that it was deleted.
+//! What a layer holds: keys in ascending order, each once, with a value or the note that it was
+//! deleted.
 
 use super::KeyChange;
 use privet_table::key_map::Pairs;
 use std::collections::BTreeMap;
 
-/// The first byte of what a layer's table keeps for a key that has a value. For one that was deleted, the *tombstone*, it keeps nothing at all.
+/// The first byte of what a layer's table keeps for a key that has a value. For one that was
+/// deleted, the *tombstone*, it keeps nothing at all.
 const PRESENT: u8 = 1;
 
 /// Keys and what they hold, one after the other in one stretch of memory.
@@ -52,7 +54,8 @@ impl Entries {
         merged
     }
 
-    /// Without tombstones: for what has nothing older behind it. If nothing is left, one tombstone stays, because a table has at least one record.
+    /// Without tombstones: for what has nothing older behind it. If nothing is left, one tombstone
+    /// stays, because a table has at least one record.
     pub(super) fn without_tombstones(&self) -> Self {
         let mut kept = Self::default();
         for (key, held) in self.iter().filter(|(_, held)| !held.is_empty()) {
@@ -113,7 +116,8 @@ impl Pairs for Entries {
     }
 }
 
-/// What a layer's table keeps for a key, read: `Some(None)` is a tombstone. `None`: no layer keeps that.
+/// What a layer's table keeps for a key, read: `Some(None)` is a tombstone. `None`: no layer keeps
+/// that.
 pub(super) fn read_held(held: &[u8]) -> Option<Option<&[u8]>> {
     match held.split_first() {
         None => Some(None),
@@ -140,7 +144,8 @@ mod tests {
     }
 
     proptest! {
-        /// Merged in any two parts, a history comes to its newest changes; without tombstones, to what a map says.
+        /// Merged in any two parts, a history comes to its newest changes; without tombstones, to
+        /// what a map says.
         #[test]
         fn the_newest_change_of_each_key_is_left(changes in changes(), cut in any::<prop::sample::Index>()) {
             let (older, newer) = changes.split_at(cut.index(changes.len() + 1));

@@ -1,7 +1,11 @@
-//! Tables that keep changing, of any scheme: recent changes in a list that clients hold, older ones in static tables of doubling size.
+//! Tables that keep changing, of any scheme: recent changes in a list that clients hold, older ones
+//! in static tables of doubling size.
 //!
-//! A scheme answers queries on a table that stays as it is. Some can follow edits of records (the contract's `Updatable`, `UpdatingServer`); for keys that come and go, or schemes that cannot, there is the method of Bentley and
-//! Saxe (*Decomposable searching problems I*, 1980), as Zhou, Park, Zheng and Shi use it (*Piano*, appendix A.2). It makes a static scheme a dynamic one without looking into it:
+//! A scheme answers queries on a table that stays as it is. Some can follow edits of records (the
+//! contract's `Updatable`, `UpdatingServer`); for keys that come and go, or schemes that cannot,
+//! there is the method of Bentley and Saxe (*Decomposable searching problems I*, 1980), as Zhou,
+//! Park, Zheng and Shi use it (*Piano*, appendix A.2). It makes a static scheme a dynamic one
+//! without looking into it:
 //!
 //! ```text
 //!   newest                                                                             oldest
@@ -13,18 +17,28 @@
 //!    clients
 //! ```
 //!
-//! The *list* has the newest changes, B of them or somewhat more; it is public, and every client has it. When B have come together, they become a *layer*: a static table by key. Two layers of one *level* are merged into one of
-//! the next, in which the newer of two changes of one key is left. A deleted key leaves a *tombstone*, which hides what older layers say of it, and vanishes in the oldest.
+//! The *list* has the newest changes, B of them or somewhat more; it is public, and every client
+//! has it. When B have come together, they become a *layer*: a static table by key. Two layers of
+//! one *level* are merged into one of the next, in which the newer of two changes of one key is
+//! left. A deleted key leaves a *tombstone*, which hides what older layers say of it, and vanishes
+//! in the oldest.
 //!
-//! A lookup asks **every** layer, always all of them, for the record in which the key would be, whatever the list or any other layer says; and then the newest that knows the key is right. Which layers there are is public: it follows from the
-//! number of changes and the public contents. Stopping at the first layer that knows the key would tell the server which one that is.
+//! A lookup asks **every** layer, always all of them, for the record in which the key would be,
+//! whatever the list or any other layer says; and then the newest that knows the key is right.
+//! Which layers there are is public: it follows from the number of changes and the public contents.
+//! Stopping at the first layer that knows the key would tell the server which one that is.
 //!
 //! # In the background
 //!
-//! Merging on the spot would make one update in 2^*i* cost as much as a table of B·2^*i* entries. Here, what is merged goes on answering while the new layer is being built, and while clients fetch what they need for it, piece by piece with the
-//! updates. At a change whose number is known beforehand, the new layer takes over. What it replaced answers for B more changes, so that no lookup under way is lost.
+//! Merging on the spot would make one update in 2^*i* cost as much as a table of B·2^*i* entries.
+//! Here, what is merged goes on answering while the new layer is being built, and while clients
+//! fetch what they need for it, piece by piece with the updates. At a change whose number is known
+//! beforehand, the new layer takes over. What it replaced answers for B more changes, so that no
+//! lookup under way is lost.
 //!
-//! A build (merging, packing, the scheme's own setup) cannot be cut into pieces without looking into the scheme. So it is handed out as a value, a [`Build`], to run on any thread, at any time before it is due.
+//! A build (merging, packing, the scheme's own setup) cannot be cut into pieces without looking
+//! into the scheme. So it is handed out as a value, a [`Build`], to run on any thread, at any time
+//! before it is due.
 //!
 //! # What happens when
 //!
@@ -34,7 +48,8 @@
 //! | two layers of level *i* are there | they are merged; the new layer takes over B·2^*i* / 2 changes later |
 //! | a layer was built | clients hear of it; what they fetch for it is due in equal parts until it takes over |
 //!
-//! So there are at most two layers of each level, and one on average. (With lists of one change, whose half counts as one, there can be three of level 0 for a moment.)
+//! So there are at most two layers of each level, and one on average. (With lists of one change,
+//! whose half counts as one, there can be three of level 0 for a moment.)
 //!
 //! # What it costs
 //!
@@ -46,10 +61,14 @@
 //! | entries that a client fetches | L + 2 | 4·(L + 2) | L + 1 |
 //! | key maps, half a byte for an entry | (L + 2)/2 bytes | that of the largest layer, once it is built | not said |
 //!
-//! The paper counts one rebuild of each entry for each of the levels 0 to L. Here a list becomes a layer before it is merged, and layers are merged two at a time. What an entry costs is what it costs in a static table of that scheme; where that is more in small tables than
-//! in large ones, as with SimplePIR, whose hint grows with √*n*, most of the cost lies in the lowest levels, and a longer list saves it.
+//! The paper counts one rebuild of each entry for each of the levels 0 to L. Here a list becomes a
+//! layer before it is merged, and layers are merged two at a time. What an entry costs is what it
+//! costs in a static table of that scheme; where that is more in small tables than in large ones,
+//! as with SimplePIR, whose hint grows with √*n*, most of the cost lies in the lowest levels, and a
+//! longer list saves it.
 //!
-//! A lookup costs one query to each layer, at most 2·(L + 2); a scheme's cost that grows with the table's size comes to at most four times that of one table of *n* entries, in sum.
+//! A lookup costs one query to each layer, at most 2·(L + 2); a scheme's cost that grows with the
+//! table's size comes to at most four times that of one table of *n* entries, in sum.
 //!
 //! # Which part of the paper is where
 //!
@@ -66,21 +85,25 @@
 //! | removing the known-*n* assumption | the level of the oldest layer follows from its size |
 //! | de-amortization (section 2.4, there for the hints of one table) | the section above |
 //!
-//! Γ_i is empty or one table in the paper, and up to two here; see [In the background](self#in-the-background).
+//! Γ_i is empty or one table in the paper, and up to two here; see [In the
+//! background](self#in-the-background).
 //!
 //! # What is public, and what is trusted
 //!
-//! Keys, values, changes and layers are public: they are the table. Secret is what a client looks up; [`LayeredClient`] says what a server sees of it.
+//! Keys, values, changes and layers are public: they are the table. Secret is what a client looks
+//! up; [`LayeredClient`] says what a server sees of it.
 //!
-//! An announcement is not signed. Clients believe what the server says of the table, as they do for a table that does not change; with several servers, they compare [versions](LayeredClient::version) before they ask. What an
-//! owner signs is the [update log](privet_table::update_log), from which servers take the changes.
+//! An announcement is not signed. Clients believe what the server says of the table, as they do for
+//! a table that does not change; with several servers, they compare
+//! [versions](LayeredClient::version) before they ask. What an owner signs is the [update
+//! log](privet_table::update_log), from which servers take the changes.
 //!
 //! # Why in a crate of its own
 //!
-//! Layers are tables by key of a scheme, so they need both [key maps](privet_table::key_map) and the
-//! schemes' registry. No command serves them yet: what a layered table announces has no place in the
-//! wire protocol, whose descriptions name one table with one digest. So they stand beside what is
-//! served, and nothing else depends on them.
+//! Layers are tables by key of a scheme, so they need both [key maps](privet_table::key_map) and
+//! the schemes' registry. No command serves them yet: what a layered table announces has no place
+//! in the wire protocol, whose descriptions name one table with one digest. So they stand beside
+//! what is served, and nothing else depends on them.
 //!
 //! A layer is never edited, so its key map is one of buckets, and a lookup one query for each.
 
@@ -108,7 +131,8 @@ use privet_schemes::SchemeId;
 /// No key is longer.
 pub const MAX_KEY_LEN: usize = 1 << 16;
 
-/// No value is longer. The longest value of a layer decides how wide all its records are, but for the few in its stash.
+/// No value is longer. The longest value of a layer decides how wide all its records are, but for
+/// the few in its stash.
 pub const MAX_VALUE_LEN: usize = 1 << 20;
 
 /// No list is longer.
@@ -124,10 +148,12 @@ pub struct LayeredParameters {
 impl LayeredParameters {
     /// Layers of this scheme, and B: how many changes come together before they become a layer.
     ///
-    /// A longer list means fewer layers and less to rebuild, and more for each client to hold. The paper takes about √*n*·log *n*, so that the list is no larger than the hints of its scheme.
+    /// A longer list means fewer layers and less to rebuild, and more for each client to hold. The
+    /// paper takes about √*n*·log *n*, so that the list is no larger than the hints of its scheme.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the list is empty or longer than [`MAX_LIST`].
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the list is empty or longer than
+    /// [`MAX_LIST`].
     pub fn new(scheme: SchemeId, list: u32) -> Result<Self> {
         if !(1..=MAX_LIST).contains(&list) {
             return Err(Error::api_misuse(format!(
@@ -170,7 +196,8 @@ impl KeyChange {
     }
 }
 
-/// The changes that a layer holds, from the first to the last. Names the layer: no two of a table have the same. What the table had before its first change counts as change 0.
+/// The changes that a layer holds, from the first to the last. Names the layer: no two of a table
+/// have the same. What the table had before its first change counts as change 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
     /// The number of its first change.

@@ -1,11 +1,17 @@
-//! When layers are merged, and by when that has to be done: functions of sizes and of the number of changes, nothing else.
+//! When layers are merged, and by when that has to be done: functions of sizes and of the number of
+//! changes, nothing else.
 //!
-//! Level *i* is for layers of at most B·2^*i* entries, B being the length of the list. The list is full every B changes and becomes a layer of level 0. Two layers of level *i* that are
-//! neighbours in age are merged into one of level *i* + 1, so that one more comes to level *i* every B·2^*i* changes. A merge must be done after half of that time, and is before the next
-//! layer comes: never are there more than two of one level (with a list of one change, whose half counts as one, for a moment three of level 0). In the amortized form of the paper, which merges on the spot, there is one at most; the second is the price of merging in the
-//! background (Overmars and van Leeuwen, *Worst-case optimal insertion and deletion methods for decomposable searching problems*, 1981).
+//! Level *i* is for layers of at most B·2^*i* entries, B being the length of the list. The list is
+//! full every B changes and becomes a layer of level 0. Two layers of level *i* that are neighbours
+//! in age are merged into one of level *i* + 1, so that one more comes to level *i* every B·2^*i*
+//! changes. A merge must be done after half of that time, and is before the next layer comes: never
+//! are there more than two of one level (with a list of one change, whose half counts as one, for a
+//! moment three of level 0). In the amortized form of the paper, which merges on the spot, there is
+//! one at most; the second is the price of merging in the background (Overmars and van Leeuwen,
+//! *Worst-case optimal insertion and deletion methods for decomposable searching problems*, 1981).
 //!
-//! What is merged with the oldest layer is everything there is, without tombstones. Its level follows from its size, at most one up and at most one down from where it was: this is how the
+//! What is merged with the oldest layer is everything there is, without tombstones. Its level
+//! follows from its size, at most one up and at most one down from where it was: this is how the
 //! paper's bound *n* doubles and halves.
 
 /// What the schedule must know of a layer.
@@ -27,7 +33,8 @@ pub(super) fn smallest_level(entries: u64, list: u32) -> u32 {
     entries.div_ceil(list.into()).max(1).next_power_of_two().ilog2()
 }
 
-/// How many changes a merge of two layers of level `level` may take: half of those after which the next layer comes, rounded down, and at least 1.
+/// How many changes a merge of two layers of level `level` may take: half of those after which the
+/// next layer comes, rounded down, and at least 1.
 pub(super) fn merge_time(list: u32, level: u32) -> u64 {
     ((u64::from(list) << level) / 2).max(1)
 }
@@ -54,7 +61,8 @@ mod tests {
         list: u32,
         changes: u64,
         layers: VecDeque<(u64, Standing)>,
-        /// When a merge is due and the number of entries it will have, beside the older layer's age.
+        /// When a merge is due and the number of entries it will have, beside the older layer's
+        /// age.
         merges: Vec<(u64, u64)>,
         next_age: u64,
         ages: VecDeque<u64>,
@@ -130,7 +138,8 @@ mod tests {
             }
             for ((entries, standing), number) in self.layers.iter().zip(0..) {
                 let most = u64::from(self.list) << standing.level;
-                // An oldest layer that shrinks fast goes down one level at a time; none holds more than its level says.
+                // An oldest layer that shrinks fast goes down one level at a time; none holds more
+                // than its level says.
                 assert!(*entries <= most, "{entries} in layer {number} of {levels:?}");
             }
         }
@@ -148,7 +157,8 @@ mod tests {
                 let size = first + 3000;
                 let top = u64::from(smallest_level(size, list));
                 assert!(u64::from(sizes.layers[0].1.level) <= top);
-                // Every entry is merged once for each level it goes up, and the oldest layer at most once for each time as many come.
+                // Every entry is merged once for each level it goes up, and the oldest layer at
+                // most once for each time as many come.
                 assert!(sizes.work <= size * (top + 3), "{} of {size} · {top}", sizes.work);
             }
         }

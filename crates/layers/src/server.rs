@@ -1,4 +1,5 @@
-//! The server's side: takes changes, says what is to be built, and keeps every layer that somebody may still ask.
+//! The server's side: takes changes, says what is to be built, and keeps every layer that somebody
+//! may still ask.
 
 use super::announcement::{Announcement, Event};
 use super::build::{Build, Built, Layer, Recipe};
@@ -11,7 +12,8 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
-/// A layered table at a server. A state machine: it does no I/O, starts no threads, and does not know the time.
+/// A layered table at a server. A state machine: it does no I/O, starts no threads, and does not
+/// know the time.
 ///
 /// ```text
 /// update(changes) ──► Announcement, for all clients          layer(span) ──► Arc<Layer> ── answers, on any thread
@@ -19,8 +21,9 @@ use std::sync::Arc;
 ///      └─ builds() ──► Build::run(), on any thread ──► install(built) ──► Announcement
 /// ```
 ///
-/// A build has until [`update`](Self::update) comes to the change with which its layer takes over. Whoever never asks for [`builds`](Self::builds) gets the amortized form: what is due is built
-/// in the update that needs it.
+/// A build has until [`update`](Self::update) comes to the change with which its layer takes over.
+/// Whoever never asks for [`builds`](Self::builds) gets the amortized form: what is due is built in
+/// the update that needs it.
 pub struct LayeredServer {
     recipe: Arc<Recipe>,
     changes: u64,
@@ -51,12 +54,15 @@ struct Pending {
 }
 
 impl LayeredServer {
-    /// A table with these keys and values; of a key that comes twice, the last. They are built into the first layer on the spot.
+    /// A table with these keys and values; of a key that comes twice, the last. They are built into
+    /// the first layer on the spot.
     ///
-    /// All servers of a table must be given the same `table`, parameters, keys and values, and then the same changes in the same order.
+    /// All servers of a table must be given the same `table`, parameters, keys and values, and then
+    /// the same changes in the same order.
     ///
     /// # Errors
-    /// As [`Build::run`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a key or a value is too long.
+    /// As [`Build::run`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a key or a value
+    /// is too long.
     pub fn new(
         table: TableId,
         parameters: LayeredParameters,
@@ -88,8 +94,10 @@ impl LayeredServer {
     /// Takes changes, in order. A build that is due by then and was not installed is run now.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a key or a value is too long; then nothing was taken. Otherwise as [`Build::run`]: then the changes before the one that needed the build were taken, as
-    /// [`changes`](Self::changes) says, and what there is to announce of them comes with the next announcement.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a key or a value is too long; then
+    /// nothing was taken. Otherwise as [`Build::run`]: then the changes before the one that needed
+    /// the build were taken, as [`changes`](Self::changes) says, and what there is to announce of
+    /// them comes with the next announcement.
     pub fn update(&mut self, changes: Vec<KeyChange>) -> Result<Announcement> {
         let changes = checked(changes)?;
         let known = self.changes;
@@ -106,7 +114,8 @@ impl LayeredServer {
         Ok(self.announce())
     }
 
-    /// The layers that are to be built and were not installed, the most urgent first. Nothing is begun by asking, and a build that is dropped is found here again.
+    /// The layers that are to be built and were not installed, the most urgent first. Nothing is
+    /// begun by asking, and a build that is dropped is found here again.
     pub fn builds(&self) -> Vec<Build> {
         let mut waiting: Vec<&Pending> =
             self.pending.iter().filter(|pending| pending.built.is_none()).collect();
@@ -114,7 +123,8 @@ impl LayeredServer {
         waiting.into_iter().map(|pending| pending.build.clone()).collect()
     }
 
-    /// Takes in a layer that was built, and announces it, so that clients can prepare for it. One that is not, or no longer, waited for is dropped.
+    /// Takes in a layer that was built, and announces it, so that clients can prepare for it. One
+    /// that is not, or no longer, waited for is dropped.
     pub fn install(&mut self, built: Built) -> Announcement {
         let span = built.0.description().span;
         let waiting = self
@@ -128,7 +138,8 @@ impl LayeredServer {
         self.announce()
     }
 
-    /// All that a client has to know, whatever it knows already: for one that is new, or has been away.
+    /// All that a client has to know, whatever it knows already: for one that is new, or has been
+    /// away.
     pub fn state(&self) -> Announcement {
         let in_charge = self.layers.iter().flat_map(|of| {
             let span = of.layer.description().span;
@@ -145,8 +156,9 @@ impl LayeredServer {
         Announcement { table: self.recipe.table, events }
     }
 
-    /// The layer of this span: in charge, on its way, or replaced not long ago. What was replaced answers for as many more changes as the list is long, and not
-    /// less than until the next update but one, so that no lookup under way is lost.
+    /// The layer of this span: in charge, on its way, or replaced not long ago. What was replaced
+    /// answers for as many more changes as the list is long, and not less than until the next
+    /// update but one, so that no lookup under way is lost.
     pub fn layer(&self, span: Span) -> Option<Arc<Layer>> {
         let in_charge = self.layers.iter().map(|of| &of.layer);
         let coming = self.pending.iter().filter_map(|pending| pending.built.as_ref());
@@ -168,7 +180,8 @@ impl LayeredServer {
         self.changes
     }
 
-    /// A digest of the table as it is now, for clients of several servers: see [`LayeredClient::version`](super::LayeredClient::version).
+    /// A digest of the table as it is now, for clients of several servers: see
+    /// [`LayeredClient::version`](super::LayeredClient::version).
     pub fn version(&self) -> [u8; 32] {
         let layers = self.layers.iter().map(|of| &**of.layer.description());
         version(
@@ -193,7 +206,8 @@ impl LayeredServer {
         Ok(())
     }
 
-    /// Puts the layers in charge whose time has come: all of them are built. What they replace is kept if anybody can know of it: if it was there after `known` changes.
+    /// Puts the layers in charge whose time has come: all of them are built. What they replace is
+    /// kept if anybody can know of it: if it was there after `known` changes.
     fn hand_over(&mut self, known: u64) {
         let due;
         (due, self.pending) =
@@ -223,7 +237,8 @@ impl LayeredServer {
         }
     }
 
-    /// Plans what is to be built from now on: of the list, if it is full, and of neighbours of one level.
+    /// Plans what is to be built from now on: of the list, if it is full, and of neighbours of one
+    /// level.
     fn plan(&mut self) {
         let list = self.recipe.parameters.list;
         let now = self.changes;

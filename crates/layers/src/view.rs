@@ -1,4 +1,5 @@
-//! What a client knows of a layered table: public, and the same for all clients that followed the same announcements.
+//! What a client knows of a layered table: public, and the same for all clients that followed the
+//! same announcements.
 
 use super::announcement::{Announcement, Event, LayerDescription};
 use super::{KeyChange, Span};
@@ -9,7 +10,8 @@ use std::sync::Arc;
 /// There are at most two layers of each of at most 64 levels, in charge and on their way.
 const MAX_LAYERS: usize = 256;
 
-/// The layers and the list. Its layers in charge and its list hold each change from 0 to the last exactly once.
+/// The layers and the list. Its layers in charge and its list hold each change from 0 to the last
+/// exactly once.
 #[derive(Clone)]
 pub(super) struct View {
     table: TableId,
@@ -39,7 +41,8 @@ impl View {
     /// The view after what was announced, of which some may be known already.
     ///
     /// # Errors
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it does not follow, or something between was not announced.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it does not follow, or
+    /// something between was not announced.
     pub(super) fn after(&self, announcement: &Announcement) -> Result<Self> {
         if announcement.table != self.table {
             return Err(misbehaved("the announcement is of another table"));

@@ -1,7 +1,8 @@
 //! The contract between schemes and the rest of the house.
 //!
-//! Schemes differ in the number of servers, in what the client keeps, in how the offline phase flows and in what the server can prove.
-//! Each difference is a small trait of its own, and a scheme implements the ones it has, never an empty one:
+//! Schemes differ in the number of servers, in what the client keeps, in how the offline phase
+//! flows and in what the server can prove. Each difference is a small trait of its own, and a
+//! scheme implements the ones it has, never an empty one:
 //!
 //! | trait | has it | gist |
 //! |---|---|---|
@@ -30,7 +31,8 @@ use privet_core::{
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
-/// A record as it came back: its bytes tell which record was wanted, so they are erased when dropped.
+/// A record as it came back: its bytes tell which record was wanted, so they are erased when
+/// dropped.
 pub type Record = Zeroizing<Vec<u8>>;
 
 /// Which of a scheme's servers: 0 for the only one, 0 or 1 of two, and so on.
@@ -52,7 +54,8 @@ pub trait Scheme {
     fn servers(parameters: &Self::Parameters) -> usize;
 }
 
-/// Parameters of a scheme for one table. A value of such a type is valid and reaches the security target: there is no way to construct another.
+/// Parameters of a scheme for one table. A value of such a type is valid and reaches the security
+/// target: there is no way to construct another.
 pub trait Parameters: Sized + Send + Sync {
     /// The canonical encoding, without what the table's identity already says.
     fn encode(&self) -> Vec<u8>;
@@ -61,11 +64,13 @@ pub trait Parameters: Sized + Send + Sync {
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it does not parse,
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it does, but is inconsistent with the table or below the security target.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it does, but is
+    /// inconsistent with the table or below the security target.
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self>;
 }
 
-/// A message with a canonical little-endian encoding whose size follows from the parameters alone, never from a secret.
+/// A message with a canonical little-endian encoding whose size follows from the parameters alone,
+/// never from a secret.
 pub trait Message<P>: Sized + Send {
     /// The exact size of every encoding under `parameters`, in bytes.
     fn encoded_len(parameters: &P) -> usize;
@@ -76,11 +81,13 @@ pub trait Message<P>: Sized + Send {
     /// Parses bytes from outside.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) unless `bytes` is exactly one valid encoding.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) unless `bytes` is exactly one
+    /// valid encoding.
     fn decode(parameters: &P, bytes: &[u8]) -> Result<Self>;
 }
 
-/// A query: a message whose form may depend on which server it is for. Every [`Message`] is one, of the same form for all servers.
+/// A query: a message whose form may depend on which server it is for. Every [`Message`] is one, of
+/// the same form for all servers.
 pub trait QueryMessage<P>: Sized + Send {
     /// The exact size of every query to the server of role `role`, in bytes.
     fn query_len(parameters: &P, role: Role) -> usize;
@@ -122,16 +129,18 @@ pub trait SchemeOf {
     type Scheme: Scheme;
 }
 
-/// A server: it holds one table in one epoch and is shared by threads; while it is, it does not change.
+/// A server: it holds one table in one epoch and is shared by threads; while it is, it does not
+/// change.
 pub trait Answerer: SchemeOf + Send + Sync {
-    /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
+    /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to
+    /// collect some.
     const SHARES_PASSES: bool;
 
     /// The parameters it answers under.
     fn parameters(&self) -> &ParametersOf<Self>;
 
-    /// Answers several queries, of different clients or one, in one pass over the table: answer `k` belongs to query `k`. The work depends on their number
-    /// alone.
+    /// Answers several queries, of different clients or one, in one pass over the table: answer `k`
+    /// belongs to query `k`. The work depends on their number alone.
     fn answer(&self, role: Role, queries: &[QueryOf<Self>]) -> Vec<AnswerOf<Self>>;
 
     /// Memory held for answering, padding included, in bytes.
@@ -156,8 +165,9 @@ pub trait Answerer: SchemeOf + Send + Sync {
     }
 }
 
-/// A server in the making: it holds the table, and computes from it once what takes long. The result follows from table and parameters alone, so it may be kept in
-/// a file and read back at the next start.
+/// A server in the making: it holds the table, and computes from it once what takes long. The
+/// result follows from table and parameters alone, so it may be kept in a file and read back at the
+/// next start.
 pub trait Setup: SchemeOf + Send + Sync {
     /// The server that comes of it.
     type Server: Answerer<Scheme = Self::Scheme>;
@@ -177,17 +187,19 @@ pub trait Setup: SchemeOf + Send + Sync {
     /// The server. `kept` is [`Precomputed::kept`], just computed or read back.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `kept` is not of the prescribed size, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if
-    /// the memory cannot be had.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `kept` is not of the prescribed size,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     fn finish(self, kept: &[u8]) -> Result<Self::Server>;
 }
 
-/// A client whose queries need no state beyond the (public, reusable) hint: it may have any number in flight, lose any and repeat any.
+/// A client whose queries need no state beyond the (public, reusable) hint: it may have any number
+/// in flight, lose any and repeat any.
 pub trait StatelessClient: SchemeOf {
     /// What the client keeps between query and answer. Secret.
     type Pending: Send + 'static;
 
-    /// One query for each server. Fresh coins every time: two queries for one index have nothing in common.
+    /// One query for each server. Fresh coins every time: two queries for one index have nothing in
+    /// common.
     fn query(
         &self,
         index: &RecordIndex,
@@ -197,7 +209,8 @@ pub trait StatelessClient: SchemeOf {
     /// The record, from one answer of each server in order.
     ///
     /// # Errors
-    /// If the hint cannot be read or the answers cannot belong to the query. What a server sees never depends on that.
+    /// If the hint cannot be read or the answers cannot belong to the query. What a server sees
+    /// never depends on that.
     fn recover(&self, pending: Self::Pending, answers: &[AnswerOf<Self>]) -> Result<Record>;
 }
 
@@ -212,12 +225,15 @@ pub trait LocalClient: SchemeOf {
 
 /// A client whose hints are secret and may serve one query each.
 ///
-/// Its hints come in *generations*: each is prepared from the whole table by a [`Preparation`], serves a fixed number of queries, and is replaced by the
-/// next. Within a generation the state changes only by [`apply`](Self::apply), and every change is a journal record, so that the state after a crash is the
-/// generation as it was prepared with all changes applied again. The order *reserve, commit, send* is kept by types: see [`reservation`](crate::reservation).
+/// Its hints come in *generations*: each is prepared from the whole table by a [`Preparation`],
+/// serves a fixed number of queries, and is replaced by the next. Within a generation the state
+/// changes only by [`apply`](Self::apply), and every change is a journal record, so that the state
+/// after a crash is the generation as it was prepared with all changes applied again. The order
+/// *reserve, commit, send* is kept by types: see [`reservation`](crate::reservation).
 ///
-/// **A reservation fixes everything that later queries depend on.** What an answer brings ([`settle`](Self::settle)) completes the values of hints, never the
-/// choice among them, so that what is sent does not depend on what was answered, or whether anything was.
+/// **A reservation fixes everything that later queries depend on.** What an answer brings
+/// ([`settle`](Self::settle)) completes the values of hints, never the choice among them, so that
+/// what is sent does not depend on what was answered, or whether anything was.
 pub trait HintedClient: SchemeOf + Sized {
     /// A client with the hints of one generation, as [`Preparation::generation`] encoded them.
     ///
@@ -232,35 +248,40 @@ pub trait HintedClient: SchemeOf + Sized {
     /// The parameters of the table as it is now.
     fn parameters(&self) -> &ParametersOf<Self>;
 
-    /// Chooses a hint for `index` and fixes everything that will be sent, without changing the state.
-    ///
-    /// # Errors
-    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if the generation has served all its queries; never a weaker query.
-    fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<QueryOf<Self>>>;
-
-    /// Applies one state change, of [`reserve`](Self::reserve) or [`settle`](Self::settle). Deterministic: the same changes in the same order give the same
+    /// Chooses a hint for `index` and fixes everything that will be sent, without changing the
     /// state.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `change` is none that this state can go through; if it is an update of the table that makes no sense, what the update is refused with. The state
-    /// is then unchanged.
+    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if the generation has served all its
+    /// queries; never a weaker query.
+    fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<QueryOf<Self>>>;
+
+    /// Applies one state change, of [`reserve`](Self::reserve) or [`settle`](Self::settle).
+    /// Deterministic: the same changes in the same order give the same state.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `change` is none that this state can
+    /// go through; if it is an update of the table that makes no sense, what the update is refused
+    /// with. The state is then unchanged.
     fn apply(&mut self, change: &[u8]) -> Result<()>;
 
-    /// The state change that the answers to a reservation's queries bring, one of each server in order.
+    /// The state change that the answers to a reservation's queries bring, one of each server in
+    /// order.
     ///
     /// # Errors
     /// If the reservation is not open, or the answers cannot belong to it.
     fn settle(&self, id: ReservationId, answers: &[AnswerOf<Self>]) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// The record that a settled reservation was for, once. `None`: it cannot be told yet, because the hint it used waits for the answer of another
-    /// reservation, one of [`open`](Self::open).
+    /// The record that a settled reservation was for, once. `None`: it cannot be told yet, because
+    /// the hint it used waits for the answer of another reservation, one of [`open`](Self::open).
     ///
     /// # Errors
-    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if no hint contained the record (which has a probability below e^-40) and the query that was sent was a
-    /// cover.
+    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if no hint contained the record (which
+    /// has a probability below e^-40) and the query that was sent was a cover.
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>>;
 
-    /// The reservations that have not been settled, oldest first. After a crash their queries are sent again.
+    /// The reservations that have not been settled, oldest first. After a crash their queries are
+    /// sent again.
     fn open(&self) -> Vec<ReservationId>;
 
     /// How many queries the generation has served, and serves in all.
@@ -274,34 +295,43 @@ pub trait HintedClient: SchemeOf + Sized {
     }
 }
 
-/// A client whose hints never run out, because every query brings what replaces the hint it used. A generation of its hints still serves a fixed number
-/// of queries, so that its journal does not grow without end: when all of them are used and answered, the state is written down as the next generation, for
-/// which nobody is asked.
+/// A client whose hints never run out, because every query brings what replaces the hint it used. A
+/// generation of its hints still serves a fixed number of queries, so that its journal does not
+/// grow without end: when all of them are used and answered, the state is written down as the next
+/// generation, for which nobody is asked.
 pub trait Endless: HintedClient {
-    /// The state as it is, encoded as a generation: a client that [loads](HintedClient::load) it goes on where this one stands. Secret.
+    /// The state as it is, encoded as a generation: a client that [loads](HintedClient::load) it
+    /// goes on where this one stands. Secret.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless the generation is used up and no reservation is open. Before that, a query could still be made through a
-    /// hint that the next generation holds as well.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless the generation is used up and no
+    /// reservation is open. Before that, a query could still be made through a hint that the next
+    /// generation holds as well.
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>>;
 }
 
 /// A client whose hints can follow edits of the table, so that it needs no new offline phase.
 ///
-/// A delta does not say which version of the table it begins with, and one that is applied twice spoils hints, which no verification notices, because the commitments are right. So the registry's client keeps
-/// [the version it stands at](crate::registry::ErasedHints::table) beside the hints, in every change that moves it on, and refuses what does not begin there.
+/// A delta does not say which version of the table it begins with, and one that is applied twice
+/// spoils hints, which no verification notices, because the commitments are right. So the
+/// registry's client keeps [the version it stands at](crate::registry::ErasedHints::table) beside
+/// the hints, in every change that moves it on, and refuses what does not begin there.
 pub trait Updatable: HintedClient {
-    /// Whether the hints can follow the table to the shape `after`, if edits make it so. If not, they stay good for the table before, and others are prepared for the one after.
+    /// Whether the hints can follow the table to the shape `after`, if edits make it so. If not,
+    /// they stay good for the table before, and others are prepared for the one after.
     fn follows(&self, after: TableShape) -> bool;
 
-    /// The state change that a public delta brings: for the journal and [`apply`](HintedClient::apply), like any other.
+    /// The state change that a public delta brings: for the journal and
+    /// [`apply`](HintedClient::apply), like any other.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) while a reservation is open (its answer belongs to the table before the delta), or if the delta is for a table of another
-    /// shape, or leads to one to which the hints do not [follow](Self::follows).
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) while a reservation is open (its answer
+    /// belongs to the table before the delta), or if the delta is for a table of another shape, or
+    /// leads to one to which the hints do not [follow](Self::follows).
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// Brings the hints up to date with the table after `delta`, and returns the change for the journal.
+    /// Brings the hints up to date with the table after `delta`, and returns the change for the
+    /// journal.
     ///
     /// # Errors
     /// As [`delta_change`](Self::delta_change).
@@ -312,28 +342,37 @@ pub trait Updatable: HintedClient {
     }
 }
 
-/// A client that checks every record of every answer against commitments to the table on which the servers had agreed, before anything of it is used.
+/// A client that checks every record of every answer against commitments to the table on which the
+/// servers had agreed, before anything of it is used.
 ///
-/// **The first wrong answer ends it for good**: what [`settle`](HintedClient::settle) returns is then a change after which no query is ever made again, and the record that
-/// [`take_record`](HintedClient::take_record) tells is an error, [`Blame::Integrity`](privet_core::Blame::Integrity). Whether that happens does not depend on which record was wanted, so a server that
-/// lies learns nothing from it. (Were only what is needed checked, it would: the selective failure attack.)
+/// **The first wrong answer ends it for good**: what [`settle`](HintedClient::settle) returns is
+/// then a change after which no query is ever made again, and the record that
+/// [`take_record`](HintedClient::take_record) tells is an error,
+/// [`Blame::Integrity`](privet_core::Blame::Integrity). Whether that happens does not depend on
+/// which record was wanted, so a server that lies learns nothing from it. (Were only what is needed
+/// checked, it would: the selective failure attack.)
 ///
 /// Queries go strictly one after the other: none is made while one is not settled.
 pub trait Verifying: HintedClient {
     /// The state change that ends this client because servers told different updates of the table.
     fn disagreement(&self) -> Zeroizing<Vec<u8>>;
 
-    /// Why no query will be made any more: [`Blame::Integrity`](privet_core::Blame::Integrity). Stays so through every restart.
+    /// Why no query will be made any more: [`Blame::Integrity`](privet_core::Blame::Integrity).
+    /// Stays so through every restart.
     fn ended(&self) -> Option<Error>;
 }
 
-/// A server that makes the server of the table's next version, where that costs less than a start from the table. It goes on answering itself, so both are there until clients have moved on.
+/// A server that makes the server of the table's next version, where that costs less than a start
+/// from the table. It goes on answering itself, so both are there until clients have moved on.
 pub trait Succession: Answerer + Sized {
-    /// The server of `table`, which `changes` made of this one's, with what its clients must know of the new commitments (empty if there are none): the same on every server that has the same
-    /// table. `parameters` are those of the successor. `None`: a start from the table is the only way, or the cheaper one. `threads` of them share the work.
+    /// The server of `table`, which `changes` made of this one's, with what its clients must know
+    /// of the new commitments (empty if there are none): the same on every server that has the same
+    /// table. `parameters` are those of the successor. `None`: a start from the table is the only
+    /// way, or the cheaper one. `threads` of them share the work.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this server's table to one of the shape of `table` and `parameters`;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this
+    /// server's table to one of the shape of `table` and `parameters`;
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     fn successor(
         &self,
@@ -344,17 +383,21 @@ pub trait Succession: Answerer + Sized {
     ) -> Result<Option<(Self, Vec<u8>)>>;
 }
 
-/// A scheme whose clients can bring what they downloaded up to date with edits of the table, instead of downloading it again; and its servers, what they announce.
+/// A scheme whose clients can bring what they downloaded up to date with edits of the table,
+/// instead of downloading it again; and its servers, what they announce.
 pub trait PatchedDownload: Offline {
     /// Whether what was downloaded under `before` can become what `after` prescribes.
     fn patches(before: &Self::Parameters, after: &Self::Parameters) -> bool;
 
-    /// Writes the whole of what `after` prescribes to `sink`, in order and in pieces of at most about a MiB, from what was downloaded under `before` and the changes since. Memory is bounded by
-    /// the changes and a piece.
+    /// Writes the whole of what `after` prescribes to `sink`, in order and in pieces of at most
+    /// about a MiB, from what was downloaded under `before` and the changes since. Memory is
+    /// bounded by the changes and a piece.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot ([`patches`](Self::patches)) and has to be downloaded, or the changes are between other tables;
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size that `before` prescribes, beside what `part` and `sink` say.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot
+    /// ([`patches`](Self::patches)) and has to be downloaded, or the changes are between other
+    /// tables; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size
+    /// that `before` prescribes, beside what `part` and `sink` say.
     fn patch(
         before: &Self::Parameters,
         after: &Self::Parameters,
@@ -365,7 +408,8 @@ pub trait PatchedDownload: Offline {
     ) -> Result<()>;
 }
 
-/// Turns what the offline phase brings (the table streamed once, or a server's replies) into a generation of hints.
+/// Turns what the offline phase brings (the table streamed once, or a server's replies) into a
+/// generation of hints.
 pub trait Preparation: SchemeOf + StreamConsumer + Sized {
     /// Begins a generation with fresh secrets. Nothing long is done here.
     ///
@@ -389,21 +433,25 @@ pub trait Preparation: SchemeOf + StreamConsumer + Sized {
         kernels: Kernels,
     ) -> Result<Self>;
 
-    /// Everything that is needed to go on from [`checkpoint_offset`](Self::checkpoint_offset). Secret.
+    /// Everything that is needed to go on from [`checkpoint_offset`](Self::checkpoint_offset).
+    /// Secret.
     fn checkpoint(&self) -> Zeroizing<Vec<u8>>;
 
-    /// The offset at which a checkpoint taken now would go on: at most [`next_offset`](StreamConsumer::next_offset), because what has arrived of a group of
+    /// The offset at which a checkpoint taken now would go on: at most
+    /// [`next_offset`](StreamConsumer::next_offset), because what has arrived of a group of
     /// partitions that is not complete is not kept.
     fn checkpoint_offset(&self) -> u64;
 
     /// The generation, for [`HintedClient::load`]. Secret.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) before [`finish`](StreamConsumer::finish) has succeeded.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) before
+    /// [`finish`](StreamConsumer::finish) has succeeded.
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>>;
 }
 
-/// A scheme in which one server computes hints for a client, from a secret that this server may learn and the others must not.
+/// A scheme in which one server computes hints for a client, from a secret that this server may
+/// learn and the others must not.
 pub trait Asked: Offline {
     /// Which server is asked.
     const ASKED: Role;
@@ -413,12 +461,14 @@ pub trait Asked: Offline {
     type Reply: Message<Self::Parameters>;
 }
 
-/// A preparation that asks a server for what it needs. The replies, one after the other, are the stream it consumes, and always whole replies at a time.
+/// A preparation that asks a server for what it needs. The replies, one after the other, are the
+/// stream it consumes, and always whole replies at a time.
 pub trait AskingPreparation: Preparation
 where
     Self::Scheme: Asked,
 {
-    /// The request whose reply is to be absorbed at [`next_offset`](StreamConsumer::next_offset). The same until that has happened. Secret.
+    /// The request whose reply is to be absorbed at [`next_offset`](StreamConsumer::next_offset).
+    /// The same until that has happened. Secret.
     fn request(&mut self) -> <Self::Scheme as Asked>::Request;
 }
 
@@ -447,7 +497,8 @@ pub trait StreamingServer: Answerer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReservationId(pub u64);
 
-/// How far a generation of single-use hints is used up. Public: it is the number of queries that the server has seen.
+/// How far a generation of single-use hints is used up. Public: it is the number of queries that
+/// the server has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Supply {
     /// Queries reserved so far.
@@ -494,8 +545,9 @@ pub trait Offline: Scheme {
     fn offline_phase(parameters: &Self::Parameters) -> OfflinePhase;
 }
 
-/// A public seed that belongs to one table and one purpose: nobody chooses it, and both sides compute it alike. It stays the same through the
-/// table's epochs, so that hints can be patched instead of fetched again.
+/// A public seed that belongs to one table and one purpose: nobody chooses it, and both sides
+/// compute it alike. It stays the same through the table's epochs, so that hints can be patched
+/// instead of fetched again.
 pub fn table_seed(purpose: &'static str, identity: &TableIdentity) -> PublicSeed {
     PublicSeed::derive(purpose, &identity.id.0)
 }

@@ -1,8 +1,10 @@
-//! DoublePIR: one server, learning with errors twice, a public hint whose size does not depend on the number of records.
+//! DoublePIR: one server, learning with errors twice, a public hint whose size does not depend on
+//! the number of records.
 //!
-//! SimplePIR's hint grows with the table, but a lookup needs only those of its rows that belong to the record. So the client does not download the hint: it looks those
-//! rows up *privately*, by a second lookup of the same kind in a matrix made of the hint's bytes. That second lookup has a hint of its own, 16 MiB for each byte of a
-//! record, which is what the client downloads.
+//! SimplePIR's hint grows with the table, but a lookup needs only those of its rows that belong to
+//! the record. So the client does not download the hint: it looks those rows up *privately*, by a
+//! second lookup of the same kind in a matrix made of the hint's bytes. That second lookup has a
+//! hint of its own, 16 MiB for each byte of a record, which is what the client downloads.
 //!
 //! **Who learns what.** As with SimplePIR, the server learns that a query was made, and when:
 //! nothing of the index, however many queries it sees and whatever it sends back, as long as LWE is
@@ -10,7 +12,8 @@
 //! halves of a query are encrypted under independent secrets and public matrices. A server that
 //! answers wrongly makes the client recover wrong bytes; DoublePIR does not notice.
 //!
-//! **What it costs**, for a table of records of `record_len` bytes laid out as `rows` × `columns` bytes, with R records in a column:
+//! **What it costs**, for a table of records of `record_len` bytes laid out as `rows` × `columns`
+//! bytes, with R records in a column:
 //!
 //! | | bytes | work |
 //! |---|---|---|
@@ -21,10 +24,13 @@
 //! | recover, client | – | reads the hint: 2^22 · record_len multiply-adds |
 //! | state | the hint (public) on the client; table, second matrix (4096 · rows bytes, up to a sixteenth of the table or 16 MiB) and hint on the server | – |
 //!
-//! Its place is large tables of short records: the hint is smaller than SimplePIR's as soon as record_len < √(table bytes) / 4096, one byte at 16 MiB, eight bytes at 1 GiB. Records of more than 64 bytes are
-//! refused ([`params`](DoublePirParameters::with_records_per_column)): their hint would exceed 1 GiB.
+//! Its place is large tables of short records: the hint is smaller than SimplePIR's as soon as
+//! record_len < √(table bytes) / 4096, one byte at 16 MiB, eight bytes at 1 GiB. Records of more
+//! than 64 bytes are refused ([`params`](DoublePirParameters::with_records_per_column)): their hint
+//! would exceed 1 GiB.
 //!
-//! **Layout.** [`DoublePirParameters::new`] takes the layout with the shortest messages among those whose second matrix has at most a sixteenth of the table's bytes (or 16 MiB).
+//! **Layout.** [`DoublePirParameters::new`] takes the layout with the shortest messages among those
+//! whose second matrix has at most a sixteenth of the table's bytes (or 16 MiB).
 //!
 //! **Parameters.** Those of SimplePIR at both levels, each with the error that its own number of
 //! columns allows ([`privet_core::lwe`]): dimension 1024, q = 2^32, plaintext modulus 256, at most
@@ -33,7 +39,8 @@
 //! ([`DoublePirParameters::failure_bound_log2`]). Both matrices are shared by all lookups of all
 //! clients in all versions, as SimplePIR's is.
 //!
-//! **From paper to function** (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan: *One Server for the Price of Two*, USENIX Security 2023, §5):
+//! **From paper to function** (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan: *One
+//! Server for the Price of Two*, USENIX Security 2023, §5):
 //!
 //! | paper | here |
 //! |---|---|
@@ -43,9 +50,12 @@
 //! | ans₁ᵀ = Decomp(c₁ᵀ · DBᵀ); h = ans₁ᵀ · A₂; ans_h, ans₂ | [`DoublePirAnswer`] |
 //! | Recover | [`DoublePirClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
 //!
-//! Different from the paper: the plaintext modulus is 256 at both levels, so the second level works on the bytes of the first level's words as they lie in memory, with the
-//! same kernels; the client takes off `128 · Σe`, which makes that safe; records of several bytes share one pass of the second level, their bytes' rows side by side in one
-//! column; and where a column has few records, the first product is sent as it is, because that is shorter than what the second level makes of it (for 2^25 records of 32 bytes 64 KiB instead of 512 KiB).
+//! Different from the paper: the plaintext modulus is 256 at both levels, so the second level works
+//! on the bytes of the first level's words as they lie in memory, with the same kernels; the client
+//! takes off `128 · Σe`, which makes that safe; records of several bytes share one pass of the
+//! second level, their bytes' rows side by side in one column; and where a column has few records,
+//! the first product is sent as it is, because that is shorter than what the second level makes of
+//! it (for 2^25 records of 32 bytes 64 KiB instead of 512 KiB).
 
 mod client;
 mod descriptor;

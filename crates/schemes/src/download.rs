@@ -1,8 +1,11 @@
-//! Download: the trivial scheme. The client fetches the whole table once, keeps it, and looks records up on its own.
+//! Download: the trivial scheme. The client fetches the whole table once, keeps it, and looks
+//! records up on its own.
 //!
-//! **Who learns what.** The server learns that the client fetched the table, and, since a session begins with the question whether the table is still the same, when the client
-//! runs. Of lookups it learns nothing: not which, not how many, not whether there are any. There is no assumption to break and no query to attack. A table that is not the announced one is refused by its digest, so a server cannot answer wrongly either; it can only show different
-//! clients different tables.
+//! **Who learns what.** The server learns that the client fetched the table, and, since a session
+//! begins with the question whether the table is still the same, when the client runs. Of lookups
+//! it learns nothing: not which, not how many, not whether there are any. There is no assumption to
+//! break and no query to attack. A table that is not the announced one is refused by its digest, so
+//! a server cannot answer wrongly either; it can only show different clients different tables.
 //!
 //! **What it costs**, for a table of N bytes:
 //!
@@ -14,8 +17,9 @@
 //! | edits, client | – | the table is read and written once |
 //! | state | N bytes on the client's disk, public; on the server the table file | – |
 //!
-//! It is the right choice for small tables (up to the 16 MiB that SimplePIR's hint would take anyway, it is what `auto` chooses), and the yardstick for all others: a scheme
-//! whose first use costs more than the table has to earn that back.
+//! It is the right choice for small tables (up to the 16 MiB that SimplePIR's hint would take
+//! anyway, it is what `auto` chooses), and the yardstick for all others: a scheme whose first use
+//! costs more than the table has to earn that back.
 
 mod client;
 mod descriptor;

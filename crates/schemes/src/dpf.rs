@@ -1,16 +1,25 @@
-//! DPF-PIR: two servers that do not collude, no hint, no state, and messages of a few hundred bytes.
+//! DPF-PIR: two servers that do not collude, no hint, no state, and messages of a few hundred
+//! bytes.
 //!
-//! The client shares the bit string whose only 1 stands at the wanted record between two servers, with a distributed point function: see [`privet_core::dpf`]. Each server expands
-//! its key, XORs the records that the bits select, and returns that sum; the two sums differ by the wanted record.
+//! The client shares the bit string whose only 1 stands at the wanted record between two servers,
+//! with a distributed point function: see [`privet_core::dpf`]. Each server expands its key, XORs
+//! the records that the bits select, and returns that sum; the two sums differ by the wanted
+//! record.
 //!
-//! **Who learns what.** Each server learns that a query was made, and when: nothing of the index, as long as AES under public keys is as good as random permutations. Then all there is to
-//! try are the other party's seeds, of which a lookup has depth + 1: that takes some 2^121 computations of AES with 2^25 records, and more than 2^120 with any number. Each lookup has
-//! AES keys of its own, from the table's id and a nonce, so that neither the number of lookups nor that of clients makes it easier to break one of them; a nonce that occurs twice
-//! (probability 2^-65 among 2^32 lookups of a table) costs those two lookups one bit of the 121, and nothing else. See [`privet_core::dpf`].
+//! **Who learns what.** Each server learns that a query was made, and when: nothing of the index,
+//! as long as AES under public keys is as good as random permutations. Then all there is to try are
+//! the other party's seeds, of which a lookup has depth + 1: that takes some 2^121 computations of
+//! AES with 2^25 records, and more than 2^120 with any number. Each lookup has AES keys of its own,
+//! from the table's id and a nonce, so that neither the number of lookups nor that of clients makes
+//! it easier to break one of them; a nonce that occurs twice (probability 2^-65 among 2^32 lookups
+//! of a table) costs those two lookups one bit of the 121, and nothing else. See
+//! [`privet_core::dpf`].
 //!
-//! That holds against *one* server. **Whoever sees both queries of a lookup knows the index**: two servers that share their logs, one operator behind both, or somebody who listens on both
-//! connections if they are not encrypted. The client learns the record. A server that answers wrongly makes the client recover wrong bytes, and can choose which bits are wrong; DPF-PIR
-//! does not notice. Both servers must hold the same table in the same epoch, or every answer is noise.
+//! That holds against *one* server. **Whoever sees both queries of a lookup knows the index**: two
+//! servers that share their logs, one operator behind both, or somebody who listens on both
+//! connections if they are not encrypted. The client learns the record. A server that answers
+//! wrongly makes the client recover wrong bytes, and can choose which bits are wrong; DPF-PIR does
+//! not notice. Both servers must hold the same table in the same epoch, or every answer is noise.
 //!
 //! **What it costs**, for `n` records, with `depth = max(0, ⌈log₂(n/128)⌉)`:
 //!
@@ -22,10 +31,13 @@
 //! | recover, client | – | one XOR of records |
 //! | state | the table on both servers | – |
 //!
-//! A server's blocks, exactly: one for each of ⌈n/128⌉ leaves; one for each node above them that leads to one of them, down from the level of *groups* ([`DpfServer`] computes the way to
-//! 64 chunks of the table at a time, which makes them a group); and for each group two for every level on the way to it. Besides, both sides derive and expand two AES keys for each lookup.
+//! A server's blocks, exactly: one for each of ⌈n/128⌉ leaves; one for each node above them that
+//! leads to one of them, down from the level of *groups* ([`DpfServer`] computes the way to 64
+//! chunks of the table at a time, which makes them a group); and for each group two for every level
+//! on the way to it. Besides, both sides derive and expand two AES keys for each lookup.
 //!
-//! **From paper to function** (Boyle, Gilboa, Ishai: *Function Secret Sharing: Improvements and Extensions*, CCS 2016):
+//! **From paper to function** (Boyle, Gilboa, Ishai: *Function Secret Sharing: Improvements and
+//! Extensions*, CCS 2016):
 //!
 //! | paper | here |
 //! |---|---|
@@ -33,8 +45,10 @@
 //! | Eval, Figure 1; early termination and evaluation of the whole domain, §3 | [`privet_core::dpf::Evaluation`] |
 //! | two-server PIR from a point function, §1 | [`DpfServer`]'s [`Answerer::answer`](crate::contract::Answerer::answer), [`DpfClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
 //!
-//! Different from the paper: the domain is as large as the table and no larger, not a power of two; the trees' AES keys belong to one lookup, by a nonce in its
-//! keys ([`privet_core::dpf::Nonce`]), not to all; a server expands its key a subtree at a time, right before it reads the records below it, and never holds the expansion whole.
+//! Different from the paper: the domain is as large as the table and no larger, not a power of two;
+//! the trees' AES keys belong to one lookup, by a nonce in its keys ([`privet_core::dpf::Nonce`]),
+//! not to all; a server expands its key a subtree at a time, right before it reads the records
+//! below it, and never holds the expansion whole.
 
 mod client;
 mod descriptor;

@@ -18,7 +18,8 @@
 //! | [`finite_differences`] | two servers that do not collude, a preprocessed table of which each reads a small part, privacy without an assumption, nothing kept |
 //! | [`download`] | the trivial scheme: the client fetches the whole table once |
 //!
-//! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that lacks a file lacks the capability.
+//! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that
+//! lacks a file lacks the capability.
 
 pub mod apir_dpf;
 pub mod apir_matrix;

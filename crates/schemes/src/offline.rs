@@ -1,4 +1,5 @@
-//! The phase before the first query: what a client must receive, and how it checks what it received.
+//! The phase before the first query: what a client must receive, and how it checks what it
+//! received.
 
 use crate::contract::Role;
 use privet_core::{Error, Result};
@@ -11,22 +12,26 @@ use std::borrow::Cow;
 pub enum OfflinePhase {
     /// Nothing.
     Nothing,
-    /// A public hint, the same for every client, of `len` bytes: stored as it is and read in pieces later.
+    /// A public hint, the same for every client, of `len` bytes: stored as it is and read in pieces
+    /// later.
     Download {
         /// Size in bytes.
         len: u64,
     },
-    /// The whole table, `len` bytes in natural order, from which the client derives secret hints of its own; nothing of it is stored as it is.
+    /// The whole table, `len` bytes in natural order, from which the client derives secret hints of
+    /// its own; nothing of it is stored as it is.
     StreamTable {
         /// Size in bytes.
         len: u64,
     },
-    /// The same in an order of the scheme's own, or with something after it, of which the server announces the digest.
+    /// The same in an order of the scheme's own, or with something after it, of which the server
+    /// announces the digest.
     StreamShuffled {
         /// Size in bytes.
         len: u64,
     },
-    /// Hints that one server computes for this client alone, in reply to requests whose secrets no other server may learn.
+    /// Hints that one server computes for this client alone, in reply to requests whose secrets no
+    /// other server may learn.
     Ask {
         /// The server.
         role: Role,
@@ -37,7 +42,8 @@ pub enum OfflinePhase {
         /// Size of every reply in bytes.
         reply_len: usize,
     },
-    /// The whole table, `len` bytes in natural order: stored as it is, and all that the client ever needs.
+    /// The whole table, `len` bytes in natural order: stored as it is, and all that the client ever
+    /// needs.
     KeepTable {
         /// Size in bytes.
         len: u64,
@@ -73,14 +79,15 @@ pub trait StreamConsumer {
     /// Takes the bytes at `offset`.
     ///
     /// # Errors
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if they are not the next ones or reach beyond the end.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if they are not the next ones
+    /// or reach beyond the end.
     fn absorb(&mut self, offset: u64, chunk: &[u8]) -> Result<()>;
 
     /// Checks that everything arrived and is what was announced.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the digest does not match, [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved)
-    /// if bytes are missing.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the digest does not match,
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if bytes are missing.
     fn finish(&mut self) -> Result<()>;
 }
 
@@ -165,7 +172,8 @@ impl PublicWords {
     /// These bytes, as many as make whole words.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (chunks, []) = bytes.as_chunks::<4>() else {
             return Err(Error::api_misuse("these bytes do not make whole words"));
@@ -198,7 +206,8 @@ pub(crate) fn check_len(what: &str, found: u64, prescribed: u64) -> Result<()> {
     )))
 }
 
-/// Where a downloaded hint lies: in memory, in a file, in a browser's storage. Read in pieces, because a query needs few of its rows.
+/// Where a downloaded hint lies: in memory, in a file, in a browser's storage. Read in pieces,
+/// because a query needs few of its rows.
 pub trait HintSource: Send + Sync {
     /// Size in bytes.
     fn len(&self) -> u64;

@@ -48,9 +48,12 @@ pub struct ServerOptions {
 
 /// The scheme that suits a table when the user says `auto`.
 ///
-/// A download, if the whole table is no more than the hint that SimplePIR's clients would receive before their first query: then they may as well have the table, and
-/// ask nothing ever after. That is so for tables up to 16 MiB, and for somewhat larger ones of records that are longer than 4096·√N for N bytes. Otherwise SimplePIR, whose
-/// clients never receive the table and keep nothing secret. What needs two servers is never chosen: whether there is a second one that does not collude, only the user knows.
+/// A download, if the whole table is no more than the hint that SimplePIR's clients would receive
+/// before their first query: then they may as well have the table, and ask nothing ever after. That
+/// is so for tables up to 16 MiB, and for somewhat larger ones of records that are longer than
+/// 4096·√N for N bytes. Otherwise SimplePIR, whose clients never receive the table and keep nothing
+/// secret. What needs two servers is never chosen: whether there is a second one that does not
+/// collude, only the user knows.
 pub fn choose(identity: &TableIdentity) -> SchemeId {
     match SimplePirParameters::new(identity) {
         Ok(parameters) if parameters.hint_bytes() >= identity.shape.bytes() => SchemeId::Download,
@@ -62,7 +65,8 @@ pub fn choose(identity: &TableIdentity) -> SchemeId {
 /// What a scheme comes to on a table, before anything is computed.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the scheme does not suit the table's shape, or the tuning does not suit the scheme.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the scheme does not
+/// suit the table's shape, or the tuning does not suit the scheme.
 pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan> {
     check_options(Some(scheme), tuning.chosen())?;
     let plan = scheme.descriptor()?.plan(identity, tuning)?;
@@ -89,7 +93,8 @@ pub fn setup(
     setup_as(plan(scheme, &table.identity(), tuning)?, table, tuning, options)
 }
 
-/// The same with parameters that are fixed already, as those of a table's [next version](plan_next).
+/// The same with parameters that are fixed already, as those of a table's [next
+/// version](plan_next).
 ///
 /// # Errors
 /// As [`setup`], and if the plan does not belong to the table.
@@ -102,11 +107,12 @@ pub fn setup_as(
     plan.scheme.descriptor()?.setup(plan, table, tuning, options)
 }
 
-/// Starts a client of the scheme that `plan` describes, with what it downloaded (a hint, or the table itself): for schemes whose offline phase is nothing or is kept as
-/// it is.
+/// Starts a client of the scheme that `plan` describes, with what it downloaded (a hint, or the
+/// table itself): for schemes whose offline phase is nothing or is kept as it is.
 ///
 /// # Errors
-/// If `plan` does not belong to the table, is of another kind of scheme, or what was downloaded is not of the prescribed size.
+/// If `plan` does not belong to the table, is of another kind of scheme, or what was downloaded is
+/// not of the prescribed size.
 pub fn client(
     plan: SchemePlan,
     identity: &TableIdentity,
@@ -116,11 +122,13 @@ pub fn client(
     plan.scheme.descriptor()?.client(plan, identity, downloaded, kernels)
 }
 
-/// Starts a client of the scheme that `plan` describes, with a generation of hints of its own: for schemes whose offline phase streams the table. `plan` and `identity` are of the version of the table that
-/// the generation was prepared for, or condensed at.
+/// Starts a client of the scheme that `plan` describes, with a generation of hints of its own: for
+/// schemes whose offline phase streams the table. `plan` and `identity` are of the version of the
+/// table that the generation was prepared for, or condensed at.
 ///
 /// # Errors
-/// If `plan` does not belong to the table or is of another kind of scheme, or the generation is not of the prescribed form.
+/// If `plan` does not belong to the table or is of another kind of scheme, or the generation is not
+/// of the prescribed form.
 pub fn hinted_client(
     plan: SchemePlan,
     identity: &TableIdentity,
@@ -130,11 +138,12 @@ pub fn hinted_client(
     plan.scheme.descriptor()?.hinted_client(plan, identity, generation, kernels)
 }
 
-/// Begins a generation of hints, or goes on from a checkpoint: for schemes whose offline phase streams the table. `records_digest` is the BLAKE3 digest that the
-/// streamed table must have.
+/// Begins a generation of hints, or goes on from a checkpoint: for schemes whose offline phase
+/// streams the table. `records_digest` is the BLAKE3 digest that the streamed table must have.
 ///
 /// # Errors
-/// As [`hinted_client`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no entropy or no memory.
+/// As [`hinted_client`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no
+/// entropy or no memory.
 pub fn preparation(
     plan: &SchemePlan,
     identity: &TableIdentity,

@@ -79,7 +79,8 @@ pub struct Lookup {
     pub pending: Pending,
 }
 
-/// What a client keeps between query and answer, with its type erased. Only the client that made it can use it.
+/// What a client keeps between query and answer, with its type erased. Only the client that made it
+/// can use it.
 pub struct Pending(Box<dyn Any + Send>);
 
 impl Pending {

@@ -61,8 +61,8 @@ impl SchemeId {
         self.0
     }
 
-    /// Whether each answer is verified against what two servers had agreed on, so that one of them that
-    /// lies is found out before anything of its answer is used.
+    /// Whether each answer is verified against what two servers had agreed on, so that one of them
+    /// that lies is found out before anything of its answer is used.
     pub fn verifies(self) -> bool {
         self.about().verifies
     }

@@ -1,4 +1,5 @@
-//! SimplePIR: one server, learning with errors, a public hint that every client downloads once and reuses for ever.
+//! SimplePIR: one server, learning with errors, a public hint that every client downloads once and
+//! reuses for ever.
 //!
 //! **Who learns what.** The server learns that a query was made, and when: nothing of the index,
 //! however many queries it sees and whatever it sends back, as long as LWE is hard: 2^145 gates by
@@ -6,7 +7,8 @@
 //! column in which its record lies (the table is not kept secret from clients). A server that
 //! answers wrongly makes the client recover wrong bytes; SimplePIR does not notice.
 //!
-//! **What it costs**, for a table laid out as `rows` × `columns` bytes, rows · columns ≈ table bytes, both ≈ √(table bytes) by default:
+//! **What it costs**, for a table laid out as `rows` × `columns` bytes, rows · columns ≈ table
+//! bytes, both ≈ √(table bytes) by default:
 //!
 //! | | bytes | work |
 //! |---|---|---|
@@ -26,7 +28,8 @@
 //! lattice serves for all of them: the estimate is for the first. Tables of more than 64 GiB have
 //! more rows than columns; what cannot be laid out so is refused.
 //!
-//! **From paper to function** (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan: *One Server for the Price of Two*, USENIX Security 2023, §4):
+//! **From paper to function** (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan: *One
+//! Server for the Price of Two*, USENIX Security 2023, §4):
 //!
 //! | paper | here |
 //! |---|---|
@@ -37,9 +40,10 @@
 //! | Answer | [`SimplePirServer`]'s [`Answerer::answer`](crate::contract::Answerer::answer) |
 //! | Recover | [`SimplePirClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
 //!
-//! Different from the paper: symbols are whole bytes and columns are runs of the table in its natural order, so nothing is repacked and a record lies whole in
-//! one column; the client takes off `128 · Σe`, which halves the noise and makes p = 256 safe; the
-//! error is as wide as that allows, where the paper has σ = 6.4; several queries share one pass.
+//! Different from the paper: symbols are whole bytes and columns are runs of the table in its
+//! natural order, so nothing is repacked and a record lies whole in one column; the client takes
+//! off `128 · Σe`, which halves the noise and makes p = 256 safe; the error is as wide as that
+//! allows, where the paper has σ = 6.4; several queries share one pass.
 
 mod client;
 mod descriptor;

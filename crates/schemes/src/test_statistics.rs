@@ -147,7 +147,8 @@ pub(crate) fn assert_documented(size: impl Fn(f64) -> f64, coins: f64, documente
     assert_eq!((percent(coins), percent(10.0 * coins)), documented, "{coins} coins");
 }
 
-/// How far counts lie from what is expected of them, in standard deviations of the chi-square distribution.
+/// How far counts lie from what is expected of them, in standard deviations of the chi-square
+/// distribution.
 pub(crate) fn excess(counts: &[u64], expected: &[f64]) -> f64 {
     let terms = counts.iter().zip(expected).filter(|(_, expected)| **expected > 0.0);
     let chi_square: f64 =

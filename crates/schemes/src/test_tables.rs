@@ -20,7 +20,8 @@ pub(crate) fn public_bytes(name: &str, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Looks several records up in one batch, every message through its encoding, and compares each with the table.
+/// Looks several records up in one batch, every message through its encoding, and compares each
+/// with the table.
 pub(crate) fn look_up<C, A>(client: &C, servers: &[&A], table: TableView<'_>, wanted: &[u64])
 where
     C: StatelessClient,
@@ -127,7 +128,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A table of shape `before` grown to `after`, of whose records `edits` and the new ones are random; and what has changed.
+/// A table of shape `before` grown to `after`, of whose records `edits` and the new ones are
+/// random; and what has changed.
 pub(crate) fn changed(
     table: &[u8],
     before: TableShape,

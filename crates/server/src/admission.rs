@@ -1,18 +1,25 @@
-//! What every request passes on its way in, and every response on its way out: slots, a deadline, a watch over clients that do not read, and the counting.
+//! What every request passes on its way in, and every response on its way out: slots, a deadline, a
+//! watch over clients that do not read, and the counting.
 //!
-//! A request that finds no free slot is refused with RESOURCE_EXHAUSTED before its body is read, so that being overloaded costs little. A slot is free again when
-//! the response has been sent to its end, or given up. Downloads and requests for hints have slots of their own, because each takes far longer than a query: however many
-//! clients prepare, those that are prepared are served. RESOURCE_EXHAUSTED says of all of them that the server is there and busy: clients pause, ask again, and do not take it for
-//! a server that went away.
+//! A request that finds no free slot is refused with RESOURCE_EXHAUSTED before its body is read, so
+//! that being overloaded costs little. A slot is free again when the response has been sent to its
+//! end, or given up. Downloads and requests for hints have slots of their own, because each takes
+//! far longer than a query: however many clients prepare, those that are prepared are served.
+//! RESOURCE_EXHAUSTED says of all of them that the server is there and busy: clients pause, ask
+//! again, and do not take it for a server that went away.
 //!
-//! Slots for hints are few and kept for minutes, so a request for hints is given one only when all of it has arrived. Until then it is one of the many requests, with their
-//! deadline; its own begins with its slot. Otherwise a handful of clients that begin such requests and never end them would keep everybody from hints.
+//! Slots for hints are few and kept for minutes, so a request for hints is given one only when all
+//! of it has arrived. Until then it is one of the many requests, with their deadline; its own
+//! begins with its slot. Otherwise a handful of clients that begin such requests and never end them
+//! would keep everybody from hints.
 //!
-//! The transport takes a response as fast as its client reads, but each of its pieces as a whole. So they are cut here: otherwise an answer of megabytes would count as sent, and
-//! its slot as free, while all of it still lay in memory.
+//! The transport takes a response as fast as its client reads, but each of its pieces as a whole.
+//! So they are cut here: otherwise an answer of megabytes would count as sent, and its slot as
+//! free, while all of it still lay in memory.
 //!
-//! A client that does not read its response would hold a slot and the memory behind it for ever: HTTP/2 lets it stay connected, and answer pings, while its
-//! window is closed. So a response that makes no progress for the *stall limit* costs its client the connection.
+//! A client that does not read its response would hold a slot and the memory behind it for ever:
+//! HTTP/2 lets it stay connected, and answer pings, while its window is closed. So a response that
+//! makes no progress for the *stall limit* costs its client the connection.
 
 use crate::connections::ConnectionHandle;
 use crate::observe::Metrics;
@@ -192,7 +199,8 @@ impl Admission {
     }
 }
 
-/// A method's name as it is counted. One word for everything unknown: a client must not be able to invent metrics.
+/// A method's name as it is counted. One word for everything unknown: a client must not be able to
+/// invent metrics.
 fn method(path: &str) -> &'static str {
     match path {
         "/privet.v1.Privet/Describe" => "Describe",
@@ -208,7 +216,8 @@ fn status_in(headers: &HeaderMap) -> Option<StatusCode> {
     Some(StatusCode::from_number(number))
 }
 
-/// Closes the connection once a whole `limit` goes by without progress. Aborted when the response ends.
+/// Closes the connection once a whole `limit` goes by without progress. Aborted when the response
+/// ends.
 async fn close_when_stalled(
     progress: Arc<AtomicU64>,
     limit: Duration,
@@ -267,7 +276,8 @@ struct Arrival {
 }
 
 impl Arrival {
-    /// For a request for hints, with where its slot will come; for others `None`, and nothing will come.
+    /// For a request for hints, with where its slot will come; for others `None`, and nothing will
+    /// come.
     fn of(
         method: &'static str,
         admission: &Arc<Admission>,
@@ -284,7 +294,8 @@ impl Arrival {
     }
 }
 
-/// A request body whose bytes are counted, and at whose end a request for hints gets its slot. Without one it ends with the refusal, so the service never sees it.
+/// A request body whose bytes are counted, and at whose end a request for hints gets its slot.
+/// Without one it ends with the refusal, so the service never sees it.
 struct Counted {
     body: Body,
     bytes: Counter,
@@ -305,7 +316,8 @@ impl HttpBody for Counted {
         {
             self.bytes.inc_by(data.len() as u64);
         } else if let Some(arrival) = self.arrival.take()
-            // Trailers are an end as well, and so are errors: the reader may take a client's cancelling for the end of a message that is complete.
+            // Trailers are an end as well, and so are errors: the reader may take a client's
+            // cancelling for the end of a message that is complete.
             && let Err(refusal) = arrival.take_slot()
         {
             return Poll::Ready(Some(Err(refusal)));
@@ -322,7 +334,8 @@ impl HttpBody for Counted {
     }
 }
 
-/// A response body: cuts it in pieces, counts bytes, reports progress, learns the status from the trailers, and keeps the slot until it is sent.
+/// A response body: cuts it in pieces, counts bytes, reports progress, learns the status from the
+/// trailers, and keeps the slot until it is sent.
 struct Sent {
     body: Body,
     /// What is left of the data that the body gave last.

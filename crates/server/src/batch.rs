@@ -1,21 +1,28 @@
-//! The queue in front of the compute thread: queries of different clients, answered in one pass over the table.
+//! The queue in front of the compute thread: queries of different clients, answered in one pass
+//! over the table.
 //!
-//! A pass is bound by reading the table from memory, and several queries share one reading, so queries for the same table and role are collected and
-//! answered together:
+//! A pass is bound by reading the table from memory, and several queries share one reading, so
+//! queries for the same table and role are collected and answered together:
 //!
-//! - The first query of a batch waits at most the *window* for others to join. Under light load a query therefore takes a pass and a window; there is nothing
-//!   to gain, and two milliseconds are lost. A window of zero loses nothing and gathers nothing by waiting.
-//! - A batch that is full does not wait, and neither does one under a scheme whose queries share nothing (`ErasedServer::shares_passes`).
-//! - While a pass runs, queries gather anyway. The window counts from a query's arrival, so those that arrived during a pass longer than the window start the
-//!   next one at once. Under heavy load the window no longer matters: batches are as large as the load makes them.
+//! - The first query of a batch waits at most the *window* for others to join. Under light load a
+//!   query therefore takes a pass and a window; there is nothing to gain, and two milliseconds are
+//!   lost. A window of zero loses nothing and gathers nothing by waiting.
+//! - A batch that is full does not wait, and neither does one under a scheme whose queries share
+//!   nothing (`ErasedServer::shares_passes`).
+//! - While a pass runs, queries gather anyway. The window counts from a query's arrival, so those
+//!   that arrived during a pass longer than the window start the next one at once. Under heavy load
+//!   the window no longer matters: batches are as large as the load makes them.
 //!
-//! There is one compute thread, whatever the number of tables, because each pass is given all of the machine: two at once would only share its memory bandwidth.
-//! Tables take turns by age: the batch that is due longest goes first, so none starves.
+//! There is one compute thread, whatever the number of tables, because each pass is given all of
+//! the machine: two at once would only share its memory bandwidth. Tables take turns by age: the
+//! batch that is due longest goes first, so none starves.
 //!
-//! Versions of tables come and go while the queue stays: it knows a lane only while queries wait in it. What answers them is freed with the last of them, if nobody else holds it.
+//! Versions of tables come and go while the queue stays: it knows a lane only while queries wait in
+//! it. What answers them is freed with the last of them, if nobody else holds it.
 //!
-//! A query whose caller has gone (connection lost, deadline passed) is dropped when its turn comes, before anything is computed. A query that does not
-//! parse gets an error of its own and leaves the others of its batch alone.
+//! A query whose caller has gone (connection lost, deadline passed) is dropped when its turn comes,
+//! before anything is computed. A query that does not parse gets an error of its own and leaves the
+//! others of its batch alone.
 
 use crate::hosted::Condition;
 use crate::observe::Metrics;
@@ -30,7 +37,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// What queries may be answered together: those for one version of a table, one scheme and one role.
+/// What queries may be answered together: those for one version of a table, one scheme and one
+/// role.
 pub(crate) struct Lane {
     pub(crate) condition: Arc<Condition>,
     pub(crate) server: Arc<dyn ErasedServer>,
@@ -93,10 +101,12 @@ impl Batcher {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues a query for `lane` and waits for its answer. Dropping the future takes the query back.
+    /// Queues a query for `lane` and waits for its answer. Dropping the future takes the query
+    /// back.
     ///
     /// # Errors
-    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; what the scheme says of the query itself.
+    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; what
+    /// the scheme says of the query itself.
     pub(crate) async fn answer(&self, lane: &Arc<Lane>, query: SecretBytes) -> Result<Vec<u8>> {
         let answer = self.shared.enqueue(lane, query)?;
         answer.await.map_err(|_| {
@@ -104,7 +114,8 @@ impl Batcher {
         })?
     }
 
-    /// Stops the compute thread after the pass that it is at, and waits for it. Queries still waiting get an error.
+    /// Stops the compute thread after the pass that it is at, and waits for it. Queries still
+    /// waiting get an error.
     pub(crate) fn stop(&self) {
         let unanswered = {
             let mut state = self.shared.lock();
@@ -175,7 +186,8 @@ impl Shared {
         }
     }
 
-    /// Waits until a batch is due and takes it: of its queries, those whose callers are still there. `None` once stopped.
+    /// Waits until a batch is due and takes it: of its queries, those whose callers are still
+    /// there. `None` once stopped.
     fn next_batch(&self) -> Option<(Arc<Lane>, Vec<Job>)> {
         let mut state = self.lock();
         loop {
@@ -232,7 +244,8 @@ impl Shared {
     fn compute(&self, lane: &Lane, jobs: Vec<Job>) {
         let started = Instant::now();
         let queries: Vec<&[u8]> = jobs.iter().map(|job| &*job.query).collect();
-        // A panic here is a bug of a scheme. It must cost these queries their answers, not everybody the server.
+        // A panic here is a bug of a scheme. It must cost these queries their answers, not
+        // everybody the server.
         let answers = catch_unwind(AssertUnwindSafe(|| lane.server.answer(lane.role, &queries)));
         let Ok(answers) = answers else {
             tracing::error!(

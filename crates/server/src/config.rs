@@ -15,57 +15,74 @@ const MAX_BATCH_WINDOW: Duration = Duration::from_secs(10);
 /// How a server listens, computes, and defends itself. [`ServerConfig::new`] gives the defaults.
 #[derive(Clone)]
 pub struct ServerConfig {
-    /// Where clients connect. Port 0 lets the system choose; [`RunningServer::local_addr`](crate::RunningServer::local_addr) tells.
+    /// Where clients connect. Port 0 lets the system choose;
+    /// [`RunningServer::local_addr`](crate::RunningServer::local_addr) tells.
     pub listen: SocketAddr,
     /// Where `/metrics` and `/healthz` are served, over plain HTTP. Default: nowhere.
     pub metrics_listen: Option<SocketAddr>,
     /// Certificate and key for TLS. Default: none, and then `listen` must be a loopback address.
     pub tls: Option<TlsFiles>,
-    /// Allows plaintext on any address. A network then sees which table is asked and when, and can change answers. Default: false.
+    /// Allows plaintext on any address. A network then sees which table is asked and when, and can
+    /// change answers. Default: false.
     pub insecure: bool,
     /// The instruction set to compute with. Default: the best this processor has.
     pub kernels: Kernels,
     /// Threads that share each pass over a table. Default: one for each core.
     pub threads: usize,
-    /// How long the first query of a batch waits for others. Default: 2 ms, which a single client hardly notices beside the network.
+    /// How long the first query of a batch waits for others. Default: 2 ms, which a single client
+    /// hardly notices beside the network.
     pub batch_window: Duration,
-    /// Queries answered in one pass. Default: 16; more make a pass slower and save little memory traffic.
+    /// Queries answered in one pass. Default: 16; more make a pass slower and save little memory
+    /// traffic.
     pub max_batch: usize,
     /// Queries that wait for a pass; one more is refused with RESOURCE_EXHAUSTED. Default: 1024.
     pub queue_limit: usize,
     /// Connections open at once; one more is closed as soon as it is accepted. Default: 1024.
     pub max_connections: usize,
-    /// Requests of one connection that may be under way; further ones wait in the client. Default: 256.
+    /// Requests of one connection that may be under way; further ones wait in the client. Default:
+    /// 256.
     pub max_streams_per_connection: u32,
-    /// Requests read, waiting or being answered, of all clients together; one more is refused with RESOURCE_EXHAUSTED before its body is read.
-    /// Default: 2048.
+    /// Requests read, waiting or being answered, of all clients together; one more is refused with
+    /// RESOURCE_EXHAUSTED before its body is read. Default: 2048.
     pub max_concurrent_requests: usize,
-    /// Downloads under way, of all clients together; one more is refused with RESOURCE_EXHAUSTED. Default: 64.
+    /// Downloads under way, of all clients together; one more is refused with RESOURCE_EXHAUSTED.
+    /// Default: 64.
     pub max_concurrent_fetches: usize,
-    /// Requests for hints (of schemes whose clients ask a server for them), of all clients together, from when they have arrived until the last of the reply is sent: those that
-    /// wait, those computed, and the replies on their way. One more is refused with RESOURCE_EXHAUSTED. It bounds the memory for replies, which may have megabytes each. While they
-    /// are read they count among `max_concurrent_requests`. Default: 16.
+    /// Requests for hints (of schemes whose clients ask a server for them), of all clients
+    /// together, from when they have arrived until the last of the reply is sent: those that wait,
+    /// those computed, and the replies on their way. One more is refused with RESOURCE_EXHAUSTED.
+    /// It bounds the memory for replies, which may have megabytes each. While they are read they
+    /// count among `max_concurrent_requests`. Default: 16.
     pub max_preparations: usize,
-    /// How many requests for hints are computed at once, each on a thread of its own, beside the queries. Default: as many as `threads`.
+    /// How many requests for hints are computed at once, each on a thread of its own, beside the
+    /// queries. Default: as many as `threads`.
     pub preparations_at_once: Option<usize>,
-    /// How long a request may take from its first byte until its answer begins; a request for hints, until it has arrived. Default: 30 s.
+    /// How long a request may take from its first byte until its answer begins; a request for
+    /// hints, until it has arrived. Default: 30 s.
     pub request_deadline: Duration,
-    /// How long a request for hints may take from when it has arrived until its reply begins, the wait for its turn included: computing the reply takes time in proportion to the
-    /// table. Default: 10 min.
+    /// How long a request for hints may take from when it has arrived until its reply begins, the
+    /// wait for its turn included: computing the reply takes time in proportion to the table.
+    /// Default: 10 min.
     pub preparation_deadline: Duration,
-    /// How long a client may leave a response unread before its connection is closed. Default: 60 s.
+    /// How long a client may leave a response unread before its connection is closed. Default: 60
+    /// s.
     pub stall_limit: Duration,
-    /// How long a new connection may take until the TLS handshake is done, and again until the first byte of HTTP. Default: 10 s.
+    /// How long a new connection may take until the TLS handshake is done, and again until the
+    /// first byte of HTTP. Default: 10 s.
     pub handshake_limit: Duration,
-    /// How often a quiet connection is asked whether it is still there, and how long it may take to say so. Default: 20 s.
+    /// How often a quiet connection is asked whether it is still there, and how long it may take to
+    /// say so. Default: 20 s.
     pub keepalive: Duration,
-    /// How long requests under way may take to finish when the server stops; those for hints are cut off as well, but what is being computed is computed to its end. Default: 10 s.
+    /// How long requests under way may take to finish when the server stops; those for hints are
+    /// cut off as well, but what is being computed is computed to its end. Default: 10 s.
     pub drain_limit: Duration,
-    /// How long the version of a table before a new one is still served, so that clients come to the end of what they began with it. Zero: not at all, beyond what is under way. Each version holds
-    /// its own memory. Default: 10 min, in which clients prepare hints.
+    /// How long the version of a table before a new one is still served, so that clients come to
+    /// the end of what they began with it. Zero: not at all, beyond what is under way. Each version
+    /// holds its own memory. Default: 10 min, in which clients prepare hints.
     pub grace: Duration,
-    /// Where precomputed hints, and what servers keep of the computation for themselves, lie in files, so that a restart need not compute them again. Nobody else may write
-    /// there. Default: none; hints then live in memory.
+    /// Where precomputed hints, and what servers keep of the computation for themselves, lie in
+    /// files, so that a restart need not compute them again. Nobody else may write there. Default:
+    /// none; hints then live in memory.
     pub cache_dir: Option<PathBuf>,
     /// Whether the records of every table are hashed at the start, and refused unless they have the
     /// table's digest. Default: true. Without it a damaged table is answered from, and clients of
@@ -79,9 +96,11 @@ pub struct ServerConfig {
     /// How long after the beginning of one such pass the next begins, at the soonest. Default: 10
     /// min.
     pub scrub_interval: Duration,
-    /// Hears how far the precomputation of hints is; of nothing if a scheme has none, or the cache has it. Default: nobody.
+    /// Hears how far the precomputation of hints is; of nothing if a scheme has none, or the cache
+    /// has it. Default: nobody.
     pub progress: Option<ProgressListener>,
-    /// Sees every query that is about to be answered: for demonstrations and tests of what a server sees. Default: nobody.
+    /// Sees every query that is about to be answered: for demonstrations and tests of what a server
+    /// sees. Default: nobody.
     pub query_observer: Option<QueryObserver>,
 }
 
@@ -91,7 +110,8 @@ pub type QueryObserver = Arc<dyn Fn(&AnswerRequest) + Send + Sync>;
 /// Hears of progress, from whichever thread computes.
 pub type ProgressListener = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
 
-/// How far the precomputation of one table's hint is, with all that the server keeps of it for itself.
+/// How far the precomputation of one table's hint is, with all that the server keeps of it for
+/// itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// The table's name.
@@ -147,7 +167,8 @@ impl ServerConfig {
     /// Checks what can be checked before anything is started.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) with a sentence that says what to change.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) with a sentence that says what to
+    /// change.
     pub fn check(&self) -> Result<()> {
         if self.tls.is_none() && !self.insecure && !is_loopback(self.listen.ip()) {
             return Err(Error::api_misuse(format!(

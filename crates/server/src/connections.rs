@@ -1,8 +1,10 @@
 //! Accepting connections: the cap, TLS, and limits for the silent ones.
 //!
-//! A connection over the cap is closed as soon as it is accepted: the client sees that at once and can go elsewhere, instead of waiting in a queue it does not know
-//! of. TLS handshakes run beside each other, each within a time limit and inside a slot. Afterwards a connection on which nothing arrives for longer than
-//! the keepalive allows is closed; as HTTP/2 pings are answered by every live client, this meets the dead ones, and those that never say a word.
+//! A connection over the cap is closed as soon as it is accepted: the client sees that at once and
+//! can go elsewhere, instead of waiting in a queue it does not know of. TLS handshakes run beside
+//! each other, each within a time limit and inside a slot. Afterwards a connection on which nothing
+//! arrives for longer than the keepalive allows is closed; as HTTP/2 pings are answered by every
+//! live client, this meets the dead ones, and those that never say a word.
 
 use crate::observe::{Metrics, Open};
 use crate::{ServerConfig, TlsFiles};
@@ -63,7 +65,8 @@ impl Acceptor {
         }
     }
 
-    /// Accepts until stopped. The listener is closed then, so that new clients are refused by the system.
+    /// Accepts until stopped. The listener is closed then, so that new clients are refused by the
+    /// system.
     pub(crate) fn start(self) -> mpsc::Receiver<io::Result<Connection>> {
         let (ready, connections) = mpsc::channel(ACCEPTED_AHEAD);
         tokio::spawn(self.accept_all(ready));
@@ -79,7 +82,8 @@ impl Acceptor {
             let stream = match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Usually the limit of open files: others must close before another try makes sense.
+                    // Usually the limit of open files: others must close before another try makes
+                    // sense.
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
@@ -119,7 +123,8 @@ async fn prepare(
     closed: CancellationToken,
     ready: mpsc::Sender<io::Result<Connection>>,
 ) {
-    // Answers are written whole; waiting to fill a packet would only delay their ends. Where it fails, they are delayed.
+    // Answers are written whole; waiting to fill a packet would only delay their ends. Where it
+    // fails, they are delayed.
     let _ = stream.set_nodelay(true);
     let io = match tls {
         None => Io::Plain(stream),
@@ -157,7 +162,8 @@ impl ConnectionHandle {
     }
 }
 
-/// A connection, encrypted or not, that ends when it is closed from elsewhere or has been silent for too long.
+/// A connection, encrypted or not, that ends when it is closed from elsewhere or has been silent
+/// for too long.
 pub(crate) struct Connection {
     io: Io,
     idle_limit: Duration,
@@ -275,7 +281,8 @@ impl Connected for Connection {
 /// TLS 1.2 and 1.3 with the certificate and key in `files`.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming the file, if one cannot be read, holds nothing of use, or the key is not the certificate's.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming the file, if one cannot be read,
+/// holds nothing of use, or the key is not the certificate's.
 pub(crate) fn tls_acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
     let chain = certificates(&files.cert)?;
     let key =

@@ -1,7 +1,8 @@
 //! Streaming a part, as fast as the client reads and no faster.
 //!
-//! A producer copies chunk after chunk into a channel with room for [`READ_AHEAD`] of them. When the channel is full it waits, so a client that stops reading
-//! makes the server hold those, the one being sent and the transport's own bounded buffer: under a megabyte, however long the part.
+//! A producer copies chunk after chunk into a channel with room for [`READ_AHEAD`] of them. When
+//! the channel is full it waits, so a client that stops reading makes the server hold those, the
+//! one being sent and the transport's own bounded buffer: under a megabyte, however long the part.
 //!
 //! Chunks are copied on a thread that may block: parts lie in files, and reading one may have to
 //! wait for a disk.

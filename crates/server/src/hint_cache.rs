@@ -1,9 +1,11 @@
 //! Files in which what was precomputed from a table survives a restart.
 //!
-//! A hint costs minutes to compute and follows from the table and the scheme's parameters alone, so it is kept in a file named by a digest of both. So is what the
-//! server itself needs of the computation, if the scheme is one whose server does: both parts lie in one entry, because either is of use only with the other. An
-//! entry is believed only as far as its checksums reach: whatever is damaged, truncated, or belongs to something else is reported to the caller, who computes all of it
-//! again.
+//! A hint costs minutes to compute and follows from the table and the scheme's parameters alone, so
+//! it is kept in a file named by a digest of both. So is what the server itself needs of the
+//! computation, if the scheme is one whose server does: both parts lie in one entry, because either
+//! is of use only with the other. An entry is believed only as far as its checksums reach: whatever
+//! is damaged, truncated, or belongs to something else is reported to the caller, who computes all
+//! of it again.
 //!
 //! # The file
 //!
@@ -24,10 +26,10 @@
 //!
 //! Either part may be empty, not both: then there is nothing to keep a file for.
 //!
-//! It is written under a temporary name, synced, renamed, and the directory is synced: a crash at any moment leaves either no entry or a whole one (and
-//! perhaps a temporary file, removed by a later start). A whole entry is not held in memory: what
-//! clients download is read from the file, piece by piece, and what the server keeps is mapped
-//! while a server is made of it.
+//! It is written under a temporary name, synced, renamed, and the directory is synced: a crash at
+//! any moment leaves either no entry or a whole one (and perhaps a temporary file, removed by a
+//! later start). A whole entry is not held in memory: what clients download is read from the file,
+//! piece by piece, and what the server keeps is mapped while a server is made of it.
 
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, TableIdentity};
@@ -128,7 +130,8 @@ impl CachedEntry {
         self.mapping.as_slice().get(self.kept_start..).unwrap_or_default()
     }
 
-    /// Says that [`kept`](Self::kept) will not be read again, so that its pages need not stay in memory.
+    /// Says that [`kept`](Self::kept) will not be read again, so that its pages need not stay in
+    /// memory.
     pub(crate) fn release_kept(&self) {
         self.mapping.release_pages(self.kept_start..self.mapping.len());
     }
@@ -154,7 +157,8 @@ impl HintCache {
     /// The entry for `key`, whose parts must have these lengths; `None` if there is none.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if there is an entry that cannot be used.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if there is an entry
+    /// that cannot be used.
     pub(crate) fn load(&self, key: &CacheKey, lengths: PartLengths) -> Result<Option<CachedEntry>> {
         let path = self.path(key);
         let mapping = match FileMapping::open(&path) {
@@ -173,7 +177,8 @@ impl HintCache {
     /// Writes the entry for `key` in place of whatever entry there is.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written; no half-written entry is left.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written; no
+    /// half-written entry is left.
     pub(crate) fn store(&self, key: &CacheKey, hint: &[u8], kept: &[u8]) -> Result<()> {
         self.write(key, hint, kept).map_err(|source| {
             Error::unavailable(format!("cannot write {}", self.path(key).display()))
@@ -191,7 +196,8 @@ impl HintCache {
         sync_dir(&self.dir)
     }
 
-    /// Removes temporary files of writers that crashed: those a day old, so that no writer at work loses its file.
+    /// Removes temporary files of writers that crashed: those a day old, so that no writer at work
+    /// loses its file.
     fn remove_leftovers(&self) {
         let Ok(entries) = fs::read_dir(&self.dir) else { return };
         let old = SystemTime::now() - Duration::from_secs(24 * 3600);
@@ -292,7 +298,8 @@ fn create_private_dir(dir: &Path) -> std::io::Result<()> {
     builder.create(dir)
 }
 
-/// Makes the renaming of a file in `dir` durable. Systems that cannot open a directory do not need it.
+/// Makes the renaming of a file in `dir` durable. Systems that cannot open a directory do not need
+/// it.
 fn sync_dir(dir: &Path) -> std::io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }

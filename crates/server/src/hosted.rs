@@ -1,8 +1,11 @@
-//! Tables made ready, each in the versions that are served: for each version, the scheme's server, the parts that clients fetch, and what is announced of both.
+//! Tables made ready, each in the versions that are served: for each version, the scheme's server,
+//! the parts that clients fetch, and what is announced of both.
 //!
-//! A version never changes. When a table does, the next version is made ready beside those that are served, and then takes its place as the current one at once; the version before stays for a
-//! while under the table's earlier ones. Whoever asks says which version is meant. Everything that works on a version holds it, so one that is retired is freed when the last request about
-//! it has ended.
+//! A version never changes. When a table does, the next version is made ready beside those that are
+//! served, and then takes its place as the current one at once; the version before stays for a
+//! while under the table's earlier ones. Whoever asks says which version is meant. Everything that
+//! works on a version holds it, so one that is retired is freed when the last request about it has
+//! ended.
 
 mod condition;
 mod feed;
@@ -34,17 +37,21 @@ pub(crate) use verification::Reading;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReadyTable {
-    /// Its name, identity and scheme as clients see them: of this version alone, without the update log and the versions before.
+    /// Its name, identity and scheme as clients see them: of this version alone, without the update
+    /// log and the versions before.
     pub description: TableDescription,
     /// Where its hint, and what else its scheme needs beside the table, came from.
     pub hint_origin: HintOrigin,
     /// Seconds it took to be ready.
     pub seconds: f64,
-    /// Memory held beyond the bytes of the table itself, in bytes: padding, what the scheme's server keeps, and the hint if no file has it.
+    /// Memory held beyond the bytes of the table itself, in bytes: padding, what the scheme's
+    /// server keeps, and the hint if no file has it.
     pub extra_bytes: u64,
-    /// Size of the points that it answers from, in memory or in a file, for schemes that make points of a table.
+    /// Size of the points that it answers from, in memory or in a file, for schemes that make
+    /// points of a table.
     pub points_bytes: Option<u64>,
-    /// How much of the memory of the table, or of its points, the system backs with huge pages, if it says.
+    /// How much of the memory of the table, or of its points, the system backs with huge pages, if
+    /// it says.
     pub huge_page_bytes: Option<u64>,
 }
 

@@ -1,8 +1,13 @@
-//! The Privet server: holds tables, answers queries about them without learning which records they ask for, and stays up.
+//! The Privet server: holds tables, answers queries about them without learning which records they
+//! ask for, and stays up.
 //!
-//! The cryptography is elsewhere ([`privet_schemes`]), and so are the messages ([`privet_wire`]). What is here is the work around one line,
-//! [`ErasedServer::answer`](privet_schemes::registry::ErasedServer::answer) (and, for schemes that have it, [`prepare`](privet_schemes::registry::ErasedServer::prepare)): to have the table ready, with its hint and whatever else the scheme computes from it, to
-//! bring many queries to one pass over the table, to bound what any client can make the server hold, and to stop without dropping a query half answered.
+//! The cryptography is elsewhere ([`privet_schemes`]), and so are the messages ([`privet_wire`]).
+//! What is here is the work around one line,
+//! [`ErasedServer::answer`](privet_schemes::registry::ErasedServer::answer) (and, for schemes that
+//! have it, [`prepare`](privet_schemes::registry::ErasedServer::prepare)): to have the table ready,
+//! with its hint and whatever else the scheme computes from it, to bring many queries to one pass
+//! over the table, to bound what any client can make the server hold, and to stop without dropping
+//! a query half answered.
 //!
 //! ```text
 //!            ┌ connections ─ admission ─ service ─┬─ Describe
@@ -32,7 +37,8 @@
 //!
 //! # Schemes of one server, of two, and of none to ask
 //!
-//! What a scheme's clients fetch first and whom they ask is the scheme's own matter, and this crate serves all of them alike:
+//! What a scheme's clients fetch first and whom they ask is the scheme's own matter, and this crate
+//! serves all of them alike:
 //!
 //! | clients | the server |
 //! |---|---|
@@ -46,12 +52,15 @@
 //!
 //! # Tables that change
 //!
-//! A table is served in several versions side by side: the current one, and for a [grace period](ServerConfig::grace) those before it. Every message says which version it is about, so a
-//! switch-over costs no request anything: what was begun with one version is finished with it. Clients that want to move on fetch the signed epochs that lead from the version that they have
+//! A table is served in several versions side by side: the current one, and for a [grace
+//! period](ServerConfig::grace) those before it. Every message says which version it is about, so a
+//! switch-over costs no request anything: what was begun with one version is finished with it.
+//! Clients that want to move on fetch the signed epochs that lead from the version that they have
 //! to one that is served; from these, each brings its own state up to date.
 //!
-//! What a version holds, it holds alone: its scheme's server, its records and its hint. While a table changes the server so needs the memory for it as many times as versions are served, and once
-//! more for the one in the making.
+//! What a version holds, it holds alone: its scheme's server, its records and its hint. While a
+//! table changes the server so needs the memory for it as many times as versions are served, and
+//! once more for the one in the making.
 //!
 //! # What one client can make the server hold
 //!
@@ -65,8 +74,9 @@
 //!
 //! # What is observed
 //!
-//! Logs and metrics hold sizes, counts, durations and statuses: all of them follow from public parameters and from when a client asks. Query content is never
-//! logged; the index that a query is about is nowhere in this process to be logged.
+//! Logs and metrics hold sizes, counts, durations and statuses: all of them follow from public
+//! parameters and from when a client asks. Query content is never logged; the index that a query is
+//! about is nowhere in this process to be logged.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,5 @@
-//! What an operator sees: counts, sizes, durations and statuses. Nothing here depends on what a query asks for.
+//! What an operator sees: counts, sizes, durations and statuses. Nothing here depends on what a
+//! query asks for.
 
 mod endpoint;
 mod metrics;

@@ -1,15 +1,21 @@
 //! Hints that are computed for one client, in reply to a request of its own.
 //!
-//! A reply costs what thousands of answers cost: up to seconds of a processor, and megabytes. So these requests go past the queue of the queries:
+//! A reply costs what thousands of answers cost: up to seconds of a processor, and megabytes. So
+//! these requests go past the queue of the queries:
 //!
-//! - Admission lets in a fixed number of them, from when they have arrived until the last of the reply has been sent, and refuses more. That bounds the replies in memory.
-//! - Of those that are in, a fixed number is computed at once, each on a thread that may block; the others wait in the order in which they came.
-//! - Queries have their compute thread, which nothing here takes from them. While hints are computed, the system shares the processors among these threads.
+//! - Admission lets in a fixed number of them, from when they have arrived until the last of the
+//!   reply has been sent, and refuses more. That bounds the replies in memory.
+//! - Of those that are in, a fixed number is computed at once, each on a thread that may block; the
+//!   others wait in the order in which they came.
+//! - Queries have their compute thread, which nothing here takes from them. While hints are
+//!   computed, the system shares the processors among these threads.
 //!
-//! A client that goes away while it waits has its place free at once. A computation that has begun is brought to its end, and holds its turn until then: a client cannot
-//! have more computed by leaving and coming back.
+//! A client that goes away while it waits has its place free at once. A computation that has begun
+//! is brought to its end, and holds its turn until then: a client cannot have more computed by
+//! leaving and coming back.
 //!
-//! A request says what the other servers of its scheme must not learn. It is not logged, and the server's own copy is [erased](SecretBytes) when it has served or was refused.
+//! A request says what the other servers of its scheme must not learn. It is not logged, and the
+//! server's own copy is [erased](SecretBytes) when it has served or was refused.
 
 use crate::hosted::{Condition, Version};
 use crate::observe::{Metrics, Open};
@@ -39,7 +45,8 @@ impl Preparations {
     /// Waits for a turn and computes the reply. Dropping the future gives up waiting.
     ///
     /// # Errors
-    /// What the scheme says of the request; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the server is stopping.
+    /// What the scheme says of the request; [`Blame::Unavailable`](privet_core::Blame::Unavailable)
+    /// if the server is stopping.
     pub(crate) async fn reply(
         &self,
         version: Arc<Version>,
@@ -90,7 +97,8 @@ impl Computation {
         let Self { condition, server, role, request, metrics, running, turn } = self;
         let table = condition.table();
         let started = Instant::now();
-        // A panic here is a bug of a scheme. It must cost this request its reply, and nobody anything else.
+        // A panic here is a bug of a scheme. It must cost this request its reply, and nobody
+        // anything else.
         let reply = catch_unwind(AssertUnwindSafe(|| server.prepare(role, &request)));
         drop(request);
         let elapsed = started.elapsed();

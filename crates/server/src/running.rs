@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: u32 = 1024;
 
-/// What one stream, and one connection, may send before it is read. Together with the cap on connections this bounds the memory for requests that are
-/// not being read yet.
+/// What one stream, and one connection, may send before it is read. Together with the cap on
+/// connections this bounds the memory for requests that are not being read yet.
 const STREAM_WINDOW: u32 = 1 << 18;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
@@ -34,17 +34,20 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 pub struct Server;
 
 impl Server {
-    /// Starts a server for `tables`. Returns when all of them are ready and clients are let in; until then clients' connections are refused, and `/healthz`
-    /// says *starting*. Must be called within a Tokio runtime, on which the server then runs.
+    /// Starts a server for `tables`. Returns when all of them are ready and clients are let in;
+    /// until then clients' connections are refused, and `/healthz` says *starting*. Must be called
+    /// within a Tokio runtime, on which the server then runs.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the configuration or a table cannot be served as it is,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if an address or memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the configuration or a table cannot
+    /// be served as it is, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if an address or
+    /// memory cannot be had.
     pub async fn start(config: ServerConfig, tables: Vec<ServedTable>) -> Result<RunningServer> {
         config.check()?;
         check_distinct(&tables)?;
         let tls = config.tls.as_ref().map(tls_acceptor).transpose()?;
-        // Both addresses are taken first: that they are in use should not be found out after minutes of computing.
+        // Both addresses are taken first: that they are in use should not be found out after
+        // minutes of computing.
         let socket = bind(config.listen)?;
         let metrics_listener = config
             .metrics_listen
@@ -130,7 +133,8 @@ impl Server {
     }
 }
 
-/// Clients tell tables apart by name and by id. Looked at before the long work of making them ready.
+/// Clients tell tables apart by name and by id. Looked at before the long work of making them
+/// ready.
 fn check_distinct(tables: &[ServedTable]) -> Result<()> {
     for (place, table) in tables.iter().enumerate() {
         for other in &tables[..place] {
@@ -185,13 +189,15 @@ impl RunningServer {
         self.updates.update(name, next).await
     }
 
-    /// A handle that updates tables from elsewhere. It keeps them in memory for as long as it lives.
+    /// A handle that updates tables from elsewhere. It keeps them in memory for as long as it
+    /// lives.
     pub fn table_updates(&self) -> TableUpdates {
         self.updates.clone()
     }
 
-    /// Begins to stop: no new connections, `/healthz` says *draining*, requests under way are finished within
-    /// [`drain_limit`](ServerConfig::drain_limit). Returns at once; see [`wait`](Self::wait).
+    /// Begins to stop: no new connections, `/healthz` says *draining*, requests under way are
+    /// finished within [`drain_limit`](ServerConfig::drain_limit). Returns at once; see
+    /// [`wait`](Self::wait).
     pub fn shutdown(&self) {
         self.handle.shutdown();
     }
@@ -204,7 +210,8 @@ impl RunningServer {
     /// Has SIGTERM or SIGINT shut the server down, and a second one end it at once.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not tell of signals.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not tell of
+    /// signals.
     pub fn shutdown_on_signals(&self) -> Result<()> {
         let mut signals = Signals::new().map_err(|source| {
             Error::unavailable(
@@ -228,7 +235,8 @@ impl RunningServer {
     /// Waits until the server has stopped.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it stopped by itself, or requests had to be cut off.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it stopped by itself, or requests
+    /// had to be cut off.
     pub async fn wait(mut self) -> Result<()> {
         let Some(finished) = self.finished.take() else { return Ok(()) };
         finished

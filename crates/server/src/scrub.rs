@@ -24,8 +24,8 @@
 //! bytes a second, on one thread, beside serving. Each begins
 //! [`scrub_interval`](crate::ServerConfig::scrub_interval) after the one before did, or when that
 //! is over. What is damaged ends the service of its [table](crate::hosted::Condition); other tables
-//! go on. A check that cannot be done ends nothing: it is logged and counted, and tried again in the
-//! next pass.
+//! go on. A check that cannot be done ends nothing: it is logged and counted, and tried again in
+//! the next pass.
 
 use crate::EpochSource;
 use crate::ServerConfig;

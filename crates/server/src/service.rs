@@ -1,6 +1,8 @@
-//! The four methods. Each first asks: is this about a table that is served, in a version that is, under its parameters?
+//! The four methods. Each first asks: is this about a table that is served, in a version that is,
+//! under its parameters?
 //!
-//! No request may be longer than the longest valid one. Which that is changes with the tables, and what reads requests has one limit for as long as it lives; so each request is read by one of its
+//! No request may be longer than the longest valid one. Which that is changes with the tables, and
+//! what reads requests has one limit for as long as it lives; so each request is read by one of its
 //! own, made for what is served as it comes.
 
 use crate::batch::Batcher;
@@ -59,7 +61,8 @@ impl PrivetService {
     }
 
     async fn answer_to(&self, message: proto::AnswerRequest) -> Result<AnswerResponse> {
-        // Before anything can be refused. The message's own share of the bytes has to be gone by the end.
+        // Before anything can be refused. The message's own share of the bytes has to be gone by
+        // the end.
         let secret = SecretBytes::new(message.query.clone());
         let request = AnswerRequest::try_from(message)?;
         if let Some(observe) = &self.query_observer {
@@ -96,7 +99,8 @@ fn check_query(table: &Version, role: Role, query: &[u8]) -> Result<()> {
         return Err(no_such_role(table, role));
     };
     if let OfflinePhase::KeepTable { .. } = table.plan.offline {
-        // Nobody has to wait for a pass to hear that there are none, and no length would be a better one.
+        // Nobody has to wait for a pass to hear that there are none, and no length would be a
+        // better one.
         table.server.answer(role, &[query]).into_iter().collect::<Result<Vec<_>>>()?;
     }
     if query.len() != *query_len {
@@ -145,7 +149,8 @@ fn status(error: Error) -> Status {
     WireStatus::from(&error).into()
 }
 
-/// The service as the transport meets it: requests longer than the longest valid one are refused before they are read.
+/// The service as the transport meets it: requests longer than the longest valid one are refused
+/// before they are read.
 #[derive(Clone)]
 pub(crate) struct LimitedService(Arc<PrivetService>);
 

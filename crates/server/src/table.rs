@@ -8,7 +8,8 @@ use privet_schemes::registry::{self, SchemePlan, Tuning};
 use std::path::Path;
 use std::sync::Arc;
 
-/// One table to be served, by one scheme: the version that is served first, or from which that follows.
+/// One table to be served, by one scheme: the version that is served first, or from which that
+/// follows.
 ///
 /// [`new`](Self::new) takes what every table has; what is chosen beside is a field to be set.
 pub struct ServedTable {
@@ -22,13 +23,17 @@ pub struct ServedTable {
     pub records: Box<dyn RecordSource>,
     /// The scheme that serves it.
     pub scheme: SchemeId,
-    /// What of the scheme's parameters is chosen rather than computed from the table's shape; [`Tuning::default`] chooses nothing. Clients hear of the outcome and need no
-    /// choice of their own, but of two servers of one scheme both must make the same.
+    /// What of the scheme's parameters is chosen rather than computed from the table's shape;
+    /// [`Tuning::default`] chooses nothing. Clients hear of the outcome and need no choice of their
+    /// own, but of two servers of one scheme both must make the same.
     pub tuning: Tuning,
-    /// The shape that the scheme's parameters are chosen for, if it is not the table's: of a table that has grown, the one with which its history began. Parameters then stay what they were, as far as they suit the table.
+    /// The shape that the scheme's parameters are chosen for, if it is not the table's: of a table
+    /// that has grown, the one with which its history began. Parameters then stay what they were,
+    /// as far as they suit the table.
     pub planned_for: Option<TableShape>,
-    /// What the scheme's server answers from, if that was computed before. Its parameters are then those it was computed with, and `tuning` chooses nothing. Only for schemes that make points of a table:
-    /// finite differences.
+    /// What the scheme's server answers from, if that was computed before. Its parameters are then
+    /// those it was computed with, and `tuning` chooses nothing. Only for schemes that make points
+    /// of a table: finite differences.
     pub points: Option<Box<dyn PointsSource>>,
     /// Its update log, if it has one.
     pub updates: Option<UpdateFeed>,
@@ -73,7 +78,8 @@ impl ServedTable {
 
 /// Where a table's records lie: in memory, in a file.
 ///
-/// The scheme's server makes a copy in the order in which it computes. The source stays, because clients may also fetch the table as a whole.
+/// The scheme's server makes a copy in the order in which it computes. The source stays, because
+/// clients may also fetch the table as a whole.
 pub trait RecordSource: Send + Sync {
     /// All records, one after the other in their natural order: `identity.shape.bytes()` bytes, the
     /// same on every call. They may lie in a mapped file, whose bytes somebody can change: what was
@@ -108,7 +114,8 @@ pub trait RecordSource: Send + Sync {
         None
     }
 
-    /// Says that the bytes will not be needed for a while, so that a mapped file need not stay in memory. They must stay readable.
+    /// Says that the bytes will not be needed for a while, so that a mapped file need not stay in
+    /// memory. They must stay readable.
     fn release(&self);
 }
 
@@ -118,7 +125,8 @@ pub trait PointsSource: Send + Sync {
     /// The scheme's parameters in their canonical encoding, with which the points were computed.
     fn parameters(&self) -> &[u8];
 
-    /// Refuses any table but the one, in the one version, that the points were computed from: answers from those of another would be wrong, and nobody would notice.
+    /// Refuses any table but the one, in the one version, that the points were computed from:
+    /// answers from those of another would be wrong, and nobody would notice.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what both tables are.
@@ -135,10 +143,13 @@ pub trait PointsSource: Send + Sync {
         None
     }
 
-    /// The points, once they are found to be what was written, with so many threads. `progress` hears of the share done, from 0 to 1.
+    /// The points, once they are found to be what was written, with so many threads. `progress`
+    /// hears of the share done, from 0 to 1.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are damaged, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read or the memory cannot be had.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are damaged,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read or the memory
+    /// cannot be had.
     fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points>;
 }
 

@@ -1,4 +1,5 @@
-//! What becomes of a table while it is served: its next versions, and the signed epochs that lead to them.
+//! What becomes of a table while it is served: its next versions, and the signed epochs that lead
+//! to them.
 
 use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity};
 use std::path::Path;
@@ -10,15 +11,19 @@ pub struct UpdateFeed {
     pub publisher: [u8; 32],
     /// The oldest version from which clients can be brought up to date.
     pub first_epoch: Epoch,
-    /// The epochs after that, up to the version of the [`ServedTable`](crate::ServedTable), each with its number. All of them are there.
+    /// The epochs after that, up to the version of the [`ServedTable`](crate::ServedTable), each
+    /// with its number. All of them are there.
     pub epochs: Vec<Arc<dyn EpochSource>>,
-    /// Epochs that the table still has to follow, before it is served at all. Clients of some schemes have to be told of the commitments to the table after each epoch, and
-    /// only a server that knew the version before can say; and whatever of a scheme's parameters was fixed by the first version stays what it was, as far as it can. So a table with an update log is
-    /// best handed over as its snapshot has it, with the rest in here.
+    /// Epochs that the table still has to follow, before it is served at all. Clients of some
+    /// schemes have to be told of the commitments to the table after each epoch, and only a server
+    /// that knew the version before can say; and whatever of a scheme's parameters was fixed by the
+    /// first version stays what it was, as far as it can. So a table with an update log is best
+    /// handed over as its snapshot has it, with the rest in here.
     pub next: Option<NextVersion>,
 }
 
-/// A table's next version, and what leads to it. Whoever makes one has verified it: that the epochs are signed and follow one another, that these are the records after the last of them.
+/// A table's next version, and what leads to it. Whoever makes one has verified it: that the epochs
+/// are signed and follow one another, that these are the records after the last of them.
 pub struct NextVersion {
     /// The Ed25519 public key by which its epochs are signed.
     pub publisher: [u8; 32],
@@ -30,7 +35,8 @@ pub struct NextVersion {
     pub records_digest: [u8; 32],
     /// What happened to the table since the version before, in order: one step at least.
     pub steps: Vec<VersionStep>,
-    /// Nobody needs the epochs that follow versions before this one any more. [`Epoch(0)`](Epoch): all that are at hand stay so.
+    /// Nobody needs the epochs that follow versions before this one any more. [`Epoch(0)`](Epoch):
+    /// all that are at hand stay so.
     pub keep_from: Epoch,
 }
 
@@ -47,7 +53,8 @@ pub struct VersionStep {
     pub identity: TableIdentity,
     /// What became of its records.
     pub changes: TableChanges,
-    /// The epoch that says so, as its publisher signed it; the version afterwards is the one after that before then. `None` if there is none at hand, or more than one happened: clients that
+    /// The epoch that says so, as its publisher signed it; the version afterwards is the one after
+    /// that before then. `None` if there is none at hand, or more than one happened: clients that
     /// have a version before cannot follow then, and start again.
     pub epoch: Option<Arc<dyn EpochSource>>,
 }

@@ -1,10 +1,13 @@
 //! Replacing a table's version while it is served.
 //!
-//! The next version is made ready on a thread of its own, while requests go on about those that are there; then it is the current one, from one request to the next. If it cannot be made, nothing
+//! The next version is made ready on a thread of its own, while requests go on about those that are
+//! there; then it is the current one, from one request to the next. If it cannot be made, nothing
 //! has happened: the version before goes on being served, and the failure is logged and counted.
 //!
-//! The version before stays for a [grace period](ServerConfig::grace): clients that have just heard of it, or are in the middle of preparing hints from it, are served to the end of what they do. Each version
-//! holds its own memory, so at most [`MAX_EARLIER`](privet_wire::limits::MAX_EARLIER) stay, and one version is made at a time, whichever table's it is.
+//! The version before stays for a [grace period](ServerConfig::grace): clients that have just heard
+//! of it, or are in the middle of preparing hints from it, are served to the end of what they do.
+//! Each version holds its own memory, so at most [`MAX_EARLIER`](privet_wire::limits::MAX_EARLIER)
+//! stay, and one version is made at a time, whichever table's it is.
 
 use crate::hosted::{HostedTables, Maker, Version};
 use crate::observe::Metrics;
@@ -42,12 +45,17 @@ impl TableUpdates {
         Self(Arc::new(Updating { tables, maker, metrics, grace, stop, turn: Mutex::new(()) }))
     }
 
-    /// Makes the table's next version ready, beside serving, and has it take the place of the current one. Returns when it has.
+    /// Makes the table's next version ready, beside serving, and has it take the place of the
+    /// current one. Returns when it has.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no table of that name is served, or `next` does not follow its current version or cannot be served under its scheme;
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it is of another publisher; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not what its digest says;
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, or the server is stopping. The version before is served on then, and the failure has been logged and counted.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no table of that name is served, or
+    /// `next` does not follow its current version or cannot be served under its scheme;
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it is of another publisher;
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not what its digest says;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, or the
+    /// server is stopping. The version before is served on then, and the failure has been logged
+    /// and counted.
     pub async fn update(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
         let updated = self.make_and_switch(name, next).await;
         if let Err(error) = &updated {
@@ -56,7 +64,8 @@ impl TableUpdates {
         updated
     }
 
-    /// Logs and counts that an update of a table could not even be read: its current version is served on.
+    /// Logs and counts that an update of a table could not even be read: its current version is
+    /// served on.
     pub fn failed(&self, name: &str, error: &Error) {
         self.0.metrics.update_failed(name);
         tracing::error!(
@@ -67,7 +76,8 @@ impl TableUpdates {
         );
     }
 
-    /// Retires all earlier versions of a table now, whatever is left of their grace periods. What is under way about them is finished.
+    /// Retires all earlier versions of a table now, whatever is left of their grace periods. What
+    /// is under way about them is finished.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no table of that name is served.

@@ -1,17 +1,22 @@
 //! Authenticated tables: every record comes with the proof that it belongs to the table.
 //!
-//! Whoever asks one server gets whatever that server answers. In an *authenticated* table each record is followed by its path in a Merkle tree over all records (Merkle, *A digital
-//! signature based on a conventional encryption function*, CRYPTO '87), and a client that knows the tree's root looks at nothing else of a record before the path has led there:
+//! Whoever asks one server gets whatever that server answers. In an *authenticated* table each
+//! record is followed by its path in a Merkle tree over all records (Merkle, *A digital signature
+//! based on a conventional encryption function*, CRYPTO '87), and a client that knows the tree's
+//! root looks at nothing else of a record before the path has led there:
 //!
 //! ```text
 //! served record = record ‖ sibling of its leaf ‖ sibling of the node above ‖ … ‖ a child of the root
 //! ```
 //!
-//! The tree is that of [`merkle`](privet_core::commit::merkle): a leaf is a hash of the record's number and the record, and what lies beyond the last record is zeros. A path has 32 bytes for each
-//! level, ⌈log₂ n⌉ for n records. Schemes need not know: to them a record is a little longer.
+//! The tree is that of [`merkle`](privet_core::commit::merkle): a leaf is a hash of the record's
+//! number and the record, and what lies beyond the last record is zeros. A path has 32 bytes for
+//! each level, ⌈log₂ n⌉ for n records. Schemes need not know: to them a record is a little longer.
 //!
-//! The Merkle root stands in the [`TableLayout`](crate::TableLayout). What people copy, pin and compare is the [`TableRoot`], a digest of the *whole* layout and of the table's shape: a
-//! server that could choose the key map or the stash, which are part of the layout, could give a key any value without touching a record.
+//! The Merkle root stands in the [`TableLayout`](crate::TableLayout). What people copy, pin and
+//! compare is the [`TableRoot`], a digest of the *whole* layout and of the table's shape: a server
+//! that could choose the key map or the stash, which are part of the layout, could give a key any
+//! value without touching a record.
 
 use privet_core::commit::merkle::{MerkleHasher, Node, ZERO, depth};
 use privet_core::{Error, Reason, Result, TableShape};
@@ -22,18 +27,21 @@ use std::str::FromStr;
 /// Bytes of a node of the tree.
 const NODE_LEN: usize = size_of::<Node>();
 
-/// What fixes an authenticated table for its clients: its shape, how keys get to records, and every record.
+/// What fixes an authenticated table for its clients: its shape, how keys get to records, and every
+/// record.
 ///
 /// ```text
 /// root = BLAKE3-derive-key("privet table root v1", records (u64) ‖ record_len (u64) ‖ layout digest)
 /// ```
 ///
-/// Numbers are little-endian. A client can compute it from what a server announces, before it asks for anything.
+/// Numbers are little-endian. A client can compute it from what a server announces, before it asks
+/// for anything.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TableRoot(pub [u8; 32]);
 
 impl TableRoot {
-    /// The root of a table of shape `shape` whose encoded layout has this [digest](crate::digest::layout_digest).
+    /// The root of a table of shape `shape` whose encoded layout has this
+    /// [digest](crate::digest::layout_digest).
     pub fn of(shape: TableShape, layout_digest: [u8; 32]) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("privet table root v1");
         hasher.update(&shape.records().to_le_bytes());
@@ -91,10 +99,12 @@ impl Authentication {
         self.merkle_root
     }
 
-    /// The record in `served`, which came as record number `index` of a table of shape `shape`, its path included.
+    /// The record in `served`, which came as record number `index` of a table of shape `shape`, its
+    /// path included.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `served` is not as long as the table's records, or these have no room for a path.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `served` is not as long as the
+    ///   table's records, or these have no room for a path.
     /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if this is not that record.
     pub fn verified<'s>(
         &self,
@@ -130,7 +140,8 @@ pub fn path_len(records: u64) -> u64 {
 /// The shape of the records alone, in an authenticated table of shape `shape`.
 ///
 /// # Errors
-/// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its records have no room for a path.
+/// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its records have no room for a
+/// path.
 pub fn shape_within(shape: TableShape) -> Result<TableShape> {
     let record_len = record_len_within(shape)?;
     TableShape::new(shape.records(), record_len)
@@ -159,14 +170,16 @@ fn record_len_within(shape: TableShape) -> Result<u64> {
     })
 }
 
-/// The builder's side: a table's whole tree, 64 bytes for each record. The records need not be in memory.
+/// The builder's side: a table's whole tree, 64 bytes for each record. The records need not be in
+/// memory.
 pub struct MerkleTree {
     /// The nodes that have a record below them, from the leaves to the root.
     levels: Vec<Vec<Node>>,
 }
 
 impl MerkleTree {
-    /// The tree over `records` records, at least one, of which `write` writes number `i` over its second argument. They are asked for in order, each once.
+    /// The tree over `records` records, at least one, of which `write` writes number `i` over its
+    /// second argument. They are asked for in order, each once.
     pub fn over(records: u64, mut write: impl FnMut(u64, &mut Vec<u8>)) -> Self {
         let hasher = hasher();
         let mut record = Vec::new();

@@ -1,12 +1,14 @@
 //! From an input file to a snapshot file.
 //!
-//! [`build_table`] reads all rows, decides how the table looks, and writes it. Because a table's shape follows from all of its
-//! values (the longest one, for a table by index; all of them, for a table by key), the rows are kept in memory:
-//! the bytes of keys and values once, and about 170 bytes more for each row, most of them while a table by key is packed.
-//! For values of a kilobyte that makes one to two times the size of the output, for values of 32 bytes five times. With
-//! [`OnDuplicate::Last`], values that are replaced keep their memory until the end; with [`OnDuplicate::All`], all values are in memory
-//! twice for a moment, as rows and as lists. An [authenticated](crate::authentication)
-//! table takes 64 bytes more for each record, and every record is made twice: for its hash, and to be written.
+//! [`build_table`] reads all rows, decides how the table looks, and writes it. Because a table's
+//! shape follows from all of its values (the longest one, for a table by index; all of them, for a
+//! table by key), the rows are kept in memory: the bytes of keys and values once, and about 170
+//! bytes more for each row, most of them while a table by key is packed. For values of a kilobyte
+//! that makes one to two times the size of the output, for values of 32 bytes five times. With
+//! [`OnDuplicate::Last`], values that are replaced keep their memory until the end; with
+//! [`OnDuplicate::All`], all values are in memory twice for a moment, as rows and as lists. An
+//! [authenticated](crate::authentication) table takes 64 bytes more for each record, and every
+//! record is made twice: for its hash, and to be written.
 
 mod arena;
 mod rows;
@@ -33,7 +35,8 @@ const REPORT_EVERY: u64 = 64;
 /// What to make of an input.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
-    /// The column that gives the key. Without one, the table is by index: record *i* holds row *i*, from 0.
+    /// The column that gives the key. Without one, the table is by index: record *i* holds row *i*,
+    /// from 0.
     pub key: Option<String>,
     /// The kind of key map, for a table by key.
     pub key_map: KeyMapKind,
@@ -47,7 +50,8 @@ pub struct BuildOptions {
     pub max_value: Option<u64>,
     /// What to do with a key that occurs again.
     pub on_duplicate: OnDuplicate,
-    /// Store with each record the proof that it belongs to the table: see [`authentication`](crate::authentication).
+    /// Store with each record the proof that it belongs to the table: see
+    /// [`authentication`](crate::authentication).
     pub authenticate: bool,
     /// What becomes of a file that has the output's name already.
     pub existing: Existing,
@@ -64,7 +68,8 @@ pub enum OnDuplicate {
     First,
     /// Keep the last row with the key.
     Last,
-    /// Keep all rows: keys have [lists](crate::key_map::encode_list) of values, in the order of the rows. Also those that occur once.
+    /// Keep all rows: keys have [lists](crate::key_map::encode_list) of values, in the order of the
+    /// rows. Also those that occur once.
     All,
 }
 
@@ -85,7 +90,8 @@ pub struct Progress {
 pub enum Stage {
     /// Reading the input.
     Reading,
-    /// Distributing keys over buckets. Takes about a microsecond per key; its bytes are not counted.
+    /// Distributing keys over buckets. Takes about a microsecond per key; its bytes are not
+    /// counted.
     Packing,
     /// Hashing the records of an authenticated table.
     Hashing,
@@ -114,11 +120,13 @@ pub struct BuildReport {
     pub key_map: Option<KeyMapReport>,
     /// The bytes of all values.
     pub value_bytes: u64,
-    /// The bytes that all records, without paths, have room for beyond padding, as a part of the whole, in `[0, 1]`.
+    /// The bytes that all records, without paths, have room for beyond padding, as a part of the
+    /// whole, in `[0, 1]`.
     pub load: f64,
     /// The length of the output in bytes.
     pub file_bytes: u64,
-    /// The bytes of all records and of what clients download to read them, divided by the bytes of all values; infinite if there are none.
+    /// The bytes of all records and of what clients download to read them, divided by the bytes of
+    /// all values; infinite if there are none.
     pub overhead: f64,
     /// How many rows were dropped because their key occurred twice.
     pub duplicates_dropped: u64,
@@ -131,7 +139,8 @@ pub struct KeyMapReport {
     pub kind: KeyMapKind,
     /// How many keys there are.
     pub keys: u64,
-    /// The bytes of the key map, stash included, that every client downloads; with the Merkle root, if the table is authenticated.
+    /// The bytes of the key map, stash included, that every client downloads; with the Merkle root,
+    /// if the table is authenticated.
     pub bytes: u64,
     /// How many values are in the stash: pieces of values, where there is more than one part.
     pub stash_entries: u64,
@@ -141,7 +150,8 @@ pub struct KeyMapReport {
     pub parts: u64,
     /// How many records each lookup fetches.
     pub records_per_lookup: u64,
-    /// How wide records would be about, without their paths, if there were one part; `None` if the number of parts was given, or is one.
+    /// How wide records would be about, without their paths, if there were one part; `None` if the
+    /// number of parts was given, or is one.
     pub undivided_record_len: Option<u64>,
     /// Whether keys have lists of values.
     pub lists: bool,
@@ -156,14 +166,17 @@ pub struct AuthenticationReport {
     pub path_len: u64,
 }
 
-/// Reads `source`, builds a table as `options` say, and writes it to `output`. `progress` is called often; it should be quick.
+/// Reads `source`, builds a table as `options` say, and writes it to `output`. `progress` is called
+/// often; it should be quick.
 ///
 /// If anything fails, `output` is as it was before.
 ///
 /// # Errors
-/// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options contradict each other, or the input is not as
-///   [`import`](crate::import) says it should be, is empty, has duplicate keys, or values that are too long.
-/// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the input cannot be read or the output cannot be written.
+/// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options contradict each other, or
+///   the input is not as [`import`](crate::import) says it should be, is empty, has duplicate keys,
+///   or values that are too long.
+/// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the input cannot be read or the
+///   output cannot be written.
 pub fn build_table(
     options: &BuildOptions,
     source: Source,
@@ -273,7 +286,8 @@ struct Unfinished<'a> {
 }
 
 impl Unfinished<'_> {
-    /// Writes the records of shape `within`, of which `write` makes number `i`, behind each its path if the table is to be authenticated.
+    /// Writes the records of shape `within`, of which `write` makes number `i`, behind each its
+    /// path if the table is to be authenticated.
     fn write(
         self,
         records: RecordLayout,

@@ -1,8 +1,9 @@
 //! How a table's digest comes about.
 //!
-//! A table is more than its records: without its layout (the key map, above all) nobody can read them. Clients pin one
-//! digest that covers both, and that can be checked from either side: who has downloaded only the layout checks its part
-//! and takes the other on trust, who has the whole table checks all of it.
+//! A table is more than its records: without its layout (the key map, above all) nobody can read
+//! them. Clients pin one digest that covers both, and that can be checked from either side: who has
+//! downloaded only the layout checks its part and takes the other on trust, who has the whole table
+//! checks all of it.
 //!
 //! ```text
 //! layout digest  = BLAKE3(encoded layout)

@@ -1,11 +1,17 @@
-//! From what an owner wants of a table to the records that change: the next epoch of its [update log](crate::update_log).
+//! From what an owner wants of a table to the records that change: the next epoch of its [update
+//! log](crate::update_log).
 //!
-//! A [`TableEditor`] takes operations one by one, each of which sees what those before it did, and ends with one [`TableUpdate`] for all of them. Tables by key take keys
-//! and values ([`set`](TableEditor::set), [`set_all`](TableEditor::set_all), [`delete`](TableEditor::delete)); tables by index take row numbers and values ([`set_row`](TableEditor::set_row),
-//! [`append_row`](TableEditor::append_row)). A [`RowEditor`] takes rows as files have them, whatever the table is like.
+//! A [`TableEditor`] takes operations one by one, each of which sees what those before it did, and
+//! ends with one [`TableUpdate`] for all of them. Tables by key take keys and values
+//! ([`set`](TableEditor::set), [`set_all`](TableEditor::set_all), [`delete`](TableEditor::delete));
+//! tables by index take row numbers and values ([`set_row`](TableEditor::set_row),
+//! [`append_row`](TableEditor::append_row)). A [`RowEditor`] takes rows as files have them,
+//! whatever the table is like.
 //!
-//! A table keeps its records' width: a value that does not fit is refused, with how much would. A row of a table by index cannot be deleted, because those after it would move.
-//! The records of an [authenticated](crate::authentication) table carry proofs that all change with any of them, so such a table is built anew.
+//! A table keeps its records' width: a value that does not fit is refused, with how much would. A
+//! row of a table by index cannot be deleted, because those after it would move. The records of an
+//! [authenticated](crate::authentication) table carry proofs that all change with any of them, so
+//! such a table is built anew.
 
 mod rows;
 #[cfg(test)]
@@ -32,7 +38,8 @@ enum Rows<'a, R> {
     ByIndex(NumberedRows<R>),
 }
 
-/// The rows of a table by index: how values lie in them, and those that are no longer what they were.
+/// The rows of a table by index: how values lie in them, and those that are no longer what they
+/// were.
 struct NumberedRows<R> {
     layout: IndexLayout,
     read: R,
@@ -73,7 +80,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// Gives `key` the value `value`, whether the table has the key or not.
     ///
     /// # Errors
-    /// As [`Editor::set`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is by index. Nothing has changed then.
+    /// As [`Editor::set`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is by
+    /// index. Nothing has changed then.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<Effect> {
         self.by_key()?.set(key, value)
     }
@@ -81,7 +89,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// Gives `key` these values, in this order, and no others.
     ///
     /// # Errors
-    /// As [`Editor::set_all`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is by index. Nothing has changed then.
+    /// As [`Editor::set_all`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is
+    /// by index. Nothing has changed then.
     pub fn set_all<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<Effect> {
         self.by_key()?.set_all(key, values)
     }
@@ -89,7 +98,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// Removes `key` and all that the table has for it, if it has the key.
     ///
     /// # Errors
-    /// As [`Editor::delete`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is by index. Nothing has changed then.
+    /// As [`Editor::delete`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is
+    /// by index. Nothing has changed then.
     pub fn delete(&mut self, key: &[u8]) -> Result<Effect> {
         self.by_key()?.delete(key)
     }
@@ -97,7 +107,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// Gives row `row` the value `value`: a row that the table has, or one that was just appended.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such row, the value does not fit, or the table is by key. Nothing has changed then.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such row, the value does
+    /// not fit, or the table is by key. Nothing has changed then.
     pub fn set_row(&mut self, row: u64, value: &[u8]) -> Result<()> {
         let record = self.record_of(value)?;
         let shape = self.shape;
@@ -120,7 +131,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// Appends a row, and returns its number.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value does not fit, or the table is by key. Nothing has changed then.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value does not fit, or the table
+    /// is by key. Nothing has changed then.
     pub fn append_row(&mut self, value: &[u8]) -> Result<u64> {
         let record = self.record_of(value)?;
         let records = self.shape.records();
@@ -132,7 +144,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// What all operations together come to. `None` if the table had all of it before.
     ///
     /// # Errors
-    /// Whatever `read` fails with; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table would be too large.
+    /// Whatever `read` fails with; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table
+    /// would be too large.
     pub fn finish(self) -> Result<Option<TableEdits>> {
         let edit = |(index, record)| Operation::Edit { index, record };
         let (operations, layout): (Vec<_>, _) = match self.rows {

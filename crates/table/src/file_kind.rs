@@ -1,4 +1,5 @@
-//! What kind of Privet file a file is, by how it begins: so that no command writes one over another.
+//! What kind of Privet file a file is, by how it begins: so that no command writes one over
+//! another.
 
 use crate::points_file;
 use crate::snapshot;

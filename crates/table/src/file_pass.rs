@@ -8,7 +8,8 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Bytes read and hashed at a time: enough to occupy all cores, few enough for a smooth progress bar.
+/// Bytes read and hashed at a time: enough to occupy all cores, few enough for a smooth progress
+/// bar.
 pub(crate) const STEP: usize = 16 << 20;
 
 /// One pass over a part of a file, from its first byte to its last, in which it is hashed.
@@ -59,7 +60,9 @@ impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
     }
 }
 
-/// Reads `into` from byte `offset` on: as many parts as there are threads, one after the other in the file. One thread does not keep up with a fast disk, nor with the system's own copy in memory.
+/// Reads `into` from byte `offset` on: as many parts as there are threads, one after the other in
+/// the file. One thread does not keep up with a fast disk, nor with the system's own copy in
+/// memory.
 fn read_shared(
     file: &File,
     offset: u64,

@@ -1,12 +1,13 @@
 //! Rows from files: CSV, JSON Lines and Parquet behind one iterator.
 //!
-//! A [`Source`] says where the rows come from, a [`Selection`] what is wanted of each: which column is the key, and what makes
-//! the value. [`Rows`] then gives one [`Row`] after the other, in the order of the input.
+//! A [`Source`] says where the rows come from, a [`Selection`] what is wanted of each: which column
+//! is the key, and what makes the value. [`Rows`] then gives one [`Row`] after the other, in the
+//! order of the input.
 //!
 //! # What a value looks like
 //!
-//! A value is a compact JSON object of the selected columns, in the order of the input (or of the selection), or the bytes of
-//! a single column.
+//! A value is a compact JSON object of the selected columns, in the order of the input (or of the
+//! selection), or the bytes of a single column.
 //!
 //! | input | in a JSON value | as a key or a raw value |
 //! |---|---|---|
@@ -26,10 +27,11 @@
 //!
 //! # Input that is not as it should be
 //!
-//! Every error names the input and the line (CSV, JSON Lines) or row (Parquet), counted from 1. A byte order mark, Windows line ends and blank
-//! lines are fine. Bad UTF-8, rows with too few or too many cells, unclosed quotes, lines that are no JSON object, and
-//! columns or fields that occur twice are errors. One row may take at most [`MAX_ROW_BYTES`]; reading needs memory for
-//! one row (CSV, JSON Lines) or one batch of 256 rows and one page per column (Parquet).
+//! Every error names the input and the line (CSV, JSON Lines) or row (Parquet), counted from 1. A
+//! byte order mark, Windows line ends and blank lines are fine. Bad UTF-8, rows with too few or too
+//! many cells, unclosed quotes, lines that are no JSON object, and columns or fields that occur
+//! twice are errors. One row may take at most [`MAX_ROW_BYTES`]; reading needs memory for one row
+//! (CSV, JSON Lines) or one batch of 256 rows and one page per column (Parquet).
 
 mod csv;
 mod json_lines;
@@ -65,7 +67,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a name or a file extension stands for: `csv`; `jsonl`, `ndjson` or `json-lines`; `parquet`.
+    /// The format that a name or a file extension stands for: `csv`; `jsonl`, `ndjson` or
+    /// `json-lines`; `parquet`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "csv" => Some(Format::Csv),
@@ -88,8 +91,8 @@ enum Input {
 }
 
 impl Source {
-    /// A file. Its format follows from its extension, unless [`format`](Source::format) says otherwise. The name `-` stands for
-    /// standard input.
+    /// A file. Its format follows from its extension, unless [`format`](Source::format) says
+    /// otherwise. The name `-` stands for standard input.
     pub fn path(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         if path.as_os_str() == "-" {
@@ -167,7 +170,8 @@ pub struct Rows {
 
 /// What a format has to offer. Its errors name the line or row, but not the input.
 trait RowReader {
-    /// Writes the next row's key and value over `key` and `value` and returns its position, or `None` after the last.
+    /// Writes the next row's key and value over `key` and `value` and returns its position, or
+    /// `None` after the last.
     fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>>;
 
     /// What positions count: "line" or "row".
@@ -182,7 +186,8 @@ impl Rows {
     ///
     /// # Errors
     /// - [`Blame::Unavailable`] if it cannot be opened or read.
-    /// - [`Blame::ApiMisuse`] if its format is unknown, its beginning is not of that format, or it lacks a column.
+    /// - [`Blame::ApiMisuse`] if its format is unknown, its beginning is not of that format, or it
+    ///   lacks a column.
     pub fn open(source: Source, selection: Selection) -> Result<Self> {
         let name = source.name();
         Self::open_unnamed(source, selection).map_err(|error| error.within(name))

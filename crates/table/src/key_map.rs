@@ -1,9 +1,10 @@
 //! From keys to records: one or two records answer a key, and a miss looks like a hit.
 //!
-//! Private information retrieval fetches a record by its number. A *key map* is the public function from keys to record
-//! numbers that lets a client fetch a value by its key. A key has as many *candidates*, records in which it may lie, as every other
-//! key of the table, whether it is there or not, and a lookup always fetches all of them. The client downloads the key map
-//! once, with the rest of what it needs to know about the table.
+//! Private information retrieval fetches a record by its number. A *key map* is the public function
+//! from keys to record numbers that lets a client fetch a value by its key. A key has as many
+//! *candidates*, records in which it may lie, as every other key of the table, whether it is there
+//! or not, and a lookup always fetches all of them. The client downloads the key map once, with the
+//! rest of what it needs to know about the table.
 //!
 //! | kind | candidates | a client downloads | made for |
 //! |---|---|---|---|
@@ -12,77 +13,92 @@
 //!
 //! # Buckets
 //!
-//! The table's records are *buckets* of equal width. A key hashes to one bucket, which holds several entries
-//! `length ‖ tag ‖ value` (`entry.rs` gives the exact form); the 64-bit tag is another part of the key's hash and tells
-//! the entries apart. A key that is not in the table hashes to a bucket like any other, and finds no entry with its
-//! tag there. A missing key is taken for a present one with probability at most 2^-64 for each entry in its bucket (and
-//! in the stash, below).
+//! The table's records are *buckets* of equal width. A key hashes to one bucket, which holds
+//! several entries `length ‖ tag ‖ value` (`entry.rs` gives the exact form); the 64-bit tag is
+//! another part of the key's hash and tells the entries apart. A key that is not in the table
+//! hashes to a bucket like any other, and finds no entry with its tag there. A missing key is taken
+//! for a present one with probability at most 2^-64 for each entry in its bucket (and in the stash,
+//! below).
 //!
 //! # Hash and displace
 //!
-//! Under plain hashing the fullest bucket sets the width of all of them: with values of very different lengths, half of
-//! the table would be padding. So the builder steers. A key first hashes to one of many small *groups* (two keys each, on
-//! average), and each group has a *displacement*: one public byte that selects one of 256 hash functions for the bucket.
-//! The builder takes the groups from the largest to the smallest and gives each the displacement under which its entries
-//! fit best into what room is left. The displacements are most of the key map, half a byte per key, and buckets end
-//! up more than nine tenths full.
+//! Under plain hashing the fullest bucket sets the width of all of them: with values of very
+//! different lengths, half of the table would be padding. So the builder steers. A key first hashes
+//! to one of many small *groups* (two keys each, on average), and each group has a *displacement*:
+//! one public byte that selects one of 256 hash functions for the bucket. The builder takes the
+//! groups from the largest to the smallest and gives each the displacement under which its entries
+//! fit best into what room is left. The displacements are most of the key map, half a byte per key,
+//! and buckets end up more than nine tenths full.
 //!
-//! The idea is that of hash-and-displace perfect hashing (Pagh, WADS 1999; Belazzougui, Botelho and Dietzfelbinger,
-//! *Hash, displace, and compress*, ESA 2009), used here to balance bytes instead of to avoid collisions.
+//! The idea is that of hash-and-displace perfect hashing (Pagh, WADS 1999; Belazzougui, Botelho and
+//! Dietzfelbinger, *Hash, displace, and compress*, ESA 2009), used here to balance bytes instead of
+//! to avoid collisions.
 //!
-//! The hash functions hang on a public seed that is drawn *after* the keys are known, so that nobody can choose keys that
-//! all fall into one bucket, and drawn again in the rare case that two keys get the same tag.
+//! The hash functions hang on a public seed that is drawn *after* the keys are known, so that
+//! nobody can choose keys that all fall into one bucket, and drawn again in the rare case that two
+//! keys get the same tag.
 //!
 //! # Cuckoo
 //!
-//! A key hashes to two records, its candidates, and its entry lies in either of them (or in the stash). The builder chooses
-//! which; when both are full, an entry in one of them moves to *its* other candidate. Two choices, and several entries to a record, are
-//! enough to fill records to nine tenths without publishing anything about the choice: there are no groups and no
-//! displacements, and all that a client needs is the seed. The tag decides which records belong together and the rest of the key's hash
-//! which of these pairs is the key's (`pairing.rs` has the rule), so entries can be moved without knowing their keys.
+//! A key hashes to two records, its candidates, and its entry lies in either of them (or in the
+//! stash). The builder chooses which; when both are full, an entry in one of them moves to *its*
+//! other candidate. Two choices, and several entries to a record, are enough to fill records to
+//! nine tenths without publishing anything about the choice: there are no groups and no
+//! displacements, and all that a client needs is the seed. The tag decides which records belong
+//! together and the rest of the key's hash which of these pairs is the key's (`pairing.rs` has the
+//! rule), so entries can be moved without knowing their keys.
 //!
-//! The price is that every lookup takes two queries, for both candidates, found or not: which of the two is needed would tell
-//! the server something about the key.
+//! The price is that every lookup takes two queries, for both candidates, found or not: which of
+//! the two is needed would tell the server something about the key.
 //!
-//! This is the map of Zhou, Park, Zheng and Shi (*Piano*, appendix A.1): cuckoo hashing under a published seed, of which a client
-//! fetches all candidates.
+//! This is the map of Zhou, Park, Zheng and Shi (*Piano*, appendix A.1): cuckoo hashing under a
+//! published seed, of which a client fetches all candidates.
 //!
 //! # Parts
 //!
-//! A value need not lie in one record. The key map says how many *parts* each key has, one unless the builder chose more; each part is an entry like any other, with candidates of its own, and holds
-//! a piece of the value (`pieces.rs`). A lookup fetches the candidates of all parts, whatever the length of the value: the server sees no more of a long one than of a short one, or of none.
+//! A value need not lie in one record. The key map says how many *parts* each key has, one unless
+//! the builder chose more; each part is an entry like any other, with candidates of its own, and
+//! holds a piece of the value (`pieces.rs`). A lookup fetches the candidates of all parts, whatever
+//! the length of the value: the server sees no more of a long one than of a short one, or of none.
 //!
-//! That is for tables of which some values are much longer than others, and too many for the stash: with one part the longest of them decides how wide all records are.
+//! That is for tables of which some values are much longer than others, and too many for the stash:
+//! with one part the longest of them decides how wide all records are.
 //!
 //! # Several values of a key
 //!
-//! They are one value: the list of them ([`encode_list`]), of any length that a value may have. A key map says whether what its entries hold are lists.
+//! They are one value: the list of them ([`encode_list`]), of any length that a value may have. A
+//! key map says whether what its entries hold are lists.
 //!
 //! # The stash
 //!
-//! One value of 76 KB among thousands of short ones would make every bucket 76 KB wide. A few such values go to the
-//! *stash*, a part of the key map itself, which every client has downloaded. In a cuckoo map it also takes the few entries for which no place is
-//! found. A client whose key turns out to be in the stash **still sends the queries for the key's candidates**, like for any other
+//! One value of 76 KB among thousands of short ones would make every bucket 76 KB wide. A few such
+//! values go to the *stash*, a part of the key map itself, which every client has downloaded. In a
+//! cuckoo map it also takes the few entries for which no place is found. A client whose key turns
+//! out to be in the stash **still sends the queries for the key's candidates**, like for any other
 //! key: [`KeyMap::candidates`] does not even look into the stash, so a server cannot tell.
 //!
 //! # Edits
 //!
 //! An [`Editor`] sets and deletes single keys in a finished table, and says which records change.
 //!
-//! Under a bucket map an operation changes one record at most. The displacements, which an editor leaves alone, were chosen to fill the
-//! buckets to the brim. So values can be replaced by others of their length, and keys deleted, but of the new keys most go to the stash
-//! unless others have gone from their bucket, and the table is soon to be built anew.
+//! Under a bucket map an operation changes one record at most. The displacements, which an editor
+//! leaves alone, were chosen to fill the buckets to the brim. So values can be replaced by others
+//! of their length, and keys deleted, but of the new keys most go to the stash unless others have
+//! gone from their bucket, and the table is soon to be built anew.
 //!
-//! Under a cuckoo map a new key is put into a candidate with room, or takes a place from which a short path of entries has moved on; a
-//! deleted key leaves a gap. With values of equal length, records that are nine tenths full take in new keys as others go, and never
-//! use the stash: a new key changes two records on average, and hardly ever more than four. With values of very different
-//! lengths the gaps are not as long as new keys need. A table with values of 0 to 700 bytes, of which every key was replaced by a new one, put 1 in
-//! 80 of them into the stash and refused 1 in 40; with a tenth of its keys deleted before, it refused none.
+//! Under a cuckoo map a new key is put into a candidate with room, or takes a place from which a
+//! short path of entries has moved on; a deleted key leaves a gap. With values of equal length,
+//! records that are nine tenths full take in new keys as others go, and never use the stash: a new
+//! key changes two records on average, and hardly ever more than four. With values of very
+//! different lengths the gaps are not as long as new keys need. A table with values of 0 to 700
+//! bytes, of which every key was replaced by a new one, put 1 in 80 of them into the stash and
+//! refused 1 in 40; with a tenth of its keys deleted before, it refused none.
 //!
 //! # Who chooses what
 //!
-//! Only the kind is left to the user, and the number of parts if they want to say it: [`pack`] chooses the records' number and width and what goes to the stash, by
-//! the cost that its module states.
+//! Only the kind is left to the user, and the number of parts if they want to say it: [`pack`]
+//! chooses the records' number and width and what goes to the stash, by the cost that its module
+//! states.
 //!
 //! | item | what it is for |
 //! |---|---|
@@ -157,7 +173,8 @@ impl KeyMapKind {
 
 /// The public function from keys to records, and the few values that lie in no record.
 ///
-/// A client gets it as bytes from the server ([`KeyMap::decode`]); a builder gets it from [`pack_as`].
+/// A client gets it as bytes from the server ([`KeyMap::decode`]); a builder gets it from
+/// [`pack_as`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyMap {
     seed: PublicSeed,
@@ -200,8 +217,8 @@ impl KeyMap {
         self.lists
     }
 
-    /// How many candidates every key has, those of all its parts: how many records each lookup fetches. For each part they are 1 or 2, and never more than the
-    /// table has records.
+    /// How many candidates every key has, those of all its parts: how many records each lookup
+    /// fetches. For each part they are 1 or 2, and never more than the table has records.
     pub fn candidates_per_key(&self) -> usize {
         self.parts() * self.candidates_per_part()
     }
@@ -211,9 +228,12 @@ impl KeyMap {
         self.kind().candidates().min(usize::try_from(self.buckets()).unwrap_or(usize::MAX))
     }
 
-    /// The records in which `key` may lie, each in `[0, buckets())`, [`candidates_per_key`](KeyMap::candidates_per_key) of
-    /// them: those of the first part, which differ from each other, then those of the next, and so on. Defined for every key, in the table or not; all of them must be fetched for every
-    /// key alike, also where two parts name the same one, and only then be looked at: [`piece_in`](KeyMap::piece_in) each of them is what [`value`](KeyMap::value) puts together.
+    /// The records in which `key` may lie, each in `[0, buckets())`,
+    /// [`candidates_per_key`](KeyMap::candidates_per_key) of them: those of the first part, which
+    /// differ from each other, then those of the next, and so on. Defined for every key, in the
+    /// table or not; all of them must be fetched for every key alike, also where two parts name the
+    /// same one, and only then be looked at: [`piece_in`](KeyMap::piece_in) each of them is what
+    /// [`value`](KeyMap::value) puts together.
     ///
     /// No branch depends on the key, but hashing takes longer the longer it is. Of a cuckoo map no
     /// address depends on the key either. Of a bucket map one does, for each part: where the
@@ -240,7 +260,8 @@ impl KeyMap {
         candidates.into_iter().take(self.candidates_per_part())
     }
 
-    /// The other candidate of an entry tagged `tag` that lies in `record`; `record` itself if it has no other.
+    /// The other candidate of an entry tagged `tag` that lies in `record`; `record` itself if it
+    /// has no other.
     fn other_candidate(&self, record: u64, tag: u64) -> u64 {
         match self.rule {
             Rule::Displaced(_) => record,
@@ -248,11 +269,13 @@ impl KeyMap {
         }
     }
 
-    /// What `record`, which came as number `candidate` of those that [`candidates`](KeyMap::candidates) names, holds for `key`; `None` if nothing. The whole record is looked through in
-    /// either case.
+    /// What `record`, which came as number `candidate` of those that
+    /// [`candidates`](KeyMap::candidates) names, holds for `key`; `None` if nothing. The whole
+    /// record is looked through in either case.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `record` is not [`record_len`](KeyMap::record_len) bytes long, or there is no such candidate.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `record` is not
+    ///   [`record_len`](KeyMap::record_len) bytes long, or there is no such candidate.
     /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if it is not a bucket.
     pub fn piece_in<'r>(
         &self,
@@ -274,11 +297,13 @@ impl KeyMap {
         entry::find_entry(record, hash.tag)
     }
 
-    /// The value of `key`, from what [`piece_in`](KeyMap::piece_in) found in each of its candidates, in their order; `None` if neither they nor the
-    /// stash have the key. The whole stash is looked through in any case. In a table of [lists](KeyMap::has_lists), it is a list.
+    /// The value of `key`, from what [`piece_in`](KeyMap::piece_in) found in each of its
+    /// candidates, in their order; `None` if neither they nor the stash have the key. The whole
+    /// stash is looked through in any case. In a table of [lists](KeyMap::has_lists), it is a list.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if these are not as many as there are candidates.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if these are not as many as there are
+    ///   candidates.
     /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if the pieces do not belong together.
     pub fn value<P: AsRef<[u8]>>(
         &self,
@@ -313,7 +338,8 @@ impl KeyMap {
         found
     }
 
-    /// The value of `key`, from the records that [`candidates`](KeyMap::candidates) names, in their order: [`piece_in`](KeyMap::piece_in) all of them, and [`value`](KeyMap::value).
+    /// The value of `key`, from the records that [`candidates`](KeyMap::candidates) names, in their
+    /// order: [`piece_in`](KeyMap::piece_in) all of them, and [`value`](KeyMap::value).
     ///
     /// # Errors
     /// As these two.
@@ -373,13 +399,15 @@ impl KeyMap {
         self.shape
     }
 
-    /// How many keys the table had when it was built. Edits since then are not counted, so that an edit that leaves the stash alone
-    /// leaves the key map as it is, and clients need not fetch it again.
+    /// How many keys the table had when it was built. Edits since then are not counted, so that an
+    /// edit that leaves the stash alone leaves the key map as it is, and clients need not fetch it
+    /// again.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// How many values are in the stash, edits included: pieces of values, where there is more than one part.
+    /// How many values are in the stash, edits included: pieces of values, where there is more than
+    /// one part.
     pub fn stash_entries(&self) -> u64 {
         self.stash.len() as u64
     }
@@ -389,8 +417,8 @@ impl KeyMap {
         self.stash.iter().map(|(_, value)| value.len() as u64).sum()
     }
 
-    /// The part of all buckets that held entries and not padding when the table was built, in `[0, 1]`. As with [`keys`](KeyMap::keys),
-    /// edits since then are not counted.
+    /// The part of all buckets that held entries and not padding when the table was built, in `[0,
+    /// 1]`. As with [`keys`](KeyMap::keys), edits since then are not counted.
     pub fn load(&self) -> f64 {
         self.entry_bytes as f64 / self.shape.bytes() as f64
     }

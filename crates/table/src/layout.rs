@@ -1,7 +1,8 @@
 //! How to read a table's records: what every client downloads before its first lookup.
 //!
-//! There are two kinds of table. A table *by index* has one record per row of its input, in the same order. A table *by
-//! key* has buckets, and a [`KeyMap`] that says which. [`RecordLayout`] is either, in one encoding:
+//! There are two kinds of table. A table *by index* has one record per row of its input, in the
+//! same order. A table *by key* has buckets, and a [`KeyMap`] that says which. [`RecordLayout`] is
+//! either, in one encoding:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -10,8 +11,10 @@
 //! | 3 | 1 | by index: bytes of the length before each value, 0 to 4; by key: 0 |
 //! | 4 | | by key: the encoded key map; by index: nothing |
 //!
-//! A table of either kind may be [authenticated](crate::authentication): then a path follows each record, and a client has to know where paths lead. [`TableLayout`] says both. That of
-//! a table that is not authenticated is its record layout and nothing else; that of one that is begins with another version:
+//! A table of either kind may be [authenticated](crate::authentication): then a path follows each
+//! record, and a client has to know where paths lead. [`TableLayout`] says both. That of a table
+//! that is not authenticated is its record layout and nothing else; that of one that is begins with
+//! another version:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -31,7 +34,8 @@ const VERSION: u16 = 1;
 /// Of the layout of an authenticated table.
 const AUTHENTICATED_VERSION: u16 = 2;
 
-/// How a table's records are read: verified first, if the table is authenticated, and then understood.
+/// How a table's records are read: verified first, if the table is authenticated, and then
+/// understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableLayout {
     authentication: Option<Authentication>,
@@ -66,7 +70,8 @@ impl TableLayout {
         self.authentication.map(|_| TableRoot::of(shape, layout_digest(&self.encode())))
     }
 
-    /// The record in `served`, which came as record number `index` of a table of shape `shape`: verified, if the table is authenticated, and without its path.
+    /// The record in `served`, which came as record number `index` of a table of shape `shape`:
+    /// verified, if the table is authenticated, and without its path.
     ///
     /// # Errors
     /// As [`Authentication::verified`].
@@ -96,7 +101,8 @@ impl TableLayout {
     /// Reads a layout that came from outside. Allocates no more than `bytes` is long.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded layout.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded
+    /// layout.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a table layout", bytes);
         match reader.u16()? {
@@ -115,7 +121,8 @@ impl TableLayout {
     /// Checks that a table of shape `shape` can have this layout.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage), with the numbers, if it cannot.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage), with the numbers, if it
+    /// cannot.
     pub fn check_shape(&self, shape: TableShape) -> Result<()> {
         let within = match self.authentication {
             Some(_) => shape_within(shape)?,
@@ -152,7 +159,8 @@ impl RecordLayout {
     /// Reads a layout that came from outside. Allocates no more than `bytes` is long.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded layout.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded
+    /// layout.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a record layout", bytes);
         let version = reader.u16()?;
@@ -177,7 +185,8 @@ impl RecordLayout {
     /// Checks that a table of shape `shape` can have this layout.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage), with the numbers, if it cannot.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage), with the numbers, if it
+    /// cannot.
     pub fn check_shape(&self, shape: TableShape) -> Result<()> {
         match self {
             RecordLayout::Keyed(key_map) if key_map.shape() != shape => {
@@ -213,9 +222,10 @@ const MAX_PREFIX_BYTES: u8 = 4;
 
 /// How a value lies in its record, for a table by index.
 ///
-/// Values of different lengths are padded with zeros to the width of the longest. So that the exact value comes back, each
-/// is preceded by its length, a little-endian number of as few bytes as the longest value needs. Where all values
-/// have the same length, and it is not zero, the record is the value.
+/// Values of different lengths are padded with zeros to the width of the longest. So that the exact
+/// value comes back, each is preceded by its length, a little-endian number of as few bytes as the
+/// longest value needs. Where all values have the same length, and it is not zero, the record is
+/// the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexLayout {
     prefix_bytes: u8,
@@ -236,7 +246,8 @@ impl IndexLayout {
         u64::from(self.prefix_bytes) + longest
     }
 
-    /// How many bytes at the start of a record give the length of the value; 0 where the record is the value.
+    /// How many bytes at the start of a record give the length of the value; 0 where the record is
+    /// the value.
     pub fn prefix_bytes(self) -> u8 {
         self.prefix_bytes
     }

@@ -1,7 +1,8 @@
 //! From files to tables: what a server serves and what a client needs in order to read it.
 //!
-//! Private information retrieval works on a *table*: records of equal width, numbered from 0. People have files: packages
-//! with names, rows with columns, values of any length. This crate turns one into the other, and back.
+//! Private information retrieval works on a *table*: records of equal width, numbered from 0.
+//! People have files: packages with names, rows with columns, values of any length. This crate
+//! turns one into the other, and back.
 //!
 //! | module | what it holds | feature |
 //! |---|---|---|
@@ -19,8 +20,8 @@
 //! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
 //! | `build` | the whole way from an input file to a snapshot | `files` |
 //!
-//! The feature `files` is on by default. Without it no file is touched and the crate compiles for browsers: what is left is
-//! what a client needs.
+//! The feature `files` is on by default. Without it no file is touched and the crate compiles for
+//! browsers: what is left is what a client needs.
 //!
 //! # The whole way
 //!

@@ -1,7 +1,9 @@
 //! A file that appears under its name whole, or not at all.
 //!
-//! It is written under a temporary name in the directory of the output, synced, given its name, and the directory is synced. Whatever happens before it has its name leaves
-//! the output as it was. Who is killed leaves the temporary file, `.privet-….partial` beside the output, which may be deleted.
+//! It is written under a temporary name in the directory of the output, synced, given its name, and
+//! the directory is synced. Whatever happens before it has its name leaves the output as it was.
+//! Who is killed leaves the temporary file, `.privet-….partial` beside the output, which may be
+//! deleted.
 
 use privet_core::{Error, Result};
 use std::fs::File;
@@ -19,7 +21,8 @@ pub enum Existing {
     Keep,
 }
 
-/// A file that is being written under a temporary name; dropped before [`publish`](Self::publish), it leaves nothing.
+/// A file that is being written under a temporary name; dropped before [`publish`](Self::publish),
+/// it leaves nothing.
 pub struct NewFile {
     output: PathBuf,
     existing: Existing,
@@ -31,13 +34,15 @@ impl NewFile {
     /// Begins a file that will be `output`. Who may read it is what the user's mask grants.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `output` cannot be a file, or is one that has to be kept.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `output` cannot be a file, or is
+    ///   one that has to be kept.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if nothing can be written there.
     pub fn create(output: &Path, existing: Existing) -> Result<Self> {
         Self::create_for(output, existing, 0o666)
     }
 
-    /// The same, for whom the file `like` grants as much, and the user's mask as well: nobody who may not read that one should read this.
+    /// The same, for whom the file `like` grants as much, and the user's mask as well: nobody who
+    /// may not read that one should read this.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -91,7 +96,8 @@ impl NewFile {
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be synced or renamed.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a file that has to be kept got the name meanwhile.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a file that has to be kept got the
+    ///   name meanwhile.
     pub fn publish(self) -> Result<()> {
         let Self { output, existing, temporary } = self;
         temporary.as_file().sync_all().map_err(|error| cannot("write", &output, error))?;

@@ -146,8 +146,8 @@ impl<'s> OwnedTable<'s> {
         log > 0 && u128::from(log) * 100 >= u128::from(file) * u128::from(percent)
     }
 
-    /// Writes the table file anew with all changes in it, and a log that keeps the last epochs. Does
-    /// nothing if nothing was ever signed.
+    /// Writes the table file anew with all changes in it, and a log that keeps the last epochs.
+    /// Does nothing if nothing was ever signed.
     ///
     /// # Errors
     /// As [`LogWriter::compact`]. The epochs are in the log all the same.

@@ -1,10 +1,13 @@
 //! The points of a table as a file of its own.
 //!
-//! A server of finite differences does not answer from the table but from its *points*: the values of a polynomial that were computed from the table, many times as many bytes. They follow from
-//! the table, the scheme and its parameters alone, take minutes and gigabytes to compute, and may be more than the memory holds. So they are computed once, into a file, and served from it ever after:
-//! by any number of servers, after any number of restarts.
+//! A server of finite differences does not answer from the table but from its *points*: the values
+//! of a polynomial that were computed from the table, many times as many bytes. They follow from
+//! the table, the scheme and its parameters alone, take minutes and gigabytes to compute, and may
+//! be more than the memory holds. So they are computed once, into a file, and served from it ever
+//! after: by any number of servers, after any number of restarts.
 //!
-//! This crate knows nothing of schemes. To it points are bytes, and scheme and parameters are what has to be said about them.
+//! This crate knows nothing of schemes. To it points are bytes, and scheme and parameters are what
+//! has to be said about them.
 //!
 //! # Layout
 //!
@@ -30,15 +33,20 @@
 //!
 //! # What is checked when
 //!
-//! [`PointsFile::open`] checks everything before the points (magic, version, checksum, the zeros) and the exact length of the file, so a file that opens is whole.
-//! [`check_table`](PointsFile::check_table) says whether it belongs to a table. The points themselves are compared with their digest when they are [read](PointsFile::read) into memory, or
-//! before they are [mapped](PointsFile::map): nobody answers from bytes that were not checked. BLAKE3 is a tree of hashes, so all cores share that work, in one pass over the file.
+//! [`PointsFile::open`] checks everything before the points (magic, version, checksum, the zeros)
+//! and the exact length of the file, so a file that opens is whole.
+//! [`check_table`](PointsFile::check_table) says whether it belongs to a table. The points
+//! themselves are compared with their digest when they are [read](PointsFile::read) into memory, or
+//! before they are [mapped](PointsFile::map): nobody answers from bytes that were not checked.
+//! BLAKE3 is a tree of hashes, so all cores share that work, in one pass over the file.
 //!
-//! The checksums find damage. They do not find malice: whoever can write the file can make it consistent, and answers wrong.
+//! The checksums find damage. They do not find malice: whoever can write the file can make it
+//! consistent, and answers wrong.
 //!
 //! # A crash while writing
 //!
-//! [`PointsWriter`] writes to a [new file](crate::new_file), whose place on disk is reserved at the beginning, and which has no header until the points are complete. Whatever happens before it has
+//! [`PointsWriter`] writes to a [new file](crate::new_file), whose place on disk is reserved at the
+//! beginning, and which has no header until the points are complete. Whatever happens before it has
 //! its name leaves the output as it was.
 
 mod header;
@@ -66,7 +74,8 @@ pub const PAGE: u64 = 4096;
 
 /// An open points file.
 ///
-/// It is read with ordinary reads, so that a file that is cut short meanwhile is an error; only [`map`](Self::map) maps it.
+/// It is read with ordinary reads, so that a file that is cut short meanwhile is an error; only
+/// [`map`](Self::map) maps it.
 pub struct PointsFile {
     path: PathBuf,
     file: File,
@@ -79,7 +88,8 @@ impl PointsFile {
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is none, or it is no points file, or one of another version.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is none, or it is no points
+    ///   file, or one of another version.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
     pub fn open(path: &Path) -> Result<Self> {
         let unreadable = |error: io::Error| unreadable(path, error);
@@ -96,7 +106,8 @@ impl PointsFile {
         Ok(Self { path: path.to_owned(), file, header, start })
     }
 
-    /// Whether the file at `path` begins as points files do, whatever follows. A file that cannot be read does not.
+    /// Whether the file at `path` begins as points files do, whatever follows. A file that cannot
+    /// be read does not.
     pub fn is_one(path: &Path) -> bool {
         FileKind::of(path) == Some(FileKind::Points)
     }
@@ -152,12 +163,15 @@ impl PointsFile {
         .within(self.path.display()))
     }
 
-    /// Reads the points into `points`, with so many threads, and compares them with their digest. `progress` is told how many of how many bytes are done. After an error, what is in `points` is of no use.
+    /// Reads the points into `points`, with so many threads, and compares them with their digest.
+    /// `progress` is told how many of how many bytes are done. After an error, what is in `points`
+    /// is of no use.
     ///
     /// # Errors
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not what was written.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless `points` has [`PointsHeader::points_len`] bytes.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless `points` has
+    ///   [`PointsHeader::points_len`] bytes.
     pub fn read(
         &self,
         points: &mut [u8],

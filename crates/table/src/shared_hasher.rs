@@ -3,7 +3,8 @@
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZero;
 
-/// A hasher whose work is shared by threads of its own: no more than it was told, and by the calling thread alone where the system refuses them.
+/// A hasher whose work is shared by threads of its own: no more than it was told, and by the
+/// calling thread alone where the system refuses them.
 pub struct SharedHasher {
     hasher: blake3::Hasher,
     pool: Option<ThreadPool>,

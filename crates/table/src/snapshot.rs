@@ -35,9 +35,9 @@
 //!
 //! # What is checked when
 //!
-//! [`Snapshot::open`] checks everything before the records (magic, version, checksum, digest of the layout, the zeros between)
-//! and the exact length of the file, so a file that opens is whole. It does not read the records; [`Snapshot::verify`]
-//! does, and finds any changed bit.
+//! [`Snapshot::open`] checks everything before the records (magic, version, checksum, digest of the
+//! layout, the zeros between) and the exact length of the file, so a file that opens is whole. It
+//! does not read the records; [`Snapshot::verify`] does, and finds any changed bit.
 //!
 //! # A file that is changed in place
 //!
@@ -49,9 +49,9 @@
 //!
 //! # A crash while writing
 //!
-//! [`SnapshotWriter`] writes to a temporary file in the directory of the output, syncs it, renames it over the output and
-//! syncs the directory. Whatever happens before the rename leaves the output as it was; a temporary file may be left
-//! behind by a crash of the machine, and only then.
+//! [`SnapshotWriter`] writes to a temporary file in the directory of the output, syncs it, renames
+//! it over the output and syncs the directory. Whatever happens before the rename leaves the output
+//! as it was; a temporary file may be left behind by a crash of the machine, and only then.
 
 mod header;
 mod writer;
@@ -87,11 +87,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Opens the snapshot file at `path` and checks all of it but the records. Reads a few pages, however large the table.
+    /// Opens the snapshot file at `path` and checks all of it but the records. Reads a few pages,
+    /// however large the table.
     ///
     /// # Errors
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be opened or mapped.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no snapshot file, or one of another version.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be opened or
+    ///   mapped.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no snapshot file, or one of
+    ///   another version.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
     pub fn open(path: &Path) -> Result<Self> {
         Self::over(Self::map(path)?).map_err(|error| error.within(path.display()))
@@ -267,8 +270,8 @@ impl Snapshot {
         })
     }
 
-    /// Takes the records out of this process's resident memory, for a server that has copied them elsewhere. They stay
-    /// readable and are read from the file again when touched.
+    /// Takes the records out of this process's resident memory, for a server that has copied them
+    /// elsewhere. They stay readable and are read from the file again when touched.
     pub fn release_pages(&self) {
         self.mapping.release_pages(self.parsed.records.clone());
     }

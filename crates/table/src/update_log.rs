@@ -1,21 +1,28 @@
-//! A table that changes: the epochs that follow a snapshot, each signed and each tied to the one before.
+//! A table that changes: the epochs that follow a snapshot, each signed and each tied to the one
+//! before.
 //!
-//! A snapshot is never altered. What changes afterwards is told in *epochs*: one batch of changed records, numbered one more than the table's version so far. Whoever has the table in one version
-//! and gets the epochs that follow has it in the next versions too: a server its records, a client its hints. So epochs travel from the owner's file through servers that nobody needs to
-//! trust to every client, and each of these checks them alike:
+//! A snapshot is never altered. What changes afterwards is told in *epochs*: one batch of changed
+//! records, numbered one more than the table's version so far. Whoever has the table in one version
+//! and gets the epochs that follow has it in the next versions too: a server its records, a client
+//! its hints. So epochs travel from the owner's file through servers that nobody needs to trust to
+//! every client, and each of these checks them alike:
 //!
 //! - They are *signed* by the table's publisher (Ed25519, RFC 8032). A server cannot invent one.
-//! - They are *chained*: each names the hash of the epoch before and the table's digest before. A server can hold epochs back, and that is all: leaving one out, going back, or
-//!   joining two histories is noticed at once.
-//! - They say the records' bytes *before* as well as after. Some schemes patch their hints with XOR differences, others with differences modulo a number; and whoever applies an epoch to records
+//! - They are *chained*: each names the hash of the epoch before and the table's digest before. A
+//!   server can hold epochs back, and that is all: leaving one out, going back, or joining two
+//!   histories is noticed at once.
+//! - They say the records' bytes *before* as well as after. Some schemes patch their hints with XOR
+//!   differences, others with differences modulo a number; and whoever applies an epoch to records
 //!   notices if these were not what they should have been.
 //!
-//! What the chain does not show is that there is a second history, if the publisher's own key signs one: a client that follows the first refuses the second, and the other way round.
-//! It does not say either whether the newest epoch has arrived.
+//! What the chain does not show is that there is a second history, if the publisher's own key signs
+//! one: a client that follows the first refuses the second, and the other way round. It does not
+//! say either whether the newest epoch has arrived.
 //!
 //! # One epoch, as bytes
 //!
-//! Numbers are little-endian. *Variable* numbers have seven bits per byte, the lowest first, the top bit set on all bytes but the last, and no needless bytes.
+//! Numbers are little-endian. *Variable* numbers have seven bits per byte, the lowest first, the
+//! top bit set on all bytes but the last, and no needless bytes.
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -35,8 +42,10 @@
 //! | | | the bytes of the records that are appended |
 //! | end − 64 | 64 | Ed25519 signature of the hash of everything before it |
 //!
-//! The hash is BLAKE3 in its key-derivation mode with the context `privet update log epoch v1`. It is what is signed, and what the next epoch names. The table's digest after
-//! follows from the digest of the records, the layout and the shape as [`digest`](crate::digest) says. An epoch changes something. It has one valid encoding, and any other is refused.
+//! The hash is BLAKE3 in its key-derivation mode with the context `privet update log epoch v1`. It
+//! is what is signed, and what the next epoch names. The table's digest after follows from the
+//! digest of the records, the layout and the shape as [`digest`](crate::digest) says. An epoch
+//! changes something. It has one valid encoding, and any other is refused.
 //!
 //! | item | what it is for |
 //! |---|---|

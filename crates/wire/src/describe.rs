@@ -1,11 +1,14 @@
 //! What a server serves.
 //!
-//! A [`ServerDescription`] is the first thing a client hears from a server, and everything in it is the server's word: sizes that the client will allocate,
-//! parameters that decide how well its queries are hidden, names that it will print. So it is checked here to the end: parameters are decoded by the scheme
-//! itself, which refuses those below the security target; the announced digests and sizes must be the ones that follow from them.
+//! A [`ServerDescription`] is the first thing a client hears from a server, and everything in it is
+//! the server's word: sizes that the client will allocate, parameters that decide how well its
+//! queries are hidden, names that it will print. So it is checked here to the end: parameters are
+//! decoded by the scheme itself, which refuses those below the security target; the announced
+//! digests and sizes must be the ones that follow from them.
 //!
-//! A scheme of a name that this program does not know is skipped, so that an older client can talk to a newer server. So is `plain`, the lookup without privacy that
-//! benchmarks compare with: it has no [`SchemeId`], and no server can talk a client into it.
+//! A scheme of a name that this program does not know is skipped, so that an older client can talk
+//! to a newer server. So is `plain`, the lookup without privacy that benchmarks compare with: it
+//! has no [`SchemeId`], and no server can talk a client into it.
 
 use crate::fields::{array, printable};
 use crate::limits::{
@@ -36,7 +39,8 @@ impl Default for DescribeRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerDescription {
-    /// Name and version of the server software, for people: at most [`MAX_SOFTWARE_LEN`] bytes, fit to print.
+    /// Name and version of the server software, for people: at most [`MAX_SOFTWARE_LEN`] bytes, fit
+    /// to print.
     pub software: String,
     /// At most [`MAX_TABLES`] tables. No two have one name or one id.
     pub tables: Vec<TableDescription>,
@@ -52,11 +56,13 @@ pub struct TableDescription {
     pub identity: TableIdentity,
     /// How keys and values lie in records: at most [`MAX_LAYOUT_LEN`] bytes.
     pub layout: PartDescription,
-    /// At most [`MAX_SCHEMES`] schemes that serve it, no two with the same parameter digest. None if the server offers only schemes unknown to this program.
+    /// At most [`MAX_SCHEMES`] schemes that serve it, no two with the same parameter digest. None
+    /// if the server offers only schemes unknown to this program.
     pub schemes: Vec<SchemeDescription>,
     /// Its update log, if it has one.
     pub updates: Option<UpdatesDescription>,
-    /// Versions before this one that are still served, at most [`MAX_EARLIER`], the latest first: of the same name and id, none with an update log or earlier versions of its own.
+    /// Versions before this one that are still served, at most [`MAX_EARLIER`], the latest first:
+    /// of the same name and id, none with an update log or earlier versions of its own.
     pub earlier: Vec<TableDescription>,
 }
 
@@ -65,7 +71,8 @@ pub struct TableDescription {
 pub struct UpdatesDescription {
     /// The Ed25519 public key by which epochs are signed.
     pub publisher: [u8; 32],
-    /// The oldest version from which the epochs that follow it can be fetched; at most the table's own.
+    /// The oldest version from which the epochs that follow it can be fetched; at most the table's
+    /// own.
     pub first_epoch: Epoch,
 }
 
@@ -77,8 +84,10 @@ pub struct SchemeDescription {
     pub plan: SchemePlan,
     /// [`SchemePlan::digest`] for the table.
     pub parameter_digest: [u8; 32],
-    /// What is fetched before the first query: all bytes of the part that [`hint_kind`](Self::hint_kind) names, a hint proper or the table's records. Present exactly if
-    /// the plan says so, of the length that it says; absent if a server computes hints for each client alone.
+    /// What is fetched before the first query: all bytes of the part that
+    /// [`hint_kind`](Self::hint_kind) names, a hint proper or the table's records. Present exactly
+    /// if the plan says so, of the length that it says; absent if a server computes hints for each
+    /// client alone.
     pub hint: Option<PartDescription>,
 }
 
@@ -92,10 +101,12 @@ pub struct PartDescription {
 }
 
 impl ServerDescription {
-    /// What a server says of itself. Characters that do not belong on a terminal are replaced in `software`.
+    /// What a server says of itself. Characters that do not belong on a terminal are replaced in
+    /// `software`.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if there are more than [`MAX_TABLES`] tables, or two with the same name or id.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if there are more than
+    /// [`MAX_TABLES`] tables, or two with the same name or id.
     pub fn new(software: &str, tables: Vec<TableDescription>) -> Result<Self> {
         if tables.len() > MAX_TABLES {
             return Err(Error::invalid_message(format!(
@@ -126,7 +137,8 @@ impl ServerDescription {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// The plans of all schemes of all tables in all versions: what message limits are computed from.
+    /// The plans of all schemes of all tables in all versions: what message limits are computed
+    /// from.
     pub fn plans(&self) -> impl Iterator<Item = &SchemePlan> {
         let versions = self.tables.iter().flat_map(TableDescription::versions);
         versions.flat_map(|table| &table.schemes).map(|scheme| &scheme.plan)
@@ -137,8 +149,10 @@ impl TableDescription {
     /// A table and what serves it.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the name is not one, the layout is too long, there are too many schemes, or two with the same parameter digest.
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if a scheme does not belong to the table `identity`.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the name is not one, the
+    /// layout is too long, there are too many schemes, or two with the same parameter digest.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if a scheme does not belong to
+    /// the table `identity`.
     pub fn new(
         name: &str,
         identity: TableIdentity,
@@ -169,11 +183,13 @@ impl TableDescription {
         Ok(Self { name, identity, layout, schemes, updates: None, earlier: Vec::new() })
     }
 
-    /// The same table with an update log, and with earlier versions that are still served, the latest first.
+    /// The same table with an update log, and with earlier versions that are still served, the
+    /// latest first.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the log begins after the table's version; there are more than [`MAX_EARLIER`] earlier versions; or one is not earlier than the one before it,
-    /// is another table, or has a log or earlier versions of its own.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the log begins after the
+    /// table's version; there are more than [`MAX_EARLIER`] earlier versions; or one is not earlier
+    /// than the one before it, is another table, or has a log or earlier versions of its own.
     pub fn with_versions(
         self,
         updates: Option<UpdatesDescription>,
@@ -203,7 +219,8 @@ impl TableDescription {
         Ok(Self { updates, earlier, ..self })
     }
 
-    /// The table in its current version and the earlier ones that are still served, the latest first.
+    /// The table in its current version and the earlier ones that are still served, the latest
+    /// first.
     pub fn versions(&self) -> impl Iterator<Item = &TableDescription> {
         std::iter::once(self).chain(&self.earlier)
     }
@@ -215,10 +232,12 @@ impl TableDescription {
 }
 
 impl SchemeDescription {
-    /// A scheme with the plan `plan` on the table `identity`; `hint` is what its clients receive first.
+    /// A scheme with the plan `plan` on the table `identity`; `hint` is what its clients receive
+    /// first.
     ///
     /// # Errors
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if `hint` is not what the plan prescribes.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if `hint` is not what the plan
+    /// prescribes.
     pub fn new(
         plan: SchemePlan,
         identity: &TableIdentity,
@@ -256,7 +275,8 @@ impl PartDescription {
 /// Checks a table's name: 1 to [`MAX_NAME_LEN`] characters of `A-Z a-z 0-9 . _ -`.
 ///
 /// # Errors
-/// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none. The message quotes only what is fit to print.
+/// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none. The message quotes
+/// only what is fit to print.
 pub fn check_name(name: &str) -> Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if (1..=MAX_NAME_LEN).contains(&name.len()) && name.bytes().all(allowed) {

@@ -18,7 +18,8 @@ pub(crate) fn role(number: u32) -> Result<Role> {
     Ok(Role(role))
 }
 
-/// Text from a peer that a program may print: bounded, and without characters that would steer a terminal.
+/// Text from a peer that a program may print: bounded, and without characters that would steer a
+/// terminal.
 pub(crate) fn printable(text: &str, max_len: usize) -> String {
     text.chars()
         .take(max_len)

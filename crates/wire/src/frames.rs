@@ -62,7 +62,8 @@ enum State {
 }
 
 impl Frames {
-    /// For a response whose messages have at most `limit` bytes each: see [`limits`](crate::limits).
+    /// For a response whose messages have at most `limit` bytes each: see
+    /// [`limits`](crate::limits).
     pub fn new(limit: usize) -> Self {
         // With its five bytes, a frame is no longer than what a 32-bit number counts.
         let limit = limit.min(u32::MAX as usize - FRAME_HEADER_LEN);
@@ -73,9 +74,9 @@ impl Frames {
     /// it is complete, and `None` if it needs more bytes than there are. Call it until it does.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if this is no gRPC-Web, a frame
-    /// is compressed or longer than its limit, or something follows the trailers. It fails in the
-    /// same way ever after.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if this is no gRPC-Web, a
+    /// frame is compressed or longer than its limit, or something follows the trailers. It fails in
+    /// the same way ever after.
     pub fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Frame>> {
         match &self.state {
             State::Open => {}

@@ -1,4 +1,5 @@
-//! What crosses the wire between a Privet client and a Privet server: the protobuf envelope, and the only way through it.
+//! What crosses the wire between a Privet client and a Privet server: the protobuf envelope, and
+//! the only way through it.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -10,11 +11,13 @@
 //! | [`frames`] | messages as gRPC-Web frames them, for browsers |
 //! | [`status`] | which blame travels as which gRPC status, and back |
 //!
-//! A message arrives as a type of [`proto`], in which everything is possible. `TryFrom` turns it into a type of [`describe`] or [`messages`], and that
-//! conversion is the whole validation: a value of those types is valid, and there is no other way from outside to inside. `From` goes the other way and
-//! cannot fail.
+//! A message arrives as a type of [`proto`], in which everything is possible. `TryFrom` turns it
+//! into a type of [`describe`] or [`messages`], and that conversion is the whole validation: a
+//! value of those types is valid, and there is no other way from outside to inside. `From` goes the
+//! other way and cannot fail.
 //!
-//! The crate does no I/O. Without its default feature `grpc` it knows nothing of gRPC but status numbers, and builds for browsers.
+//! The crate does no I/O. Without its default feature `grpc` it knows nothing of gRPC but status
+//! numbers, and builds for browsers.
 
 pub mod describe;
 mod fields;
@@ -24,7 +27,8 @@ pub mod messages;
 pub mod status;
 pub mod updates;
 
-/// The messages as they are on the wire, generated from `proto/privet/v1/privet.proto`, which documents them. Nothing in them has been checked.
+/// The messages as they are on the wire, generated from `proto/privet/v1/privet.proto`, which
+/// documents them. Nothing in them has been checked.
 #[allow(missing_docs, unreachable_pub, rust_2018_idioms, clippy::all)]
 pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/privet.v1.rs"));
@@ -38,7 +42,8 @@ pub use messages::{
     AnswerRequest, AnswerResponse, FetchChunk, FetchRequest, PartKind, PrepareRequest,
     PrepareResponse,
 };
-/// The protobuf implementation whose [`Message`](prost::Message) trait encodes and decodes the types of [`proto`].
+/// The protobuf implementation whose [`Message`](prost::Message) trait encodes and decodes the
+/// types of [`proto`].
 pub use prost;
 pub use status::{StatusCode, WireStatus};
 

@@ -1,7 +1,9 @@
 //! How long a message may be.
 //!
-//! A limit is what the longest valid message needs, computed field by field from the parameters of the tables that are served, so that a peer can make
-//! nobody allocate more. Protobuf leaves out fields that are zero and writes small numbers in few bytes; a limit assumes the longest form of each field.
+//! A limit is what the longest valid message needs, computed field by field from the parameters of
+//! the tables that are served, so that a peer can make nobody allocate more. Protobuf leaves out
+//! fields that are zero and writes small numbers in few bytes; a limit assumes the longest form of
+//! each field.
 //!
 //! A server has one limit for requests of all kinds: [`request_limit`]. A client has one for each
 //! kind of response: [`DESCRIBE_RESPONSE_LIMIT`], [`FETCH_CHUNK_LIMIT`], [`answer_response_limit`]

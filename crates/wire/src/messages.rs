@@ -1,7 +1,9 @@
 //! Fetching public parts, asking for hints, and asking queries.
 //!
-//! Every message about a table carries the table's id, its epoch and the parameter digest of one of its schemes. Whether these are the ones that are served,
-//! and whether a query or request has the length that the parameters prescribe, is for the receiver to say: it knows the table, this crate does not.
+//! Every message about a table carries the table's id, its epoch and the parameter digest of one of
+//! its schemes. Whether these are the ones that are served, and whether a query or request has the
+//! length that the parameters prescribe, is for the receiver to say: it knows the table, this crate
+//! does not.
 
 mod exchange;
 
@@ -20,11 +22,14 @@ use std::fmt;
 pub enum PartKind {
     /// How keys and values lie in records.
     Layout,
-    /// What a server computed from the table for the clients of a scheme, to be received before the first query.
+    /// What a server computed from the table for the clients of a scheme, to be received before the
+    /// first query.
     Hint,
-    /// The records themselves, in their natural order: what clients receive first that make hints of their own from it, or keep it.
+    /// The records themselves, in their natural order: what clients receive first that make hints
+    /// of their own from it, or keep it.
     Table,
-    /// The epochs that lead from one version to a later one that is served: see [`updates`](crate::updates).
+    /// The epochs that lead from one version to a later one that is served: see
+    /// [`updates`](crate::updates).
     Updates,
 }
 
@@ -53,7 +58,8 @@ pub struct FetchRequest {
     pub table: TableId,
     /// Its version; of updates, the one that they begin with.
     pub epoch: Epoch,
-    /// The parameter digest of the scheme whose hint is wanted; for the other parts, of any scheme of the table. Of updates, in the version that they lead to.
+    /// The parameter digest of the scheme whose hint is wanted; for the other parts, of any scheme
+    /// of the table. Of updates, in the version that they lead to.
     pub parameter_digest: [u8; 32],
     /// Which part.
     pub part: PartKind,

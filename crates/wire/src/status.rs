@@ -1,6 +1,7 @@
 //! Which [`Blame`] travels as which gRPC status.
 //!
-//! A status is a number and a sentence. One function chooses the number for a blame, one reads it back, and the first seven blames survive the journey:
+//! A status is a number and a sentence. One function chooses the number for a blame, one reads it
+//! back, and the first seven blames survive the journey:
 //!
 //! | blame | status |
 //! |---|---|
@@ -13,8 +14,9 @@
 //! | `Unavailable` | 14, `UNAVAILABLE` |
 //! | `Internal` | 14 as well: a client can do no more about it than about a server that is away |
 //!
-//! The other numbers come from gRPC itself, or from something that is no Privet server; [`WireStatus::blame`] says how they are read. Only an error's message
-//! travels, never its cause: a cause may name files of the server.
+//! The other numbers come from gRPC itself, or from something that is no Privet server;
+//! [`WireStatus::blame`] says how they are read. Only an error's message travels, never its cause:
+//! a cause may name files of the server.
 
 use crate::fields::printable;
 use privet_core::{Blame, Error};
@@ -72,7 +74,8 @@ impl StatusCode {
         self as i32
     }
 
-    /// The status with that number; numbers that gRPC does not define count as [`StatusCode::Unknown`].
+    /// The status with that number; numbers that gRPC does not define count as
+    /// [`StatusCode::Unknown`].
     pub fn from_number(number: i32) -> Self {
         usize::try_from(number)
             .ok()
@@ -110,7 +113,8 @@ impl StatusCode {
 pub struct WireStatus {
     /// What kind of error.
     pub code: StatusCode,
-    /// What happened and what to do: at most [`MAX_STATUS_MESSAGE_LEN`] characters, none of them a control character.
+    /// What happened and what to do: at most [`MAX_STATUS_MESSAGE_LEN`] characters, none of them a
+    /// control character.
     pub message: String,
 }
 
@@ -172,7 +176,8 @@ impl From<&Error> for WireStatus {
 }
 
 impl From<WireStatus> for Error {
-    /// The error for the one who receives a status. Its message is the sender's, or the status' name where the sender gave none.
+    /// The error for the one who receives a status. Its message is the sender's, or the status'
+    /// name where the sender gave none.
     fn from(status: WireStatus) -> Self {
         let message =
             if status.message.is_empty() { status.code.name().to_owned() } else { status.message };

@@ -23,7 +23,8 @@ fn identity(records: u64, record_len: u64) -> TableIdentity {
     }
 }
 
-/// SimplePIR's plan with as many records in a column as asked for: the encoding of its parameters is that number.
+/// SimplePIR's plan with as many records in a column as asked for: the encoding of its parameters
+/// is that number.
 fn plan(identity: &TableIdentity, records_per_column: u64) -> SchemePlan {
     SchemePlan::from_announcement(SchemeId::SimplePir, identity, &records_per_column.to_le_bytes())
         .unwrap()
@@ -39,7 +40,8 @@ fn streaming_scheme(identity: &TableIdentity) -> SchemeDescription {
     described_as(SchemeId::DummySubsets, identity, 16)
 }
 
-/// A scheme whose parameters, if it has any, are `parameter`: the number of records in a column, partition or chunk.
+/// A scheme whose parameters, if it has any, are `parameter`: the number of records in a column,
+/// partition or chunk.
 fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> SchemeDescription {
     let number = parameter.to_le_bytes();
     let parameters = match id {
@@ -68,7 +70,8 @@ fn described(plan: SchemePlan, identity: &TableIdentity) -> SchemeDescription {
     SchemeDescription::new(plan, identity, hint).unwrap()
 }
 
-/// A plan whose clients send ten requests of `request_len` bytes for hints, each for a reply of `reply_len` bytes. Its queries have 28 bytes.
+/// A plan whose clients send ten requests of `request_len` bytes for hints, each for a reply of
+/// `reply_len` bytes. Its queries have 28 bytes.
 fn asking_plan(identity: &TableIdentity, request_len: usize, reply_len: usize) -> SchemePlan {
     let offline = OfflinePhase::Ask { role: Role(0), requests: 10, request_len, reply_len };
     SchemePlan { offline, ..plan(identity, 7) }

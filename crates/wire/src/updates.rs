@@ -1,4 +1,5 @@
-//! The epochs of a table's update log as they are fetched: [`PartKind::Updates`](crate::PartKind::Updates), one after the other, each with its length.
+//! The epochs of a table's update log as they are fetched:
+//! [`PartKind::Updates`](crate::PartKind::Updates), one after the other, each with its length.
 //!
 //! ```text
 //! for each epoch, in order:
@@ -6,7 +7,8 @@
 //!     length u32 ‖ what clients that verify answers must know of the commitments to the table after it; empty for all others
 //! ```
 //!
-//! What an epoch says, and whether it follows, is for the update log to say (`privet_table::update_log`); this only takes them apart.
+//! What an epoch says, and whether it follows, is for the update log to say
+//! (`privet_table::update_log`); this only takes them apart.
 
 use crate::limits::MAX_EPOCH_LEN;
 use bytes::Bytes;
@@ -31,7 +33,8 @@ pub const fn encoded_len(epoch: usize, commitments: usize) -> usize {
 /// Appends an epoch to what is sent.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if either has more than [`MAX_EPOCH_LEN`] bytes.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if either has more than [`MAX_EPOCH_LEN`]
+/// bytes.
 pub fn encode(epoch: &[u8], commitments: &[u8], bytes: &mut Vec<u8>) -> Result<()> {
     for part in [epoch, commitments] {
         let len = u32::try_from(part.len()).ok().filter(|len| *len as usize <= MAX_EPOCH_LEN);
@@ -54,10 +57,12 @@ pub struct EpochReader {
 }
 
 impl EpochReader {
-    /// Takes the next bytes, and returns the epochs that are complete now. Holds on to no more than one epoch and what came with its end.
+    /// Takes the next bytes, and returns the epochs that are complete now. Holds on to no more than
+    /// one epoch and what came with its end.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if a part is announced that has more than [`MAX_EPOCH_LEN`] bytes.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if a part is announced that
+    /// has more than [`MAX_EPOCH_LEN`] bytes.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<FetchedEpoch>> {
         self.waiting.extend_from_slice(bytes);
         let (mut complete, mut at) = (Vec::new(), 0);

@@ -1,4 +1,5 @@
-//! Chooses names to look up, and compares what came back with the input, field by field. Shares no code with Privet.
+//! Chooses names to look up, and compares what came back with the input, field by field. Shares no
+//! code with Privet.
 
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
@@ -7,10 +8,12 @@ use std::io::{BufRead, Write};
 /// The column that is the key.
 const KEY: &str = "Package";
 
-/// How many of the longest entries are always chosen: their values are the ones most likely to be cut or misplaced.
+/// How many of the longest entries are always chosen: their values are the ones most likely to be
+/// cut or misplaced.
 const LONGEST: usize = 20;
 
-/// Writes `count` different names from JSON Lines, one to a line: the first, the last, the longest, and others evenly spread.
+/// Writes `count` different names from JSON Lines, one to a line: the first, the last, the longest,
+/// and others evenly spread.
 pub(crate) fn choose(
     input: impl BufRead,
     count: usize,
@@ -37,7 +40,8 @@ pub(crate) fn choose(
     output.flush().map_err(|error| format!("cannot write the names: {error}"))
 }
 
-/// Compares the output of `privet get --json` for `names`, in their order, with the packages. Returns how many names came back exactly.
+/// Compares the output of `privet get --json` for `names`, in their order, with the packages.
+/// Returns how many names came back exactly.
 pub(crate) fn compare(
     packages: impl BufRead,
     names: impl BufRead,

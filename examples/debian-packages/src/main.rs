@@ -5,17 +5,18 @@
 //! privet build packages.jsonl --key Package -o packages.privet
 //! ```
 //!
-//! `apt-cache dumpavail` prints one paragraph per package: lines `Field: value`, and lines that begin with white space
-//! and continue the field above. Each paragraph becomes one JSON object on one line, with
+//! `apt-cache dumpavail` prints one paragraph per package: lines `Field: value`, and lines that
+//! begin with white space and continue the field above. Each paragraph becomes one JSON object on
+//! one line, with
 //!
 //! - every field, in the order of the paragraph, as a string;
 //! - a value that begins after the colon and one space;
-//! - continuation lines exactly as they stand, white space included, after a newline each: nothing is joined, trimmed or
-//!   unfolded, so `Field: value` gives the paragraph's lines back.
+//! - continuation lines exactly as they stand, white space included, after a newline each: nothing
+//!   is joined, trimmed or unfolded, so `Field: value` gives the paragraph's lines back.
 //!
-//! Input that is not like that (a line without a colon, a continuation with nothing to continue, a field given twice, a
-//! paragraph without a `Package` field, bytes that are not UTF-8, nothing at all) ends the program with status 2 and a
-//! message that names the line.
+//! Input that is not like that (a line without a colon, a continuation with nothing to continue, a
+//! field given twice, a paragraph without a `Package` field, bytes that are not UTF-8, nothing at
+//! all) ends the program with status 2 and a message that names the line.
 
 mod check;
 

@@ -14,18 +14,21 @@ pub(crate) struct Setup {
 
 #[derive(Subcommand)]
 pub(crate) enum SetupAction {
-    /// Make a reference string for tapir-pp. Whoever makes it must be trusted by all clients: who knows the secret
-    /// number it is made from can prove any record. The number is erased when the command ends
+    /// Make a reference string for tapir-pp. Whoever makes it must be trusted by all clients: who
+    /// knows the secret number it is made from can prove any record. The number is erased when the
+    /// command ends
     Pointproofs(SetupPointproofs),
-    /// Compute what servers of finite-differences or finite-differences-many answer from, once and into a file
-    /// (`serve --points`). It belongs to this one version of the table, and may be larger than the memory
+    /// Compute what servers of finite-differences or finite-differences-many answer from, once and
+    /// into a file (`serve --points`). It belongs to this one version of the table, and may be
+    /// larger than the memory
     Points(SetupPoints),
 }
 
 #[derive(Args)]
 pub(crate) struct SetupPointproofs {
-    /// Records in a partition of the table, at most 65536. About twice the square root of the number of
-    /// records is a good choice. Tables of any size can be served with it, in partitions of up to so many records
+    /// Records in a partition of the table, at most 65536. About twice the square root of the
+    /// number of records is a good choice. Tables of any size can be served with it, in partitions
+    /// of up to so many records
     #[arg(long, value_name = "M", value_parser = parse_size)]
     pub(crate) size: u32,
     /// The file to write
@@ -52,8 +55,8 @@ pub(crate) struct SetupPoints {
     /// The file to write, on a disk with room for all points
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Memory to compute with, beside the table; default: half of what is available. With less than the points take,
-    /// they are read from the disk and written again
+    /// Memory to compute with, beside the table; default: half of what is available. With less than
+    /// the points take, they are read from the disk and written again
     #[arg(long, value_name = "BYTES", value_parser = parse_number)]
     pub(crate) memory: Option<u64>,
     /// Threads to compute with; default: all cores

@@ -1,4 +1,5 @@
-//! What it takes to follow edits of the table: of clients whose hints can be patched, and of servers that make their successors.
+//! What it takes to follow edits of the table: of clients whose hints can be patched, and of
+//! servers that make their successors.
 
 use super::microseconds;
 use super::table::BenchTable;
@@ -53,7 +54,8 @@ pub(super) fn measure(
     Ok(Edits { single_us: one_by_one(count, table, hints, plan.servers)?, batch: None })
 }
 
-/// Every edit is undone by a second one like it, which takes as long, and the hints are in the end what they were.
+/// Every edit is undone by a second one like it, which takes as long, and the hints are in the end
+/// what they were.
 fn one_by_one(
     count: u64,
     table: &BenchTable,
@@ -82,7 +84,8 @@ fn next(table: TableIdentity) -> TableIdentity {
     TableIdentity { epoch: Epoch(table.epoch.0 + 1), ..table }
 }
 
-/// The servers would all compute the same, so one does, and the client hears it from as many as there are.
+/// The servers would all compute the same, so one does, and the client hears it from as many as
+/// there are.
 fn in_one_batch(
     count: u64,
     table: &mut BenchTable,

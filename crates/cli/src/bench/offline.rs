@@ -1,4 +1,5 @@
-//! What happens before the first query: the server computes what clients receive, and the client makes of it what it needs.
+//! What happens before the first query: the server computes what clients receive, and the client
+//! makes of it what it needs.
 
 use super::online::HintJournal;
 use super::table::BenchTable;
@@ -54,7 +55,8 @@ pub(super) struct ReadyClient {
     pub(super) prepare_s: Option<f64>,
 }
 
-/// Starts the server, computes what clients receive, and its digest. The table's own bytes are dropped again.
+/// Starts the server, computes what clients receive, and its digest. The table's own bytes are
+/// dropped again.
 pub(super) fn server(
     scheme: SchemeId,
     table: &BenchTable,
@@ -150,8 +152,9 @@ fn keeping(
     })
 }
 
-/// The table comes from the memory of a server that holds it in an order of its own, and is computed again otherwise. That, and storing the generation, is not the client's work
-/// and not measured.
+/// The table comes from the memory of a server that holds it in an order of its own, and is
+/// computed again otherwise. That, and storing the generation, is not the client's work and not
+/// measured.
 fn streaming(
     plan: &SchemePlan,
     table: &BenchTable,

@@ -20,7 +20,8 @@ pub(super) struct Timings {
     pub(super) query: Vec<f64>,
     /// Of queries that have a state change.
     pub(super) journal: Vec<f64>,
-    /// For each server and each batch: a query's share of the pass. None of a scheme that asks nobody.
+    /// For each server and each batch: a query's share of the pass. None of a scheme that asks
+    /// nobody.
     pub(super) answers: Vec<Vec<f64>>,
     pub(super) recover: Vec<f64>,
     /// For each role the last queries before the batch.
@@ -46,7 +47,8 @@ impl Timings {
         wanted: &[u64],
     ) -> Result<()> {
         let mut rng = SecretRng::from_os()?;
-        // All queries of a batch are made before the first is synced to the journal, as those of a client with several lookups under way: a sync lets the processor sleep and forget.
+        // All queries of a batch are made before the first is synced to the journal, as those of a
+        // client with several lookups under way: a sync lets the processor sleep and forget.
         let mut all_prepared = Vec::new();
         for index in wanted.iter().copied() {
             let wanted = RecordIndex::new(index, table.shape())?;
@@ -101,7 +103,8 @@ impl Timings {
 }
 
 impl Timings {
-    /// The servers' part: each answers its queries in one pass. For each lookup, the answers of all servers.
+    /// The servers' part: each answers its queries in one pass. For each lookup, the answers of all
+    /// servers.
     fn answer(&mut self, server: &dyn ErasedServer, asked: &[Asked]) -> Result<Vec<Vec<Vec<u8>>>> {
         let mut answers = vec![Vec::new(); asked.len()];
         if asked.is_empty() {
@@ -115,8 +118,9 @@ impl Timings {
                 .iter()
                 .map(|asked| asked.lookup.sendable.queries()[role].as_slice())
                 .collect();
-            // A server is another machine, and busy. Here the journal's sync has just put the processor to sleep, and what it knew of addresses is gone. So a server that reads single records
-            // first answers once more what it was asked before, which reads others.
+            // A server is another machine, and busy. Here the journal's sync has just put the
+            // processor to sleep, and what it knew of addresses is gone. So a server that reads
+            // single records first answers once more what it was asked before, which reads others.
             if !server.shares_passes() {
                 let before: Vec<&[u8]> = self.before[role].iter().map(Vec::as_slice).collect();
                 server.answer(Role(role as u8), &before);
@@ -150,7 +154,8 @@ pub(super) fn compare(table: &BenchTable, index: u64, record: &[u8]) -> Result<(
     Err(Error::integrity("a record came back wrong: this build of Privet must not be used"))
 }
 
-/// Where state changes are made durable: a state directory like that of `privet get`, gone at the end.
+/// Where state changes are made durable: a state directory like that of `privet get`, gone at the
+/// end.
 pub(super) struct HintJournal {
     hints: Box<dyn HintStore>,
     // After the hints, which lie in it.

@@ -1,4 +1,5 @@
-//! The lookup that is not private: the server is told which record is wanted. Here for comparison only; no server offers it and no client asks for it.
+//! The lookup that is not private: the server is told which record is wanted. Here for comparison
+//! only; no server offers it and no client asks for it.
 
 use super::microseconds;
 use super::online::compare;

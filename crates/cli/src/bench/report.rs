@@ -1,4 +1,5 @@
-//! What `privet bench` prints: one JSON object, documented in `docs/bench.md` and stable, or the same as a page for people.
+//! What `privet bench` prints: one JSON object, documented in `docs/bench.md` and stable, or the
+//! same as a page for people.
 
 use super::traffic::LookupBytes;
 use crate::display::{self, Page};
@@ -106,7 +107,8 @@ pub(super) struct Yardsticks {
     pub(super) multiply_accumulates_per_s: f64,
 }
 
-/// How many times longer a step takes than the yardstick of its kind says it must, at one thread and one query in a pass. A scheme has those that bound it.
+/// How many times longer a step takes than the yardstick of its kind says it must, at one thread
+/// and one query in a pass. A scheme has those that bound it.
 #[derive(Serialize)]
 pub(super) struct Ratios {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,11 @@
-//! The table that is measured: a public stream of bytes under a seed, so that every record received can be compared with it without keeping a second copy.
+//! The table that is measured: a public stream of bytes under a seed, so that every record received
+//! can be compared with it without keeping a second copy.
 
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use std::collections::BTreeMap;
 
-/// The table's contents: BLAKE3's output stream under the seed, so that any record can be computed again.
+/// The table's contents: BLAKE3's output stream under the seed, so that any record can be computed
+/// again.
 pub(super) struct BenchTable {
     seed: u64,
     shape: TableShape,
@@ -29,7 +31,8 @@ impl BenchTable {
         self.shape
     }
 
-    /// An identity that follows from the seed. Its digest is not that of the contents: nobody here believes or doubts it.
+    /// An identity that follows from the seed. Its digest is not that of the contents: nobody here
+    /// believes or doubts it.
     pub(super) fn identity(&self) -> TableIdentity {
         let mut digest = [0; 32];
         self.stream("privet bench table digest").fill(&mut digest);

@@ -1,4 +1,5 @@
-//! Bytes that cross the wire: the real messages in their envelope, with the five bytes that gRPC puts before each. HTTP/2 and TLS add some more.
+//! Bytes that cross the wire: the real messages in their envelope, with the five bytes that gRPC
+//! puts before each. HTTP/2 and TLS add some more.
 
 use privet_core::TableIdentity;
 use privet_schemes::contract::Role;
@@ -54,7 +55,8 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     Traffic { offline_up, offline_down, lookups: lookups.collect() }
 }
 
-/// Bytes of the requests for the table and of the chunks in which it comes: an equal share from each server.
+/// Bytes of the requests for the table and of the chunks in which it comes: an equal share from
+/// each server.
 fn streamed(plan: &SchemePlan, identity: &TableIdentity, len: u64) -> (u64, u64) {
     let parameter_digest = plan.digest(identity);
     let servers = plan.servers as u64;

@@ -1,4 +1,5 @@
-//! The limits of one core of this machine, taken in the same run as the figures they are compared with.
+//! The limits of one core of this machine, taken in the same run as the figures they are compared
+//! with.
 
 use super::report::Yardsticks;
 use privet_core::{Error, Result, TableShape};
@@ -9,7 +10,8 @@ use std::time::Instant;
 
 /// Sequential reads are measured over this many bytes.
 const READ_BYTES: usize = 1 << 30;
-/// Random reads are measured over a buffer as large as the table, and at least this large, so that caches do not answer.
+/// Random reads are measured over a buffer as large as the table, and at least this large, so that
+/// caches do not answer.
 const LEAST_RANDOM_BYTES: u64 = 64 << 20;
 /// Each yardstick is the best of this many runs: a shared machine can only make it worse.
 const RUNS: usize = 4;
@@ -38,7 +40,8 @@ fn best_rate(units: u64, mut run: impl FnMut()) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Memory that is really there: every page is written, since untouched pages are one shared page of zeros.
+/// Memory that is really there: every page is written, since untouched pages are one shared page of
+/// zeros.
 fn filled(len: usize) -> Result<HugeBuffer<u8>> {
     let mut buffer = HugeBuffer::new_zeroed(len)
         .map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))?;

@@ -60,7 +60,8 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Makes an update log without epochs beside the table, which says who will sign them. Returns who, for people.
+/// Makes an update log without epochs beside the table, which says who will sign them. Returns who,
+/// for people.
 fn announce(table: &Path, publisher: PublisherId) -> Result<String> {
     let snapshot = Snapshot::open(table)?;
     UpdateLog::create(&log_path(table), &snapshot, publisher)?;

@@ -1,4 +1,5 @@
-//! `privet demo`: the whole thing in one process, under each scheme, and what the server saw of it; in the end, what becomes of a server that lies.
+//! `privet demo`: the whole thing in one process, under each scheme, and what the server saw of it;
+//! in the end, what becomes of a server that lies.
 
 use crate::arguments::Demo;
 use crate::display::{self, Page};
@@ -23,7 +24,8 @@ use std::time::{Duration, Instant};
 /// More entries than this would take longer to generate than a demonstration should.
 const MOST_ENTRIES: u64 = 10_000_000;
 
-/// Builds a phone book; under each scheme, serves it on loopback, looks people up, and shows the server's side.
+/// Builds a phone book; under each scheme, serves it on loopback, looks people up, and shows the
+/// server's side.
 pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
     if arguments.entries > MOST_ENTRIES {
         return Err(Error::api_misuse(format!(
@@ -181,7 +183,8 @@ async fn start(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<Vec<Sta
     Ok(started)
 }
 
-/// Two servers of one table, as both say; but in the second one's copy, a bit of the last record is another.
+/// Two servers of one table, as both say; but in the second one's copy, a bit of the last record is
+/// another.
 async fn start_with_a_liar(path: &Path) -> Result<Vec<Started>> {
     let table = || copy(path, SchemeId::ApirDpf, &Tuning::default());
     let (honest, mut liar) = (table()?, table()?);
@@ -376,7 +379,8 @@ fn what_a_server_saw(
     page.print()
 }
 
-/// A lookup of an entry that both servers have alike, of which the second tells a lie nevertheless: it computes with one record that is wrong.
+/// A lookup of an entry that both servers have alike, of which the second tells a lie nevertheless:
+/// it computes with one record that is wrong.
 fn show_a_lie(number: usize, servers: &[Started], entries: u64) -> Result<()> {
     let urls = servers.iter().map(|server| format!("http://{}", server.running.local_addr()));
     let client = Client::connect_blocking(ClientOptions::new(urls), |_| {})?;

@@ -10,9 +10,11 @@ use privet_kernels::dispatch::Arm;
 use privet_kernels::memory::{HugeBuffer, ThpMode, transparent_huge_pages};
 use serde::Serialize;
 
-/// Connections need a file each; below this many, a server under load runs out before its own limit refuses politely.
+/// Connections need a file each; below this many, a server under load runs out before its own limit
+/// refuses politely.
 const ENOUGH_FILES: u64 = 4096 + 64;
-/// A table is held in memory once; less than this much free is too little for tables of everyday size.
+/// A table is held in memory once; less than this much free is too little for tables of everyday
+/// size.
 const ENOUGH_MEMORY: u64 = 1 << 30;
 
 /// One finding.
@@ -34,7 +36,8 @@ impl Finding {
     }
 }
 
-/// Examines the machine and prints what was found. Never fails for what it finds: a machine that lacks something still works, more slowly.
+/// Examines the machine and prints what was found. Never fails for what it finds: a machine that
+/// lacks something still works, more slowly.
 pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let findings = [processor(), kernels(), huge_pages(), of_memory(), open_files()];
     display::report(arguments.json, &findings, || page(&findings))?;

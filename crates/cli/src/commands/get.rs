@@ -20,7 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How many lookups are handed over at once: enough to keep the server's batches full, few enough that a long list needs little memory.
+/// How many lookups are handed over at once: enough to keep the server's batches full, few enough
+/// that a long list needs little memory.
 const AT_ONCE: usize = 256;
 
 /// Connects, looks everything up in the order given, prints as it goes.
@@ -66,7 +67,8 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
         }
     }
     drop(silence);
-    // What a client with single-use hints still owes its next generation; the answers are printed, nobody waits for it.
+    // What a client with single-use hints still owes its next generation; the answers are printed,
+    // nobody waits for it.
     failures.note(client.finish_blocking());
     if arguments.verbose {
         summarize(&client.stats(), &news);
@@ -74,7 +76,8 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     failures.into_result().map(|()| outcome)
 }
 
-/// What went wrong, told at the end. The server must not learn whether it pleased the client what came back, so a failure does not end the other lookups.
+/// What went wrong, told at the end. The server must not learn whether it pleased the client what
+/// came back, so a failure does not end the other lookups.
 #[derive(Default)]
 struct Failures {
     /// The first, unless a later one shows that something was not to be believed.

@@ -1,4 +1,5 @@
-//! `privet inspect`: what a table file, or a file of its points, says about itself, and whether it is whole.
+//! `privet inspect`: what a table file, or a file of its points, says about itself, and whether it
+//! is whole.
 
 mod points;
 

@@ -201,7 +201,8 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
     page.print()
 }
 
-/// Large tables outside huge pages are read noticeably more slowly, and so are points; the cure is on the machine, not in the program.
+/// Large tables outside huge pages are read noticeably more slowly, and so are points; the cure is
+/// on the machine, not in the program.
 fn page_advice(table: &ReadyTable) -> Option<String> {
     const WORTH_IT: u64 = 64 << 20;
     let bytes = table.points_bytes.unwrap_or(table.description.identity.shape.bytes());
@@ -232,7 +233,8 @@ fn summary(table: &ReadyTable, points: Option<&Path>) -> String {
     )
 }
 
-/// What the table's server or its clients need beside the table, and where it came from. `points` is the file of points, if there is one.
+/// What the table's server or its clients need beside the table, and where it came from. `points`
+/// is the file of points, if there is one.
 fn hint_words(table: &ReadyTable, points: Option<&Path>) -> String {
     if let Some(bytes) = table.points_bytes {
         let from = match (table.hint_origin, points) {
@@ -275,7 +277,8 @@ mod tests {
         assert_eq!(chosen(1, 1), SchemeId::Download);
         assert_eq!(chosen(17 << 15, 32), SchemeId::SimplePir);
         assert_eq!(chosen(1 << 30, 1), SchemeId::SimplePir);
-        // A few very long records: a column holds at least one, so the hint would be larger than the table.
+        // A few very long records: a column holds at least one, so the hint would be larger than
+        // the table.
         assert_eq!(chosen(3, 1 << 24), SchemeId::Download);
         // What SimplePIR refuses is not offered whole instead.
         assert_eq!(chosen(1 << 40, 256), SchemeId::SimplePir);

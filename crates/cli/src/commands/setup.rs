@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &Setup) -> Result<Outcome> {
     }
 }
 
-/// Makes a reference string and writes it. A file that is there already is left as it is, unless it may be replaced: tables served with it, and what clients keep of them, depend on it.
+/// Makes a reference string and writes it. A file that is there already is left as it is, unless it
+/// may be replaced: tables served with it, and what clients keep of them, depend on it.
 fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers and clients that use it could not go on without it";

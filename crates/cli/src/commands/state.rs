@@ -1,4 +1,5 @@
-//! `privet state`: what a state directory holds, whether it is whole, and how to be rid of it. Counts and sizes only: nothing that was looked up, and no key.
+//! `privet state`: what a state directory holds, whether it is whole, and how to be rid of it.
+//! Counts and sizes only: nothing that was looked up, and no key.
 
 use crate::advice;
 use crate::arguments::{State, StateAction, StateReset, StateShow};

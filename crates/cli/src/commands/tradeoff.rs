@@ -1,5 +1,6 @@
-//! `privet tradeoff`: what finite differences cost with more or less storage, to choose from, without a table. With `--records`, of what is served; with `--variables`, of any one polynomial; with neither,
-//! the powers of the table's size that the costs tend to.
+//! `privet tradeoff`: what finite differences cost with more or less storage, to choose from,
+//! without a table. With `--records`, of what is served; with `--variables`, of any one polynomial;
+//! with neither, the powers of the table's size that the costs tend to.
 
 mod asymptotic;
 mod plot;
@@ -19,8 +20,9 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub(crate) struct Tradeoff {
-    /// Show what there is to choose from for a table of so many records, such as 1000000 or 2^30. Without --records
-    /// and --variables: the powers of the number of records that storage and reads tend to
+    /// Show what there is to choose from for a table of so many records, such as 1000000 or 2^30.
+    /// Without --records and --variables: the powers of the number of records that storage and
+    /// reads tend to
     #[arg(long, value_name = "N", value_parser = parse_number)]
     records: Option<u64>,
     /// Bytes in a record
@@ -32,8 +34,8 @@ pub(crate) struct Tradeoff {
     /// Records are bytes of value 0 or 1, and are stored as single bits: with two servers
     #[arg(long, requires = "records")]
     one_bit: bool,
-    /// Mark what `serve` takes if each server may store at most so many bytes, such as 2^30; default: 32 times the
-    /// table
+    /// Mark what `serve` takes if each server may store at most so many bytes, such as 2^30;
+    /// default: 32 times the table
     #[arg(long, value_name = "BYTES", requires = "records", value_parser = parse_number)]
     storage_limit: Option<u64>,
     /// Mark what `serve` takes for answers of at most so many bytes
@@ -45,8 +47,8 @@ pub(crate) struct Tradeoff {
     /// The degree of that polynomial
     #[arg(long, value_name = "D", requires = "variables", value_parser = clap::value_parser!(u32).range(1..=1000))]
     degree: Option<u32>,
-    /// Compute over the field of so many elements: 2, 3, 5, 7, 11 or 13; default: the smallest with one for each
-    /// server
+    /// Compute over the field of so many elements: 2, 3, 5, 7, 11 or 13; default: the smallest with
+    /// one for each server
     #[arg(long, value_name = "Q", conflicts_with = "records")]
     field: Option<u32>,
     /// The highest power of a single variable in the polynomial; what is served has 1
@@ -96,7 +98,8 @@ impl Tradeoff {
     }
 }
 
-/// Writes the plot, if one is wanted, before anything is printed: then what is printed was all done.
+/// Writes the plot, if one is wanted, before anything is printed: then what is printed was all
+/// done.
 fn write_plot(arguments: &Tradeoff, plot: impl FnOnce() -> Plot) -> Result<()> {
     match &arguments.svg {
         Some(file) => {
@@ -129,7 +132,8 @@ fn power(exponent: f64) -> String {
     format!("n^{exponent:.3}")
 }
 
-/// Adds a table to the page, its columns aligned on the right: the heading, then a line for each row.
+/// Adds a table to the page, its columns aligned on the right: the heading, then a line for each
+/// row.
 fn add_table<const COLUMNS: usize>(
     page: &mut Page,
     heading: [&str; COLUMNS],

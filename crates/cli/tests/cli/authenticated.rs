@@ -1,4 +1,5 @@
-//! Authenticated tables: what `build` and `inspect` say of them, and that `get` believes nothing that does not belong to the root.
+//! Authenticated tables: what `build` and `inspect` say of them, and that `get` believes nothing
+//! that does not belong to the root.
 
 use crate::place::{PHONES, Place, Run};
 use crate::served::Served;
@@ -19,7 +20,8 @@ fn get(place: &Place, served: &Served, arguments: &str) -> Run {
     place.run(&format!("get {} {arguments}", served.url))
 }
 
-/// Writes `phones.privet` anew as a server could that lies: the same layout, so the same root, other records under a digest that is right for them.
+/// Writes `phones.privet` anew as a server could that lies: the same layout, so the same root,
+/// other records under a digest that is right for them.
 fn forge(place: &Place, forge: impl Fn(&mut Vec<Vec<u8>>)) {
     let path = place.path("phones.privet");
     let true_table = Snapshot::open(&path).unwrap();
@@ -137,7 +139,8 @@ fn a_table_with_another_root_is_refused_and_not_pinned() {
     "#);
 }
 
-/// One record of three is spoilt: what does not need it is printed, the rest fails, and everything was asked.
+/// One record of three is spoilt: what does not need it is printed, the rest fails, and everything
+/// was asked.
 #[test]
 fn a_record_that_does_not_belong_to_the_root_is_not_believed() {
     let (place, root) = with_phones("--raw-value phone");

@@ -108,11 +108,13 @@ fn the_report_on_dummy_subsets_has_a_journal_and_other_ratios() {
             &report["ratios"]["query_to_aes"],
         ];
         assert!(measured.iter().all(|figure| figure.as_f64().unwrap() > 0.0), "{report}");
-        // 32 partitions of 32 records: 4 bytes for the split and 16 offsets of 5 bits; two records back. Around each some 60 bytes of envelope.
+        // 32 partitions of 32 records: 4 bytes for the split and 16 offsets of 5 bits; two records
+        // back. Around each some 60 bytes of envelope.
         let online = |field: &str| report["online"][field].as_u64().unwrap();
         assert!((14..114).contains(&online("up_bytes")), "{report}");
         assert!((6..106).contains(&online("down_bytes")), "{report}");
-        // The whole table flows, in one chunk; what is kept are about 160 records for each of a partition.
+        // The whole table flows, in one chunk; what is kept are about 160 records for each of a
+        // partition.
         let down = report["offline"]["down_bytes"].as_u64().unwrap();
         assert!((3072..3172).contains(&down), "{report}");
         assert!(report["client_state_bytes"].as_u64().unwrap() > 160 * 32 * 3, "{report}");
@@ -131,7 +133,8 @@ fn the_report_on_a_scheme_of_two_servers_has_both() {
         assert_eq!(roles, [0, 1]);
         assert!(servers.iter().all(|server| server["answer_us"].as_f64().unwrap() > 0.0));
         assert!(report["ratios"]["answer_to_read"].as_f64().unwrap() > 0.0);
-        // Nothing flows before the first query and nothing is kept. A key of 97 bytes and a record of 5, with each server; around each some 60 bytes of envelope.
+        // Nothing flows before the first query and nothing is kept. A key of 97 bytes and a record
+        // of 5, with each server; around each some 60 bytes of envelope.
         let number = |part: &str, field: &str| report[part][field].as_u64().unwrap();
         assert_eq!((number("offline", "up_bytes"), number("offline", "down_bytes")), (0, 0));
         assert_eq!(report["client_state_bytes"], 0);
@@ -174,7 +177,8 @@ fn the_reports_on_schemes_that_read_single_records_have_each_servers_part() {
         }
         assert!(report["client_state_bytes"].as_u64().unwrap() > 0, "{report}");
     }
-    // What the hint server of dummy subsets is sent says which hint to replace, and not more; the other server gets the offsets.
+    // What the hint server of dummy subsets is sent says which hint to replace, and not more; the
+    // other server gets the offsets.
     let shape = "--scheme dummy-subsets-two --records 2^16 --record-len 5 --queries 1 --threads 1";
     let report = Place::new().run(&format!("bench {shape} --json")).json();
     let up = |role: usize| report["online"]["servers"][role]["up_bytes"].as_u64().unwrap();

@@ -31,7 +31,8 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
     else {
         panic!("{run}")
     };
-    // Queries for one name have no more in common than queries for two, and neither more than chance gives.
+    // Queries for one name have no more in common than queries for two, and neither more than
+    // chance gives.
     for (part, heading, agreement) in [
         (simplepir, "2. With simplepir: a server at", 3.0),
         (dummy_subsets, "5. With dummy-subsets: a server at", AGREEMENT),
@@ -104,7 +105,8 @@ fn the_demonstration_looks_up_six_names_under_each_scheme_and_every_query_looks_
     assert_eq!(seen, "the server saw of them: nothing. The client has the table and asks nobody.");
 }
 
-/// Six standard deviations of the share of agreeing bits, in percent, of two queries of dummy subsets: they have 450 bits on the table of 50,000 entries.
+/// Six standard deviations of the share of agreeing bits, in percent, of two queries of dummy
+/// subsets: they have 450 bits on the table of 50,000 entries.
 const AGREEMENT: f64 = 15.0;
 
 /// The same for keys of distributed point functions: 1000 bits or more.

@@ -47,7 +47,8 @@ fn a_running_server_follows_updates_and_compactions() {
         let place = with_key();
         let served = serve(&place, &format!("--watch 1 --scheme {scheme}"));
         served.until_metric(VERSIONS, 1);
-        // The log appears, grows, is folded into the table file together with an epoch, and grows again.
+        // The log appears, grows, is folded into the table file together with an epoch, and grows
+        // again.
         for (epoch, more) in [(1, ""), (2, ""), (3, " --compact"), (4, "")] {
             update(&place, &format!("{}{more}", set(epoch)));
             served.until_metric(EPOCH, epoch.into());
@@ -180,7 +181,8 @@ fn points_in_memory_follow_and_points_in_a_file_do_not() {
     assert_eq!(run.stdout(), number(1), "{run}");
     drop(in_memory);
 
-    // The points are those of the table file: what the log says since then is followed at the start.
+    // The points are those of the table file: what the log says since then is followed at the
+    // start.
     let again = serve(&place, "--watch 0 --points points");
     again.until_metric(EPOCH, 1);
     assert_eq!(again.terminate(), Some(0));
@@ -200,7 +202,8 @@ fn points_in_memory_follow_and_points_in_a_file_do_not() {
     assert!(log.contains("(`privet setup points`)"), "{log}");
 }
 
-/// Parameters that depend on the number of records stay what they were when rows were added, also after a compaction and at a server that is started on what came of it.
+/// Parameters that depend on the number of records stay what they were when rows were added, also
+/// after a compaction and at a server that is started on what came of it.
 #[test]
 fn a_table_that_has_grown_is_served_as_before_after_a_restart() {
     for scheme in ["simplepir", "dummy-subsets"] {

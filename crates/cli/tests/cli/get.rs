@@ -1,4 +1,5 @@
-//! `privet get` against a server in another process: what is found, what is not, and what is kept between calls.
+//! `privet get` against a server in another process: what is found, what is not, and what is kept
+//! between calls.
 
 use crate::place::{PHONES, Place, Run};
 use crate::served::Served;
@@ -95,7 +96,8 @@ fn records_are_found_by_number() {
     "#);
 }
 
-/// What comes of one lookup must not show in what is asked after it: all are asked, and what went wrong is told at the end.
+/// What comes of one lookup must not show in what is asked after it: all are asked, and what went
+/// wrong is told at the end.
 #[test]
 fn a_lookup_that_fails_does_not_end_the_others() {
     let place = Place::new();
@@ -393,8 +395,8 @@ fn a_value_stays_in_its_line() {
     assert_eq!(missing.stderr(), "privet: not found: no\\u{1b}[2Jbody\n");
 }
 
-/// Begins to look 20,000 keys up, and has `stop` happen once the first is found. Returns how many were
-/// found, and how it ended.
+/// Begins to look 20,000 keys up, and has `stop` happen once the first is found. Returns how many
+/// were found, and how it ended.
 fn interrupted(place: &Place, url: &str, arguments: &str, stop: impl FnOnce()) -> (usize, Run) {
     use std::io::{BufRead as _, BufReader, Read as _};
     place.write("keys", "ada\nbob\n".repeat(10_000));

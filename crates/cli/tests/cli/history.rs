@@ -1,5 +1,7 @@
-//! A table that changes under its clients: a random history of inserted, edited and deleted keys, lookups of keys that are there and of others, clients that are killed, servers that are killed and started
-//! again, a log that is compacted. By every scheme, with the real program throughout, against a plain map.
+//! A table that changes under its clients: a random history of inserted, edited and deleted keys,
+//! lookups of keys that are there and of others, clients that are killed, servers that are killed
+//! and started again, a log that is compacted. By every scheme, with the real program throughout,
+//! against a plain map.
 
 use crate::place::Place;
 use crate::served::{Served, http_get};
@@ -32,7 +34,8 @@ struct History {
     by_key: bool,
     servers: Vec<(String, Served)>,
     versions: Vec<Model>,
-    /// The oldest version that a client may still be shown: since the servers were seen to have it, every client that began has it or a later one.
+    /// The oldest version that a client may still be shown: since the servers were seen to have it,
+    /// every client that began has it or a later one.
     oldest: usize,
     value: u64,
 }
@@ -207,7 +210,8 @@ impl History {
         (keys, format!("get {} --state state --json{keys_given}", urls.join(" ")))
     }
 
-    /// Looks keys up; all answers are those of one version, not older than what the servers were seen to have.
+    /// Looks keys up; all answers are those of one version, not older than what the servers were
+    /// seen to have.
     fn look_up(&mut self, hits: u64) {
         let (keys, command) = self.wanted(hits);
         let mut run = self.place.run(&command);
@@ -259,7 +263,8 @@ impl History {
     }
 
     fn compact(&mut self) {
-        // Clients that are further behind than the log have to start over, and would say so: they come first.
+        // Clients that are further behind than the log have to start over, and would say so: they
+        // come first.
         self.wait_for_servers();
         self.look_up(1);
         let run =

@@ -70,7 +70,8 @@ fn what_a_file_has_of_a_key_replaces_all_that_it_had() {
             "[exit 1]\n[stdout]\n555-8\n555-7\n555-6\n555-9\n1\n2\n[stderr]\nprivet: not found: eve\n",
             "{options}"
         );
-        // A value that becomes longer takes more parts, and gives them back when it is short again. (Where it lies in one record, one so long might find none with so much room.)
+        // A value that becomes longer takes more parts, and gives them back when it is short again.
+        // (Where it lies in one record, one so long might find none with so much room.)
         let long = "x".repeat(if options.contains("parts") { 400 } else { 30 });
         for value in [&long, "short"] {
             let report = place.run(&format!("{UPDATE} --set name-1={value} --json")).json();
@@ -120,7 +121,8 @@ fn long_values_are_divided_and_it_is_said_why() {
         })
         .collect();
     place.write("long.csv", format!("k,v\n{rows}"));
-    // Where keys fall is drawn anew for each table, and about one in eighty is packed so that nothing is gained.
+    // Where keys fall is drawn anew for each table, and about one in eighty is packed so that
+    // nothing is gained.
     let build = "build long.csv --key k --raw-value v -o long.privet";
     let built = (0..5).map(|_| place.run(&format!("{build} --json")).json());
     let built = built.into_iter().find(|built| built["parts"].as_u64().unwrap() > 1).unwrap();

@@ -10,7 +10,8 @@ use std::process::{Command, Output, Stdio};
 /// A phone book of three entries.
 pub(crate) const PHONES: &str = "name,phone,floor\nada,555-1,3\nbob,555-2,4\neve,\"5,5\",\n";
 
-/// A temporary directory: where commands run, where they keep what they keep, and gone at the end. While it exists, snapshots show placeholders for what differs between runs.
+/// A temporary directory: where commands run, where they keep what they keep, and gone at the end.
+/// While it exists, snapshots show placeholders for what differs between runs.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
     _placeholders: SettingsBindDropGuard,
@@ -24,8 +25,8 @@ impl Place {
     }
 
     /// A place that holds the phone book as `phones.csv`, and its table by name as `phones.privet`:
-    /// of 3 records of 38 bytes, as almost every seed has it. The seed is drawn at random, and about
-    /// one in 300 scatters the keys so badly that more room is needed. Then another is drawn.
+    /// of 3 records of 38 bytes, as almost every seed has it. The seed is drawn at random, and
+    /// about one in 300 scatters the keys so badly that more room is needed. Then another is drawn.
     pub(crate) fn with_phones() -> Self {
         let place = Self::new();
         place.write("phones.csv", PHONES);
@@ -136,7 +137,8 @@ impl fmt::Display for Run {
     }
 }
 
-/// Until the guard is dropped, snapshots taken on this thread show placeholders for digests, table ids, ports, times and other things that differ between runs.
+/// Until the guard is dropped, snapshots taken on this thread show placeholders for digests, table
+/// ids, ports, times and other things that differ between runs.
 fn placeholders(directory: &Path) -> SettingsBindDropGuard {
     let mut settings = Settings::clone_current();
     // Lines are filled up with spaces by whoever lays out the help texts.

@@ -1,4 +1,5 @@
-//! `privet setup points` and `privet serve --points`: what finite differences answer from, as a file of its own.
+//! `privet setup points` and `privet serve --points`: what finite differences answer from, as a
+//! file of its own.
 
 use crate::place::Place;
 use crate::served::Served;

@@ -1,4 +1,5 @@
-//! Schemes beside SimplePIR, as a user meets them: served by one or two processes, looked up from another.
+//! Schemes beside SimplePIR, as a user meets them: served by one or two processes, looked up from
+//! another.
 
 use crate::place::{PHONES, Place};
 use crate::served::Served;
@@ -26,8 +27,8 @@ const WORDS: &[(SchemeId, &str)] = &[
 
 const ASKED_FIRST: &str = "the first server computes the hints and learns their key; the second answers and must not learn it";
 
-/// Every scheme of the registry between processes: what is printed of it. That its lookups are right,
-/// on every form of table, `crates/client/tests/end_to_end.rs` tries.
+/// Every scheme of the registry between processes: what is printed of it. That its lookups are
+/// right, on every form of table, `crates/client/tests/end_to_end.rs` tries.
 #[test]
 fn every_scheme_is_served_by_processes_and_asked_by_others() {
     let place = Place::with_phones();

@@ -39,7 +39,8 @@ fn hints(store: &mut Store) -> Box<dyn HintStore> {
     })
 }
 
-/// What `open` opens, once nobody else has it locked. A command that another test is starting at this moment shares the lock from its fork until it runs its program.
+/// What `open` opens, once nobody else has it locked. A command that another test is starting at
+/// this moment shares the lock from its fork until it runs its program.
 fn unlocked<T>(mut open: impl FnMut() -> Option<T>) -> T {
     for _ in 0..500 {
         if let Some(opened) = open() {
@@ -67,7 +68,8 @@ fn keep_part(store: &mut Store, kind: PartKind, len: usize, kept: usize) {
     }
 }
 
-/// A state directory `kept` with pins, parts, and hints of which three are used and one lookup is answered.
+/// A state directory `kept` with pins, parts, and hints of which three are used and one lookup is
+/// answered.
 fn kept() -> (Place, Store) {
     let place = Place::new();
     let mut store = Store::open(&place.path("kept")).unwrap();

@@ -1,4 +1,5 @@
-//! `privet tradeoff`: what is printed, that it is what was published and what is served, and that nothing that can be typed makes it fail otherwise than by a refusal.
+//! `privet tradeoff`: what is printed, that it is what was published and what is served, and that
+//! nothing that can be typed makes it fail otherwise than by a refusal.
 
 use crate::place::Place;
 use insta::assert_snapshot;
@@ -252,7 +253,8 @@ fn the_powers_of_the_size_are_shown_without_a_table() {
     }
 }
 
-/// A file's elements in order, each with its depth, and its text labels. Refuses what no reader of XML would take: tags that do not close, bare ampersands, attributes without quotation marks.
+/// A file's elements in order, each with its depth, and its text labels. Refuses what no reader of
+/// XML would take: tags that do not close, bare ampersands, attributes without quotation marks.
 fn elements(svg: &str) -> (Vec<String>, Vec<String>) {
     let (mut open, mut names, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     let mut rest = svg.trim();
@@ -440,7 +442,8 @@ fn what_there_is_not_is_refused() {
     }
 }
 
-/// The largest and the oddest of everything, in all combinations: an answer or a refusal each, and no time is taken that depends on how large the numbers are.
+/// The largest and the oddest of everything, in all combinations: an answer or a refusal each, and
+/// no time is taken that depends on how large the numbers are.
 #[test]
 fn nothing_that_can_be_typed_is_too_much() {
     let place = Place::new();

@@ -4,7 +4,8 @@ use crate::place::Place;
 use crate::served::Served;
 use insta::assert_snapshot;
 
-/// The phone book, and a copy of its file of which one byte of one record is another: who serves that one claims to have the same table and has not.
+/// The phone book, and a copy of its file of which one byte of one record is another: who serves
+/// that one claims to have the same table and has not.
 fn with_a_copy_that_lies() -> Place {
     let place = Place::with_phones();
     assert_eq!(place.run("setup pointproofs --size 4 -o string").code(), 0);
@@ -26,7 +27,8 @@ fn a_server_that_lies_is_found_out_whatever_is_looked_up() {
     let place = with_a_copy_that_lies();
     let honest = serve(&place, "phones.privet", "apir-dpf");
     let liar = serve(&place, "wrong.privet", "apir-dpf");
-    // What is wrong is in the first of these entries; that the others are not told either is what keeps the server from learning which was wanted.
+    // What is wrong is in the first of these entries; that the others are not told either is what
+    // keeps the server from learning which was wanted.
     for key in ["ada", "bob", "eve", "nobody"] {
         for (first, second) in [(&honest, &liar), (&liar, &honest)] {
             insta::allow_duplicates! {

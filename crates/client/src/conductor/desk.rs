@@ -17,8 +17,8 @@ pub trait Desk {
     /// Has a step done, after all those before it. Without a preparer, nothing is.
     fn step(&mut self, step: Prepare);
 
-    /// Ends the preparation, if one is under way. On return the preparer's store is free for others,
-    /// and nothing more is told of its steps.
+    /// Ends the preparation, if one is under way. On return the preparer's store is free for
+    /// others, and nothing more is told of its steps.
     fn stop(&mut self);
 
     /// What came of the next step that is done, if one is. Whoever polls the conductor is to do so
@@ -26,8 +26,8 @@ pub trait Desk {
     fn done(&mut self) -> Option<PreparationEvent>;
 }
 
-/// Does the steps on the thread that polls, one at a time and each when there is nothing else to do.
-/// What comes meanwhile waits for it.
+/// Does the steps on the thread that polls, one at a time and each when there is nothing else to
+/// do. What comes meanwhile waits for it.
 #[derive(Default)]
 pub struct SameThread {
     preparer: Option<Preparer>,

@@ -41,8 +41,8 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// Makes the journal records that were gathered durable, all at once, and has their queries sent.
-    /// Returns whether there were any.
+    /// Makes the journal records that were gathered durable, all at once, and has their queries
+    /// sent. Returns whether there were any.
     pub(super) fn commit(&mut self) -> bool {
         if self.gathered.is_empty() {
             return false;
@@ -84,7 +84,8 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// Makes durable what can be, when there is nothing else to do, and tells those who wait for that.
+    /// Makes durable what can be, when there is nothing else to do, and tells those who wait for
+    /// that.
     pub(super) fn come_to_rest(&mut self) {
         if self.keeper.unflushed
             && self.session.has_no_lookups()

@@ -144,7 +144,8 @@ impl<D: Desk> Keeper<D> {
         Ok(())
     }
 
-    /// Gives up the hints that are held, if any: this process keeps others from them as any other would.
+    /// Gives up the hints that are held, if any: this process keeps others from them as any other
+    /// would.
     pub(crate) fn put_hints_back(&mut self) -> Result<()> {
         self.desk.stop();
         if self.hints.is_some() {

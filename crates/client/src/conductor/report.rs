@@ -36,7 +36,8 @@ pub enum Progress {
         /// Whether they just came from the server, or were stored.
         fetched: bool,
     },
-    /// Another process is downloading the part, or has the hints that are made of it; this one waits for it.
+    /// Another process is downloading the part, or has the hints that are made of it; this one
+    /// waits for it.
     Waiting {
         /// Which part.
         part: PartKind,
@@ -45,14 +46,16 @@ pub enum Progress {
         /// Bytes in all.
         total: u64,
     },
-    /// The next generation of single-use hints is prepared up to `done` of `total` bytes of what it is made from, while lookups go on.
+    /// The next generation of single-use hints is prepared up to `done` of `total` bytes of what it
+    /// is made from, while lookups go on.
     NextGeneration {
         /// Bytes taken.
         done: u64,
         /// Bytes in all.
         total: u64,
     },
-    /// Something worth telling a person: a damaged file that will be fetched again, say, or that two servers are on one host.
+    /// Something worth telling a person: a damaged file that will be fetched again, say, or that
+    /// two servers are on one host.
     Notice(String),
     /// A server failed and will be tried again.
     Retrying {
@@ -63,8 +66,8 @@ pub enum Progress {
         /// What happened.
         error: Error,
     },
-    /// A server failed for longer than [`Patience`](crate::session::Patience) allows, and is given up. Every lookup that was
-    /// handed in before has failed or will; a later one is another try.
+    /// A server failed for longer than [`Patience`](crate::session::Patience) allows, and is given
+    /// up. Every lookup that was handed in before has failed or will; a later one is another try.
     GivenUp {
         /// Which one.
         url: String,
@@ -75,7 +78,8 @@ pub enum Progress {
     Ready,
 }
 
-/// Bytes of messages that crossed the wire, gRPC's five bytes before each included, HTTP/2 and TLS not.
+/// Bytes of messages that crossed the wire, gRPC's five bytes before each included, HTTP/2 and TLS
+/// not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// To the servers.
@@ -92,7 +96,8 @@ pub struct Stats {
     pub describe: Traffic,
     /// Fetching layout and hint, or the table, or asking for hints, before the first lookup.
     pub prepare: Traffic,
-    /// Streaming the table, or asking, for the next generation of single-use hints, while lookups go on.
+    /// Streaming the table, or asking, for the next generation of single-use hints, while lookups
+    /// go on.
     pub background: Traffic,
     /// Queries and answers. None for schemes whose client holds the table.
     pub lookup: Traffic,
@@ -107,8 +112,9 @@ pub struct Stats {
     pub journal_time: Duration,
     /// From the beginning to the first possible lookup.
     pub ready_after: Duration,
-    /// Whether the whole hint, the whole table, or single-use hints that are not used up, were found in the state directory. `None`: the scheme has nothing of the kind, or
-    /// it has not been looked for yet.
+    /// Whether the whole hint, the whole table, or single-use hints that are not used up, were
+    /// found in the state directory. `None`: the scheme has nothing of the kind, or it has not been
+    /// looked for yet.
     pub hint_was_stored: Option<bool>,
 }
 

@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 /// A [`Worker`], if hints are in the making, and what it has done.
 pub(crate) struct OtherThread {
     worker: Option<Worker>,
-    // The session has no more than two strides of the table, or two replies, on their way to the worker, so this is bounded.
+    // The session has no more than two strides of the table, or two replies, on their way to the
+    // worker, so this is bounded.
     report: mpsc::Sender<PreparationEvent>,
     reported: mpsc::Receiver<PreparationEvent>,
     wake: Arc<Notify>,

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// A [`Preparer`] that does its steps on a thread of its own. The session bounds what waits for it. Dropped, it does not finish what waits, but perhaps the step that it is at.
+/// A [`Preparer`] that does its steps on a thread of its own. The session bounds what waits for it.
+/// Dropped, it does not finish what waits, but perhaps the step that it is at.
 pub struct Worker {
     /// `None` only while it is stopped.
     steps: Option<mpsc::Sender<Prepare>>,
@@ -63,7 +64,8 @@ impl Worker {
         let _ = self.steps.as_ref().map(|steps| steps.send(step));
     }
 
-    /// Waits for the step that it is at, and does no other. On return the preparer's store is free for others.
+    /// Waits for the step that it is at, and does no other. On return the preparer's store is free
+    /// for others.
     pub fn stop(mut self) {
         self.dropped.store(true, Ordering::Relaxed);
         self.steps = None;

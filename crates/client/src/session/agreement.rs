@@ -1,13 +1,16 @@
 //! Whether servers say the same: each what the first says, and each what it said before.
 //!
-//! Answers of different servers belong together only if the servers have the same table, byte for byte, and answer by the same scheme with the same parameters. And what one
-//! of them says must not change under a client that has begun to ask. Either way, a server that says something else gets no query.
+//! Answers of different servers belong together only if the servers have the same table, byte for
+//! byte, and answer by the same scheme with the same parameters. And what one of them says must not
+//! change under a client that has begun to ask. Either way, a server that says something else gets
+//! no query.
 
 use super::interface::ChosenTable;
 use privet_core::{Epoch, Error, Reason, TableId};
 use privet_wire::{SchemeDescription, ServerDescription};
 
-/// What a server is called: by its place among the addresses, which is all that a session knows of it.
+/// What a server is called: by its place among the addresses, which is all that a session knows of
+/// it.
 pub(super) fn server_name(server: usize, servers: usize) -> String {
     match (server, servers) {
         (_, 1) => "the server".to_owned(),
@@ -38,7 +41,8 @@ pub(super) enum Difference {
     Hint,
 }
 
-/// Compares what `description` says of the chosen table with what was said when it was chosen. `None`: the same.
+/// Compares what `description` says of the chosen table with what was said when it was chosen.
+/// `None`: the same.
 pub(super) fn difference(
     chosen: &ChosenTable,
     description: &ServerDescription,
@@ -71,8 +75,8 @@ pub(super) fn difference(
 }
 
 /// The error if, `between` two servers, the second does not say of the chosen table what the first
-/// says. That they serve something else, or by something else, is a mistake of whoever named them or
-/// started them; that they differ on what the same table is may be a lie.
+/// says. That they serve something else, or by something else, is a mistake of whoever named them
+/// or started them; that they differ on what the same table is may be a lie.
 pub(super) fn disagreement(
     chosen: &ChosenTable,
     between: [usize; 2],
@@ -156,7 +160,8 @@ pub(super) fn disagreement(
     }
 }
 
-/// The error for server number `server` of `servers`, which no longer says what it said, in the middle of a session.
+/// The error for server number `server` of `servers`, which no longer says what it said, in the
+/// middle of a session.
 pub(super) fn changed_midway(
     chosen: &ChosenTable,
     server: usize,

@@ -100,7 +100,8 @@ impl Open {
         };
         match prepared {
             Ok(Prepared::Ready(prepared)) => self.ask(shared, fetch, prepared, now),
-            // From the table that is kept here: there is nobody to ask, and nothing that a server could see.
+            // From the table that is kept here: there is nobody to ask, and nothing that a server
+            // could see.
             Ok(Prepared::Known(record)) => self.tell(shared, fetch, Ok(record)),
             Ok(Prepared::Reserved(reservation)) => {
                 let (id, record) = (reservation.id(), reservation.record().clone());
@@ -226,7 +227,8 @@ impl Open {
         }
     }
 
-    /// A lookup was refused. If that was for want of hints, whatever kept the next ones from being ready is tried again.
+    /// A lookup was refused. If that was for want of hints, whatever kept the next ones from being
+    /// ready is tried again.
     fn lookup_refused(&mut self, shared: &mut Shared, now: Duration) {
         let used_up = self.hinted().is_some_and(|hints| hints.supply().left() == 0);
         if let Some(preparing) = self.hints.preparing.as_mut().filter(|_| used_up) {
@@ -235,7 +237,8 @@ impl Open {
         }
     }
 
-    /// A lookup's queries are on their way: now is the time for the share of the next generation that comes with them.
+    /// A lookup's queries are on their way: now is the time for the share of the next generation
+    /// that comes with them.
     fn lookup_sent(&mut self, shared: &mut Shared, now: Duration) {
         let supply: Option<Supply> = self.hinted().map(|hints| hints.supply());
         if let (Some(supply), Some(preparing)) = (supply, &mut self.hints.preparing) {

@@ -1,12 +1,14 @@
 //! Requests on their way: timeouts, pauses between attempts, and what to do after a server failed.
 //!
-//! A *call* is one request to one server until it is answered or given up; an *exchange* is one attempt at it. A retry sends the call's request as it is,
-//! so its bytes are identical.
+//! A *call* is one request to one server until it is answered or given up; an *exchange* is one
+//! attempt at it. A retry sends the call's request as it is, so its bytes are identical.
 //!
-//! A *link* is what is known of one server. After a failure it is in doubt: the server may have been restarted with another table. Calls are then held,
-//! the server is asked to describe itself again, and only if it tells the same story do the held calls go out.
+//! A *link* is what is known of one server. After a failure it is in doubt: the server may have
+//! been restarted with another table. Calls are then held, the server is asked to describe itself
+//! again, and only if it tells the same story do the held calls go out.
 //!
-//! What is fetched in the *background* stays out of that: its failures put no server in doubt and hold up no query, and its successes vouch for none.
+//! What is fetched in the *background* stays out of that: its failures put no server in doubt and
+//! hold up no query, and its successes vouch for none.
 //!
 //! # The end of patience
 //!
@@ -16,11 +18,12 @@
 //!   *given up*: all calls to it end together, and so do lookups that wait for their turn, which
 //!   would each have waited as long. A later call tries once more, briefly;
 //! - its own attempts have failed for as long, whatever the server did for other calls meanwhile;
-//! - what it fetches comes slower than [`Patience::least_rate`]. Every byte that counts puts the end
-//!   off by as long as it may take at that rate, across all attempts, so neither a byte now and then
-//!   nor one with each attempt keeps a call alive.
+//! - what it fetches comes slower than [`Patience::least_rate`]. Every byte that counts puts the
+//!   end off by as long as it may take at that rate, across all attempts, so neither a byte now and
+//!   then nor one with each attempt keeps a call alive.
 //!
-//! Nothing here looks at what a request contains, nor does any request ever go to another server than the one that it was made for.
+//! Nothing here looks at what a request contains, nor does any request ever go to another server
+//! than the one that it was made for.
 
 use super::agreement::server_name;
 use super::interface::{Event, ExchangeId, FetchId, Output, Request};
@@ -168,7 +171,8 @@ impl Calls {
         self.describe_again(server, now, now, out);
     }
 
-    /// The call that waits for `exchange`. `None` for late and repeated responses, which nobody waits for.
+    /// The call that waits for `exchange`. `None` for late and repeated responses, which nobody
+    /// waits for.
     pub(super) fn waiting_for(&self, exchange: ExchangeId) -> Option<&Call> {
         self.position(exchange).map(|at| &self.calls[at])
     }
@@ -182,7 +186,8 @@ impl Calls {
         Some(call)
     }
 
-    /// The next `bytes` bytes of the response came: waits anew for more. Another attempt would ask for `rest`; `None`: there is none.
+    /// The next `bytes` bytes of the response came: waits anew for more. Another attempt would ask
+    /// for `rest`; `None`: there is none.
     pub(super) fn progressed(
         &mut self,
         exchange: ExchangeId,
@@ -205,7 +210,8 @@ impl Calls {
         }
     }
 
-    /// The server told the same story as before (or its first). What was held goes out; refused calls end.
+    /// The server told the same story as before (or its first). What was held goes out; refused
+    /// calls end.
     pub(super) fn trust(
         &mut self,
         server: usize,
@@ -234,7 +240,8 @@ impl Calls {
         ended
     }
 
-    /// The attempt failed. Decides whether and when there is another; returns the calls that this ends.
+    /// The attempt failed. Decides whether and when there is another; returns the calls that this
+    /// ends.
     pub(super) fn failed(
         &mut self,
         exchange: ExchangeId,
@@ -269,7 +276,8 @@ impl Calls {
                 vec![Ended { server, purpose, error }]
             }
             _ if purpose == Purpose::Describe => self.link_failed(at, error, now, rng, out),
-            // A refusal. Perhaps because the server has another table now: ask, before believing that it is about this request.
+            // A refusal. Perhaps because the server has another table now: ask, before believing
+            // that it is about this request.
             _ => {
                 self.calls[at].state = CallState::Held;
                 self.calls[at].refusal = Some(error);
@@ -280,8 +288,8 @@ impl Calls {
         }
     }
 
-    /// Tries the call at `at` again after a pause, unless that went on for too long. Concerns nothing
-    /// but this call, unless the server was busy for all others as long.
+    /// Tries the call at `at` again after a pause, unless that went on for too long. Concerns
+    /// nothing but this call, unless the server was busy for all others as long.
     fn paused(
         &mut self,
         at: usize,
@@ -418,7 +426,8 @@ impl Calls {
         for at in 0..self.calls.len() {
             let Call { server, purpose, .. } = self.calls[at];
             match self.calls[at].state {
-                // Meanwhile another call put the server in doubt: it is being asked to describe itself.
+                // Meanwhile another call put the server in doubt: it is being asked to describe
+                // itself.
                 CallState::Pausing { until }
                     if until <= now
                         && purpose != Purpose::Describe
@@ -498,7 +507,8 @@ impl Calls {
         }
     }
 
-    /// Sees to it that the server is asked to describe itself, at `when` or, if it is being asked already, as planned.
+    /// Sees to it that the server is asked to describe itself, at `when` or, if it is being asked
+    /// already, as planned.
     fn describe_again(
         &mut self,
         server: usize,
@@ -574,7 +584,8 @@ impl Patience {
         Duration::from_secs_f64(bytes as f64 / self.least_rate.max(1) as f64)
     }
 
-    /// The pause after the `failures`-th failure in a row: doubled each time, bounded, and shortened by up to half at random.
+    /// The pause after the `failures`-th failure in a row: doubled each time, bounded, and
+    /// shortened by up to half at random.
     fn pause(&self, failures: u32, rng: &mut SecretRng) -> Duration {
         let doubled = self.first_pause.saturating_mul(1 << failures.saturating_sub(1).min(20));
         let full = doubled.min(self.longest_pause);

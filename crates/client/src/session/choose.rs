@@ -18,8 +18,8 @@ use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options do not single out a table and
-/// scheme that all servers serve, [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ
-/// on what the table is.
+/// scheme that all servers serve, [`Blame::Integrity`](privet_core::Blame::Integrity) if they
+/// differ on what the table is.
 pub(super) fn choose(
     options: &SessionOptions,
     descriptions: &[ServerDescription],
@@ -117,8 +117,8 @@ fn offers<'d>(
     descriptions.iter().map(|description| offered(description).unwrap_or_default()).collect()
 }
 
-/// Chooses among what the servers offer for `version`, by a rule of this client's own that the order
-/// of their offers does not enter:
+/// Chooses among what the servers offer for `version`, by a rule of this client's own that the
+/// order of their offers does not enter:
 ///
 /// 1. Only a scheme that takes as many servers as there are, and that the options accept.
 /// 2. If the options list schemes: one that all servers offer before one that only some do.
@@ -126,8 +126,9 @@ fn offers<'d>(
 /// 4. The first of the options' list; without one, the first of
 ///    [`preference`].
 ///
-/// Without a list, this may choose what only some servers offer, and the others are then refused for
-/// it: otherwise one that lies could have its clients use what promises less, by leaving out the rest.
+/// Without a list, this may choose what only some servers offer, and the others are then refused
+/// for it: otherwise one that lies could have its clients use what promises less, by leaving out
+/// the rest.
 fn choose_scheme<'d>(
     options: &SessionOptions,
     version: &TableDescription,
@@ -223,7 +224,8 @@ fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescri
     Error::api_misuse(message).because(reason)
 }
 
-/// What to do about a scheme that takes `servers` servers when another number was named. Goes on from the scheme's name.
+/// What to do about a scheme that takes `servers` servers when another number was named. Goes on
+/// from the scheme's name.
 fn takes_other(servers: usize, given: usize) -> String {
     let named = were_named(given);
     match servers {
@@ -245,7 +247,8 @@ fn were_named(given: usize) -> String {
     }
 }
 
-/// Checks that the table has the root that the caller knows, if there is one. It follows from what was announced, so this comes before anything else is believed or kept.
+/// Checks that the table has the root that the caller knows, if there is one. It follows from what
+/// was announced, so this comes before anything else is believed or kept.
 ///
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it has another.
@@ -261,8 +264,9 @@ pub(super) fn check_root(chosen: &ChosenTable, options: &SessionOptions) -> Resu
     .because(Reason::RootDiffers))
 }
 
-/// Checks that a table that is to be received is the one that is described: the digest of its records and that of its layout must come to the table's own. So
-/// that the digest that every received byte is checked against is as good as the one that is pinned.
+/// Checks that a table that is to be received is the one that is described: the digest of its
+/// records and that of its layout must come to the table's own. So that the digest that every
+/// received byte is checked against is as good as the one that is pinned.
 ///
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not.

@@ -1,11 +1,16 @@
-//! From which servers a stream comes: each a share of it, or each all of it, compared byte for byte.
+//! From which servers a stream comes: each a share of it, or each all of it, compared byte for
+//! byte.
 //!
-//! Where a scheme has two servers and has the table streamed, both have announced its digest, and an honest one announced the true digest. So it does not matter for the result who sends what: at the
-//! end all bytes together must have that digest. By default each server sends its *share*, the first the first half, which halves what each has to send. What a wrong byte costs then is the whole stream, because it
-//! is not noticed before the end.
+//! Where a scheme has two servers and has the table streamed, both have announced its digest, and
+//! an honest one announced the true digest. So it does not matter for the result who sends what: at
+//! the end all bytes together must have that digest. By default each server sends its *share*, the
+//! first the first half, which halves what each has to send. What a wrong byte costs then is the
+//! whole stream, because it is not noticed before the end.
 //!
-//! With [`compare_streams`](super::SessionOptions::compare_streams) every stretch comes from *all* servers and is taken only as far as they say the same. That costs twice the traffic, and the first difference
-//! ends the session. Who is ahead waits for the others within the one stretch that is under way, so what is held is bounded.
+//! With [`compare_streams`](super::SessionOptions::compare_streams) every stretch comes from *all*
+//! servers and is taken only as far as they say the same. That costs twice the traffic, and the
+//! first difference ends the session. Who is ahead waits for the others within the one stretch that
+//! is under way, so what is held is bounded.
 
 use privet_core::{Error, Reason, Result};
 use privet_wire::prost::bytes::Bytes;
@@ -38,7 +43,8 @@ impl Sources {
         }
     }
 
-    /// Where a stretch that begins at `offset` has to end at the latest, so that it comes from those servers.
+    /// Where a stretch that begins at `offset` has to end at the latest, so that it comes from
+    /// those servers.
     pub(super) fn end(self, offset: u64, len: u64) -> u64 {
         match self {
             Sources::First | Sources::All(_) => len,
@@ -76,7 +82,8 @@ impl Leads {
         self.0.get(server).map_or(0, |lead| lead.len)
     }
 
-    /// Takes the next bytes of `server`'s, and returns those that all have sent now, in order. What has been returned before ends at `offset`.
+    /// Takes the next bytes of `server`'s, and returns those that all have sent now, in order. What
+    /// has been returned before ends at `offset`.
     ///
     /// # Errors
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they did not send the same.

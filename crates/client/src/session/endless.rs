@@ -1,10 +1,13 @@
 //! Hints that never run out: from a generation that is used up to the next, without asking anybody.
 //!
-//! By some schemes, every query brings what replaces the hint that it used. A generation of such hints serves a fixed number of queries all the same, so that its journal does not grow
-//! without end; then the state is *condensed* into the next one, which holds what all the answers have brought. Nothing is prepared beside lookups.
+//! By some schemes, every query brings what replaces the hint that it used. A generation of such
+//! hints serves a fixed number of queries all the same, so that its journal does not grow without
+//! end; then the state is *condensed* into the next one, which holds what all the answers have
+//! brought. Nothing is prepared beside lookups.
 //!
-//! **A generation is condensed only when it is used up and all its queries are answered.** The next one holds hints that this one holds as well. As long as one
-//! query more could be made through this one, by this process or by another after a crash, both could use the same hint. So:
+//! **A generation is condensed only when it is used up and all its queries are answered.** The next
+//! one holds hints that this one holds as well. As long as one query more could be made through
+//! this one, by this process or by another after a crash, both could use the same hint. So:
 //!
 //! ```text
 //! used up ──► answers outstanding? ──none──► condense ──► store ──► switch ──► lookups go on
@@ -12,15 +15,20 @@
 //!                   wait, or send them again
 //! ```
 //!
-//! Until the switch, which is a single step on the disk, the used-up generation is the one in use, and it serves no query. A process that finds it so, whatever is stored beside
-//! it, condenses it anew: what an earlier process condensed may lack an answer that only the journal has, and is erased.
+//! Until the switch, which is a single step on the disk, the used-up generation is the one in use,
+//! and it serves no query. A process that finds it so, whatever is stored beside it, condenses it
+//! anew: what an earlier process condensed may lack an answer that only the journal has, and is
+//! erased.
 //!
 //! # Answers that did not come
 //!
-//! By some of these schemes each record depends on the answers to all queries before its own. So an answer that did not come in time is asked for again as soon as another lookup is handed in,
-//! with the same bytes, which are kept for this: otherwise no lookup of this session would succeed any more, until another session reads them from the journal. Such a lookup waits until nothing
-//! else is under way, and goes out beside what is sent again. At the end of a generation it waits for the answers themselves; if they fail as well, it is refused. Either way everything is sent
-//! again once for all lookups that wait, and once more for those that are handed in later.
+//! By some of these schemes each record depends on the answers to all queries before its own. So an
+//! answer that did not come in time is asked for again as soon as another lookup is handed in, with
+//! the same bytes, which are kept for this: otherwise no lookup of this session would succeed any
+//! more, until another session reads them from the journal. Such a lookup waits until nothing else
+//! is under way, and goes out beside what is sent again. At the end of a generation it waits for
+//! the answers themselves; if they fail as well, it is refused. Either way everything is sent again
+//! once for all lookups that wait, and once more for those that are handed in later.
 
 use super::hints::NextLookup;
 use super::interface::{Output, Persist};

@@ -39,7 +39,8 @@ pub(super) struct Following {
     pub(super) told: usize,
     /// Versions that have to lie on the way.
     pub(super) milestones: Vec<TableIdentity>,
-    /// The layout that it begins with is taken to be that of the target. If that is wrong, the first epoch does not follow.
+    /// The layout that it begins with is taken to be that of the target. If that is wrong, the
+    /// first epoch does not follow.
     pub(super) layout_is_guessed: bool,
 }
 

@@ -1,20 +1,30 @@
 //! Following a table from a version that is known to the one that is served, epoch by epoch.
 //!
-//! A client that has pinned a table, and who publishes it, needs no second decision to believe a later version: the publisher has signed every epoch between. So the epochs are fetched and each is
-//! checked to be the next one (`privet_table::update_log` says how); at their end must be the version that the servers describe, and every pin must lie on the way. Anything else, a gap, a fork, a step
-//! back or a wrong signature, ends the session before anything is asked.
+//! A client that has pinned a table, and who publishes it, needs no second decision to believe a
+//! later version: the publisher has signed every epoch between. So the epochs are fetched and each
+//! is checked to be the next one (`privet_table::update_log` says how); at their end must be the
+//! version that the servers describe, and every pin must lie on the way. Anything else, a gap, a
+//! fork, a step back or a wrong signature, ends the session before anything is asked.
 //!
 //! What the epochs changed then brings up to date what is kept:
 //!
-//! - A hint or table that was *downloaded* is patched ([`Patch`]) where the scheme can, and fetched again where it cannot. Either way its digest has to be the announced one.
-//! - *Single-use hints* stand at a version of their own, usually the pinned one. They follow by a change in their journal, as by any other, and the journal has to be durable before they are used.
-//!   Verified ones also need to know the new commitments, which come with each epoch, from every server, and are the same from all. If two servers tell
-//!   different commitments to one version, or different epochs that the publisher has signed, one of them lies: that is the end of the hints, as a wrong
-//!   answer is (the module `verified`). A server that is behind, or sends what does not follow, proves nothing of the kind: then nothing is lost.
-//! - Hints with queries that were never answered cannot follow: the answers belong to the version before. If that is still served, the session stays with it until they have come, and then moves on (the
-//!   module `versions`). If not, or if hints cannot follow for another reason (the epochs are gone, the parameters changed, the table outgrew them), they are erased, and new ones are prepared.
+//! - A hint or table that was *downloaded* is patched ([`Patch`]) where the scheme can, and fetched
+//!   again where it cannot. Either way its digest has to be the announced one.
+//! - *Single-use hints* stand at a version of their own, usually the pinned one. They follow by a
+//!   change in their journal, as by any other, and the journal has to be durable before they are
+//!   used. Verified ones also need to know the new commitments, which come with each epoch, from
+//!   every server, and are the same from all. If two servers tell different commitments to one
+//!   version, or different epochs that the publisher has signed, one of them lies: that is the end
+//!   of the hints, as a wrong answer is (the module `verified`). A server that is behind, or sends
+//!   what does not follow, proves nothing of the kind: then nothing is lost.
+//! - Hints with queries that were never answered cannot follow: the answers belong to the version
+//!   before. If that is still served, the session stays with it until they have come, and then
+//!   moves on (the module `versions`). If not, or if hints cannot follow for another reason (the
+//!   epochs are gone, the parameters changed, the table outgrew them), they are erased, and new
+//!   ones are prepared.
 //!
-//! The pins move last, when everything else is at hand: whatever is interrupted is done again from where they stand.
+//! The pins move last, when everything else is at hand: whatever is interrupted is done again from
+//! where they stand.
 
 use super::calls::Purpose;
 use super::choose::{check_download, check_root, check_table_digest};
@@ -31,7 +41,8 @@ use privet_table::update_log::{Chain, EpochHash};
 use privet_wire::{FetchChunk, FetchRequest, PartKind, SchemeDescription};
 use std::time::Duration;
 
-/// The epochs that are followed at once are held in memory: no more than so many bytes, whatever may be downloaded.
+/// The epochs that are followed at once are held in memory: no more than so many bytes, whatever
+/// may be downloaded.
 const MEMORY_LIMIT: u64 = 1 << 30;
 
 /// Why hints are left behind if the first of the epochs that they would follow cannot be checked.
@@ -203,7 +214,8 @@ impl Open {
 
 /// What follows.
 impl Open {
-    /// How the downloaded part that `chosen` needs can be made of the one that was pinned, if it can.
+    /// How the downloaded part that `chosen` needs can be made of the one that was pinned, if it
+    /// can.
     pub(super) fn patch_for(&self, kind: PartKind, plan_in: PlanIn) -> Option<Patch> {
         let (chosen, followed) = (&self.chosen, self.followed.as_ref()?);
         let (from, to) = (followed.pin.hint?, chosen.scheme.hint?);
@@ -304,7 +316,8 @@ impl Open {
         Ok(())
     }
 
-    /// The version at which hints stand, as the servers still serve it, if it is what this client has known it to be.
+    /// The version at which hints stand, as the servers still serve it, if it is what this client
+    /// has known it to be.
     fn still_served(&self, shared: &Shared, stand_at: &HintsKey) -> Option<ChosenTable> {
         let version = self.served.iter().find(|version| {
             let SchemeDescription { plan, parameter_digest, .. } = &version.scheme;
@@ -397,7 +410,8 @@ impl Open {
         self.stage = Stage::OpeningHints;
     }
 
-    /// The digest of the layout in a version that this client has pinned. (What servers say of an earlier version was not signed for them.)
+    /// The digest of the layout in a version that this client has pinned. (What servers say of an
+    /// earlier version was not signed for them.)
     fn layout_digest_at(&self, shared: &Shared, version: TableIdentity) -> Option<[u8; 32]> {
         let followed = self.followed.iter().map(|followed| &*followed.pin);
         let mut pins = shared.options.pins.iter().map(|known| &known.pin).chain(followed);

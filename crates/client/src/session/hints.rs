@@ -12,7 +12,8 @@ use privet_schemes::registry::{ErasedClient, ErasedHints};
 use privet_schemes::reservation::StoredRecord;
 use std::collections::BTreeSet;
 
-/// What a session keeps of single-use hints, beside the client that holds them. Stays empty for schemes of the other kind.
+/// What a session keeps of single-use hints, beside the client that holds them. Stays empty for
+/// schemes of the other kind.
 #[derive(Default)]
 pub(super) struct HintsInUse {
     /// What an earlier process left unfinished.
@@ -25,7 +26,8 @@ pub(super) struct HintsInUse {
     pub(super) preparing: Option<Preparing>,
     /// What servers sent of the stretch of the stream that is compared.
     pub(super) leads: Leads,
-    /// Reservations whose records nobody waits for: their process ended, or their lookup did. A record of theirs that can be told is erased, not kept.
+    /// Reservations whose records nobody waits for: their process ended, or their lookup did. A
+    /// record of theirs that can be told is erased, not kept.
     pub(super) unwanted: BTreeSet<ReservationId>,
 }
 
@@ -43,7 +45,8 @@ pub(super) enum NextLookup {
 }
 
 impl HintsInUse {
-    /// Nobody waits for the record of this settled reservation; `depends`: which cannot be told yet.
+    /// Nobody waits for the record of this settled reservation; `depends`: which cannot be told
+    /// yet.
     pub(super) fn unwanted(&mut self, id: ReservationId, depends: bool) {
         match depends {
             true => self.unwanted.insert(id),
@@ -56,7 +59,8 @@ impl HintsInUse {
         self.resends.is_empty() && !preparing.is_some_and(Preparing::is_at_work)
     }
 
-    /// The next byte of the stream that is wanted from `server`, and where the fetch under way ends.
+    /// The next byte of the stream that is wanted from `server`, and where the fetch under way
+    /// ends.
     pub(super) fn awaited(&self, server: usize) -> Option<(u64, u64)> {
         let (due, end) = self.preparing.as_ref().and_then(Preparing::awaited)?;
         Some((due + self.leads.ahead(server), end))
@@ -116,7 +120,8 @@ pub(super) fn no_hints() -> Error {
     Error::api_misuse("the scheme was to have single-use hints and has none")
 }
 
-/// How many bytes are streamed for a generation, and how many of these each reply has, if they are replies.
+/// How many bytes are streamed for a generation, and how many of these each reply has, if they are
+/// replies.
 pub(super) fn stream_of(offline: OfflinePhase) -> (u64, Option<u64>) {
     let reply_len = match offline {
         OfflinePhase::Ask { reply_len, .. } => Some(reply_len as u64),

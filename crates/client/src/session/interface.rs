@@ -16,7 +16,8 @@ use privet_wire::{
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Names one request on its way, so that its response can be told from a late one to an earlier attempt.
+/// Names one request on its way, so that its response can be told from a late one to an earlier
+/// attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExchangeId(pub(super) u64);
 
@@ -58,12 +59,14 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// A request to one server. Clones share the bytes of queries and of requests for hints, which are erased when the last of them is dropped.
+/// A request to one server. Clones share the bytes of queries and of requests for hints, which are
+/// erased when the last of them is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// What is served?
     Describe(DescribeRequest),
-    /// The bytes of a part, or a stretch of them: answered by any number of [`Response::Chunk`] and then [`Response::End`].
+    /// The bytes of a part, or a stretch of them: answered by any number of [`Response::Chunk`] and
+    /// then [`Response::End`].
     Fetch(FetchRequest),
     /// Hints for this client alone, from a secret that no other server may learn.
     Prepare(PrepareRequest),
@@ -71,7 +74,8 @@ pub enum Request {
     Answer(Query),
 }
 
-/// A response, or a piece of one. Already validated on its own; whether it belongs to the request is for the session to say.
+/// A response, or a piece of one. Already validated on its own; whether it belongs to the request
+/// is for the session to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
     /// To [`Request::Describe`].
@@ -105,16 +109,19 @@ pub enum Output {
     Abandon(ExchangeId),
     /// Say what is stored of this part, with [`Session::handle_part`](super::Session::handle_part).
     Open(PartKey),
-    /// Open the single-use hints of this key and say what is kept of them, with [`Session::handle_hints`](super::Session::handle_hints).
+    /// Open the single-use hints of this key and say what is kept of them, with
+    /// [`Session::handle_hints`](super::Session::handle_hints).
     OpenHints {
         /// Which.
         key: HintsKey,
-        /// Whether hints of another version will do, because they can follow: [`State::open_hints_to_follow`](crate::state::State::open_hints_to_follow) instead of
+        /// Whether hints of another version will do, because they can follow:
+        /// [`State::open_hints_to_follow`](crate::state::State::open_hints_to_follow) instead of
         /// [`open_hints`](crate::state::State::open_hints).
         to_follow: bool,
     },
-    /// Make a part out of the one that is kept for an earlier version of the table, and say what is stored of it then, with [`Session::handle_part`](super::Session::handle_part): complete, or, if that
-    /// could not be done, as much of it as [`Open`](Self::Open) would say.
+    /// Make a part out of the one that is kept for an earlier version of the table, and say what is
+    /// stored of it then, with [`Session::handle_part`](super::Session::handle_part): complete, or,
+    /// if that could not be done, as much of it as [`Open`](Self::Open) would say.
     Patch(Box<Patch>),
     /// Keep this.
     Persist(Persist),
@@ -159,11 +166,14 @@ pub enum Persist {
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// All bytes of the part are there and have the right digest. To be answered with [`Session::handle_part`](super::Session::handle_part).
+    /// All bytes of the part are there and have the right digest. To be answered with
+    /// [`Session::handle_part`](super::Session::handle_part).
     Complete(PartKey),
     /// The bytes of the part are wrong.
     Discard(PartKey),
-    /// A journal record. To be answered with [`Session::handle_persisted`](super::Session::handle_persisted); the query is not sent before.
+    /// A journal record. To be answered with
+    /// [`Session::handle_persisted`](super::Session::handle_persisted); the query is not sent
+    /// before.
     Journal {
         /// Of which fetch.
         fetch: FetchId,
@@ -172,17 +182,19 @@ pub enum Persist {
         /// The record, for [`HintStore::reserve`](crate::state::HintStore::reserve).
         record: JournalRecord,
     },
-    /// The state change that settles a reservation whose journal record was written before, in this session or an earlier one. Nothing waits for it; until
-    /// it is durable, a restart finds the reservation unfinished.
+    /// The state change that settles a reservation whose journal record was written before, in this
+    /// session or an earlier one. Nothing waits for it; until it is durable, a restart finds the
+    /// reservation unfinished.
     Completion {
         /// Which reservation.
         id: ReservationId,
         /// The change, for [`HintStore::settle`](crate::state::HintStore::settle).
         change: Zeroizing<Vec<u8>>,
     },
-    /// A change that ends the hints, because an answer did not pass or servers told different updates
-    /// of the table. It has to be durable, and to be answered with
-    /// [`Session::handle_hints_ended`](super::Session::handle_hints_ended); nobody is told of it before.
+    /// A change that ends the hints, because an answer did not pass or servers told different
+    /// updates of the table. It has to be durable, and to be answered with
+    /// [`Session::handle_hints_ended`](super::Session::handle_hints_ended); nobody is told of it
+    /// before.
     EndHints {
         /// Which reservation's answer it was, if it was one.
         id: Option<ReservationId>,
@@ -191,34 +203,41 @@ pub enum Persist {
         /// What happened, for people.
         why: String,
     },
-    /// The change by which the hints follow edits of the table. To be answered with [`Session::handle_hints_followed`](super::Session::handle_hints_followed); no query is sent before.
+    /// The change by which the hints follow edits of the table. To be answered with
+    /// [`Session::handle_hints_followed`](super::Session::handle_hints_followed); no query is sent
+    /// before.
     FollowHints {
         /// The change, for [`HintStore::follow`](crate::state::HintStore::follow).
         change: Zeroizing<Vec<u8>>,
         /// The hints' new key.
         to: HintsKey,
     },
-    /// The hints cannot follow the table: erase them, begin anew for this key ([`HintStore::restart`](crate::state::HintStore::restart)), and say what is kept now, with
+    /// The hints cannot follow the table: erase them, begin anew for this key
+    /// ([`HintStore::restart`](crate::state::HintStore::restart)), and say what is kept now, with
     /// [`Session::handle_hints`](super::Session::handle_hints).
     RestartHints(HintsKey),
-    /// The generation in use is used up, the next one is prepared, and nothing is under way: replace the one by the other, and say what is kept now, with
+    /// The generation in use is used up, the next one is prepared, and nothing is under way:
+    /// replace the one by the other, and say what is kept now, with
     /// [`Session::handle_hints`](super::Session::handle_hints).
     SwitchHints,
-    /// The generation in use is used up, all its queries are answered, and this is what it came to: make it the next generation and the one in use, and say what is kept
-    /// then, with [`Session::handle_hints`](super::Session::handle_hints).
+    /// The generation in use is used up, all its queries are answered, and this is what it came to:
+    /// make it the next generation and the one in use, and say what is kept then, with
+    /// [`Session::handle_hints`](super::Session::handle_hints).
     CondenseHints {
         /// The next generation, for [`HintStore::switch_to`](crate::state::HintStore::switch_to).
         generation: Zeroizing<Vec<u8>>,
     },
 }
 
-/// A step towards the next generation of hints. Steps are done in order, by a [`Preparer`](crate::preparation::Preparer): on a thread of its own where there
-/// are threads, because they take long and no query is to wait for them. What comes of them is told with
+/// A step towards the next generation of hints. Steps are done in order, by a
+/// [`Preparer`](crate::preparation::Preparer): on a thread of its own where there are threads,
+/// because they take long and no query is to wait for them. What comes of them is told with
 /// [`Session::handle_preparation`](super::Session::handle_preparation).
 pub enum Prepare {
     /// Begin, or go on from the checkpoint that is kept: [`PreparationEvent::Resumed`].
     Begin,
-    /// Say what to ask the server next, of a scheme that asks one for its hints: [`PreparationEvent::Request`].
+    /// Say what to ask the server next, of a scheme that asks one for its hints:
+    /// [`PreparationEvent::Request`].
     Ask,
     /// Take these bytes of the stream (the table, or replies): [`PreparationEvent::Absorbed`].
     Absorb {
@@ -229,7 +248,8 @@ pub enum Prepare {
     },
     /// Save a checkpoint: [`PreparationEvent::Saved`].
     Checkpoint,
-    /// All of the stream was taken: check it, make the generation and save it: [`PreparationEvent::Complete`].
+    /// All of the stream was taken: check it, make the generation and save it:
+    /// [`PreparationEvent::Complete`].
     Finish,
 }
 
@@ -355,7 +375,8 @@ pub enum Event {
     },
     /// The single-use hints cannot follow the table, and new ones are prepared: why.
     HintsLeftBehind(String),
-    /// The table is authenticated: every record will be verified against this root before anything of it is looked at.
+    /// The table is authenticated: every record will be verified against this root before anything
+    /// of it is looked at.
     Authenticated(TableRoot),
     /// A part is at hand up to `done` of `total` bytes.
     Progress {
@@ -370,14 +391,16 @@ pub enum Event {
     },
     /// Everything is there; lookups begin.
     Ready,
-    /// The next generation of hints is prepared up to `done` of `total` bytes of what it is made from.
+    /// The next generation of hints is prepared up to `done` of `total` bytes of what it is made
+    /// from.
     NextGeneration {
         /// Bytes taken.
         done: u64,
         /// Bytes in all.
         total: u64,
     },
-    /// The next generation of hints cannot be prepared in this session. Lookups go on until the present one is used up.
+    /// The next generation of hints cannot be prepared in this session. Lookups go on until the
+    /// present one is used up.
     NotPrepared(Error),
     /// A server failed and will be tried again.
     Retrying {
@@ -388,8 +411,8 @@ pub enum Event {
         /// What happened.
         error: Error,
     },
-    /// A server was given up: it failed for longer than [`Patience`](super::Patience) allows. All lookups that were
-    /// under way or waited fail; a later one is another try.
+    /// A server was given up: it failed for longer than [`Patience`](super::Patience) allows. All
+    /// lookups that were under way or waited fail; a later one is another try.
     GivenUp {
         /// Which server.
         server: usize,
@@ -415,6 +438,7 @@ pub enum Event {
         /// Why.
         error: Error,
     },
-    /// The session is over: it cannot begin, or the server changed its story. Lookups still open have failed.
+    /// The session is over: it cannot begin, or the server changed its story. Lookups still open
+    /// have failed.
     Failed(Error),
 }

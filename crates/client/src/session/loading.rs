@@ -145,7 +145,8 @@ impl Open {
         };
         self.hints.unanswered = Unanswered::default();
         self.hints.unwanted = unwanted;
-        // Whatever is kept of a next generation of hints that never run out is of no use: see `endless`.
+        // Whatever is kept of a next generation of hints that never run out is of no use: see
+        // `endless`.
         let preparing = preparing.of_replies(reply_len).from(sources(offline, &shared.options));
         self.hints.preparing = (!endless).then_some(preparing);
         self.begin_lookups(shared, client, table_len);

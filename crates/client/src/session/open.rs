@@ -31,7 +31,8 @@ pub(super) struct Open {
     /// How records are read, once the layout is there.
     pub(super) records: Option<Records>,
     pub(super) hints: HintsInUse,
-    /// Bytes that came before the first lookup, whatever they were, and what came for nothing since.
+    /// Bytes that came before the first lookup, whatever they were, and what came for nothing
+    /// since.
     pub(super) came: u64,
     pub(super) stage: Stage,
 }

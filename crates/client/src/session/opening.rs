@@ -153,7 +153,8 @@ impl Open {
         };
         let due = download.next_offset();
         if chunk.offset.saturating_add(chunk.data.len() as u64) <= due {
-            // Said already. Does not count as progress, so a server that only repeats itself is given up.
+            // Said already. Does not count as progress, so a server that only repeats itself is
+            // given up.
             return Ok(());
         }
         download.absorb(chunk.offset, &chunk.data)?;

@@ -64,40 +64,49 @@ impl Clock {
 pub struct SessionOptions {
     /// The name of the table to use. `None`: the only one that is served.
     pub table: Option<String>,
-    /// The schemes that may be used, the most wanted first. Empty: any, by an order of this client's
-    /// own, in which those that verify answers come first. The order in which servers offer schemes is
-    /// never looked at, and what was pinned comes before everything else.
+    /// The schemes that may be used, the most wanted first. Empty: any, by an order of this
+    /// client's own, in which those that verify answers come first. The order in which servers
+    /// offer schemes is never looked at, and what was pinned comes before everything else.
     pub schemes: Vec<SchemeId>,
     /// Whether only schemes that verify answers may be used.
     pub verified: bool,
-    /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`. That no two of them are one is for the caller to see to.
+    /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`. That no
+    /// two of them are one is for the caller to see to.
     pub servers: usize,
-    /// Digest of the servers' addresses, in their order. Hints are used with the same servers in the same order only, so a scheme of several servers and secret hints cannot be used without
+    /// Digest of the servers' addresses, in their order. Hints are used with the same servers in
+    /// the same order only, so a scheme of several servers and secret hints cannot be used without
     /// it.
     pub addresses_digest: Option<[u8; 32]>,
-    /// What was pinned at these servers in earlier sessions; of each server, the table that was used
-    /// last comes last.
+    /// What was pinned at these servers in earlier sessions; of each server, the table that was
+    /// used last comes last.
     pub pins: Vec<KnownPin>,
     /// What was pinned at other servers.
     pub pins_elsewhere: Vec<PinElsewhere>,
-    /// Whether to believe a server that shows another table or version than the pinned one, and to pin that instead.
+    /// Whether to believe a server that shows another table or version than the pinned one, and to
+    /// pin that instead.
     pub accept_new_table: bool,
-    /// The root of the table, if the caller knows it: a table with another root, or with none, is refused before anything is asked. `None`: the records of a table that is
-    /// authenticated are verified against the root that the servers announce with it.
+    /// The root of the table, if the caller knows it: a table with another root, or with none, is
+    /// refused before anything is asked. `None`: the records of a table that is authenticated are
+    /// verified against the root that the servers announce with it.
     pub root: Option<TableRoot>,
-    /// Who publishes the table, if the caller knows: a table with updates by somebody else, or by nobody, is refused before anything is asked. `None`: whoever the servers named when the table was first used.
+    /// Who publishes the table, if the caller knows: a table with updates by somebody else, or by
+    /// nobody, is refused before anything is asked. `None`: whoever the servers named when the
+    /// table was first used.
     pub publisher: Option<PublisherId>,
     /// The most bytes that are received before the first lookup (layout, hint or table, a stream,
     /// hints from a server, updates), and the most that a generation of hints may take that is
     /// kept. How many there are is for servers to say: more is refused before it is fetched.
     pub max_download: u64,
-    /// By a scheme of several servers that stream the table: have each of them stream all of it, and take it only as far as they sent the same, byte for byte. Otherwise each streams a share, and
-    /// all of it together is checked against the digest that each has announced. What an earlier process has taken is not streamed again.
+    /// By a scheme of several servers that stream the table: have each of them stream all of it,
+    /// and take it only as far as they sent the same, byte for byte. Otherwise each streams a
+    /// share, and all of it together is checked against the digest that each has announced. What an
+    /// earlier process has taken is not streamed again.
     pub compare_streams: bool,
     /// The instruction set to compute with.
     pub kernels: Kernels,
-    /// How many records may be fetched at once, at least 1; a lookup of a key that may lie in several records is begun if there is room for one. Other lookups wait their turn. (What needs no query is
-    /// never under way.)
+    /// How many records may be fetched at once, at least 1; a lookup of a key that may lie in
+    /// several records is begun if there is room for one. Other lookups wait their turn. (What
+    /// needs no query is never under way.)
     pub in_flight: usize,
     /// How long to wait for what.
     pub patience: Patience,
@@ -141,13 +150,15 @@ pub struct KnownPin {
     pub pin: Pin,
 }
 
-/// How long to wait for what. Pauses between attempts double from the first to the longest; a random part of up to half is taken off each, so
-/// that clients of a restarted server do not all return at once.
+/// How long to wait for what. Pauses between attempts double from the first to the longest; a
+/// random part of up to half is taken off each, so that clients of a restarted server do not all
+/// return at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// For a server to describe itself.
     pub describe: Duration,
-    /// After so long without a word on which version of the table is served, servers are asked again before the next lookup: only of a table with an update log.
+    /// After so long without a word on which version of the table is served, servers are asked
+    /// again before the next lookup: only of a table with an update log.
     pub description: Duration,
     /// For the next chunk of a download.
     pub chunk: Duration,
@@ -159,7 +170,8 @@ pub struct Patience {
     pub first_pause: Duration,
     /// The longest pause between attempts.
     pub longest_pause: Duration,
-    /// For a server that has never been reached: it is perhaps just starting, but more likely the address is wrong.
+    /// For a server that has never been reached: it is perhaps just starting, but more likely the
+    /// address is wrong.
     pub first_contact: Duration,
     /// For a server that was there once and fails: it is perhaps restarting. Then it is given up,
     /// with all lookups that wait for it.
@@ -171,7 +183,8 @@ pub struct Patience {
 
 impl Patience {
     /// The patience of somebody who waits at most for about `limit` until a server gets on: half of
-    /// it for a response, and half of it for a server that fails. Never more than that for anything.
+    /// it for a response, and half of it for a server that fails. Never more than that for
+    /// anything.
     pub fn within(limit: Duration) -> Self {
         let half = limit / 2;
         let Self { describe, description, chunk, first_pause, longest_pause, .. } = Self::default();

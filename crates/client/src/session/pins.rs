@@ -9,9 +9,10 @@
 //!   with that pin. An older version, other contents, another scheme and another publisher are
 //!   refused under a new name as under the old one, whether or not the caller gave the new name.
 //! - **Elsewhere**: a table that was pinned at other servers must not contradict what was pinned
-//!   there: no other contents of the same version, no other publisher and no missing one, and, if it
-//!   is new here, no older version. It may be a later version, and served by another scheme. What
-//!   was used here before in just this version stays good, so that accepting it once is enough.
+//!   there: no other contents of the same version, no other publisher and no missing one, and, if
+//!   it is new here, no older version. It may be a later version, and served by another scheme.
+//!   What was used here before in just this version stays good, so that accepting it once is
+//!   enough.
 //! - **Without a name**: who names no table means the one that was used last. The only table of a
 //!   server is taken for that if it has its name. Otherwise a server could pass by every pin with a
 //!   new name and a new id. Who names the table has chosen it, so a server may have many.

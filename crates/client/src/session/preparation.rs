@@ -1,37 +1,45 @@
 //! When the next generation of hints is prepared, and how far.
 //!
-//! Hints serve once. Before the last one has, the next generation must have been prepared, and for that the whole table must have been streamed. So that neither
-//! a query waits for it nor a short-lived process is kept from ending, the table is streamed by the piece, with the queries (this is section 2.4 of Piano, which
-//! spreads the work of the next preprocessing over the present window of queries).
+//! Hints serve once. Before the last one has, the next generation must have been prepared, and for
+//! that the whole table must have been streamed. So that neither a query waits for it nor a
+//! short-lived process is kept from ending, the table is streamed by the piece, with the queries
+//! (this is section 2.4 of Piano, which spreads the work of the next preprocessing over the present
+//! window of queries).
 //!
 //! # The schedule
 //!
-//! A server sees when a client fetches which stretch of the table. That must tell it nothing it does not know, so it is a function of what it has seen itself,
-//! the number of queries, and of public sizes ([`Schedule::due`]):
+//! A server sees when a client fetches which stretch of the table. That must tell it nothing it
+//! does not know, so it is a function of what it has seen itself, the number of queries, and of
+//! public sizes ([`Schedule::due`]):
 //!
 //! ```text
 //! queries used    0 ───────── total/4 ───────────────────────────── 3·total/4 ───────── total
 //! table streamed  nothing     piece 1, 2, 3, … one after another, evenly spread    all of it
 //! ```
 //!
-//! The last quarter is a reserve, for pieces that failed. A piece has a 64th of the table, or as many bytes as the client's state if that is more (because after each
-//! piece a checkpoint of about that size is written), and at least 1 MiB. After a lookup has been *sent*, the pieces that are due are fetched, at most
-//! two of them; a failure is tried again as patiently as any, and then with the next lookup. Only if the hints are used up is the rest fetched without
-//! waiting for lookups.
+//! The last quarter is a reserve, for pieces that failed. A piece has a 64th of the table, or as
+//! many bytes as the client's state if that is more (because after each piece a checkpoint of about
+//! that size is written), and at least 1 MiB. After a lookup has been *sent*, the pieces that are
+//! due are fetched, at most two of them; a failure is tried again as patiently as any, and then
+//! with the next lookup. Only if the hints are used up is the rest fetched without waiting for
+//! lookups.
 //!
 //! If there is no generation to begin with, the whole table is due at once.
 //!
 //! # Other streams
 //!
-//! A scheme may have the table streamed in an order of its own; nothing is different then. Or one server computes the hints, in reply to requests: then the stream is the replies,
-//! one after the other, and what is due of it is rounded up to whole replies. There is one request at a time. The worker makes it, because it is a part of the secret state; a
-//! request that failed is made again with the same bytes.
+//! A scheme may have the table streamed in an order of its own; nothing is different then. Or one
+//! server computes the hints, in reply to requests: then the stream is the replies, one after the
+//! other, and what is due of it is rounded up to whole replies. There is one request at a time. The
+//! worker makes it, because it is a part of the secret state; a request that failed is made again
+//! with the same bytes.
 //!
 //! Hints that never run out have no next generation to prepare: see the module `endless`.
 //!
 //! # Memory
 //!
-//! What arrives goes to the worker, who may be slower than the network. So the table is fetched in strides, and a new one only when less than one is left to do.
+//! What arrives goes to the worker, who may be slower than the network. So the table is fetched in
+//! strides, and a new one only when less than one is left to do.
 
 use super::compared::Sources;
 use privet_schemes::contract::Supply;
@@ -47,7 +55,8 @@ pub(super) struct Pace {
     pub(super) stride: u64,
     /// After so many bytes of a first generation there is a checkpoint, …
     pub(super) checkpoint_interval: u64,
-    /// … and after so long a time: that bounds what a process that is killed loses, and the share of the time that goes into checkpoints.
+    /// … and after so long a time: that bounds what a process that is killed loses, and the share
+    /// of the time that goes into checkpoints.
     pub(super) checkpoint_every: Duration,
 }
 
@@ -86,7 +95,8 @@ impl Schedule {
         let due = if supply.used >= end {
             pieces
         } else {
-            // Both factors are bounded by what a client holds in memory; 128 bits hold their product whatever a server announced.
+            // Both factors are bounded by what a client holds in memory; 128 bits hold their
+            // product whatever a server announced.
             let (used, span) = (u128::from(supply.used - begin), u128::from(end - begin));
             (used * u128::from(pieces) / span + 1) as u64
         };
@@ -236,7 +246,8 @@ impl Preparing {
         self.held = false;
     }
 
-    /// After a failure of the worker's (a full disk, say), begins with a new one, from the last checkpoint.
+    /// After a failure of the worker's (a full disk, say), begins with a new one, from the last
+    /// checkpoint.
     fn try_again(&mut self) {
         if self.stage == Stage::Broken {
             self.stage = Stage::Idle;
@@ -255,7 +266,8 @@ impl Preparing {
         }
     }
 
-    /// The worker made a request, whose reply belongs at `offset`. Returns whether it is the one to send now.
+    /// The worker made a request, whose reply belongs at `offset`. Returns whether it is the one to
+    /// send now.
     pub(super) fn requested(&mut self, offset: u64) -> bool {
         std::mem::take(&mut self.asking)
             && self.stage == Stage::Streaming
@@ -339,7 +351,8 @@ impl Preparing {
         }
     }
 
-    /// In the background after each piece, because the process may end at any time; otherwise now and then, so that little of the time goes into it.
+    /// In the background after each piece, because the process may end at any time; otherwise now
+    /// and then, so that little of the time goes into it.
     fn checkpoint_is_due(&mut self, wanted: u64, now: Duration) -> bool {
         let since = self.received.saturating_sub(self.checkpointed);
         if since == 0 || self.saving > 0 {

@@ -62,8 +62,8 @@ impl From<Query> for proto::AnswerRequest {
     }
 }
 
-/// Bytes for a message that may hold a secret, shared by its copies and erased when the last of them
-/// is dropped. (What is made of them on their way to the network is beyond that.)
+/// Bytes for a message that may hold a secret, shared by its copies and erased when the last of
+/// them is dropped. (What is made of them on their way to the network is beyond that.)
 pub(super) fn erased_at_last(bytes: Zeroizing<Vec<u8>>) -> Bytes {
     Bytes::from_owner(bytes)
 }

@@ -138,7 +138,8 @@ impl Open {
         open.all(|open| open > next.0).then_some(next)
     }
 
-    /// Erases what queries that were sent again brought and nobody waits for, once all of them are over.
+    /// Erases what queries that were sent again brought and nobody waits for, once all of them are
+    /// over.
     fn drop_unwanted(&mut self) {
         if self.hints.unwanted.is_empty() || !self.hints.resends.is_empty() {
             return;
@@ -194,7 +195,8 @@ fn where_the_record_leads(error: Error) -> Error {
     }
 }
 
-/// What becomes of a lookup that waits for an older reservation's answer when that will not come in this session.
+/// What becomes of a lookup that waits for an older reservation's answer when that will not come in
+/// this session.
 fn unanswered_before() -> Error {
     Error::selective(
         "the server did not answer an earlier query, and what this one was to bring cannot be told without that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",

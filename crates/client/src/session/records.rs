@@ -1,8 +1,10 @@
 //! From what is looked up to the numbers of records, and from these records to the value.
 //!
-//! A record of an authenticated table is verified before anything of it is looked at, and so is every record that a lookup fetches, whichever of them has the value. One that does not pass fails its
-//! lookup and no other: if the session ended there, a server that spoils some records would see in the queries that are missing whether one of them was wanted. (It may still see that in what a person does
-//! next.)
+//! A record of an authenticated table is verified before anything of it is looked at, and so is
+//! every record that a lookup fetches, whichever of them has the value. One that does not pass
+//! fails its lookup and no other: if the session ended there, a server that spoils some records
+//! would see in the queries that are missing whether one of them was wanted. (It may still see that
+//! in what a person does next.)
 
 use super::interface::Target;
 use super::value::Value;
@@ -32,10 +34,12 @@ pub(super) struct Fullest {
 }
 
 impl Records {
-    /// Reads the layout that the server describes for a table of shape `shape`, which `servers` servers have.
+    /// Reads the layout that the server describes for a table of shape `shape`, which `servers`
+    /// servers have.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none for such a table.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none for such a
+    /// table.
     pub(super) fn decode(bytes: &[u8], shape: TableShape, servers: usize) -> Result<Self> {
         let layout = TableLayout::decode(bytes)?;
         layout.check_shape(shape)?;
@@ -68,10 +72,12 @@ impl Records {
         }
     }
 
-    /// The record to ask for, or the one numbered `candidate` of several. Whether the table has the key plays no part in it.
+    /// The record to ask for, or the one numbered `candidate` of several. Whether the table has the
+    /// key plays no part in it.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is not looked up that way, or has no such record.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is not looked up that way,
+    /// or has no such record.
     pub(super) fn locate(&self, target: &Target, candidate: usize) -> Result<RecordIndex> {
         let index = match (self.layout.records(), target) {
             (RecordLayout::Keyed(map), Target::Key(key)) => {
@@ -84,7 +90,8 @@ impl Records {
         RecordIndex::new(*index, self.shape)
     }
 
-    /// What came as the record that [`locate`](Self::locate) named for this candidate holds of what is looked up.
+    /// What came as the record that [`locate`](Self::locate) named for this candidate holds of what
+    /// is looked up.
     ///
     /// # Errors
     /// [`Blame::Integrity`] if it is not that record, or no record at all.
@@ -102,7 +109,8 @@ impl Records {
         Ok(piece.map(|piece| Zeroizing::new(piece.to_vec())))
     }
 
-    /// The value, from what all of its candidates hold, in their order; `None` if the table does not have the key.
+    /// The value, from what all of its candidates hold, in their order; `None` if the table does
+    /// not have the key.
     ///
     /// # Errors
     /// [`Blame::Integrity`] if they do not belong together.

@@ -1,7 +1,9 @@
-//! Queries that an earlier process sent, or was about to send, and whose answers it did not live to keep.
+//! Queries that an earlier process sent, or was about to send, and whose answers it did not live to
+//! keep.
 //!
-//! Their bytes come from the journal and go out as they are: to a server, a repeat of the same message. Nobody waits for the records; but their answers
-//! complete the hints that later queries use.
+//! Their bytes come from the journal and go out as they are: to a server, a repeat of the same
+//! message. Nobody waits for the records; but their answers complete the hints that later queries
+//! use.
 
 use super::lookups::Answer;
 use privet_core::Result;

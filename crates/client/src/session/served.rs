@@ -33,7 +33,8 @@ impl Versions {
         }
     }
 
-    /// A server was given up when it was to describe itself. The next request will have it do so before anything else.
+    /// A server was given up when it was to describe itself. The next request will have it do so
+    /// before anything else.
     pub(super) fn given_up(&mut self, server: usize) {
         self.asked(server, Duration::MAX);
     }

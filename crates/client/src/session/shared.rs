@@ -98,8 +98,8 @@ impl Shared {
         )))
     }
 
-    /// Lookups that wait for their turn would each wait as long for this server as those that it was
-    /// given up by. Which those are follows from what servers did and when.
+    /// Lookups that wait for their turn would each wait as long for this server as those that it
+    /// was given up by. Which those are follows from what servers did and when.
     pub(super) fn server_given_up(&mut self, server: usize, error: &Error) {
         for lookup in self.lookups.drop_waiting() {
             self.event(Event::LookupFailed { lookup, error: error.clone() });

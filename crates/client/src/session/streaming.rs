@@ -1,5 +1,5 @@
-//! Preparing a generation of single-use hints: handing the worker what it is made from, the streamed table or a server's replies. How much of it when is in the module
-//! `preparation`.
+//! Preparing a generation of single-use hints: handing the worker what it is made from, the
+//! streamed table or a server's replies. How much of it when is in the module `preparation`.
 
 use super::agreement::server_name;
 use super::calls::Purpose;
@@ -71,7 +71,8 @@ impl Open {
         let len = chunk.data.len() as u64;
         let chunk_end = chunk.offset.saturating_add(len);
         if chunk_end <= due {
-            // Said already. Does not count as progress, so a server that only repeats itself is given up.
+            // Said already. Does not count as progress, so a server that only repeats itself is
+            // given up.
             self.came += match purpose {
                 Purpose::Background => len,
                 _ => 0,
@@ -107,7 +108,8 @@ impl Open {
         Ok(())
     }
 
-    /// The worker made the next request: sends it to the server that is asked for hints. No other ever gets it, whatever becomes of it.
+    /// The worker made the next request: sends it to the server that is asked for hints. No other
+    /// ever gets it, whatever becomes of it.
     fn ask_for_hints(&mut self, shared: &mut Shared, request: Zeroizing<Vec<u8>>, now: Duration) {
         let (chosen, Some(preparing)) = (&self.chosen, &self.hints.preparing) else { return };
         let OfflinePhase::Ask { role, .. } = chosen.scheme.plan.offline else { return };

@@ -1,25 +1,35 @@
 //! Schemes that verify answers: one query after the other, and an end for good.
 //!
-//! By such a scheme a server that lies is found out, and from then on nothing is asked any more. What it takes from the session for that:
+//! By such a scheme a server that lies is found out, and from then on nothing is asked any more.
+//! What it takes from the session for that:
 //!
-//! **Queries go strictly one after the other** ([`ErasedHints::verifies`](privet_schemes::registry::ErasedHints::verifies)). From a reservation's journal record until all of its answers are settled, no
-//! other is made, whether it belongs to the same lookup or to an earlier process. The next goes out as soon as the state allows it, before the record that has just come is
-//! looked at. A query without an answer is sent again with the next lookup, byte for byte, as the module [`endless`](super::endless) has it; as long as it is not answered then either, lookups are refused.
+//! **Queries go strictly one after the other**
+//! ([`ErasedHints::verifies`](privet_schemes::registry::ErasedHints::verifies)). From a
+//! reservation's journal record until all of its answers are settled, no other is made, whether it
+//! belongs to the same lookup or to an earlier process. The next goes out as soon as the state
+//! allows it, before the record that has just come is looked at. A query without an answer is sent
+//! again with the next lookup, byte for byte, as the module [`endless`](super::endless) has it; as
+//! long as it is not answered then either, lookups are refused.
 //!
-//! **The end is kept before it is told.** An answer that does not pass changes the state as any other does: into one that makes no query any more.
+//! **The end is kept before it is told.** An answer that does not pass changes the state as any
+//! other does: into one that makes no query any more.
 //!
 //! ```text
 //! answer does not pass ──► nothing is sent or waited for ──► Persist::EndHints ──► handle_hints_ended ──► the lookup fails, all others too, the session is over
 //! ```
 //!
-//! So does a difference between what the servers tell of the table's updates, which proves that one of them lies (the module [`following`](super::following)); that end belongs to no lookup.
+//! So does a difference between what the servers tell of the table's updates, which proves that one
+//! of them lies (the module [`following`](super::following)); that end belongs to no lookup.
 //!
-//! Nobody hears of it before it would survive a crash: otherwise a user who starts again would have a second answer to compare with the first, and the server a second try. Every later session finds the
-//! hints ended and fails before it asks anything. Only who erases them begins anew. (If the end cannot be written down it is told all the same, and that as well.)
+//! Nobody hears of it before it would survive a crash: otherwise a user who starts again would have
+//! a second answer to compare with the first, and the server a second try. Every later session
+//! finds the hints ended and fails before it asks anything. Only who erases them begins anew. (If
+//! the end cannot be written down it is told all the same, and that as well.)
 //!
 //! Of a scheme that keeps no state, the session ends in the same way, and there is nothing to keep.
 //!
-//! That a client stops is something that servers see. It tells them what they know: whether what they sent was true. All of every answer is checked, whichever part of it was wanted.
+//! That a client stops is something that servers see. It tells them what they know: whether what
+//! they sent was true. All of every answer is checked, whichever part of it was wanted.
 
 use super::hints::{NextLookup, for_good};
 use super::interface::{FetchId, Output, Persist};
@@ -30,7 +40,8 @@ use privet_schemes::contract::ReservationId;
 use zeroize::Zeroizing;
 
 impl Open {
-    /// What is to become of the next lookup, by a scheme that verifies, if `open` reservations are not settled.
+    /// What is to become of the next lookup, by a scheme that verifies, if `open` reservations are
+    /// not settled.
     pub(super) fn next_in_strict_order(&mut self, shared: &Shared, open: usize) -> NextLookup {
         if self.is_any_under_way(shared) {
             return NextLookup::Wait;

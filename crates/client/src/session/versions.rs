@@ -1,12 +1,16 @@
 //! Moving on to a later version of the table in the midst of a session.
 //!
-//! A server that follows its table's update log serves the version before for a while beside the new one. So a client that learns of a new version has time: no further lookup is begun, those under way
-//! come to their end, and then the session *opens again*, from the descriptions on, as a new one would. Lookups that wait for their turn wait for that as well.
+//! A server that follows its table's update log serves the version before for a while beside the
+//! new one. So a client that learns of a new version has time: no further lookup is begun, those
+//! under way come to their end, and then the session *opens again*, from the descriptions on, as a
+//! new one would. Lookups that wait for their turn wait for that as well.
 //!
-//! A client that did not hear of it in time finds the version gone. What was on its way then cannot be answered any more, and those lookups begin again in the new version. Whether that happens, and to which
-//! lookups, follows from what servers said and when, and not from what was looked up.
+//! A client that did not hear of it in time finds the version gone. What was on its way then cannot
+//! be answered any more, and those lookups begin again in the new version. Whether that happens,
+//! and to which lookups, follows from what servers said and when, and not from what was looked up.
 //!
-//! To hear of new versions, a client of a table with an update log asks the servers to describe themselves before a lookup if the last word is older than
+//! To hear of new versions, a client of a table with an update log asks the servers to describe
+//! themselves before a lookup if the last word is older than
 //! [`Patience::description`](super::Patience::description).
 
 use super::calls::Purpose;
@@ -71,8 +75,8 @@ impl Open {
         if !newer || self.hints.broken.is_some() || shared.lookups.is_empty() {
             return Moving::Stays;
         }
-        // What was sent and never answered keeps hints where they are for as long as that version is
-        // served.
+        // What was sent and never answered keeps hints where they are for as long as that version
+        // is served.
         let held = self.hinted().is_some_and(|hints| !hints.open().is_empty());
         match (held, self.hints_are_idle(shared)) {
             (true, true) => Moving::Stays,
@@ -145,8 +149,8 @@ impl Session {
         between && self.shared.opened_before
     }
 
-    /// The servers cannot be had while the session is opening again: lookups that wait fail, and the
-    /// next is the next try.
+    /// The servers cannot be had while the session is opening again: lookups that wait fail, and
+    /// the next is the next try.
     pub(super) fn put_off(&mut self, error: &Error) {
         self.shared.fail_all(error);
         self.forget_version();

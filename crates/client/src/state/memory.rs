@@ -1,4 +1,5 @@
-//! Single-use hints for as long as the process lives: the rules of [`HintStore`] and [`PreparationStore`], without a disk.
+//! Single-use hints for as long as the process lives: the rules of [`HintStore`] and
+//! [`PreparationStore`], without a disk.
 
 use super::{
     HintStore, HintsKey, NextGeneration, Pin, PreparationStore, SavedHints, after_the_end,
@@ -66,7 +67,8 @@ pub(super) struct MemoryHints {
 }
 
 impl MemoryHints {
-    /// `None` if there is a handle already. If `to_follow`, hints of another version will do if they were used with the same servers; all others make room.
+    /// `None` if there is a handle already. If `to_follow`, hints of another version will do if
+    /// they were used with the same servers; all others make room.
     pub(super) fn open(kept: &Kept, key: &HintsKey, to_follow: bool) -> Option<Self> {
         let mut contents = lock(kept);
         if contents.handles > 0 {

@@ -10,11 +10,14 @@ use std::sync::Arc;
 
 type Source = Arc<dyn HintSource>;
 
-/// Makes the part `patch.to` out of `patch.from`, which `state` keeps, and says what there is of it then: all of it, checked against its digest over every byte; or, if that could not be done, as much as
-/// [`State::open`] would say, so that the rest is fetched. Takes memory for the changes and a piece of the part.
+/// Makes the part `patch.to` out of `patch.from`, which `state` keeps, and says what there is of it
+/// then: all of it, checked against its digest over every byte; or, if that could not be done, as
+/// much as [`State::open`] would say, so that the rest is fetched. Takes memory for the changes and
+/// a piece of the part.
 ///
 /// # Errors
-/// As [`State::open`] and [`State::append`]. That the earlier part is missing, damaged, or does not come to the later one is no error.
+/// As [`State::open`] and [`State::append`]. That the earlier part is missing, damaged, or does not
+/// come to the later one is no error.
 pub fn patch_part(state: &mut dyn State, patch: &Patch, kernels: Kernels) -> Result<Opened> {
     let Patch { from, to, changes, .. } = patch;
     let (before, after) = ((&patch.before, &from.table), (&patch.after, &to.table));
@@ -44,7 +47,8 @@ pub fn patch_part(state: &mut dyn State, patch: &Patch, kernels: Kernels) -> Res
     }
 }
 
-/// All of `part`, if that is kept, and what a person should hear. What there is of an incomplete one is of no use any more.
+/// All of `part`, if that is kept, and what a person should hear. What there is of an incomplete
+/// one is of no use any more.
 fn kept(state: &mut dyn State, part: &PartKey) -> Result<(Option<Source>, Option<String>)> {
     Ok(match state.open(part)? {
         Opened::Have { part: PartState::Complete(source), notice } => (Some(source), notice),
@@ -65,14 +69,16 @@ enum Failure {
     Patch,
 }
 
-/// Has `rewrite` write the part `to` from its beginning, and keeps what `download` does not have yet.
+/// Has `rewrite` write the part `to` from its beginning, and keeps what `download` does not have
+/// yet.
 fn write(
     state: &mut dyn State,
     to: &PartKey,
     mut download: Download,
     rewrite: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
 ) -> std::result::Result<Source, Failure> {
-    // An earlier process did not live to write more than this. Its bytes are part of what is checked in the end.
+    // An earlier process did not live to write more than this. Its bytes are part of what is
+    // checked in the end.
     let mut known = download.next_offset();
     let mut refused = None;
     let rewritten = rewrite(&mut |piece| {

@@ -22,7 +22,8 @@ pub(crate) fn failed(path: &Path, what: &str, error: io::Error) -> Error {
         .caused_by(error)
 }
 
-/// Puts the file's name before an error about its contents. What does not parse in a file of ours is damage.
+/// Puts the file's name before an error about its contents. What does not parse in a file of ours
+/// is damage.
 pub(crate) fn blame(path: &Path, error: Error) -> Error {
     match error.blame() {
         privet_core::Blame::Unavailable => error,

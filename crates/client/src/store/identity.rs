@@ -3,7 +3,8 @@
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
 
-/// Bytes of an encoded identity: table id 16 ‖ epoch u64 ‖ table digest 32 ‖ records u64 ‖ bytes of a record u64.
+/// Bytes of an encoded identity: table id 16 ‖ epoch u64 ‖ table digest 32 ‖ records u64 ‖ bytes of
+/// a record u64.
 pub(crate) const IDENTITY_LEN: usize = 16 + 8 + 32 + 8 + 8;
 
 pub(crate) fn put_identity(bytes: &mut Vec<u8>, table: &TableIdentity) {
@@ -15,7 +16,8 @@ pub(crate) fn put_identity(bytes: &mut Vec<u8>, table: &TableIdentity) {
 }
 
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if there can be no such table; otherwise as [`Reader`] has it.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if there can be no such table; otherwise as
+/// [`Reader`] has it.
 pub(crate) fn read_identity(reader: &mut Reader<'_>) -> Result<TableIdentity> {
     let (id, epoch) = (TableId(reader.array()?), Epoch(reader.u64()?));
     let digest = TableDigest(reader.array()?);

@@ -7,12 +7,15 @@
 //! chunk    …
 //! ```
 //!
-//! Numbers are little-endian. A header's checksum is the first half of a BLAKE3 hash; a chunk's is that of a BLAKE3 hash keyed with the header and
-//! starting with the chunk's number, so that neither a chunk out of place nor one from another file passes.
+//! Numbers are little-endian. A header's checksum is the first half of a BLAKE3 hash; a chunk's is
+//! that of a BLAKE3 hash keyed with the header and starting with the chunk's number, so that
+//! neither a chunk out of place nor one from another file passes.
 //!
-//! **While it grows** the file is called `*.partial` and only ever gets longer, a whole chunk at a time. Whatever a crash leaves is a prefix of that: chunks that
-//! were written, then perhaps a torn one, and after a power failure perhaps pages that were never written. Opening it again checks chunk after chunk
-//! and cuts the file at the first that does not pass: nothing torn is trusted, and at most the tail is fetched again.
+//! **While it grows** the file is called `*.partial` and only ever gets longer, a whole chunk at a
+//! time. Whatever a crash leaves is a prefix of that: chunks that were written, then perhaps a torn
+//! one, and after a power failure perhaps pages that were never written. Opening it again checks
+//! chunk after chunk and cuts the file at the first that does not pass: nothing torn is trusted,
+//! and at most the tail is fetched again.
 //!
 //! **Complete** is a matter of the name: once the digest over all bytes was right, the file is
 //! synced and renamed. A reader checks the whole file when it opens it: if damage were found only
@@ -35,7 +38,8 @@ const VERSION: u32 = 1;
 const CHECKSUM_LEN: usize = 16;
 const HEADER_LEN: usize = 104;
 
-/// Bytes per chunk: small enough that reading a few rows checks little else, large enough that checksums add a quarter of a thousandth.
+/// Bytes per chunk: small enough that reading a few rows checks little else, large enough that
+/// checksums add a quarter of a thousandth.
 pub(crate) const CHUNK_LEN: u32 = 64 << 10;
 
 /// No file of ours has larger chunks: a bound for what is allocated on the word of a header.
@@ -59,7 +63,8 @@ impl Header {
         Self { kind, chunk_len, len, table: table.id, epoch: table.epoch, digest }
     }
 
-    /// Whether this is a file of `part`, whichever version of the table it was fetched for: what the version names by length and digest are the same bytes.
+    /// Whether this is a file of `part`, whichever version of the table it was fetched for: what
+    /// the version names by length and digest are the same bytes.
     fn is_of(&self, part: &PartKey) -> bool {
         let (table, kind) = (part.table.id, padded(part.kind));
         (self.table, self.kind, self.len, self.digest) == (table, kind, part.len, part.digest)
@@ -191,7 +196,8 @@ impl CompletePart {
     /// long reading takes later, as long as the system keeps the file in memory.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not the file of `part`.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not the file of
+    /// `part`.
     pub(crate) fn open(folder: &dyn Folder, name: &str, part: &PartKey) -> Result<Option<Self>> {
         let path = &folder.path(name);
         let Some(file) = files::open_to_read(folder, name)? else { return Ok(None) };
@@ -254,8 +260,8 @@ impl CompletePart {
     }
 
     /// Reads chunk `chunk` into `buffer` and checks it. If it does not pass, the file keeps its
-    /// name: the next session finds that when it opens it, whichever chunk this one read, and nothing
-    /// follows from this lookup.
+    /// name: the next session finds that when it opens it, whichever chunk this one read, and
+    /// nothing follows from this lookup.
     fn read_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
         self.checked_chunk(chunk, buffer)?.ok_or_else(|| {
             let what = "it was damaged after it was opened; it will be fetched again next time";
@@ -313,7 +319,8 @@ impl GrowingPart {
     /// trusted.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read or written.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read or
+    /// written.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
         name: &str,
@@ -410,7 +417,8 @@ impl GrowingPart {
     /// Syncs the file and gives it its final name `name`. Durable on return.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if bytes are missing, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the disk fails.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if bytes are missing,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the disk fails.
     pub(crate) fn complete(self, name: &str) -> Result<CompletePart> {
         if self.taken() != self.header.len {
             return Err(incomplete(self.taken(), self.header.len));

@@ -9,12 +9,15 @@
 //! ‖ BLAKE3 of all that 32
 //! ```
 //!
-//! Pins stand in the order in which they were written: the last is that of the table that was used last.
+//! Pins stand in the order in which they were written: the last is that of the table that was used
+//! last.
 //!
-//! What there is not, or is not known, is zeros. Version 1 had one digest for layout and hint together and nothing about who signs updates.
+//! What there is not, or is not known, is zeros. Version 1 had one digest for layout and hint
+//! together and nothing about who signs updates.
 //!
-//! The file is replaced as a whole, so a crash leaves the old pins or the new ones. A damaged file is refused, not rebuilt: forgetting a pin is what a
-//! server that changes its story would wish for.
+//! The file is replaced as a whole, so a crash leaves the old pins or the new ones. A damaged file
+//! is refused, not rebuilt: forgetting a pin is what a server that changes its story would wish
+//! for.
 
 use super::Pins;
 use super::identity::{IDENTITY_LEN, put_identity, read_identity};

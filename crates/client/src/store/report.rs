@@ -104,7 +104,8 @@ pub enum HintsCondition {
         unfinished: u64,
         /// How far the next generation is.
         next: NextGeneration,
-        /// Why nothing will be looked up with them any more, if a server's answer did not pass. They stay so until they are erased.
+        /// Why nothing will be looked up with them any more, if a server's answer did not pass.
+        /// They stay so until they are erased.
         ended: Option<String>,
     },
 }
@@ -236,10 +237,12 @@ fn table_report(
     Ok((!empty).then_some(TableReport { table, pinned, parts, hints }))
 }
 
-/// Says what the state directory `root` holds, without changing anything. What another process uses is counted as far as that is possible.
+/// Says what the state directory `root` holds, without changing anything. What another process uses
+/// is counted as far as that is possible.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`] if `root` is no state directory, [`Blame::Unavailable`] if it cannot be read.
+/// [`Blame::ApiMisuse`] if `root` is no state directory, [`Blame::Unavailable`] if it cannot be
+/// read.
 pub fn report(root: &Path) -> Result<StateReport> {
     let kept = Kept::at(root)?;
     let mut report =
@@ -272,8 +275,8 @@ pub fn report(root: &Path) -> Result<StateReport> {
     Ok(report)
 }
 
-/// Reads everything in the state directory `root` and checks every checksum, without changing anything. A download that is not complete is not looked at: it checks itself
-/// when it goes on.
+/// Reads everything in the state directory `root` and checks every checksum, without changing
+/// anything. A download that is not complete is not looked at: it checks itself when it goes on.
 ///
 /// # Errors
 /// As [`report`]. Damage is no error here.

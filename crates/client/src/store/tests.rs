@@ -137,7 +137,8 @@ fn a_part_comes_back_whole_and_in_pieces_whatever_its_length() {
     }
 }
 
-/// What a kill leaves is the file up to some byte. Whatever byte that is, the download goes on and ends right.
+/// What a kill leaves is the file up to some byte. Whatever byte that is, the download goes on and
+/// ends right.
 #[test]
 fn a_download_survives_a_kill_at_every_byte() {
     let bytes = bytes(100);
@@ -168,7 +169,8 @@ fn a_download_survives_a_kill_at_every_byte() {
     }
 }
 
-/// After a power failure, pages of the tail may be anything: what does not pass is cut off, what precedes it is kept.
+/// After a power failure, pages of the tail may be anything: what does not pass is cut off, what
+/// precedes it is kept.
 #[test]
 fn a_partial_file_with_a_flipped_bit_anywhere_is_cut_back_and_finished() {
     let bytes = bytes(70);
@@ -194,7 +196,8 @@ fn a_partial_file_with_a_flipped_bit_anywhere_is_cut_back_and_finished() {
     }
 }
 
-/// A complete file never yields a wrong byte: damage shows when it is opened (header, size) or when the chunk is read, and the part is fetched again.
+/// A complete file never yields a wrong byte: damage shows when it is opened (header, size) or when
+/// the chunk is read, and the part is fetched again.
 #[test]
 fn a_complete_file_damaged_anywhere_is_noticed_and_fetched_again() {
     let bytes = bytes(70);

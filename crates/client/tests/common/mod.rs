@@ -77,7 +77,8 @@ pub(crate) fn cut(table: ServedTable, partition_records: u64) -> ServedTable {
     ServedTable { tuning: Tuning::default().with(&PARTITION_RECORDS, partition_records), ..table }
 }
 
-/// The number of the generation of hints that is in use in a state directory of one table, which has no other.
+/// The number of the generation of hints that is in use in a state directory of one table, which
+/// has no other.
 pub(crate) fn generation_in(state: &Path) -> u64 {
     let (mut directories, mut numbers) = (vec![state.to_owned()], Vec::new());
     while let Some(directory) = directories.pop() {

@@ -1,19 +1,26 @@
-//! Hash trees (Merkle, *A Digital Signature Based on a Conventional Encryption Function*, CRYPTO 1987).
+//! Hash trees (Merkle, *A Digital Signature Based on a Conventional Encryption Function*, CRYPTO
+//! 1987).
 //!
-//! A tree's *leaves* are hashes of records, and every other node is the hash of the two below it. Who knows the *root* can check any record, given the hashes beside the way from its leaf to the
-//! root: its *path*. [`MerkleHasher`] says what is hashed and how; anybody with a BLAKE3 can check it.
+//! A tree's *leaves* are hashes of records, and every other node is the hash of the two below it.
+//! Who knows the *root* can check any record, given the hashes beside the way from its leaf to the
+//! root: its *path*. [`MerkleHasher`] says what is hashed and how; anybody with a BLAKE3 can check
+//! it.
 //!
 //! # What lies beyond the end
 //!
-//! Trees have any number of leaves. Think of them as filled up to a power of two. **A node with no record below it is 32 bytes of zeros ([`ZERO`]); every other node is hashed**, even where its
-//! right child is zeros. No record has such a leaf, nor can one be found: that would be a hash of zeros. So what lies beyond the end can never be opened, and costs nothing to hash or store.
+//! Trees have any number of leaves. Think of them as filled up to a power of two. **A node with no
+//! record below it is 32 bytes of zeros ([`ZERO`]); every other node is hashed**, even where its
+//! right child is zeros. No record has such a leaf, nor can one be found: that would be a hash of
+//! zeros. So what lies beyond the end can never be opened, and costs nothing to hash or store.
 
 //!
 //! # As a vector commitment
 //!
-//! [`Merkle`] has one tree for each vector. The client sees the whole table when it prepares, so it can keep more of each tree than the root: the *cap* is all nodes that are `cap_levels` below
-//! the root, where `cap_levels` = 0 is the root itself. A path then ends below the cap, and each level kept saves 32 bytes and a hash for each vector, of every answer. Heights are counted from
-//! the leaves: for vectors of 2^5 records and `cap_levels` = 2,
+//! [`Merkle`] has one tree for each vector. The client sees the whole table when it prepares, so it
+//! can keep more of each tree than the root: the *cap* is all nodes that are `cap_levels` below the
+//! root, where `cap_levels` = 0 is the root itself. A path then ends below the cap, and each level
+//! kept saves 32 bytes and a hash for each vector, of every answer. Heights are counted from the
+//! leaves: for vectors of 2^5 records and `cap_levels` = 2,
 //!
 //! ```text
 //! height 5                       root             the level of cap_levels = 0
@@ -24,9 +31,11 @@
 //! height 0      leaves: a proof's lowest hash is computed from the table when it is asked for
 //! ```
 //!
-//! A proof has, for each vector in turn, the siblings of heights 0, 1, 2: the cap's height in hashes. The server keeps heights 1 to below the cap, at most about 32 bytes for each record.
+//! A proof has, for each vector in turn, the siblings of heights 0, 1, 2: the cap's height in
+//! hashes. The server keeps heights 1 to below the cap, at most about 32 bytes for each record.
 //!
-//! Security rests on BLAKE3 alone: a record that is accepted in place of the committed one is a collision.
+//! Security rests on BLAKE3 alone: a record that is accepted in place of the committed one is a
+//! collision.
 
 mod hasher;
 mod levels;
@@ -62,7 +71,8 @@ pub struct Merkle {
 }
 
 impl Merkle {
-    /// A tree for each of `vectors`, of which the client keeps the nodes that are `cap_levels` below the root.
+    /// A tree for each of `vectors`, of which the client keeps the nodes that are `cap_levels`
+    /// below the root.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if the trees have fewer levels than that.
@@ -77,7 +87,8 @@ impl Merkle {
         Ok(Self { vectors, cap_levels })
     }
 
-    /// The most levels that can be kept in a cap of at most `max_bytes`; 0 if not even the roots fit.
+    /// The most levels that can be kept in a cap of at most `max_bytes`; 0 if not even the roots
+    /// fit.
     pub fn cap_levels_for(vectors: Vectors, max_bytes: u64) -> u8 {
         let deepest = depth(vectors.vector_len().into()) as u8;
         let fits =
@@ -90,7 +101,8 @@ impl Merkle {
         self.cap_levels
     }
 
-    /// The cap's height above the leaves, which is also how many hashes of each vector are in a proof.
+    /// The cap's height above the leaves, which is also how many hashes of each vector are in a
+    /// proof.
     pub fn cap_height(&self) -> u32 {
         depth(self.vectors.vector_len().into()) - u32::from(self.cap_levels)
     }

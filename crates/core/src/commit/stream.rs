@@ -7,12 +7,14 @@ use crate::{Error, Result};
 
 /// Checks the order, length and digest of a stream, and hands it on a vector at a time.
 ///
-/// A stream is the table in its natural order. If something is announced after it, the table is padded to whole vectors first, as it lies in a server's memory.
+/// A stream is the table in its natural order. If something is announced after it, the table is
+/// padded to whole vectors first, as it lies in a server's memory.
 pub struct VectorStream {
     vectors: Vectors,
     announcement_len: u64,
     expected_digest: [u8; 32],
-    /// The vector that is being collected, one record of zeros after the other behind what has arrived of it.
+    /// The vector that is being collected, one record of zeros after the other behind what has
+    /// arrived of it.
     vector: Vec<u8>,
     announcement: Vec<u8>,
     /// Vectors handed on.
@@ -25,7 +27,8 @@ pub struct VectorStream {
 }
 
 impl VectorStream {
-    /// A stream of which nothing has arrived, and that must have the BLAKE3 digest `expected_digest`.
+    /// A stream of which nothing has arrived, and that must have the BLAKE3 digest
+    /// `expected_digest`.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is no memory for one vector.
@@ -69,10 +72,12 @@ impl VectorStream {
         taken.min(self.table_len()) + self.announcement.len() as u64
     }
 
-    /// Takes the bytes at `offset`. `take_in` gets the number of each vector that is complete, and its records.
+    /// Takes the bytes at `offset`. `take_in` gets the number of each vector that is complete, and
+    /// its records.
     ///
     /// # Errors
-    /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if they are not the next ones or reach beyond the end.
+    /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if they are not the next ones or
+    /// reach beyond the end.
     pub fn absorb(
         &mut self,
         offset: u64,
@@ -110,7 +115,8 @@ impl VectorStream {
         Ok(())
     }
 
-    /// Hands the collected vector on, and after the last bytes of the table the vectors that lie beyond its end.
+    /// Hands the collected vector on, and after the last bytes of the table the vectors that lie
+    /// beyond its end.
     fn hand_on(&mut self, take_in: &mut impl FnMut(u32, &[u8])) {
         self.digest.absorb(&self.vector[..self.filled]);
         let ended = self.next_offset() == self.table_len();
@@ -125,10 +131,12 @@ impl VectorStream {
         }
     }
 
-    /// Checks that everything arrived and is what was announced, and returns what came after the table.
+    /// Checks that everything arrived and is what was announced, and returns what came after the
+    /// table.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](crate::Blame::Integrity) if the digest does not match, [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if bytes are missing.
+    /// [`Blame::Integrity`](crate::Blame::Integrity) if the digest does not match,
+    /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if bytes are missing.
     pub fn finish(&mut self) -> Result<&[u8]> {
         let (arrived, total) = (self.next_offset(), self.total());
         if arrived != total {
@@ -161,7 +169,8 @@ impl VectorStream {
     /// Goes on from where another was encoded.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none for this table, [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none for this table,
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
     pub fn decode(
         vectors: Vectors,
         announcement_len: u64,

@@ -1,20 +1,26 @@
 //! The server's side: from a key to bits, a piece at a time.
 //!
-//! A whole expansion has one bit for each record: too much to lie in memory, and it is needed just once, in order. So a server goes down to the roots of small subtrees
-//! ([`Evaluation::nodes`]), and expands those that belong to a piece of the table right before it reads that piece ([`Evaluation::leaves`]), in buffers that stay in the processor's
-//! first-level cache. Trees are grown breadth-first, level by level, so that many AES blocks are under way at once; and only as far to the right as the table reaches: what a prefix of
-//! the leaves needs is a prefix of every level.
+//! A whole expansion has one bit for each record: too much to lie in memory, and it is needed just
+//! once, in order. So a server goes down to the roots of small subtrees ([`Evaluation::nodes`]),
+//! and expands those that belong to a piece of the table right before it reads that piece
+//! ([`Evaluation::leaves`]), in buffers that stay in the processor's first-level cache. Trees are
+//! grown breadth-first, level by level, so that many AES blocks are under way at once; and only as
+//! far to the right as the table reaches: what a prefix of the leaves needs is a prefix of every
+//! level.
 //!
-//! A key's holder may know all of it, so nothing here is secret from whoever runs it: positions are public, and the work depends on them alone.
+//! A key's holder may know all of it, so nothing here is secret from whoever runs it: positions are
+//! public, and the work depends on them alone.
 
 use super::Key;
 use crate::TableId;
 use privet_kernels::{Kernels, TreeKeys};
 
-/// Nodes that are grown together: 16 KiB of them, and as much in the buffer that they are grown into.
+/// Nodes that are grown together: 16 KiB of them, and as much in the buffer that they are grown
+/// into.
 const TOGETHER: usize = 1024;
 
-/// Nodes of a smaller buffer: clearing the larger one would take a fifth of the time to grow so few.
+/// Nodes of a smaller buffer: clearing the larger one would take a fifth of the time to grow so
+/// few.
 const FEW: usize = 128;
 
 /// One party's key, ready to be expanded.
@@ -56,7 +62,8 @@ impl Nodes {
 }
 
 impl<'a> Evaluation<'a> {
-    /// Expands `key` for the table `table`. A key that was made for another one expands to bits, too, which mean nothing.
+    /// Expands `key` for the table `table`. A key that was made for another one expands to bits,
+    /// too, which mean nothing.
     pub fn new(kernels: Kernels, table: &TableId, key: &'a Key) -> Self {
         Self { kernels, tree_keys: key.nonce.tree_keys(table), key }
     }
@@ -92,7 +99,8 @@ impl<'a> Evaluation<'a> {
         Nodes { level, values }
     }
 
-    /// The first `out.len()` leaves below `top`: the bit of record `r` is bit `r % 128` of leaf `r / 128`.
+    /// The first `out.len()` leaves below `top`: the bit of record `r` is bit `r % 128` of leaf `r
+    /// / 128`.
     ///
     /// # Panics
     /// If there are not as many.
@@ -102,7 +110,8 @@ impl<'a> Evaluation<'a> {
         });
     }
 
-    /// The first `nodes.len()` nodes of the last level below `top`, and their leaves: with a leaf for each record, a record's control bit and payload. All of the tree between is grown in
+    /// The first `nodes.len()` nodes of the last level below `top`, and their leaves: with a leaf
+    /// for each record, a record's control bit and payload. All of the tree between is grown in
     /// these two buffers, so they should stay in the processor's first-level cache together.
     ///
     /// # Panics
@@ -123,7 +132,8 @@ impl<'a> Evaluation<'a> {
         );
     }
 
-    /// Grows the first nodes of `level` below `top`, and makes the words of `out` from as many of them by `finish`, at most [`TOGETHER`] at a time.
+    /// Grows the first nodes of `level` below `top`, and makes the words of `out` from as many of
+    /// them by `finish`, at most [`TOGETHER`] at a time.
     fn grow(
         &self,
         top: Node,
@@ -152,7 +162,8 @@ impl<'a> Evaluation<'a> {
         finish(nodes, out);
     }
 
-    /// Fills `nodes` with the first nodes of `level` below `top`. `other`, as long as `nodes`, holds every other level on the way.
+    /// Fills `nodes` with the first nodes of `level` below `top`. `other`, as long as `nodes`,
+    /// holds every other level on the way.
     fn grow_breadth_first(&self, top: Node, level: u32, nodes: &mut [u128], other: &mut [u128]) {
         let wanted = nodes.len() as u64;
         let width = |of: u32| wanted.div_ceil(room(level - of)) as usize;

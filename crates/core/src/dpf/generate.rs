@@ -1,7 +1,8 @@
 //! The client's side: two trees that differ on one path.
 //!
-//! Everything here works on secrets. No branch and no address depends on them: both children of every node are computed and compared, and what depends on the path is selected
-//! through masks. The number of steps is the domain's depth, whatever the index.
+//! Everything here works on secrets. No branch and no address depends on them: both children of
+//! every node are computed and compared, and what depends on the path is selected through masks.
+//! The number of steps is the domain's depth, whatever the index.
 
 use super::{CONTROL, Domain, LEAF_BITS};
 use crate::{RecordIndex, SecretRng};
@@ -10,22 +11,26 @@ use privet_kernels::{Kernels, TreeKeys};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-/// Two parties' trees, equal everywhere but on the path to one secret leaf. What stands in that leaf is for the caller to choose: [`ends`](Self::ends) are secrets that only the
-/// client has both of.
+/// Two parties' trees, equal everywhere but on the path to one secret leaf. What stands in that
+/// leaf is for the caller to choose: [`ends`](Self::ends) are secrets that only the client has both
+/// of.
 #[derive(ZeroizeOnDrop)]
 pub struct TreePair {
     /// Each party's root. The lowest bit is its control bit: 0 for party 0, 1 for party 1.
     pub roots: [u128; 2],
-    /// For each level, from the top: what is XORed to the left and the right child of a node whose control bit is set. The two differ in their lowest bits at most.
+    /// For each level, from the top: what is XORed to the left and the right child of a node whose
+    /// control bit is set. The two differ in their lowest bits at most.
     pub corrections: Vec<[u128; 2]>,
     /// Each party's node at the secret leaf: unrelated seeds, different control bits.
     pub ends: [u128; 2],
 }
 
 impl TreePair {
-    /// Two fresh trees over `domain` that differ on the path to `leaf`. `keys` must not have served for another pair: see [`Nonce`](super::Nonce).
+    /// Two fresh trees over `domain` that differ on the path to `leaf`. `keys` must not have served
+    /// for another pair: see [`Nonce`](super::Nonce).
     ///
-    /// Draws 32 bytes from `rng`: the root of party 0 and that of party 1, 16 bytes each, little-endian, of which the lowest bit is not used.
+    /// Draws 32 bytes from `rng`: the root of party 0 and that of party 1, 16 bytes each,
+    /// little-endian, of which the lowest bit is not used.
     ///
     /// # Panics
     /// If `domain` has no such leaf.
@@ -59,13 +64,15 @@ fn draw_roots(rng: &mut SecretRng) -> [u128; 2] {
     [u128::from_le_bytes(words[0]) & !CONTROL, u128::from_le_bytes(words[1]) | CONTROL]
 }
 
-/// Takes both parties' nodes one level down the path: to the right if `turn` is set. `children` are the left and right child of party 0's node and of party 1's, not yet
-/// corrected. Returns the level's correction.
+/// Takes both parties' nodes one level down the path: to the right if `turn` is set. `children` are
+/// the left and right child of party 0's node and of party 1's, not yet corrected. Returns the
+/// level's correction.
 fn descend(nodes: &mut [u128; 2], children: &[u128; 4], turn: Choice) -> [u128; 2] {
     let [left_0, right_0, left_1, right_1] = children;
     let left = Zeroizing::new(left_0 ^ left_1);
     let right = Zeroizing::new(right_0 ^ right_1);
-    // Off the path, the correction is the difference of the parties' children: one party applies it, and they become equal, control bits included.
+    // Off the path, the correction is the difference of the parties' children: one party applies
+    // it, and they become equal, control bits included.
     let seed = u128::conditional_select(&right, &left, turn) & !CONTROL;
     // On the path, it makes the control bits differ, whatever they were.
     let to_right = u128::from(turn.unwrap_u8());
@@ -80,7 +87,8 @@ fn descend(nodes: &mut [u128; 2], children: &[u128; 4], turn: Choice) -> [u128; 
     correction
 }
 
-/// The final word of a key whose secret leaves XOR to `difference`: it applies to just one of the two parties.
+/// The final word of a key whose secret leaves XOR to `difference`: it applies to just one of the
+/// two parties.
 pub(super) fn final_word(
     kernels: Kernels,
     keys: &TreeKeys,
@@ -92,7 +100,8 @@ pub(super) fn final_word(
     leaves[0] ^ leaves[1] ^ difference
 }
 
-/// A leaf whose only 1 stands at the place of `index`. A shift by a secret distance is a branch on some machines.
+/// A leaf whose only 1 stands at the place of `index`. A shift by a secret distance is a branch on
+/// some machines.
 pub(super) fn unit_leaf(index: &RecordIndex) -> u128 {
     let place = index.expose() % LEAF_BITS;
     (0..LEAF_BITS).fold(0, |word, bit| word | u128::from(bit.ct_eq(&place).unwrap_u8()) << bit)

@@ -21,7 +21,8 @@ use zeroize::ZeroizeOnDrop;
 /// 16 bytes           the final word
 /// ```
 ///
-/// Unused bits of the last of the `⌈depth / 8⌉` bytes are zero. Every other string of the right length is a valid key: it expands to some bits, as any key does.
+/// Unused bits of the last of the `⌈depth / 8⌉` bytes are zero. Every other string of the right
+/// length is a valid key: it expands to some bits, as any key does.
 #[derive(ZeroizeOnDrop)]
 pub struct Key {
     #[zeroize(skip)]
@@ -32,11 +33,14 @@ pub struct Key {
 }
 
 impl Key {
-    /// The keys of party 0 and party 1 for the function that is 1 at `index` and 0 at every other record of the table `table`, with fresh coins: draws 16 bytes from `rng` for the
-    /// nonce, then what [`TreePair::generate`] draws. Takes the same time, and touches the same memory, for every index.
+    /// The keys of party 0 and party 1 for the function that is 1 at `index` and 0 at every other
+    /// record of the table `table`, with fresh coins: draws 16 bytes from `rng` for the nonce, then
+    /// what [`TreePair::generate`] draws. Takes the same time, and touches the same memory, for
+    /// every index.
     ///
     /// # Panics
-    /// If `index` was made for a larger table, and `domain` has no such record; if `domain` does not have one bit for each record.
+    /// If `index` was made for a larger table, and `domain` has no such record; if `domain` does
+    /// not have one bit for each record.
     pub fn pair(
         kernels: Kernels,
         table: &TableId,
@@ -52,12 +56,15 @@ impl Key {
         Self::pair_that_differs(kernels, table, domain, index, &unit_leaf(index), rng)
     }
 
-    /// The keys of party 0 and party 1 whose leaves XOR to `payload` at `index` and to 0 at every other record of the table `table`, and whose nodes of the last level differ in
-    /// their control bits at `index` alone: [`Evaluation::ends`](super::Evaluation::ends) computes both. Draws from `rng` what [`pair`](Self::pair) draws. Takes the same
-    /// time, and touches the same memory, for every index and payload.
+    /// The keys of party 0 and party 1 whose leaves XOR to `payload` at `index` and to 0 at every
+    /// other record of the table `table`, and whose nodes of the last level differ in their control
+    /// bits at `index` alone: [`Evaluation::ends`](super::Evaluation::ends) computes both. Draws
+    /// from `rng` what [`pair`](Self::pair) draws. Takes the same time, and touches the same
+    /// memory, for every index and payload.
     ///
     /// # Panics
-    /// If `index` was made for a larger table, and `domain` has no such record; if `domain` does not have a leaf for each record.
+    /// If `index` was made for a larger table, and `domain` has no such record; if `domain` does
+    /// not have a leaf for each record.
     pub fn pair_with_payload(
         kernels: Kernels,
         table: &TableId,
@@ -79,7 +86,8 @@ impl Key {
         difference: &u128,
         rng: &mut SecretRng,
     ) -> [Key; 2] {
-        // A branch that goes the same way for every index of the table. Without it, the index of another table would be taken for some record of this one.
+        // A branch that goes the same way for every index of the table. Without it, the index of
+        // another table would be taken for some record of this one.
         assert!(
             declassify(index.expose() < domain.records()),
             "the index belongs to another table: the point function is defined on {} records",
@@ -124,7 +132,8 @@ impl Key {
     /// Reads a key for `domain`.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) unless `bytes` is exactly one encoding.
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) unless `bytes` is exactly one
+    /// encoding.
     pub fn decode(domain: Domain, bytes: &[u8]) -> Result<Self> {
         let depth = domain.depth() as usize;
         let mut reader = Reader::new("a DPF key", bytes);

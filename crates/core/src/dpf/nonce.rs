@@ -1,10 +1,12 @@
-//! What makes the trees of one lookup unlike all others: a number drawn for it, and the AES keys that follow.
+//! What makes the trees of one lookup unlike all others: a number drawn for it, and the AES keys
+//! that follow.
 
 use crate::{PublicSeed, SecretRng, TableId};
 use privet_kernels::TreeKeys;
 use privet_kernels::taint::declassify;
 
-/// Drawn anew for each lookup, and the same in both keys. Public: it hides nothing, it only takes care that no work done against one lookup counts against another.
+/// Drawn anew for each lookup, and the same in both keys. Public: it hides nothing, it only takes
+/// care that no work done against one lookup counts against another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonce([u8; 16]);
 
@@ -27,8 +29,9 @@ impl Nonce {
         &self.0
     }
 
-    /// The AES keys under which the trees of the lookup grow: both halves of a seed derived from the table's id and the nonce after it. Public, but chosen by nobody, and known
-    /// to nobody before the lookup is made.
+    /// The AES keys under which the trees of the lookup grow: both halves of a seed derived from
+    /// the table's id and the nonce after it. Public, but chosen by nobody, and known to nobody
+    /// before the lookup is made.
     pub fn tree_keys(&self, table: &TableId) -> TreeKeys {
         let mut material = [0; 32];
         material[..16].copy_from_slice(&table.0);

@@ -1,4 +1,5 @@
-//! Two expansions are equal but for one bit; pieces of an expansion are the expansion; keys are what their encoding says.
+//! Two expansions are equal but for one bit; pieces of an expansion are the expansion; keys are
+//! what their encoding says.
 
 use super::*;
 use crate::{Blame, RecordIndex, SecretRng, TableId};
@@ -65,7 +66,8 @@ fn the_two_expansions_differ_at_the_index_alone_for_every_index_of_small_domains
             let [one, other] = pair(records, index).map(|key| expand(records, &key));
             let difference: Vec<u128> = one.iter().zip(&other).map(|(a, b)| a ^ b).collect();
             assert_eq!(difference, unit(records, index), "record {index} of {records}");
-            // And neither is the unit vector or zero itself: both are about half ones. 128 coins stray from 64 by 48 with probability 2^-55.
+            // And neither is the unit vector or zero itself: both are about half ones. 128 coins
+            // stray from 64 by 48 with probability 2^-55.
             for leaf in one.iter().chain(&other) {
                 assert!((16..=112).contains(&leaf.count_ones()));
             }
@@ -266,7 +268,8 @@ fn the_index_of_a_larger_table_is_a_bug() {
         Key::pair(Kernels::detect(), &TABLE, domain, &index, &mut rng)
     };
     make(999);
-    // In the last leaf, but beyond the last record; in a leaf that only the tree has room for; beyond the tree.
+    // In the last leaf, but beyond the last record; in a leaf that only the tree has room for;
+    // beyond the tree.
     for index in [1_000, 1_023, 1_024, 1_999] {
         let panic = std::panic::catch_unwind(|| make(index)).err().unwrap();
         let said = panic.downcast_ref::<String>().unwrap();

@@ -1,4 +1,5 @@
-//! What changes a generation of hints: the journal's records of the schemes that share a [`HintTable`](super::HintTable).
+//! What changes a generation of hints: the journal's records of the schemes that share a
+//! [`HintTable`](super::HintTable).
 
 use crate::codec::Reader;
 use crate::{Error, Result, TableDelta};
@@ -42,8 +43,8 @@ const ANSWER: u8 = 2;
 const DELTA: u8 = 3;
 
 impl StateChange {
-    /// `1 ‖ id (u64) ‖ hint (u32, all ones: none) ‖ successor (u32) ‖ index (u64) ‖ real half (u8) ‖ note (u64)`, `2 ‖ id (u64) ‖ values` or
-    /// `3 ‖ delta`, as [`TableDelta::write`] says.
+    /// `1 ‖ id (u64) ‖ hint (u32, all ones: none) ‖ successor (u32) ‖ index (u64) ‖ real half (u8)
+    /// ‖ note (u64)`, `2 ‖ id (u64) ‖ values` or `3 ‖ delta`, as [`TableDelta::write`] says.
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let room = match self {
             StateChange::Exchange(_) => 34,
@@ -75,7 +76,8 @@ impl StateChange {
         bytes
     }
 
-    /// Reads a change for a table of records of `record_len` bytes whose answers come to `values_len` bytes.
+    /// Reads a change for a table of records of `record_len` bytes whose answers come to
+    /// `values_len` bytes.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none.

@@ -1,8 +1,10 @@
 //! Reservations under way.
 //!
-//! The choice of hints is complete with the reservation. What the answer brings is the *parity* of the successor, its value. So hints whose
-//! value is still unknown, because a query is under way or its answer never came, take part in the choice like all others, and the record looked up through one of them
-//! is known once both answers are there. Leaving such hints out would make a client that waits for an answer behave differently from one that has it.
+//! The choice of hints is complete with the reservation. What the answer brings is the *parity* of
+//! the successor, its value. So hints whose value is still unknown, because a query is under way or
+//! its answer never came, take part in the choice like all others, and the record looked up through
+//! one of them is known once both answers are there. Leaving such hints out would make a client
+//! that waits for an answer behave differently from one that has it.
 
 use super::{HintTable, xor};
 use crate::{Error, Result};
@@ -15,7 +17,8 @@ const RECORDS_KEPT: usize = 1024;
 
 type Bytes = Zeroizing<Vec<u8>>;
 
-/// The reservations of a generation: how many there were, which are not resolved yet, and the records that came of the others.
+/// The reservations of a generation: how many there were, which are not resolved yet, and the
+/// records that came of the others.
 #[derive(Default)]
 pub struct Ledger {
     reservations: u64,
@@ -45,8 +48,9 @@ impl Ledger {
         self.reservations
     }
 
-    /// Notes a reservation, the next one, that uses the hint in `row` (`None`: that sends a cover). Call it before that row is exchanged. `rest` is the XOR of what the successor contains beside the
-    /// record, if that is known before the answer.
+    /// Notes a reservation, the next one, that uses the hint in `row` (`None`: that sends a cover).
+    /// Call it before that row is exchanged. `rest` is the XOR of what the successor contains
+    /// beside the record, if that is known before the answer.
     pub fn reserve(
         &mut self,
         row: Option<u32>,
@@ -67,8 +71,8 @@ impl Ledger {
         self.reservations += 1;
     }
 
-    /// The reservation whose record the parity of `row` waits for. All open ones are looked at, in a
-    /// list whose length does not tell how lookups repeat.
+    /// The reservation whose record the parity of `row` waits for. All open ones are looked at, in
+    /// a list whose length does not tell how lookups repeat.
     fn waiting_for(&mut self, row: u32) -> Option<&mut Open> {
         let mut found = None;
         for (id, open) in &self.open {
@@ -90,11 +94,13 @@ impl Ledger {
         })
     }
 
-    /// Takes in what the answers to a reservation came to (the XOR of what the used hint contained beside the record; and `rest`, if [`reserve`](Self::reserve) was not told), and returns the
+    /// Takes in what the answers to a reservation came to (the XOR of what the used hint contained
+    /// beside the record; and `rest`, if [`reserve`](Self::reserve) was not told), and returns the
     /// reservations that are resolved now, this one or others that waited for it.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it does not wait for answers. Nothing is changed then.
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it does not wait for answers. Nothing is
+    /// changed then.
     pub fn answer(
         &mut self,
         id: u64,
@@ -135,7 +141,8 @@ impl Ledger {
         Ok(resolved)
     }
 
-    /// Gives the successor its parity, where it is or where it was used already. Returns the reservation that used it.
+    /// Gives the successor its parity, where it is or where it was used already. Returns the
+    /// reservation that used it.
     fn complete_successor(
         &mut self,
         row: u32,

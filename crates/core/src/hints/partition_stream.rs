@@ -1,7 +1,8 @@
 //! The table streaming past once, so that every hint picks up its records.
 //!
-//! Going partition by partition would read and write all parities once for each partition. So a *group* of partitions is collected, as many as fit the
-//! processor's second-level cache, and hint after hint takes its records from the whole group with its parity in registers.
+//! Going partition by partition would read and write all parities once for each partition. So a
+//! *group* of partitions is collected, as many as fit the processor's second-level cache, and hint
+//! after hint takes its records from the whole group with its parity in registers.
 
 use super::Partitions;
 use crate::codec::Reader;
@@ -16,7 +17,8 @@ const GROUP_STEP: usize = 4;
 /// More partitions in a group than this gain nothing: parities are then touched rarely enough.
 const LARGEST_GROUP: usize = 64;
 
-/// Checks the order, length and digest of the stream, and hands it on a group of partitions at a time.
+/// Checks the order, length and digest of the stream, and hands it on a group of partitions at a
+/// time.
 pub struct PartitionStream {
     partitions: Partitions,
     group: PartitionGroup,
@@ -64,7 +66,8 @@ impl PartitionStream {
         self.checkpoint_offset() + self.filled
     }
 
-    /// The offset of the first byte that has not been handed on: what has arrived of a group that is not complete is not kept.
+    /// The offset of the first byte that has not been handed on: what has arrived of a group that
+    /// is not complete is not kept.
     pub fn checkpoint_offset(&self) -> u64 {
         let begun = u64::from(self.first_partition) * self.partitions.partition_bytes();
         begun.min(self.partitions.shape().bytes())
@@ -75,11 +78,13 @@ impl PartitionStream {
         self.finished
     }
 
-    /// Takes the bytes at `offset`. `take_in` is handed each group that is complete, with the number of its first partition. The partitions after the one in
-    /// which the table ends are never handed on: they are zero.
+    /// Takes the bytes at `offset`. `take_in` is handed each group that is complete, with the
+    /// number of its first partition. The partitions after the one in which the table ends are
+    /// never handed on: they are zero.
     ///
     /// # Errors
-    /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if they are not the next ones or reach beyond the end.
+    /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if they are not the next ones or
+    /// reach beyond the end.
     pub fn absorb(
         &mut self,
         offset: u64,
@@ -136,7 +141,8 @@ impl PartitionStream {
     /// Checks that everything arrived and is what was announced.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](crate::Blame::Integrity) if the digest does not match, [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if bytes are missing.
+    /// [`Blame::Integrity`](crate::Blame::Integrity) if the digest does not match,
+    /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if bytes are missing.
     pub fn finish(&mut self) -> Result<()> {
         let (arrived, total) = (self.next_offset(), self.partitions.shape().bytes());
         if arrived != total {
@@ -162,7 +168,8 @@ impl PartitionStream {
     /// Goes on from where another was encoded.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none for this table, [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none for this table,
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
     pub fn decode(
         partitions: Partitions,
         expected_digest: [u8; 32],

@@ -7,7 +7,8 @@ pub const MAX_PARTITION_RECORDS: u64 = 1 << 16;
 /// At most 2^26 partitions: a query of some 100 MiB, far beyond what anyone would send.
 pub const MAX_PARTITIONS: u64 = 1 << 26;
 
-/// Checks that a table of shape `before` may become one of shape `after` without a change of how it is cut, when `room` records have a place.
+/// Checks that a table of shape `before` may become one of shape `after` without a change of how it
+/// is cut, when `room` records have a place.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it may not.
@@ -23,9 +24,11 @@ pub fn check_grown(before: TableShape, after: TableShape, room: u64) -> Result<(
     Ok(())
 }
 
-/// A table as `count` partitions of `records` records. The last ones may reach beyond the table; what lies there counts as zero.
+/// A table as `count` partitions of `records` records. The last ones may reach beyond the table;
+/// what lies there counts as zero.
 ///
-/// Records in a partition are a power of two, so that a mask maps pseudorandom bits to offsets without bias.
+/// Records in a partition are a power of two, so that a mask maps pseudorandom bits to offsets
+/// without bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partitions {
     shape: TableShape,
@@ -34,10 +37,12 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// Partitions of `records` records; their number is a multiple of `multiple` and at least `least`.
+    /// Partitions of `records` records; their number is a multiple of `multiple` and at least
+    /// `least`.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), with the numbers, if `records` is no power of two up to 2^16 or there would be more than 2^26 partitions.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), with the numbers, if `records` is no power of
+    /// two up to 2^16 or there would be more than 2^26 partitions.
     pub fn new(shape: TableShape, records: u64, multiple: u64, least: u64) -> Result<Self> {
         if !records.is_power_of_two() || records > MAX_PARTITION_RECORDS {
             return Err(Error::api_misuse(format!(
@@ -57,7 +62,8 @@ impl Partitions {
     /// The same partitions of the table with more records, which have room where zeros were.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if they do not have, or it is not the same table with more records.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if they do not have, or it is not the same
+    /// table with more records.
     pub fn grown(&self, after: TableShape) -> Result<Self> {
         check_grown(self.shape, after, u64::from(self.count) * u64::from(self.records))?;
         Ok(Self { shape: after, ..*self })

@@ -4,7 +4,8 @@
 //! planted here, where a query comes from, and the test has to notice them in what a server sees.
 //!
 //! Compiled for this crate's tests, and for those of crates that turn `planted-leaks` on. A release
-//! binary of `privet` with that feature does not build: see [`PLANTED_LEAKS`](super::PLANTED_LEAKS).
+//! binary of `privet` with that feature does not build: see
+//! [`PLANTED_LEAKS`](super::PLANTED_LEAKS).
 
 use std::cell::Cell;
 

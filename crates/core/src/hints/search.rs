@@ -1,20 +1,23 @@
 //! Finding the hints that contain a record.
 //!
-//! **The steps are the same for every record.** All hints are looked at, always: no early exit. What
-//! comes after (a closer look at the few hints whose offset fits, about λ_hint of them) is done a
-//! fixed number of times, with surplus places where there are fewer. The number of steps depends on
-//! nothing but public parameters and the number of queries made before, and no branch depends on the
-//! record. The addresses of the closer look do: [`table`](super::table) says what that means.
+//! **The steps are the same for every record.** All hints are looked at, always: no early exit.
+//! What comes after (a closer look at the few hints whose offset fits, about λ_hint of them) is
+//! done a fixed number of times, with surplus places where there are fewer. The number of steps
+//! depends on nothing but public parameters and the number of queries made before, and no branch
+//! depends on the record. The addresses of the closer look do: [`table`](super::table) says what
+//! that means.
 //!
-//! The choice among the hints that contain the record is uniform, not the first as in the papers. Either keeps the hints' distribution
-//! (see [`table`](super::table)); this one lets a hint's successor stand anywhere, so that hints can be searched block by block of the pseudorandom function.
+//! The choice among the hints that contain the record is uniform, not the first as in the papers.
+//! Either keeps the hints' distribution (see [`table`](super::table)); this one lets a hint's
+//! successor stand anywhere, so that hints can be searched block by block of the pseudorandom
+//! function.
 
 use privet_kernels::taint::{admit, conceal, declassify};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use zeroize::Zeroizing;
 
-/// Hint ids that deserve a closer look, in as many places as there can be but for a probability below 2^-64; surplus places hold ids from all over and are not
-/// `taken`.
+/// Hint ids that deserve a closer look, in as many places as there can be but for a probability
+/// below 2^-64; surplus places hold ids from all over and are not `taken`.
 pub(crate) struct Candidates {
     pub(crate) ids: Zeroizing<Vec<u32>>,
     pub(crate) taken: Zeroizing<Vec<bool>>,
@@ -22,14 +25,16 @@ pub(crate) struct Candidates {
     pub(crate) steps: usize,
 }
 
-/// How many places a search needs for `expected` candidates on average, chosen at random, and `others`: the mean, ten standard deviations and some.
+/// How many places a search needs for `expected` candidates on average, chosen at random, and
+/// `others`: the mean, ten standard deviations and some.
 pub(crate) fn places(expected: f64, others: u32, hints: usize) -> usize {
     let likely = expected + 10.0 * expected.sqrt() + f64::from(others) + 40.0;
     (likely.ceil() as usize).min(hints).max(1)
 }
 
 impl Candidates {
-    /// The positions of the ones in `marks`, in a number of steps that depends on `marks.len()` and `places` alone (unless there are more ones than places).
+    /// The positions of the ones in `marks`, in a number of steps that depends on `marks.len()` and
+    /// `places` alone (unless there are more ones than places).
     pub(crate) fn of(marks: &[u64], places: usize, mut elsewhere: u32) -> Self {
         let MarkedWords { numbers: words, count, mut steps } = MarkedWords::of(marks, places);
         // A secret address: that of one of the few words with a mark.
@@ -108,7 +113,8 @@ impl MarkedWords {
     }
 }
 
-/// The positions of `true`, the first `places` of them, filled up with positions beyond the end; how many there are; and how many were looked at.
+/// The positions of `true`, the first `places` of them, filled up with positions beyond the end;
+/// how many there are; and how many were looked at.
 fn positions(
     mut marked: impl ExactSizeIterator<Item = bool>,
     places: usize,

@@ -1,37 +1,44 @@
 //! The live hints of a client: those it may choose from.
 //!
-//! There is a fixed number of *rows*, one for each hint; a hint that is used gives its row to its successor. Every hint has an *id*, from which its contents follow under a secret
-//! key, and ids are never used twice. The pseudorandom function yields the offsets of eight neighbouring ids from one block, so the table keeps, beside its rows, a list of the *groups*
-//! of eight ids in which any is live; looking for a record takes a block for each of them.
+//! There is a fixed number of *rows*, one for each hint; a hint that is used gives its row to its
+//! successor. Every hint has an *id*, from which its contents follow under a secret key, and ids
+//! are never used twice. The pseudorandom function yields the offsets of eight neighbouring ids
+//! from one block, so the table keeps, beside its rows, a list of the *groups* of eight ids in
+//! which any is live; looking for a record takes a block for each of them.
 //!
 //! # Why queries teach nothing
 //!
-//! What a server may conclude from a sequence of queries rests on the set of live hints having the same distribution before every query: independent samples. A query
-//! takes one hint out, chosen *uniformly among those that contain the record*, and puts one back that is sampled *given that it contains the record*.
-//! Given how many hints contain the record, those are independent samples of the hints that do, and stay so when one is exchanged for a fresh one; the others are untouched. (The papers
-//! take the first that contains the record and put the new one exactly in its place; with a uniform choice the place is of no consequence.)
+//! What a server may conclude from a sequence of queries rests on the set of live hints having the
+//! same distribution before every query: independent samples. A query takes one hint out, chosen
+//! *uniformly among those that contain the record*, and puts one back that is sampled *given that
+//! it contains the record*. Given how many hints contain the record, those are independent samples
+//! of the hints that do, and stay so when one is exchanged for a fresh one; the others are
+//! untouched. (The papers take the first that contains the record and put the new one exactly in
+//! its place; with a uniform choice the place is of no consequence.)
 //!
 //! All this is for indices that do not depend on what the servers did before.
 //!
 //! # Time
 //!
-//! A search and an exchange lie before the query, so how long they take must not tell the record. Two
-//! things see to that:
+//! A search and an exchange lie before the query, so how long they take must not tell the record.
+//! Two things see to that:
 //!
-//! - **The steps are the same** for every record and every history of the same length. A search goes
-//!   over every group and every row in their order, and then has a closer look at a fixed number of
-//!   candidates. An exchange goes over every group, too, to find the place of an id. There is no map
-//!   whose size or shape would tell how lookups repeat. No branch depends on the record, on the hint
-//!   or on the key: that is checked on the compiled program (`scripts/check-constant-time.sh`).
+//! - **The steps are the same** for every record and every history of the same length. A search
+//!   goes over every group and every row in their order, and then has a closer look at a fixed
+//!   number of candidates. An exchange goes over every group, too, to find the place of an id.
+//!   There is no map whose size or shape would tell how lookups repeat. No branch depends on the
+//!   record, on the hint or on the key: that is checked on the compiled program
+//!   (`scripts/check-constant-time.sh`).
 //! - **Addresses are not.** Where the candidates lie follows from the record, and so does the one
 //!   place of each list that an exchange writes; the source says [`admit`] where that begins. The
 //!   candidates of a record that was asked for lately may still be in the processor's caches, while
-//!   surplus places, which fill up their number, lie anywhere. So the closer look may take less time
-//!   for such a record. That is why a session sends nothing at the moment at which this is done.
+//!   surplus places, which fill up their number, lie anywhere. So the closer look may take less
+//!   time for such a record. That is why a session sends nothing at the moment at which this is
+//!   done.
 //!
-//! The length of the list of groups would tell how queries repeat (the hints of a record that is asked
-//! for again and again are all young, and leave the old groups alone), so it is padded to a length
-//! that depends on the number of queries alone: `search_len` of [`HintTable::exchange`].
+//! The length of the list of groups would tell how queries repeat (the hints of a record that is
+//! asked for again and again are all young, and leave the old groups alone), so it is padded to a
+//! length that depends on the number of queries alone: `search_len` of [`HintTable::exchange`].
 
 use super::Partitions;
 #[cfg(any(test, feature = "planted-leaks"))]
@@ -46,7 +53,8 @@ use zeroize::{DefaultIsZeroes, Zeroize as _, Zeroizing};
 
 /// Ids of a group share a block of the pseudorandom function.
 const GROUP: u32 = 8;
-/// Groups that are looked at between two looks at what is live: their marks fit the first-level cache. A multiple of 8.
+/// Groups that are looked at between two looks at what is live: their marks fit the first-level
+/// cache. A multiple of 8.
 const GROUPS_AT_ONCE: usize = 4096;
 /// The number of no group: ids end before.
 const NO_GROUP: u32 = u32::MAX;
@@ -60,11 +68,13 @@ const NO_FINGERPRINT: u16 = u16::MAX;
 pub struct LiveHint {
     /// From which its contents follow.
     pub id: u32,
-    /// Selects the partitions whose select value is below it; unless `above`, when it selects the others. Without meaning in tables whose hints select every partition.
+    /// Selects the partitions whose select value is below it; unless `above`, when it selects the
+    /// others. Without meaning in tables whose hints select every partition.
     pub cutoff: u32,
     /// See `cutoff`.
     pub above: bool,
-    /// A record that it contains beside the ones that its id and cutoff select, in place of any in the same partition. A secret.
+    /// A record that it contains beside the ones that its id and cutoff select, in place of any in
+    /// the same partition. A secret.
     pub extra: Option<u64>,
 }
 
@@ -74,7 +84,8 @@ struct Row {
     /// All ones: none.
     extra: u64,
     cutoff: u32,
-    /// The place of its id: eight times the place of the group, and the rest. [`NO_LANE`]: there is no hint. And the bit [`ABOVE`].
+    /// The place of its id: eight times the place of the group, and the rest. [`NO_LANE`]: there is
+    /// no hint. And the bit [`ABOVE`].
     lane: u32,
 }
 
@@ -131,10 +142,12 @@ pub struct HintForm {
 }
 
 impl HintTable {
-    /// A table of `hints`, one for each row; `None`: a row without a hint, for good. Their parities lie in `bytes`, a record for each row, from `parities` on.
+    /// A table of `hints`, one for each row; `None`: a row without a hint, for good. Their parities
+    /// lie in `bytes`, a record for each row, from `parities` on.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if two have the same id, an extra record lies beyond the table or the parities beyond `bytes`.
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if two have the same id, an extra record lies
+    /// beyond the table or the parities beyond `bytes`.
     pub fn new(
         form: HintForm,
         hints: impl ExactSizeIterator<Item = Option<LiveHint>>,
@@ -280,9 +293,10 @@ impl HintTable {
     }
 
     /// Takes the hint in `row` out of use for good and puts `successor` in its place. The parity is
-    /// the caller's to see to. `search_len` is how many groups searches shall look at from now on, if
-    /// the live ones are not more: it must depend on nothing but public parameters and the number of
-    /// queries, and be so large that every live hint, the successor among them, has its place.
+    /// the caller's to see to. `search_len` is how many groups searches shall look at from now on,
+    /// if the live ones are not more: it must depend on nothing but public parameters and the
+    /// number of queries, and be so large that every live hint, the successor among them, has its
+    /// place.
     ///
     /// No branch depends on which hint is used, and neither does the memory that the table takes.
     /// Addresses do: one of each list is written.
@@ -471,7 +485,8 @@ impl HintTable {
         let contains = looked_at.map(|((row, taken), select)| {
             let row = conceal(self.rows.get(admit(*row) as usize).copied().unwrap_or_default());
             let selected = !self.selects | ((*select < row.cutoff) != row.above());
-            // A hint has one record in a partition, and an extra one is it. (No extra record at all lies in none.)
+            // A hint has one record in a partition, and an extra one is it. (No extra record at all
+            // lies in none.)
             let replaced = (row.extra >> self.partitions.offset_bits()) == u64::from(partition);
             *taken & selected & !replaced
         });
@@ -501,7 +516,8 @@ impl HintTable {
         Found { work: candidates.steps, rows, contains }
     }
 
-    /// Brings the parities of all hints that contain record `index` up to date with its change. For edits, which are public.
+    /// Brings the parities of all hints that contain record `index` up to date with its change. For
+    /// edits, which are public.
     pub fn patch(&mut self, index: u64, difference: &[u8]) {
         let found = self.find(index);
         for (row, contains) in found.rows.iter().zip(found.contains.iter()) {

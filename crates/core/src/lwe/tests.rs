@@ -1,4 +1,5 @@
-//! The noise of real encryptions against theory, and failures at the predicted rate once the margin is made small.
+//! The noise of real encryptions against theory, and failures at the predicted rate once the margin
+//! is made small.
 
 use super::*;
 
@@ -9,7 +10,8 @@ fn kernels() -> Kernels {
     Kernels::detect()
 }
 
-/// A byte matrix in natural order (column by column) whose entries are `entry(coin)` of uniform coins.
+/// A byte matrix in natural order (column by column) whose entries are `entry(coin)` of uniform
+/// coins.
 fn table(entry: impl Fn(u8) -> u8) -> Vec<u8> {
     let mut bytes = vec![0; ROWS * COLUMNS];
     SecretRng::from_os().unwrap().fill(&mut bytes);
@@ -281,7 +283,8 @@ fn two_encryptions_of_the_same_column_share_nothing() {
     assert!(equal < 3, "{equal} of 4096 words agree; 2^-20 of a word was expected");
 }
 
-/// χ² of each of the four byte positions of `words` against the uniform distribution: 255 degrees of freedom, so a mean of 255 and a deviation of 22.6.
+/// χ² of each of the four byte positions of `words` against the uniform distribution: 255 degrees
+/// of freedom, so a mean of 255 and a deviation of 22.6.
 fn byte_chi_squares(words: &[u32]) -> [f64; 4] {
     std::array::from_fn(|position| {
         let mut counts = [0f64; 256];
@@ -291,7 +294,8 @@ fn byte_chi_squares(words: &[u32]) -> [f64; 4] {
     })
 }
 
-/// Whether words look uniform to a server: every χ² within about six deviations (255 + 6·22.6, with a little room for the skew).
+/// Whether words look uniform to a server: every χ² within about six deviations (255 + 6·22.6, with
+/// a little room for the skew).
 fn looks_uniform(words: &[u32]) -> bool {
     byte_chi_squares(words).iter().all(|chi_square| (130.0..400.0).contains(chi_square))
 }
@@ -352,7 +356,8 @@ fn planted_leaks_are_caught() {
     assert!(looks_uniform(&reused[0]), "one query of a reused secret looks uniform alone");
     assert!(!looks_uniform(&differences), "a secret used for two queries passed");
 
-    // A secret of which only the low bits are drawn: every word is still masked, so the words look uniform; the multiples of 2^24 give it away.
+    // A secret of which only the low bits are drawn: every word is still masked, so the words look
+    // uniform; the multiples of 2^24 give it away.
     let (alone, _) = views(&queries(
         |_| 5,
         |secret| secret.iter_mut().for_each(|word| *word = rng.next_u32() << 24),

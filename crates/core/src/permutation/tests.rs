@@ -1,4 +1,5 @@
-//! A permutation for every size; one that looks random; and the very one that another program computes.
+//! A permutation for every size; one that looks random; and the very one that another program
+//! computes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -116,7 +117,8 @@ fn the_walks_suffice_and_are_not_far_too_many() {
 
 #[test]
 fn what_walks_too_rarely_is_walked_to_the_end() {
-    // With a single walk, many positions lie outside at first; the rest of the way is gone all the same.
+    // With a single walk, many positions lie outside at first; the rest of the way is gone all the
+    // same.
     let domain = 1057;
     let mut permutation = Permutation::new(domain, &seed(domain));
     let whole: Vec<u64> = (0..domain).map(|k| permutation.position(&index(k, domain))).collect();
@@ -125,7 +127,9 @@ fn what_walks_too_rarely_is_walked_to_the_end() {
     assert_eq!(whole, walked);
 }
 
-/// Computed by a program that shares no code with this one, the `Permutation` of `vectors/generate_piano.py`: domain, the byte of which the seed consists, numbers and their positions.
+/// Computed by a program that shares no code with this one, the `Permutation` of
+/// `vectors/generate_piano.py`: domain, the byte of which the seed consists, numbers and their
+/// positions.
 #[test]
 fn known_answers() {
     type Pairs = &'static [(u64, u64)];

@@ -5,8 +5,9 @@ use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// What makes a table in one version the table in a later one, with each record's bytes before and after: public. Some hints are patched with XOR differences, others with
-/// differences modulo a number.
+/// What makes a table in one version the table in a later one, with each record's bytes before and
+/// after: public. Some hints are patched with XOR differences, others with differences modulo a
+/// number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableChanges {
     before: TableShape,
@@ -25,7 +26,8 @@ impl TableChanges {
     /// bytes after.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if the table would shrink or its records change their width, or a record lies beyond it or has another width.
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if the table would shrink or its
+    /// records change their width, or a record lies beyond it or has another width.
     pub fn new(
         before: TableShape,
         after: TableShape,
@@ -102,7 +104,8 @@ impl TableChanges {
         self.after
     }
 
-    /// How many records have changed or are new, those included that came to be again what they were.
+    /// How many records have changed or are new, those included that came to be again what they
+    /// were.
     pub fn len(&self) -> usize {
         self.replaced.len()
     }

@@ -19,16 +19,19 @@ impl TableDelta {
     /// A delta for tables of shape `shape`, which it does not change.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records.
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or
+    /// is not as wide as its records.
     pub fn new(shape: TableShape, edits: Vec<(u64, Vec<u8>)>) -> Result<Self> {
         Self::growing(shape, shape, edits, Vec::new())
     }
 
-    /// A delta for tables of shape `before` that makes them one of shape `after`, with as many records or more. What is new counts as zeros before.
-    /// `commitments` is what clients that verify answers must know of the new commitments to the table; empty for all others.
+    /// A delta for tables of shape `before` that makes them one of shape `after`, with as many
+    /// records or more. What is new counts as zeros before. `commitments` is what clients that
+    /// verify answers must know of the new commitments to the table; empty for all others.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or is not as wide as its records, or the table would shrink or its records change their width.
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or
+    /// is not as wide as its records, or the table would shrink or its records change their width.
     pub fn growing(
         before: TableShape,
         after: TableShape,
@@ -100,7 +103,8 @@ impl TableDelta {
         28 + edits + self.commitments.len()
     }
 
-    /// `records before (u64) ‖ records after (u64) ‖ number of edits (u64) ‖ for each: index (u64) ‖ difference ‖ length of the commitments (u32) ‖ commitments`
+    /// `records before (u64) ‖ records after (u64) ‖ number of edits (u64) ‖ for each: index (u64)
+    /// ‖ difference ‖ length of the commitments (u32) ‖ commitments`
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.before.records().to_le_bytes());
         out.extend(self.after.records().to_le_bytes());
@@ -116,7 +120,8 @@ impl TableDelta {
     /// Reads what [`write`](Self::write) wrote of a table of records of `record_len` bytes.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if it does not parse, [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are no tables of such a shape.
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if it does not parse,
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are no tables of such a shape.
     pub fn read(reader: &mut Reader<'_>, record_len: u64) -> Result<Self> {
         let before = TableShape::new(reader.u64()?, record_len)?;
         let after = TableShape::new(reader.u64()?, record_len)?;

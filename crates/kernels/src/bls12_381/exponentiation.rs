@@ -60,8 +60,10 @@ macro_rules! multi_exponentiation {
             // SAFETY: a pure function of a number.
             let scratch_bytes = unsafe { blst::$scratch(points.len()) };
             let mut scratch = vec![0u64; scratch_bytes.div_ceil(8)];
-            // SAFETY: the lists say, in the way of `blst`, that points and exponents lie one behind the other. There are as many as is said, at least one; an exponent has BITS / 8 bytes; the
-            // point types are transparent; and the scratch memory has the size that was asked for.
+            // SAFETY: the lists say, in the way of `blst`, that points and exponents lie one behind
+            // the other. There are as many as is said, at least one; an exponent has BITS / 8
+            // bytes; the point types are transparent; and the scratch memory has the size that was
+            // asked for.
             unsafe {
                 blst::$compute(
                     &mut out.0,

@@ -10,9 +10,12 @@ const ENTRY_WORDS: usize = 12;
 
 /// How large a table is made for each base.
 ///
-/// An exponent of `piece_bits`·`pieces` bits is read as `pieces` numbers, each with a base of its own: P, 2^piece_bits·P and so on; and a piece as signed digits of `window` bits. The table has half the
-/// multiples of every such base that a digit can ask for. A digit costs one addition; a doubling is needed for each bit *of a piece*, but all bases and pieces share it. Additions of one
-/// position are done together in affine coordinates, with a division in common (Montgomery's trick), which pays from a few hundred on: so few bases want many pieces.
+/// An exponent of `piece_bits`·`pieces` bits is read as `pieces` numbers, each with a base of its
+/// own: P, 2^piece_bits·P and so on; and a piece as signed digits of `window` bits. The table has
+/// half the multiples of every such base that a digit can ask for. A digit costs one addition; a
+/// doubling is needed for each bit *of a piece*, but all bases and pieces share it. Additions of
+/// one position are done together in affine coordinates, with a division in common (Montgomery's
+/// trick), which pays from a few hundred on: so few bases want many pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableLayout {
     /// Pieces that an exponent is cut into, 1 to 32.
@@ -96,7 +99,8 @@ impl FixedBases {
     /// The product of the first bases to the power of `exponents`, in their order.
     ///
     /// # Panics
-    /// If there are more exponents than bases, or an exponent has more or fewer bits than all pieces.
+    /// If there are more exponents than bases, or an exponent has more or fewer bits than all
+    /// pieces.
     pub fn product<E: Exponent>(&self, exponents: &[E]) -> G1Sum {
         assert!(exponents.len() <= self.bases, "a base for each exponent");
         assert_eq!(
@@ -107,7 +111,8 @@ impl FixedBases {
         self.compute(&self.table, &exponent_bytes(exponents), exponents.len())
     }
 
-    /// The product of the bases in the `places` given to the power of `exponents`. A base may occur several times.
+    /// The product of the bases in the `places` given to the power of `exponents`. A base may occur
+    /// several times.
     ///
     /// # Panics
     /// As [`product`](Self::product), and if there is no base in a place.
@@ -140,8 +145,10 @@ impl FixedBases {
         // SAFETY: a pure function of a number.
         let scratch_bytes = unsafe { blst::blst_p1s_mult_wbits_scratch_sizeof(points) };
         let mut scratch = vec![0u64; scratch_bytes.div_ceil(8)];
-        // SAFETY: by the assertions, the table has 2^(window - 1) entries of twelve words for each point, as `blst_p1s_mult_wbits_precompute` wrote them, and there are piece_bits / 8 bytes of exponent
-        // for each, one behind the other, as the list says. An entry has the size and alignment of twelve words. The scratch memory has the size that was asked for.
+        // SAFETY: by the assertions, the table has 2^(window - 1) entries of twelve words for each
+        // point, as `blst_p1s_mult_wbits_precompute` wrote them, and there are piece_bits / 8 bytes
+        // of exponent for each, one behind the other, as the list says. An entry has the size and
+        // alignment of twelve words. The scratch memory has the size that was asked for.
         unsafe {
             blst::blst_p1s_mult_wbits(
                 &mut out.0,
@@ -176,8 +183,10 @@ fn fill(bases: &[G1], layout: TableLayout, table: &mut [u64]) {
         return;
     }
     let list = [multiples.as_ptr().cast::<blst_p1_affine>(), std::ptr::null()];
-    // SAFETY: the list says, in the way of `blst`, that the points lie one behind the other; there are as many as is said, at least one. By the assertion the table has room for 2^(window - 1)
-    // entries of twelve words for each, which have the size and alignment of a point; any words are a valid point to overwrite.
+    // SAFETY: the list says, in the way of `blst`, that the points lie one behind the other; there
+    // are as many as is said, at least one. By the assertion the table has room for 2^(window - 1)
+    // entries of twelve words for each, which have the size and alignment of a point; any words are
+    // a valid point to overwrite.
     unsafe {
         blst::blst_p1s_mult_wbits_precompute(
             table.as_mut_ptr().cast::<blst_p1_affine>(),

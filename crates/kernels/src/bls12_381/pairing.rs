@@ -3,10 +3,12 @@
 use super::{G1, G2};
 use blst::{blst_fp, blst_fp6, blst_fp12};
 
-/// Whether the product of the pairings e(P, Q) of all pairs is one: the form that every equation between products of pairings can be given. Costs a Miller loop for each
-/// pair, with squarings in common for sixteen, and one final exponentiation.
+/// Whether the product of the pairings e(P, Q) of all pairs is one: the form that every equation
+/// between products of pairings can be given. Costs a Miller loop for each pair, with squarings in
+/// common for sixteen, and one final exponentiation.
 pub fn pairings_cancel(pairs: &[(G1, G2)]) -> bool {
-    // The pairing with infinity is one, and the loop below is made for points that have coordinates.
+    // The pairing with infinity is one, and the loop below is made for points that have
+    // coordinates.
     let finite = pairs.iter().filter(|(p, q)| !p.is_infinity() && !q.is_infinity());
     let (first, second): (Vec<G1>, Vec<G2>) = finite.copied().unzip();
     if first.is_empty() {
@@ -16,8 +18,9 @@ pub fn pairings_cancel(pairs: &[(G1, G2)]) -> bool {
     let second_list = [second.as_ptr().cast(), std::ptr::null()];
     let mut product = blst_fp12::default();
     let mut result = blst_fp12::default();
-    // SAFETY: the lists say, in the way of `blst`, that the points lie one behind the other; there are as many of both as is said, at least one, and the point types are transparent.
-    // The other functions read one initialised number and write one or none.
+    // SAFETY: the lists say, in the way of `blst`, that the points lie one behind the other; there
+    // are as many of both as is said, at least one, and the point types are transparent. The other
+    // functions read one initialised number and write one or none.
     unsafe {
         blst::blst_miller_loop_n(
             &mut product,
@@ -33,10 +36,12 @@ pub fn pairings_cancel(pairs: &[(G1, G2)]) -> bool {
 /// Line functions of a Miller loop: 63 doublings and 5 additions.
 const LINES: usize = 68;
 
-/// The doublings behind each addition: the bits of the curve's parameter, 0xd201000000010000, after the first.
+/// The doublings behind each addition: the bits of the curve's parameter, 0xd201000000010000, after
+/// the first.
 const DOUBLINGS: [usize; 5] = [2, 3, 9, 32, 16];
 
-/// A point of the second group with the coefficients of its Miller loop's lines, 19 KiB, for points that are paired again and again. That saves more than a third of the loop.
+/// A point of the second group with the coefficients of its Miller loop's lines, 19 KiB, for points
+/// that are paired again and again. That saves more than a third of the loop.
 pub struct PreparedG2 {
     lines: Box<[blst_fp6; LINES]>,
     is_infinity: bool,

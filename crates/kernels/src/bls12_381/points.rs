@@ -4,7 +4,8 @@ use super::Scalar;
 use blst::{BLST_ERROR, blst_p1, blst_p1_affine, blst_p2, blst_p2_affine};
 use zeroize::Zeroize;
 
-/// Defines the two types of one group. Both groups have the same functions in `blst`, under names that differ in one digit.
+/// Defines the two types of one group. Both groups have the same functions in `blst`, under names
+/// that differ in one digit.
 macro_rules! group {
     (
         $(#[$doc:meta])* $affine:ident($blst_affine:ident, $compressed:literal, $uncompressed:literal), $(#[$sum_doc:meta])* $sum:ident($blst_sum:ident),
@@ -47,7 +48,8 @@ macro_rules! group {
                 bytes
             }
 
-            /// Reads [`compress`](Self::compress)ed bytes from anywhere: `None` unless they are the one encoding of an element of the group. (The curve has other points too, for which
+            /// Reads [`compress`](Self::compress)ed bytes from anywhere: `None` unless they are the
+            /// one encoding of an element of the group. (The curve has other points too, for which
             /// nothing holds that is proved of the group.)
             pub fn from_compressed(bytes: &[u8; $compressed]) -> Option<Self> {
                 let mut point = Self::infinity();
@@ -66,7 +68,9 @@ macro_rules! group {
                 bytes
             }
 
-            /// Reads [`to_uncompressed`](Self::to_uncompressed) bytes from a file of our own: `None` unless they are a point of the curve. Whether it belongs to the *group* is not checked.
+            /// Reads [`to_uncompressed`](Self::to_uncompressed) bytes from a file of our own:
+            /// `None` unless they are a point of the curve. Whether it belongs to the *group* is
+            /// not checked.
             pub fn from_uncompressed_of_our_own(bytes: &[u8; $uncompressed]) -> Option<Self> {
                 // The function would read a compressed point as well.
                 if bytes[0] & 0x80 != 0 {
@@ -141,7 +145,8 @@ macro_rules! group {
             pub fn power(&self, exponent: &Scalar) -> Self {
                 let mut bytes = exponent.to_bytes();
                 let mut out = Self::default();
-                // SAFETY: reads one initialised point and 255 bits of 32 bytes, and writes one point.
+                // SAFETY: reads one initialised point and 255 bits of 32 bytes, and writes one
+                // point.
                 unsafe { blst::$power(&mut out.0, &self.0, bytes.as_ptr(), 255) };
                 bytes.zeroize();
                 out
@@ -160,7 +165,9 @@ macro_rules! group {
                 let mut out = vec![$affine::infinity(); points.len()];
                 if !points.is_empty() {
                     let list = [points.as_ptr().cast::<$blst_sum>(), std::ptr::null()];
-                    // SAFETY: `list` says, in the way of `blst`, that the points lie one behind the other; the types are transparent, and both slices have the given length, not zero.
+                    // SAFETY: `list` says, in the way of `blst`, that the points lie one behind the
+                    // other; the types are transparent, and both slices have the given length, not
+                    // zero.
                     unsafe {
                         blst::$all_to_affine(out.as_mut_ptr().cast(), list.as_ptr(), points.len());
                     }

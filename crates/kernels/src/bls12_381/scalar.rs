@@ -3,7 +3,8 @@
 use blst::{blst_fr, blst_scalar};
 use zeroize::Zeroize;
 
-/// A number below r = 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001, the order of both groups. Four 64-bit digits, the lowest first.
+/// A number below r = 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001, the order
+/// of both groups. Four 64-bit digits, the lowest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scalar([u64; 4]);
 
@@ -13,7 +14,8 @@ impl Scalar {
     /// One.
     pub const ONE: Scalar = Scalar([1, 0, 0, 0]);
 
-    /// The little-endian number `bytes` modulo r. Of uniform bytes it makes a scalar that is uniform but for a bias of 2^-129.
+    /// The little-endian number `bytes` modulo r. Of uniform bytes it makes a scalar that is
+    /// uniform but for a bias of 2^-129.
     pub fn from_uniform(bytes: &[u8; 48]) -> Self {
         Self::reduced(bytes)
     }
@@ -44,7 +46,8 @@ impl Scalar {
 
     fn reduced(bytes: &[u8]) -> Self {
         let mut scalar = blst_scalar { b: [0; 32] };
-        // SAFETY: writes one `blst_scalar` and reads exactly the given slice. (The result says whether it is zero, which is no error here.)
+        // SAFETY: writes one `blst_scalar` and reads exactly the given slice. (The result says
+        // whether it is zero, which is no error here.)
         unsafe { blst::blst_scalar_from_le_bytes(&mut scalar, bytes.as_ptr(), bytes.len()) };
         // `blst_scalar` erases itself.
         Self::from_digits(&scalar.b)
@@ -132,7 +135,8 @@ impl Zeroize for Scalar {
     }
 }
 
-/// A sum of up to 2^64 products of 128-bit weights and scalars: 448 bits, reduced only when it is read. That is what makes a product cheap: eight multiplications of words and no division.
+/// A sum of up to 2^64 products of 128-bit weights and scalars: 448 bits, reduced only when it is
+/// read. That is what makes a product cheap: eight multiplications of words and no division.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScalarSum([u64; 7]);
 

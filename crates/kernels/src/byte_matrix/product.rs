@@ -2,8 +2,8 @@
 //! stays in the caches.
 //!
 //! The innermost kernel ([`Kernels::multiply_chunk`]) takes a *chunk* of one panel (64 rows × 256
-//! columns, 16 KiB: half of a first-level cache) and multiplies it by several vectors in turn, with the
-//! sums of one vector in registers for the length of the chunk. While it works on one chunk it
+//! columns, 16 KiB: half of a first-level cache) and multiplies it by several vectors in turn, with
+//! the sums of one vector in registers for the length of the chunk. While it works on one chunk it
 //! prefetches the next. Around it, [`Kernels::multiply`] walks a panel from chunk to chunk, and
 //! [`Kernels::multiply_matrix`] treats the public matrix as very many vectors.
 
@@ -33,8 +33,8 @@ const BLOCK_COLUMNS: usize = 2048;
 /// Rows of the public matrix that one call of `fill` produces.
 const FILL_COLUMNS: usize = 128;
 
-/// Vectors of it that are worked on at a time, so that what is prepared of them (here 512 KiB) stays in
-/// the second-level cache while all panels go by.
+/// Vectors of it that are worked on at a time, so that what is prepared of them (here 512 KiB)
+/// stays in the second-level cache while all panels go by.
 const TILE_VECTORS: usize = 64;
 
 /// Prepared words of one group of four columns for one vector (see [`Kernels::prepare_group`]).
@@ -43,16 +43,16 @@ pub(super) type Prepared = [u32; 4];
 pub(super) type PanelSums = [u32; PANEL_ROWS];
 
 impl Kernels {
-    /// `answers[k] = matrix · queries[k]` modulo 2³² for all `k`, in one pass over the matrix, on up to
-    /// `threads` threads.
+    /// `answers[k] = matrix · queries[k]` modulo 2³² for all `k`, in one pass over the matrix, on
+    /// up to `threads` threads.
     ///
-    /// One query costs about one reading of the matrix from memory. With AVX-512 a second one costs a
-    /// fraction of that; from the third on, and with the other arms, the multiplier is the limit.
+    /// One query costs about one reading of the matrix from memory. With AVX-512 a second one costs
+    /// a fraction of that; from the third on, and with the other arms, the multiplier is the limit.
     ///
     /// # Panics
     ///
-    /// If the numbers of queries and answers differ, a query's length is not `matrix.columns()`, or an
-    /// answer's is not `matrix.rows()`.
+    /// If the numbers of queries and answers differ, a query's length is not `matrix.columns()`, or
+    /// an answer's is not `matrix.rows()`.
     pub fn multiply(
         self,
         matrix: &TiledBytes,
@@ -126,8 +126,8 @@ impl Kernels {
         });
     }
 
-    /// All queries in the order in which [`multiply`](Kernels::multiply) uses them: by chunk, then by
-    /// query, then by group; padded with zeros.
+    /// All queries in the order in which [`multiply`](Kernels::multiply) uses them: by chunk, then
+    /// by query, then by group; padded with zeros.
     fn prepare_queries(
         self,
         queries: &[&[u32]],
@@ -151,16 +151,17 @@ impl Kernels {
         prepared
     }
 
-    /// `out = matrix · a` modulo 2³², for a matrix `a` of `matrix.columns()` × `width` words that is
-    /// produced piece by piece and never stored whole, on up to `threads` threads.
+    /// `out = matrix · a` modulo 2³², for a matrix `a` of `matrix.columns()` × `width` words that
+    /// is produced piece by piece and never stored whole, on up to `threads` threads.
     ///
-    /// `fill(first, n, words)` writes rows `first..first + n` of `a`, row-major, into `words`, whose
-    /// length is `n * width`; it is called once for each row, from several threads and in no particular
-    /// order. `out` is row-major, `matrix.rows()` × `width`. `progress` hears, now and then and from any
-    /// of the threads, the part of the work that is done, between 0 and 1.
+    /// `fill(first, n, words)` writes rows `first..first + n` of `a`, row-major, into `words`,
+    /// whose length is `n * width`; it is called once for each row, from several threads and in no
+    /// particular order. `out` is row-major, `matrix.rows()` × `width`. `progress` hears, now and
+    /// then and from any of the threads, the part of the work that is done, between 0 and 1.
     ///
-    /// Besides `out`, the working memory is about 16 KiB × `width`; large products, which take a shortcut (`strassen`), need 4 bytes × `width` for each column of
-    /// the matrix, up to 32 768 columns, and a sixth more.
+    /// Besides `out`, the working memory is about 16 KiB × `width`; large products, which take a
+    /// shortcut (`strassen`), need 4 bytes × `width` for each column of the matrix, up to 32 768
+    /// columns, and a sixth more.
     ///
     /// # Errors
     ///
@@ -195,9 +196,9 @@ impl Kernels {
         let groups = matrix.groups();
         let block_groups = BLOCK_COLUMNS / GROUP_COLUMNS;
 
-        // While the sum runs, each panel's part of `out` holds its 64 × width sums vector by vector, as
-        // the kernel makes them; the panels are turned to row-major at the end. A last panel of fewer
-        // than 64 rows has no room for that and sums apart.
+        // While the sum runs, each panel's part of `out` holds its 64 × width sums vector by
+        // vector, as the kernel makes them; the panels are turned to row-major at the end. A last
+        // panel of fewer than 64 rows has no room for that and sums apart.
         let (whole, last_rows) = out.split_at_mut(matrix.rows() / PANEL_ROWS * PANEL_ROWS * width);
         let whole: &mut [PanelSums] = whole.as_chunks_mut().0;
         let mut last_sums = vec![[0u32; PANEL_ROWS]; if last_rows.is_empty() { 0 } else { width }];
@@ -212,8 +213,8 @@ impl Kernels {
             let words = &mut words[..block_groups * GROUP_COLUMNS * width];
             let first_column = first_group * GROUP_COLUMNS;
             let columns = (matrix.columns() - first_column).min(block_groups * GROUP_COLUMNS);
-            // What the words hold beyond the last column does not matter: it meets the zeros that pad
-            // the matrix.
+            // What the words hold beyond the last column does not matter: it meets the zeros that
+            // pad the matrix.
             expand(first_column, width, &fill, &mut words[..columns * width], threads);
             self.prepare_block(words, width, block, threads);
             for (tile, prepared) in block.chunks(block_groups * TILE_VECTORS).enumerate() {
@@ -263,8 +264,8 @@ impl Kernels {
     }
 
     /// Lays one block of expanded rows of the public matrix out as
-    /// [`multiply_chunk`](Kernels::multiply_chunk) takes them: by tile of vectors, then by chunk, by
-    /// vector and by group.
+    /// [`multiply_chunk`](Kernels::multiply_chunk) takes them: by tile of vectors, then by chunk,
+    /// by vector and by group.
     fn prepare_block(self, words: &[u32], width: usize, block: &mut [Prepared], threads: usize) {
         let block_groups = block.len() / width;
         let items = block.chunks_mut(block_groups * TILE_VECTORS).enumerate().collect();
@@ -285,8 +286,8 @@ impl Kernels {
     }
 }
 
-/// Has `fill` write consecutive rows of the public matrix from `first_column` on, as many as `words`
-/// holds.
+/// Has `fill` write consecutive rows of the public matrix from `first_column` on, as many as
+/// `words` holds.
 fn expand(
     first_column: usize,
     width: usize,
@@ -300,7 +301,8 @@ fn expand(
     });
 }
 
-/// Turns sums that lie vector by vector (64 rows each) into as many rows, row-major, as `rows` holds.
+/// Turns sums that lie vector by vector (64 rows each) into as many rows, row-major, as `rows`
+/// holds.
 pub(super) fn transpose(sums: &[PanelSums], rows: &mut [u32]) {
     for (r, row) in rows.chunks_exact_mut(sums.len().max(1)).enumerate() {
         for (word, sums) in row.iter_mut().zip(sums) {

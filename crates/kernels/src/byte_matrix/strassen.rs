@@ -1,10 +1,13 @@
 //! The product with a matrix by fewer multiplications.
 //!
-//! Strassen's identity multiplies two matrices cut into 2 × 2 parts with seven products of parts instead of eight. Applied three times it needs 343 products
-//! of eighths instead of 512: two thirds of the work, which at these sizes is all multiplication. What it costs is that the left factor's parts are sums of
-//! up to eight bytes, so they no longer fit a byte. They fit a signed half-word easily, and multiplying half-words by the two half-words of a word costs exactly as
-//! much as multiplying bytes by its four bytes: half as many products for each instruction, half as many digits. The right factor's parts are sums of words modulo
-//! 2³², which stay words; so do the results, which are added and subtracted into place. Everything is exact modulo 2³².
+//! Strassen's identity multiplies two matrices cut into 2 × 2 parts with seven products of parts
+//! instead of eight. Applied three times it needs 343 products of eighths instead of 512: two
+//! thirds of the work, which at these sizes is all multiplication. What it costs is that the left
+//! factor's parts are sums of up to eight bytes, so they no longer fit a byte. They fit a signed
+//! half-word easily, and multiplying half-words by the two half-words of a word costs exactly as
+//! much as multiplying bytes by its four bytes: half as many products for each instruction, half as
+//! many digits. The right factor's parts are sums of words modulo 2³², which stay words; so do the
+//! results, which are added and subtracted into place. Everything is exact modulo 2³².
 //!
 //! ```text
 //! matrix: 8 strips of panels x 8 parts of groups      each product t of the 343:
@@ -13,8 +16,9 @@
 //!                                                         left * right is added to, or taken from, up to 8 of the 64 parts of out
 //! ```
 //!
-//! Strips and parts that reach beyond the end are zeros that are never stored: they drop out of the sums.
-//! Source: V. Strassen, *Gaussian Elimination is not Optimal*, Numerische Mathematik 13, 1969.
+//! Strips and parts that reach beyond the end are zeros that are never stored: they drop out of the
+//! sums. Source: V. Strassen, *Gaussian Elimination is not Optimal*, Numerische Mathematik 13,
+//! 1969.
 
 use super::product::{PanelSums, Prepared, transpose};
 use super::{GROUP_BYTES, GROUP_COLUMNS, PANEL_ROWS, TiledBytes};
@@ -23,7 +27,8 @@ use crate::dispatch::on_arm;
 use crate::memory::{HugeBuffer, MemoryError};
 use crate::threads;
 
-/// How often the identity is applied. A fourth time would save another eighth of the multiplications and lose more in additions.
+/// How often the identity is applied. A fourth time would save another eighth of the
+/// multiplications and lose more in additions.
 const LEVELS: u32 = 3;
 
 /// Parts along each side of each matrix.
@@ -43,8 +48,9 @@ const LEAST_PART_GROUPS: usize = 4 * CHUNK_GROUPS;
 const LEAST_STRIP_PANELS: usize = 8;
 const LEAST_PART_WIDTH: usize = 32;
 
-/// 64 rows × 4 columns of sums: first columns 0 and 2 side by side for each row, then columns 1 and 3, which is how the even and odd bytes of a
-/// [group](super) fall. On cache lines, so that no load crosses one.
+/// 64 rows × 4 columns of sums: first columns 0 and 2 side by side for each row, then columns 1 and
+/// 3, which is how the even and odd bytes of a [group](super) fall. On cache lines, so that no load
+/// crosses one.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct WideGroup(pub(crate) [[i16; 2 * PANEL_ROWS]; 2]);
@@ -102,7 +108,8 @@ const STRASSEN: Identity = Identity {
     ],
 };
 
-/// The terms of product `product` of the identity applied [`LEVELS`] times: one choice of seven for each level.
+/// The terms of product `product` of the identity applied [`LEVELS`] times: one choice of seven for
+/// each level.
 fn terms(mut product: usize, of: &[&[Term]; 7]) -> Vec<Term> {
     let mut terms = vec![plus(0, 0)];
     for _ in 0..LEVELS {
@@ -153,7 +160,8 @@ pub(crate) fn pays(matrix: &TiledBytes, width: usize) -> bool {
 }
 
 impl Kernels {
-    /// As [`multiply_matrix`](Kernels::multiply_matrix), for a `width` that is a multiple of 8. Holds up to 32 768 rows of the right factor expanded.
+    /// As [`multiply_matrix`](Kernels::multiply_matrix), for a `width` that is a multiple of 8.
+    /// Holds up to 32 768 rows of the right factor expanded.
     ///
     /// # Errors
     ///
@@ -237,7 +245,8 @@ impl Block<'_> {
         let left_terms = terms(product, &STRASSEN.left);
         let out_terms = terms(product, &STRASSEN.out);
 
-        // Panel p of every strip belongs together; no two p share memory, so threads share them out.
+        // Panel p of every strip belongs together; no two p share memory, so threads share them
+        // out.
         let panels = self.matrix.rows().div_ceil(PANEL_ROWS);
         let strip_panels = panels.div_ceil(PARTS);
         let mut items: Vec<(usize, Vec<&mut [u32]>)> =
@@ -299,7 +308,8 @@ impl Block<'_> {
         touched.then_some(sums)
     }
 
-    /// The product's right factor, as [`multiply_wide`](Kernels::multiply_wide) takes it: by chunk, then by vector, then by group.
+    /// The product's right factor, as [`multiply_wide`](Kernels::multiply_wide) takes it: by chunk,
+    /// then by vector, then by group.
     fn write_right_factor(&self, terms: &[Term], right: &mut [Prepared]) {
         let (part_groups, part_width) = (self.part_groups(), self.part_width());
         let items = right.chunks_mut(CHUNK_GROUPS * part_width).enumerate().collect();
@@ -331,5 +341,6 @@ impl Block<'_> {
     }
 }
 
-// A sum of up to 2^LEVELS bytes fits a signed half-word, and the product of a sum with a half-word, twice, fits a word.
+// A sum of up to 2^LEVELS bytes fits a signed half-word, and the product of a sum with a half-word,
+// twice, fits a word.
 const _: () = assert!(255 * PARTS < 1 << 14 && GROUP_BYTES == 256);

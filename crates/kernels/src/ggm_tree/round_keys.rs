@@ -1,5 +1,5 @@
-//! The AES-128 key schedule (FIPS 197, section 5.2) in plain Rust, so that keys can be expanded before it is
-//! known which arm will use them. For public keys alone: it looks bytes up in a table.
+//! The AES-128 key schedule (FIPS 197, section 5.2) in plain Rust, so that keys can be expanded
+//! before it is known which arm will use them. For public keys alone: it looks bytes up in a table.
 
 /// The round keys in order, as the bytes that are XORed to a block.
 pub(super) fn expand(key: [u8; 16]) -> [[u8; 16]; 11] {
@@ -21,8 +21,8 @@ pub(super) fn expand(key: [u8; 16]) -> [[u8; 16]; 11] {
     round_keys
 }
 
-/// The cipher's substitution of bytes (FIPS 197, section 5.1.1): an affine map of the inverse in the field of 256
-/// elements, whose elements but 0 are the powers of 3.
+/// The cipher's substitution of bytes (FIPS 197, section 5.1.1): an affine map of the inverse in
+/// the field of 256 elements, whose elements but 0 are the powers of 3.
 const S_BOX: [u8; 256] = {
     let mut table = [0x63; 256];
     let (mut power, mut inverse) = (1u8, 1u8);
@@ -63,7 +63,8 @@ mod tests {
         assert_eq!(keys[10], 0xd014_f9a8_c9ee_2589_e13f_0cc8_b663_0ca6);
     }
 
-    /// A substitution is a permutation, and some of this one's values are known: FIPS 197, figure 7.
+    /// A substitution is a permutation, and some of this one's values are known: FIPS 197, figure
+    /// 7.
     #[test]
     fn the_substitution_is_the_standards() {
         let mut all = S_BOX;

@@ -30,20 +30,20 @@ impl MappingError {
 
 /// A whole file, mapped read-only into memory.
 ///
-/// Pages are read from disk when first touched and may be dropped and read again by the system. A table
-/// is therefore usable at once after [`open`](FileMapping::open), however large it is.
+/// Pages are read from disk when first touched and may be dropped and read again by the system. A
+/// table is therefore usable at once after [`open`](FileMapping::open), however large it is.
 ///
 /// # A file that changes underneath
 ///
 /// The mapping shows the file, not a copy of it. If another process *writes* to the file, the bytes
 /// seen here change. If another process *truncates* it, touching a page beyond the new end kills
-/// this process with `SIGBUS`. That is right for a program that does one thing and ends: it must not
-/// go on with what it did not read.
+/// this process with `SIGBUS`. That is right for a program that does one thing and ends: it must
+/// not go on with what it did not read.
 ///
 /// A server goes on. It [guards](FileMapping::guarded) the mapping, so that a missing page reads as
-/// zeros, and asks [`check_unchanged`](FileMapping::check_unchanged) after it has read and before it
-/// uses what it read. That notices every write and every truncation since the mapping was made, but
-/// not a disk that returns other bytes than were written to it: for that there are digests.
+/// zeros, and asks [`check_unchanged`](FileMapping::check_unchanged) after it has read and before
+/// it uses what it read. That notices every write and every truncation since the mapping was made,
+/// but not a disk that returns other bytes than were written to it: for that there are digests.
 pub struct FileMapping {
     // Before the memory that it guards, so that it is dropped first.
     guard: Option<GuardedRange>,
@@ -62,8 +62,8 @@ pub struct FileChanged {
     how: &'static str,
 }
 
-/// What every write to a file changes. Not the time of its other changes: a rename, or the removal of
-/// one of its names, leaves its bytes alone.
+/// What every write to a file changes. Not the time of its other changes: a rename, or the removal
+/// of one of its names, leaves its bytes alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -105,9 +105,9 @@ impl FileMapping {
         if metadata.len() == 0 {
             return Ok(FileMapping { guard: None, map: None, file: kept, path, stamp });
         }
-        // SAFETY: the mapping is read-only and owned by the value, so the memory stays valid while it is
-        // borrowed. That its bytes may change meanwhile is what callers are told to expect, as they
-        // must of every file mapping.
+        // SAFETY: the mapping is read-only and owned by the value, so the memory stays valid while
+        // it is borrowed. That its bytes may change meanwhile is what callers are told to expect,
+        // as they must of every file mapping.
         let map = unsafe { memmap2::Mmap::map(file) }.map_err(|source| MappingError {
             path: path.clone(),
             action: "map",
@@ -116,8 +116,8 @@ impl FileMapping {
         Ok(FileMapping { guard: None, map: Some(map), file: kept, path, stamp })
     }
 
-    /// From now on a page that is missing, because the file was truncated or its disk fails, reads as
-    /// zeros and does not end the process. Whoever reads has to ask
+    /// From now on a page that is missing, because the file was truncated or its disk fails, reads
+    /// as zeros and does not end the process. Whoever reads has to ask
     /// [`check_unchanged`](FileMapping::check_unchanged) afterwards. On Linux; elsewhere nothing
     /// changes.
     #[must_use]
@@ -131,8 +131,9 @@ impl FileMapping {
         self
     }
 
-    /// Whether all that was read so far is what the file had when it was mapped, as far as the system
-    /// can say: nobody has written to it since, and no page was missing. Costs one call of the system.
+    /// Whether all that was read so far is what the file had when it was mapped, as far as the
+    /// system can say: nobody has written to it since, and no page was missing. Costs one call of
+    /// the system.
     ///
     /// # Errors
     ///
@@ -186,8 +187,8 @@ impl FileMapping {
         }
     }
 
-    /// Tells the system that the file is about to be read here and there, so that it reads no further than it
-    /// must. A hint, like [`advise_sequential`](FileMapping::advise_sequential).
+    /// Tells the system that the file is about to be read here and there, so that it reads no
+    /// further than it must. A hint, like [`advise_sequential`](FileMapping::advise_sequential).
     pub fn advise_random(&self) {
         #[cfg(unix)]
         if let Some(map) = &self.map {
@@ -196,20 +197,22 @@ impl FileMapping {
         }
     }
 
-    /// Whether the page that has byte `place` (of the file) is in memory, so that reading it waits for no disk. `true` where
-    /// the system does not say, and beyond the end.
+    /// Whether the page that has byte `place` (of the file) is in memory, so that reading it waits
+    /// for no disk. `true` where the system does not say, and beyond the end.
     pub fn is_resident(&self, place: usize) -> bool {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(map) = &self.map
             && place < map.len()
         {
-            // The smallest page there is, so that the address asked about begins one on every system that has it.
+            // The smallest page there is, so that the address asked about begins one on every
+            // system that has it.
             const PAGE: usize = 1 << 12;
             let start = map.as_ptr().wrapping_add(place / PAGE * PAGE).cast_mut();
             let mut states = [0u8; 1];
-            // SAFETY: the byte at `place` lies within the mapping, so its page does; `mincore` only looks up the state of
-            // that one page (a length of 1 is rounded up to it) and writes one byte, for which there is room. Where pages are
-            // larger it refuses an address within one, and that counts as not known.
+            // SAFETY: the byte at `place` lies within the mapping, so its page does; `mincore` only
+            // looks up the state of that one page (a length of 1 is rounded up to it) and writes
+            // one byte, for which there is room. Where pages are larger it refuses an address
+            // within one, and that counts as not known.
             let asked = unsafe { libc::mincore(start.cast(), 1, states.as_mut_ptr()) };
             return asked != 0 || states[0] & 1 == 1;
         }
@@ -217,10 +220,10 @@ impl FileMapping {
         true
     }
 
-    /// Tells the system that the bytes of each of these ranges (cut to the file's length) are about to be read, so that
-    /// it reads all of them at once instead of one after the other as they are touched. Ranges should come
-    /// sorted by their start: each page is asked for once where neighbours share it. A hint, like
-    /// [`advise_sequential`](FileMapping::advise_sequential).
+    /// Tells the system that the bytes of each of these ranges (cut to the file's length) are about
+    /// to be read, so that it reads all of them at once instead of one after the other as they are
+    /// touched. Ranges should come sorted by their start: each page is asked for once where
+    /// neighbours share it. A hint, like [`advise_sequential`](FileMapping::advise_sequential).
     pub fn advise_needed(&self, ranges: impl IntoIterator<Item = Range<usize>>) {
         #[cfg(unix)]
         if let Some(map) = &self.map {
@@ -241,22 +244,22 @@ impl FileMapping {
         drop(ranges);
     }
 
-    /// Takes the pages that lie wholly within `range` (bytes of the file, cut to its length) out of this
-    /// process's resident memory, for use behind a loader that has copied them elsewhere. The bytes stay
-    /// readable: touching them again reads them again. A hint, like
+    /// Takes the pages that lie wholly within `range` (bytes of the file, cut to its length) out of
+    /// this process's resident memory, for use behind a loader that has copied them elsewhere. The
+    /// bytes stay readable: touching them again reads them again. A hint, like
     /// [`advise_sequential`](FileMapping::advise_sequential).
     pub fn release_pages(&self, range: Range<usize>) {
         #[cfg(unix)]
         if let Some(map) = &self.map {
-            // Rounded inwards to 64 KiB, the largest page size in use, so that no page still needed by a
-            // reader at either edge is dropped.
+            // Rounded inwards to 64 KiB, the largest page size in use, so that no page still needed
+            // by a reader at either edge is dropped.
             const GRAIN: usize = 1 << 16;
             let start = range.start.min(map.len()).next_multiple_of(GRAIN);
             let end = if range.end >= map.len() { map.len() } else { range.end / GRAIN * GRAIN };
             if start < end {
-                // SAFETY: dropping pages of a shared, read-only file mapping loses nothing: the next
-                // access brings the same file contents back. (The call is unsafe because on private or
-                // anonymous memory it would reset bytes.)
+                // SAFETY: dropping pages of a shared, read-only file mapping loses nothing: the
+                // next access brings the same file contents back. (The call is unsafe because on
+                // private or anonymous memory it would reset bytes.)
                 let _ = unsafe {
                     map.unchecked_advise_range(
                         memmap2::UncheckedAdvice::DontNeed,

@@ -34,8 +34,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Element types of a [`HugeBuffer`]: plain integers, for which all bytes zero is a value and which need
-/// no drop.
+/// Element types of a [`HugeBuffer`]: plain integers, for which all bytes zero is a value and which
+/// need no drop.
 ///
 /// Sealed: `u8`, `u16`, `u32` and `u64`.
 pub trait Pod: sealed::Sealed + Copy + Send + Sync + 'static {}
@@ -50,10 +50,10 @@ pod!(u8, u16, u32, u64);
 
 /// A zeroed buffer of fixed length, aligned to at least 64 bytes.
 ///
-/// From 2 MiB on, on Linux, it is aligned to 2 MiB and asks for huge pages, with an inaccessible guard
-/// region on both sides. The system hands out pages when they are first written, so a buffer costs no
-/// memory before it is filled, and on a system that overcommits a success here is no promise that the
-/// memory exists.
+/// From 2 MiB on, on Linux, it is aligned to 2 MiB and asks for huge pages, with an inaccessible
+/// guard region on both sides. The system hands out pages when they are first written, so a buffer
+/// costs no memory before it is filled, and on a system that overcommits a success here is no
+/// promise that the memory exists.
 pub struct HugeBuffer<T: Pod> {
     // Dangling (and never read) when `len` is 0.
     start: NonNull<T>,
@@ -106,8 +106,8 @@ impl<T: Pod> HugeBuffer<T> {
     }
 
     /// How many bytes of the buffer lie in huge pages at this moment, as `/proc/self/smaps` says;
-    /// `None` where that cannot be known (another operating system, no `/proc`, a buffer below 2 MiB).
-    /// Pages not yet written count as not huge, so ask after filling.
+    /// `None` where that cannot be known (another operating system, no `/proc`, a buffer below 2
+    /// MiB). Pages not yet written count as not huge, so ask after filling.
     pub fn huge_page_bytes(&self) -> Option<usize> {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Origin::Mapping { .. } = self.origin {
@@ -120,13 +120,14 @@ impl<T: Pod> HugeBuffer<T> {
 }
 
 /// Reserves address space with room for alignment, and opens the 2 MiB-aligned middle of it for
-/// reading and writing. What remains on both sides stays inaccessible: it guards, and it keeps the kernel
-/// from merging the buffer with a neighbour, so that `smaps` reports on exactly this buffer.
+/// reading and writing. What remains on both sides stays inaccessible: it guards, and it keeps the
+/// kernel from merging the buffer with a neighbour, so that `smaps` reports on exactly this buffer.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn map_huge(bytes: usize) -> Result<(NonNull<libc::c_void>, Origin), MemoryError> {
     let usable_bytes = bytes.next_multiple_of(HUGE_PAGE);
     let reserved_bytes = usable_bytes + 2 * HUGE_PAGE;
-    // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no existing memory.
+    // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no existing
+    // memory.
     let reserved = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -193,8 +194,8 @@ impl<T: Pod> Deref for HugeBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `start` is aligned and points to `len` initialised (zeroed at birth) elements that the
-        // buffer owns, or `len` is 0 and `start` is dangling but aligned.
+        // SAFETY: `start` is aligned and points to `len` initialised (zeroed at birth) elements
+        // that the buffer owns, or `len` is 0 and `start` is dangling but aligned.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

@@ -1,11 +1,13 @@
-//! Words as the bytes that files and messages hold: little-endian, without a copy where the machine is little-endian itself.
+//! Words as the bytes that files and messages hold: little-endian, without a copy where the machine
+//! is little-endian itself.
 
 use std::borrow::Cow;
 
 /// `words` as little-endian bytes, four for each.
 #[cfg(target_endian = "little")]
 pub fn little_endian_bytes(words: &[u32]) -> Cow<'_, [u8]> {
-    // SAFETY: the pointer and length describe exactly the memory of `words`, borrowed for as long; any byte is a valid `u8`, and `u8` needs no alignment.
+    // SAFETY: the pointer and length describe exactly the memory of `words`, borrowed for as long;
+    // any byte is a valid `u8`, and `u8` needs no alignment.
     let bytes =
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
     Cow::Borrowed(bytes)

@@ -1,10 +1,10 @@
-//! Products without carries from the processor's ordinary multiplication, which takes the same time for all
-//! numbers; no tables.
+//! Products without carries from the processor's ordinary multiplication, which takes the same time
+//! for all numbers; no tables.
 
 use crate::authenticated_sum::{ELEMENT_BYTES, LANES, Lanes};
 
-/// Adds `records` to the sums, each selected by the lowest bit of its node for the values, and times its leaf
-/// for the tags. There are as many nodes and leaves as records.
+/// Adds `records` to the sums, each selected by the lowest bit of its node for the values, and
+/// times its leaf for the tags. There are as many nodes and leaves as records.
 pub(crate) fn accumulate(
     nodes: &[u128],
     leaves: &[u128],
@@ -48,9 +48,9 @@ fn product(one: u128, other: u128) -> [u128; 3] {
 
 /// The product of two polynomials over the field of two elements.
 ///
-/// With only every fifth bit set, at most 13 ones meet in one place of an ordinary product, and what they
-/// carry ends before the next place of the same kind: so the lowest of each five bits is their sum without
-/// carries. The factors are cut into five such numbers each.
+/// With only every fifth bit set, at most 13 ones meet in one place of an ordinary product, and
+/// what they carry ends before the next place of the same kind: so the lowest of each five bits is
+/// their sum without carries. The factors are cut into five such numbers each.
 fn carryless(one: u64, other: u64) -> u128 {
     const STRIDE: usize = 5;
     const EVERY_FIFTH: u128 = 0x2108_4210_8421_0842_1084_2108_4210_8421;

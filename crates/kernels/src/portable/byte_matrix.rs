@@ -2,12 +2,13 @@
 
 use crate::byte_matrix::{GROUP_BYTES, GROUP_COLUMNS, PANEL_ROWS};
 
-/// Tiles the rows from `first_row` on (a multiple of 64) of whole groups of `columns`, which all have
-/// the same length.
+/// Tiles the rows from `first_row` on (a multiple of 64) of whole groups of `columns`, which all
+/// have the same length.
 ///
-/// `panels` is the memory of the panels from row `first_row` on, `stride` bytes apart; in each of them
-/// the groups go to `offset` and following. The number of panels and the length of the columns say how
-/// far: rows beyond a column's end keep the bytes they have, which are the zeros of the padding.
+/// `panels` is the memory of the panels from row `first_row` on, `stride` bytes apart; in each of
+/// them the groups go to `offset` and following. The number of panels and the length of the columns
+/// say how far: rows beyond a column's end keep the bytes they have, which are the zeros of the
+/// padding.
 pub(crate) fn tile_rows(
     columns: &[&[u8]],
     first_row: usize,
@@ -38,12 +39,12 @@ pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
     words
 }
 
-/// Multiplies consecutive groups of one panel by several vectors and adds the 64 results for each to
-/// `sums`, modulo 2³².
+/// Multiplies consecutive groups of one panel by several vectors and adds the 64 results for each
+/// to `sums`, modulo 2³².
 ///
-/// `prepared` holds `chunk.len()` prepared groups for the first vector, then as many for the second, and
-/// so on; there are `sums.len()` vectors. `ahead` is the distance in bytes from this chunk to memory
-/// that will be needed next, for arms that prefetch.
+/// `prepared` holds `chunk.len()` prepared groups for the first vector, then as many for the
+/// second, and so on; there are `sums.len()` vectors. `ahead` is the distance in bytes from this
+/// chunk to memory that will be needed next, for arms that prefetch.
 ///
 /// # Panics
 ///

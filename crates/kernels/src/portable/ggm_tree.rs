@@ -1,4 +1,5 @@
-//! Tree growing through the `aes` crate, which uses the processor's AES instructions where it finds them.
+//! Tree growing through the `aes` crate, which uses the processor's AES instructions where it finds
+//! them.
 
 use aes::cipher::{Array, BlockCipherEncrypt};
 use aes::{Aes128Enc, Block};

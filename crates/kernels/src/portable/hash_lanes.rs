@@ -37,8 +37,8 @@ fn compress(chained: &mut [u32; 8], message: &[u32; 16], length_and_flags: [u32;
     }
 }
 
-/// A round: columns, then diagonals. A function for each, since the compiler must see every place of a word to
-/// keep the state in registers.
+/// A round: columns, then diagonals. A function for each, since the compiler must see every place
+/// of a word to keep the state in registers.
 #[inline(always)]
 fn round<const ROUND: usize>(state: &mut [u32; 16], message: &[u32; 16]) {
     let order = &const { SCHEDULE[ROUND] };

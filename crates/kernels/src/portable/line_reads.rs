@@ -4,7 +4,8 @@ use crate::line_reads::{
     LINE, LINE_BITS, LineBits, LineBytes, LineClass, LineQuery, LineReads, class_of, line_of,
 };
 
-/// Takes the bytes of a pattern for queries that name bytes in the table, as wide as the pattern or wider.
+/// Takes the bytes of a pattern for queries that name bytes in the table, as wide as the pattern or
+/// wider.
 pub(crate) fn bytes(
     lines: &[[u8; LINE]],
     reads: &LineReads<LineBytes>,

@@ -1,10 +1,12 @@
 //! Sums of parts and their products, for [`byte_matrix::strassen`](crate::byte_matrix).
 //!
-//! The sums are written so that a compiler vectorises them; the other arms compile the same text for their instructions.
+//! The sums are written so that a compiler vectorises them; the other arms compile the same text
+//! for their instructions.
 
 use crate::byte_matrix::{GROUP_BYTES, PANEL_ROWS, WideGroup};
 
-/// `out` = sum of `plus` − sum of `minus`, byte by byte, widened. A slice shorter than `out` counts as continued with zeros.
+/// `out` = sum of `plus` − sum of `minus`, byte by byte, widened. A slice shorter than `out` counts
+/// as continued with zeros.
 #[inline(always)]
 pub(crate) fn sum_groups(
     plus: &[&[[u8; GROUP_BYTES]]],
@@ -33,7 +35,8 @@ fn add_group(group: &[u8; GROUP_BYTES], sum: &mut WideGroup, add: impl Fn(i16, i
     }
 }
 
-/// `out` = sum modulo 2³² of the runs of `words` that begin at `places` and are as long as `out`; those marked are subtracted.
+/// `out` = sum modulo 2³² of the runs of `words` that begin at `places` and are as long as `out`;
+/// those marked are subtracted.
 #[inline(always)]
 pub(crate) fn sum_words(words: &[u32], places: &[(usize, bool)], out: &mut [u32]) {
     out.fill(0);
@@ -52,13 +55,14 @@ pub(crate) fn accumulate_words(words: &[u32], minus: bool, out: &mut [u32]) {
     }
 }
 
-/// The words of one vector for the four columns of a group, in the form that this arm's [`multiply_wide`] takes. Here: as they are.
+/// The words of one vector for the four columns of a group, in the form that this arm's
+/// [`multiply_wide`] takes. Here: as they are.
 pub(crate) fn prepare_wide(words: [u32; 4]) -> [u32; 4] {
     words
 }
 
-/// Multiplies widened groups by several vectors and adds the 64 results for each to `sums`, modulo 2³². `prepared` is laid out as in
-/// [`multiply_chunk`](super::byte_matrix::multiply_chunk).
+/// Multiplies widened groups by several vectors and adds the 64 results for each to `sums`, modulo
+/// 2³². `prepared` is laid out as in [`multiply_chunk`](super::byte_matrix::multiply_chunk).
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! Pseudorandom subsets through the `aes` crate, which uses the processor's AES instructions where it
-//! finds them and erases its round keys.
+//! Pseudorandom subsets through the `aes` crate, which uses the processor's AES instructions where
+//! it finds them and erases its round keys.
 
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
@@ -36,7 +36,8 @@ fn offsets(block: &Block, mask: u16) -> [u16; OFFSETS_PER_BLOCK] {
     std::array::from_fn(|i| u16::from_le_bytes([block[2 * i], block[2 * i + 1]]) & mask)
 }
 
-/// Encrypts the blocks that `input` makes of each number below `count`, and hands on each with its number.
+/// Encrypts the blocks that `input` makes of each number below `count`, and hands on each with its
+/// number.
 fn for_each_block(
     cipher: &Aes128,
     count: usize,
@@ -74,8 +75,9 @@ pub(crate) fn cutoffs(key: &[u8; 16], first_id: u32, partitions: u32, rank: u32,
     }
 }
 
-/// The number `c` such that exactly `rank` of the values, which it reorders, are below `c`, namely the one
-/// of that rank; 0 where there is none. The rank is at least 1 and less than the number of values.
+/// The number `c` such that exactly `rank` of the values, which it reorders, are below `c`, namely
+/// the one of that rank; 0 where there is none. The rank is at least 1 and less than the number of
+/// values.
 pub(crate) fn order_statistic(values: &mut [u32], rank: usize) -> u32 {
     let (below, &mut cutoff, _) = values.select_nth_unstable(rank);
     if below.contains(&cutoff) { 0 } else { cutoff }
@@ -147,8 +149,8 @@ fn xor_into(sum: &mut [u8], record: &[u8]) {
     }
 }
 
-/// Calls `take` with the place of each hint among those of `cutoffs`, the place of each partition in the
-/// group, the offset there, and whether the hint selects it.
+/// Calls `take` with the place of each hint among those of `cutoffs`, the place of each partition
+/// in the group, the offset there, and whether the hint selects it.
 fn for_each_record(
     key: &[u8; 16],
     first_id: u32,

@@ -1,9 +1,10 @@
 //! Eight selections at a time, by products of bit matrices.
 //!
-//! Let `x` be the byte of a selection's bits for eight records, a *row group*, and `D` the 8 × 8 bits of one
-//! column (byte) of these records, a record in each row. The sum of the selected bytes is `x · D` over
-//! the field of two elements. The instruction `gf2p8affineqb` multiplies eight bytes `x` by one matrix, in
-//! each of the eight 64-bit places of a vector, so selections come in eights:
+//! Let `x` be the byte of a selection's bits for eight records, a *row group*, and `D` the 8 × 8
+//! bits of one column (byte) of these records, a record in each row. The sum of the selected bytes
+//! is `x · D` over the field of two elements. The instruction `gf2p8affineqb` multiplies eight
+//! bytes `x` by one matrix, in each of the eight 64-bit places of a vector, so selections come in
+//! eights:
 //!
 //! ```text
 //! interleave   eight selections     their bytes for one row group side by side: a word
@@ -13,22 +14,23 @@
 //! ```
 //!
 //! The product is one load, one multiplication and one addition for 64 bytes of the table and eight
-//! selections. Staging costs about six instructions for as much, and is done once for all selections.
+//! selections. Staging costs about six instructions for as much, and is done once for all
+//! selections.
 //!
 //! # Tiles
 //!
 //! A *tile* is what is staged at a time: the matrices of a few row groups.
 //!
-//! - Records of up to 8 bytes (`Staging::Short`): a tile is one line, of as many whole row groups as
-//!   64 bytes of the table have; one permutation of bytes brings columns together.
-//! - Longer ones: a tile is eight lines. Eight *slots* of 64 bytes are read, and transposed byte by byte: byte
-//!   `p` of all slots becomes a matrix. A slot holds 64 columns of one record (`Staging::Rows`), or, of records of up
-//!   to 32 bytes, all columns of two or four neighbours (`Staging::Blocks`). Since these go to different row
-//!   groups, a row group then is every eighth record of a block of 64, and the bits of selections are
-//!   transposed likewise.
+//! - Records of up to 8 bytes (`Staging::Short`): a tile is one line, of as many whole row groups
+//!   as 64 bytes of the table have; one permutation of bytes brings columns together.
+//! - Longer ones: a tile is eight lines. Eight *slots* of 64 bytes are read, and transposed byte by
+//!   byte: byte `p` of all slots becomes a matrix. A slot holds 64 columns of one record
+//!   (`Staging::Rows`), or, of records of up to 32 bytes, all columns of two or four neighbours
+//!   (`Staging::Blocks`). Since these go to different row groups, a row group then is every eighth
+//!   record of a block of 64, and the bits of selections are transposed likewise.
 //!
-//! Records of more than 64 bytes have several *segments* of 64 columns, the last of which is moved back until
-//! it ends with the record.
+//! Records of more than 64 bytes have several *segments* of 64 columns, the last of which is moved
+//! back until it ends with the record.
 
 use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
 use crate::dispatch::on_avx512;
@@ -40,12 +42,12 @@ pub(crate) const EIGHT: usize = 8;
 /// Records of a block, whose row groups may be transposed.
 pub(crate) const BLOCK_RECORDS: usize = EIGHT * EIGHT;
 
-/// Lines of the matrices of one piece: few, so that staging, which waits for memory, and multiplying, which does
-/// not, run into each other.
+/// Lines of the matrices of one piece: few, so that staging, which waits for memory, and
+/// multiplying, which does not, run into each other.
 const PIECE_LINES: usize = 64;
 
-/// A piece has at least so many tiles, and rather fewer segments of wide records than all, so that sums are
-/// loaded and stored seldom; but of very long records fewer tiles.
+/// A piece has at least so many tiles, and rather fewer segments of wide records than all, so that
+/// sums are loaded and stored seldom; but of very long records fewer tiles.
 const PIECE_TILES: usize = 8;
 
 /// How far ahead of staging is prefetched, in bytes, at least ...
@@ -58,8 +60,9 @@ const INTERLEAVED_BYTES: usize = 256 << 10;
 
 /// Whether this is faster than one by one. Without the instruction it never is.
 pub(super) fn pays(kernels: Kernels, record_len: usize, selections: usize) -> bool {
-    // One by one, the AVX-512 arm takes up to four selections of narrow records together, and of long records
-    // the first selection reads memory in pieces too short for the processor to read ahead.
+    // One by one, the AVX-512 arm takes up to four selections of narrow records together, and of
+    // long records the first selection reads memory in pieces too short for the processor to read
+    // ahead.
     let one_by_one = if record_len <= LINE {
         4
     } else if record_len <= 2048 {
@@ -172,9 +175,9 @@ impl Tiles {
         LINE.saturating_sub(together * self.record_len)
     }
 
-    /// What to prefetch while one segment of some tiles is staged: its share of later tiles, from front to back,
-    /// which is how memory is fastest; but if the cache has no room for all segments of the next tiles, only the
-    /// next segments of these.
+    /// What to prefetch while one segment of some tiles is staged: its share of later tiles, from
+    /// front to back, which is how memory is fastest; but if the cache has no room for all segments
+    /// of the next tiles, only the next segments of these.
     fn ahead(&self, tiles: usize, segment: usize, segments: usize) -> Ahead {
         let bytes = (tiles * self.tile_records() * self.record_len).max(AHEAD_BYTES);
         match self.staging {
@@ -218,8 +221,8 @@ impl Tiles {
     }
 }
 
-/// Which byte of eight slots word `word` of line `line` is made of: bytes are transposed within 16 bytes of
-/// all slots.
+/// Which byte of eight slots word `word` of line `line` is made of: bytes are transposed within 16
+/// bytes of all slots.
 pub(crate) fn byte_of(line: usize, word: usize) -> usize {
     word / 2 * 16 + 2 * line + word % 2
 }
@@ -229,8 +232,8 @@ pub(super) struct Sums {
     kernels: Kernels,
     shape: Shape,
     tiles: Tiles,
-    /// The lines of each eight selections, by segment and line: byte `8 w + k` of a line is the sum of selection
-    /// `k` in word `w`.
+    /// The lines of each eight selections, by segment and line: byte `8 w + k` of a line is the sum
+    /// of selection `k` in word `w`.
     sums: Lines,
     /// Bits of one chunk, for eight selections.
     bits: Vec<u128>,
@@ -264,8 +267,8 @@ impl Sums {
         }
     }
 
-    /// Copies what of `records` cannot be staged in its place, because staging reads whole lines. Returns the
-    /// numbers of tiles before and of it.
+    /// Copies what of `records` cannot be staged in its place, because staging reads whole lines.
+    /// Returns the numbers of tiles before and of it.
     fn set_apart_last_records(&mut self, records: &[u8]) -> (usize, usize) {
         let (behind, together) = (self.tiles.bytes_behind(), self.tiles.together());
         let bytes = together * self.tiles.tile_records() * self.tiles.record_len;
@@ -432,8 +435,8 @@ struct Piece<'a> {
     segments: usize,
 }
 
-/// What to prefetch on the way: when the `n`-th line of a segment is staged, the one `start + n · step` bytes after
-/// the first record.
+/// What to prefetch on the way: when the `n`-th line of a segment is staged, the one `start + n ·
+/// step` bytes after the first record.
 // Only the vector arms prefetch.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Clone, Copy, Debug)]

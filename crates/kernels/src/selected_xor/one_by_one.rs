@@ -1,18 +1,18 @@
-//! Every record is XORed into the sum of each selection under a mask made from its bit. How depends on the
-//! length of a record:
+//! Every record is XORed into the sum of each selection under a mask made from its bit. How depends
+//! on the length of a record:
 //!
-//! - *Narrow* records, of at most 64 bytes: 64 of them fill as many lines of 64 bytes as a record has
-//!   bytes, whatever that number is. Byte `n` of such a group belongs to record `n / record_len`, which for
-//!   each line is a fixed pattern; applied to the 64 bits of the group, it gives the line's mask. Every
-//!   line of the group has a sum of its own, 64 records wide altogether, and these are added up at the
-//!   end. An arm may leave some of them zero.
-//! - *Wide* records: one mask for all bytes of a record, and a sum as long as a record. A last line that
-//!   a record does not fill is moved back until it ends with the record, and has a sum of its own, of
-//!   which only what no other line covered counts.
+//! - *Narrow* records, of at most 64 bytes: 64 of them fill as many lines of 64 bytes as a record
+//!   has bytes, whatever that number is. Byte `n` of such a group belongs to record `n /
+//!   record_len`, which for each line is a fixed pattern; applied to the 64 bits of the group, it
+//!   gives the line's mask. Every line of the group has a sum of its own, 64 records wide
+//!   altogether, and these are added up at the end. An arm may leave some of them zero.
+//! - *Wide* records: one mask for all bytes of a record, and a sum as long as a record. A last line
+//!   that a record does not fill is moved back until it ends with the record, and has a sum of its
+//!   own, of which only what no other line covered counts.
 //!
-//! A single selection only waits for memory. On Zen 4, what a loop reads from front to back, without asking
-//! for it in advance, comes at up to 33 GB/s; with prefetches at 25 GB/s; in any other order, with the
-//! prefetches from front to back, at 24 GB/s, and else at 12 GB/s.
+//! A single selection only waits for memory. On Zen 4, what a loop reads from front to back,
+//! without asking for it in advance, comes at up to 33 GB/s; with prefetches at 25 GB/s; in any
+//! other order, with the prefetches from front to back, at 24 GB/s, and else at 12 GB/s.
 
 use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
 use crate::dispatch::Kernels;

@@ -1,11 +1,13 @@
-//! How the vector arms find a cutoff: which of the select values can be it at all, and then which is.
+//! How the vector arms find a cutoff: which of the select values can be it at all, and then which
+//! is.
 //!
 //! The `p` select values of a hint are independent and uniform, so the one of rank `rank` lies near
-//! `2³² · rank / p`, with a standard deviation of at most `2³² / (2 √p)`. An arm makes the values, counts
-//! those below a [`Window`] around that point, and keeps those inside, about `3.5 √p` of `p`. Among these
-//! few, [`narrow`] brackets the wanted one by counting values below guessed pivots, which vectors do
-//! fast, until so few are left that they fit in one vector. Nothing here is approximate: where the
-//! window misses, a wider one is tried, the last of which holds everything.
+//! `2³² · rank / p`, with a standard deviation of at most `2³² / (2 √p)`. An arm makes the values,
+//! counts those below a [`Window`] around that point, and keeps those inside, about `3.5 √p` of
+//! `p`. Among these few, [`narrow`] brackets the wanted one by counting values below guessed
+//! pivots, which vectors do fast, until so few are left that they fit in one vector. Nothing here
+//! is approximate: where the window misses, a wider one is tried, the last of which holds
+//! everything.
 
 /// The numbers among which the cutoff of a hint is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +21,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// 3.5 standard deviations to each side, which misses one hint in two thousand, or that doubled some
-    /// times. Doubled 32 times, the window holds all numbers.
+    /// 3.5 standard deviations to each side, which misses one hint in two thousand, or that doubled
+    /// some times. Doubled 32 times, the window holds all numbers.
     fn around(partitions: u32, rank: u32, doublings: u32) -> Window {
         let centre = (u64::from(rank) << 32) / u64::from(partitions);
         // 3.5 standard deviations: 3.5 · 2³² / 2 = 7 · 2³⁰.
@@ -36,8 +38,8 @@ impl Window {
     }
 }
 
-/// The cutoffs of some hints, looked for in wider and wider windows. `look` gives those that it finds; of
-/// the window of all numbers, that must be all.
+/// The cutoffs of some hints, looked for in wider and wider windows. `look` gives those that it
+/// finds; of the window of all numbers, that must be all.
 ///
 /// The first window misses so rarely that looking for all of them again costs nothing.
 #[inline(always)]
@@ -70,11 +72,11 @@ pub(crate) struct Bracket {
     pub(crate) up_to: usize,
 }
 
-/// Narrows `bracket` around the value of rank `rank` until it holds at most `few` values, or only one
-/// number. `count_below` gives the number of values below its argument.
+/// Narrows `bracket` around the value of rank `rank` until it holds at most `few` values, or only
+/// one number. `count_below` gives the number of values below its argument.
 ///
-/// For uniform values two or three counts are enough. Others may mislead the interpolation, so after some
-/// guesses the interval is halved instead, and 32 halvings leave one number.
+/// For uniform values two or three counts are enough. Others may mislead the interpolation, so
+/// after some guesses the interval is halved instead, and 32 halvings leave one number.
 #[inline(always)]
 pub(crate) fn narrow(
     mut bracket: Bracket,
@@ -97,8 +99,8 @@ pub(crate) fn narrow(
     bracket
 }
 
-/// A number in `low + 1..=high` with, if the values are spread evenly, a little less than half of `few`
-/// values between it and the wanted one, on the side where the bracket is farther away.
+/// A number in `low + 1..=high` with, if the values are spread evenly, a little less than half of
+/// `few` values between it and the wanted one, on the side where the bracket is farther away.
 #[inline(always)]
 fn guess(bracket: &Bracket, rank: usize, few: usize) -> u32 {
     let inside = bracket.up_to - bracket.below;

@@ -83,7 +83,8 @@ fn check(case: &Case, seed: u64) {
     }
 }
 
-/// Lengths around one element, two, one vector, and several; numbers of records that fill vectors or do not.
+/// Lengths around one element, two, one vector, and several; numbers of records that fill vectors
+/// or do not.
 #[test]
 fn values_and_tags_are_those_of_the_definition() {
     let lens = [1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 80, 100, 128, 129, 200, 300];

@@ -6,7 +6,8 @@ use crate::bls12_381::{
     multi_exponentiation, multi_exponentiation_g2, pairings_cancel, prepared_pairings_cancel,
 };
 
-/// r − 1, the largest scalar, little-endian: 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000000.
+/// r − 1, the largest scalar, little-endian:
+/// 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000000.
 const LARGEST: [u64; 4] =
     [0xffff_ffff_0000_0000, 0x53bd_a402_fffe_5bfe, 0x3339_d808_09a1_d805, 0x73ed_a753_299d_7d48];
 
@@ -137,7 +138,8 @@ fn encodings_are_the_standard_ones() {
 #[test]
 fn only_the_one_encoding_of_an_element_of_the_group_is_read() {
     let good = G1::generator().compress();
-    // The other sign is the inverse; without the mark of a compressed point it is none; and infinity has nothing but zeros behind its mark.
+    // The other sign is the inverse; without the mark of a compressed point it is none; and
+    // infinity has nothing but zeros behind its mark.
     let changed = |at: usize, mask: u8| {
         let mut bytes = good;
         bytes[at] ^= mask;
@@ -157,7 +159,8 @@ fn only_the_one_encoding_of_an_element_of_the_group_is_read() {
     ));
     assert_eq!(G1::from_compressed(&prime), None);
 
-    // Of the points with small coordinates about half are on the curve, and hardly any in the group.
+    // Of the points with small coordinates about half are on the curve, and hardly any in the
+    // group.
     let mut on_curve = 0;
     for x in 1..40u8 {
         let mut bytes = [0; 48];

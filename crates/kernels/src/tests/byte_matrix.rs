@@ -21,8 +21,9 @@ fn product(table: &[u8], rows: usize, query: &[u32]) -> Vec<u32> {
     sums.into_iter().map(|sum| sum as u32).collect()
 }
 
-/// Tiles `table`, multiplies, and compares with [`product`]. Tables, queries and answers are taken out
-/// of the middle of something larger, so that their addresses are odd (or as odd as words can be).
+/// Tiles `table`, multiplies, and compares with [`product`]. Tables, queries and answers are taken
+/// out of the middle of something larger, so that their addresses are odd (or as odd as words can
+/// be).
 fn check_multiply(
     kernels: Kernels,
     table: &[u8],
@@ -88,8 +89,8 @@ fn any_number_of_queries_in_one_pass() {
     }
 }
 
-/// A block of prepared columns is 65 536 columns for one query and fewer for more; 17 panels are more
-/// than one thread takes at a time.
+/// A block of prepared columns is 65 536 columns for one query and fewer for more; 17 panels are
+/// more than one thread takes at a time.
 #[test]
 fn products_are_exact_across_blocks_of_columns_and_batches_of_panels() {
     let mut numbers = Numbers(3);

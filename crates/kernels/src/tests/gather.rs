@@ -1,8 +1,8 @@
 use super::{Numbers, all_kernels};
 use crate::PositionOutOfRange;
 
-/// Record lengths with and without a loop of their own; few and many positions around the distance of the
-/// prefetch.
+/// Record lengths with and without a loop of their own; few and many positions around the distance
+/// of the prefetch.
 #[test]
 fn records_are_copied_in_order() {
     let mut numbers = Numbers(1);

@@ -48,7 +48,8 @@ fn check(kernels: Kernels, nodes: usize, seed: u64) {
     assert_eq!((leaves[0], leaves[nodes + 1]), (7, 7), "{arm}: wrote outside");
 }
 
-/// Batches are 32 blocks (portable and AVX-512) and 8 (AVX2), so up to twice that in nodes and beyond.
+/// Batches are 32 blocks (portable and AVX-512) and 8 (AVX2), so up to twice that in nodes and
+/// beyond.
 #[test]
 fn children_and_leaves_are_those_of_the_definition() {
     for nodes in (0..70).chain([127, 128, 129, 1000]) {

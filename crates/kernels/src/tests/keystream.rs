@@ -35,8 +35,8 @@ fn hex(text: &str) -> [u8; 16] {
     digits.to_be_bytes()
 }
 
-/// Answers of NIST's AESAVS (variable key and variable text, AES-128). Counter block 128 is the text
-/// 80 00 .. 00, and 2⁶⁴ − 1 is eight bytes ff and eight bytes 00.
+/// Answers of NIST's AESAVS (variable key and variable text, AES-128). Counter block 128 is the
+/// text 80 00 .. 00, and 2⁶⁴ − 1 is eight bytes ff and eight bytes 00.
 #[test]
 fn known_answers() {
     let zero = "00000000000000000000000000000000";
@@ -92,8 +92,8 @@ fn check_keystream_times_vector(
     assert!(out == expected, "{}: {rows} x {}, stored", kernels.arm(), vector.len());
 }
 
-/// Rows go eight at a time and columns 16 (AVX-512), or through a buffer of 1024 words (AVX2) or 512
-/// (portable).
+/// Rows go eight at a time and columns 16 (AVX-512), or through a buffer of 1024 words (AVX2) or
+/// 512 (portable).
 #[test]
 fn keystream_products_equal_products_with_the_expanded_matrix() {
     let mut numbers = Numbers(2);

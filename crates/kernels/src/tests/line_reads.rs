@@ -105,7 +105,8 @@ fn check(firsts: &[u64], expected: &[Vec<u8>], gather: impl Fn(Kernels, &mut [Li
     }
 }
 
-/// From one line and one step up, around the distance of the prefetch; classes from nothing to a whole line.
+/// From one line and one step up, around the distance of the prefetch; classes from nothing to a
+/// whole line.
 #[test]
 fn bytes_are_taken_in_order() {
     for lines in [1, 2, 64] {

@@ -26,7 +26,8 @@ fn check_sums(seed: u64, record_len: usize, records: usize, len: usize) {
     }
 }
 
-/// Records of 8, 16, 32 and 64 bytes have their own loops; others go in pieces of 64 bytes, words and bytes.
+/// Records of 8, 16, 32 and 64 bytes have their own loops; others go in pieces of 64 bytes, words
+/// and bytes.
 #[test]
 fn permuted_records_of_any_length_are_added() {
     for record_len in (1..=130).chain([191, 192, 193, 511, 512, 513, 600, 4099]) {

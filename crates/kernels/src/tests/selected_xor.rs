@@ -32,7 +32,8 @@ fn check(
 }
 
 /// Compares the sums with those added up record by record. The table and the sums begin at odd
-/// addresses, sums hold something before, and what is asked of `select` is what the documentation says.
+/// addresses, sums hold something before, and what is asked of `select` is what the documentation
+/// says.
 fn check_way(
     way: Way,
     kernels: Kernels,
@@ -74,9 +75,10 @@ fn check_way(
     }
 }
 
-/// All narrow lengths, some of which share more with 64 than others, and wide ones around whole lines and
-/// around the 2, 16 and 32 KiB from which on records are taken in another way. Numbers of records around
-/// the words of selections, the groups of 32 (AVX2) and 64, and the pieces of 8 and of 256 records.
+/// All narrow lengths, some of which share more with 64 than others, and wide ones around whole
+/// lines and around the 2, 16 and 32 KiB from which on records are taken in another way. Numbers of
+/// records around the words of selections, the groups of 32 (AVX2) and 64, and the pieces of 8 and
+/// of 256 records.
 #[test]
 fn sums_are_exact_for_any_record_length_and_number() {
     let mut numbers = Numbers(1);
@@ -98,7 +100,8 @@ fn sums_are_exact_for_any_record_length_and_number() {
     }
 }
 
-/// Selections are taken eight at a time where their bits are many, and a piece of narrow records is 16 KiB.
+/// Selections are taken eight at a time where their bits are many, and a piece of narrow records is
+/// 16 KiB.
 #[test]
 fn any_number_of_selections_on_any_number_of_threads() {
     let mut numbers = Numbers(2);

@@ -26,7 +26,8 @@ fn check_parts(
     assert!(plain == parts, "{arm}: {rows} x {columns} x {width}");
 }
 
-/// Strips of no, one and several panels, the last one short; parts of no, one and several groups and chunks; odd and even part widths.
+/// Strips of no, one and several panels, the last one short; parts of no, one and several groups
+/// and chunks; odd and even part widths.
 #[test]
 fn products_in_parts_are_exact_at_the_edges() {
     for kernels in all_kernels() {

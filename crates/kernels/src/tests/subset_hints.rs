@@ -54,8 +54,8 @@ fn order_statistic(values: &[u32], rank: usize) -> u32 {
     values.iter().find(has_rank).copied().unwrap_or(0)
 }
 
-/// The values were computed with `openssl enc -aes-128-ecb -nopad` on the blocks that the documentation
-/// gives.
+/// The values were computed with `openssl enc -aes-128-ecb -nopad` on the blocks that the
+/// documentation gives.
 #[test]
 fn known_answers() {
     let key: [u8; 16] = std::array::from_fn(|i| i as u8);
@@ -282,7 +282,8 @@ fn check_parities(seed: u64, records: usize, record_len: usize, len: usize, hint
     }
 }
 
-/// Records of up to 16, 32 and 64 bytes have their own loops, and longer ones go in pieces of 512 bytes.
+/// Records of up to 16, 32 and 64 bytes have their own loops, and longer ones go in pieces of 512
+/// bytes.
 #[test]
 fn parities_of_records_of_any_length() {
     for record_len in (1..=130).chain([191, 192, 193, 511, 512, 513, 1000, 1024, 4099, 20001]) {
@@ -349,8 +350,9 @@ fn matching_offsets_are_found() {
     }
 }
 
-/// A batch is 32 groups (AVX-512 and portable) or eight. Groups come in any order, repeat, and have numbers
-/// up to the largest, and all their hints are told apart: where partitions have few records, many match.
+/// A batch is 32 groups (AVX-512 and portable) or eight. Groups come in any order, repeat, and have
+/// numbers up to the largest, and all their hints are told apart: where partitions have few
+/// records, many match.
 #[test]
 fn matching_offsets_of_groups_are_found() {
     let mut numbers = Numbers(9);

@@ -25,7 +25,8 @@ fn sums_by_definition(coefficients: &[u8], entry_len: usize) -> Vec<u8> {
     points
 }
 
-/// Runs all arms with the coefficients given by `fill`, in memory at an odd address and at the start of a line.
+/// Runs all arms with the coefficients given by `fill`, in memory at an odd address and at the
+/// start of a line.
 fn check(block_bytes: usize, coefficients: &[u8], entry_len: usize, threads: usize) {
     let expected = sums_by_definition(coefficients, entry_len);
     for kernels in all_kernels() {
@@ -61,8 +62,8 @@ fn check(block_bytes: usize, coefficients: &[u8], entry_len: usize, threads: usi
     }
 }
 
-/// Entries on both sides of a word, of both vectors and of a line, with halves that become lines early, late or
-/// never; from one entry to several pieces of a block.
+/// Entries on both sides of a word, of both vectors and of a line, with halves that become lines
+/// early, late or never; from one entry to several pieces of a block.
 #[test]
 fn one_block_is_summed_by_definition() {
     let mut numbers = Numbers(1);
@@ -74,8 +75,8 @@ fn one_block_is_summed_by_definition() {
     }
 }
 
-/// Blocks of few bytes, so that there are tiles with 1 to 11 variables, one and two passes of them, and columns
-/// that are no whole lines; entries longer than a block.
+/// Blocks of few bytes, so that there are tiles with 1 to 11 variables, one and two passes of them,
+/// and columns that are no whole lines; entries longer than a block.
 #[test]
 fn tiles_are_summed_by_definition() {
     let mut numbers = Numbers(2);
@@ -91,7 +92,8 @@ fn tiles_are_summed_by_definition() {
     }
 }
 
-/// Blocks and tiles of the sizes that callers get, against the portable arm, which the tests above check.
+/// Blocks and tiles of the sizes that callers get, against the portable arm, which the tests above
+/// check.
 #[test]
 fn many_blocks_are_summed_alike() {
     let mut numbers = Numbers(3);

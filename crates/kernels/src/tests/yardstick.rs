@@ -18,8 +18,8 @@ fn sums_take_in_every_byte() {
     }
 }
 
-/// Record lengths around the vectors of 32 and 64 bytes; few and many positions around the distance of
-/// the prefetch.
+/// Record lengths around the vectors of 32 and 64 bytes; few and many positions around the distance
+/// of the prefetch.
 #[test]
 fn gathered_records_are_xored() {
     let mut numbers = Numbers(2);

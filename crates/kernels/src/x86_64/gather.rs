@@ -1,7 +1,7 @@
 //! Walking over records at given positions, with their memory on its way before it is needed.
 //!
-//! Prefetching is in the baseline of x86-64, and copies wait for memory whatever the vectors they use: both
-//! vector arms copy records with the one function here.
+//! Prefetching is in the baseline of x86-64, and copies wait for memory whatever the vectors they
+//! use: both vector arms copy records with the one function here.
 
 use super::prefetch_second_level;
 use super::xor::{xor_array, xor_bytes};
@@ -55,7 +55,8 @@ pub(crate) fn records(table: &[u8], record_len: usize, positions: &[u64], out: &
     }
 }
 
-/// The same for records of a length that makes them a few moves and never reach over more than two lines.
+/// The same for records of a length that makes them a few moves and never reach over more than two
+/// lines.
 fn short_records<const LEN: usize>(table: &[u8], positions: &[u64], out: &mut [u8]) {
     let table_records = table.as_chunks::<LEN>().0;
     let out = out.as_chunks_mut::<LEN>().0.iter_mut();

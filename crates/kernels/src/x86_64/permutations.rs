@@ -10,8 +10,8 @@ const RECORDS_AHEAD: usize = 32;
 const PREFETCHED_BYTES: usize = 512;
 const LINE: usize = 64;
 
-/// See [`Kernels::xor_accumulate_permuted`](crate::Kernels::xor_accumulate_permuted). To be compiled for
-/// each arm's vectors.
+/// See [`Kernels::xor_accumulate_permuted`](crate::Kernels::xor_accumulate_permuted). To be
+/// compiled for each arm's vectors.
 #[inline(always)]
 pub(super) fn xor_accumulate(
     partition: &[u8],
@@ -51,8 +51,8 @@ fn accumulate_any(partition: &[u8], record_len: usize, permutation: &[u16], sums
     }
 }
 
-/// Asks for the record that will be needed some places after `x`, and for as much of what lies behind the
-/// partition, to be at hand in the next call.
+/// Asks for the record that will be needed some places after `x`, and for as much of what lies
+/// behind the partition, to be at hand in the next call.
 #[inline(always)]
 fn prefetch_records(partition: &[u8], record_len: usize, permutation: &[u16], x: usize) {
     if let Some(&number) = permutation.get(x + RECORDS_AHEAD) {

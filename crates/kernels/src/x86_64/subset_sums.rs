@@ -1,11 +1,12 @@
 //! Subset sums with vectors: the algorithm, for each arm's width.
 //!
-//! Three variables are summed at a time, between the loads and the stores of eight vectors. Which eight
-//! depends on where the bytes are; see [`crate::subset_sums`] for blocks and tiles.
+//! Three variables are summed at a time, between the loads and the stores of eight vectors. Which
+//! eight depends on where the bytes are; see [`crate::subset_sums`] for blocks and tiles.
 //!
-//! Where an entry, or two or more neighbours, are shorter than a vector, a variable is summed within vectors: by
-//! shuffles if the length is a power of two ([`Vector::sum_within`]), else by XORing the entries a few bytes
-//! before, under a mask of those entries that have the variable ([`sum_masked`]).
+//! Where an entry, or two or more neighbours, are shorter than a vector, a variable is summed
+//! within vectors: by shuffles if the length is a power of two ([`Vector::sum_within`]), else by
+//! XORing the entries a few bytes before, under a mask of those entries that have the variable
+//! ([`sum_masked`]).
 
 use super::prefetch_second_level;
 use super::xor::xor_array;
@@ -15,11 +16,12 @@ use crate::subset_sums::LINE;
 /// Bytes of a block that are worked on together: half a first-level cache.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// How many columns ahead of the loads the rows of a tile are prefetched. All rows fall into the same places of
-/// the caches, so what comes too early is gone before it is needed.
+/// How many columns ahead of the loads the rows of a tile are prefetched. All rows fall into the
+/// same places of the caches, so what comes too early is gone before it is needed.
 const AHEAD: usize = 8 * LINE;
 
-/// Bytes that are XORed at a time: a vector register, or a machine word where rows end between vectors.
+/// Bytes that are XORed at a time: a vector register, or a machine word where rows end between
+/// vectors.
 ///
 /// # Safety
 ///
@@ -121,8 +123,8 @@ pub(super) unsafe fn sum_block<V: Vector>(block: &mut [u8], entry_len: usize) {
     unsafe { sum_halves::<V>(block, piece_len) };
 }
 
-/// Sums the variables whose halves are shorter than a vector or a line. The others start with the length
-/// returned.
+/// Sums the variables whose halves are shorter than a vector or a line. The others start with the
+/// length returned.
 ///
 /// # Safety
 ///
@@ -161,9 +163,9 @@ unsafe fn sum_vectors<V: Vector, const ENTRY_LEN: usize>(piece: &mut [u8]) {
     }
 }
 
-/// For entries whose length is no power of two: for each variable whose halves are shorter than a line,
-/// which bytes belong to entries that have it. The pattern repeats after as many lines as the odd part of an
-/// entry's length.
+/// For entries whose length is no power of two: for each variable whose halves are shorter than a
+/// line, which bytes belong to entries that have it. The pattern repeats after as many lines as the
+/// odd part of an entry's length.
 struct Masks {
     levels: Vec<Vec<[u8; LINE]>>,
 }
@@ -184,8 +186,8 @@ impl Masks {
     }
 }
 
-/// Sums one variable whose halves are shorter than a line. From back to front, so that what is read has not been
-/// written yet and waits for no store.
+/// Sums one variable whose halves are shorter than a line. From back to front, so that what is read
+/// has not been written yet and waits for no store.
 #[inline(always)]
 fn sum_masked(piece: &mut [u8], half: usize, masks: &[[u8; LINE]]) {
     let lines = piece.len() / LINE;
@@ -226,7 +228,8 @@ fn sum_bytes(piece: &mut [u8], half: usize, range: std::ops::Range<usize>) {
     }
 }
 
-/// Sums the variables whose halves are `half` bytes or longer. The block's length is a power of two times `half`.
+/// Sums the variables whose halves are `half` bytes or longer. The block's length is a power of two
+/// times `half`.
 ///
 /// # Safety
 ///
@@ -263,9 +266,9 @@ unsafe fn sum_rows<V: Vector, const ROWS: usize>(block: &mut [u8], row_len: usiz
     ROWS
 }
 
-/// See [`portable::subset_sums::sum_tile`]. The tile goes through `stage`: the lowest variables are summed
-/// on the way in and the highest on the way out, and whether a row's columns would have stayed in a cache
-/// does not matter.
+/// See [`portable::subset_sums::sum_tile`]. The tile goes through `stage`: the lowest variables are
+/// summed on the way in and the highest on the way out, and whether a row's columns would have
+/// stayed in a cache does not matter.
 ///
 /// # Safety
 ///
@@ -274,7 +277,8 @@ unsafe fn sum_rows<V: Vector, const ROWS: usize>(block: &mut [u8], row_len: usiz
 pub(super) unsafe fn sum_tile<V: Vector>(rows: &mut [&mut [u8]], stage: &mut Vec<u8>) {
     let columns = rows.first().map_or(0, |row| row.len());
     assert!(rows.len().is_power_of_two() && rows.iter().all(|row| row.len() == columns));
-    // One line more than the columns, so that not all rows fall into the same places of the first-level cache.
+    // One line more than the columns, so that not all rows fall into the same places of the
+    // first-level cache.
     let pitch = columns.next_multiple_of(LINE) + LINE;
     if stage.len() < rows.len() * pitch + LINE {
         *stage = vec![0; rows.len() * pitch + LINE];
@@ -282,7 +286,8 @@ pub(super) unsafe fn sum_tile<V: Vector>(rows: &mut [&mut [u8]], stage: &mut Vec
     let skip = stage.as_ptr().addr().wrapping_neg() % LINE;
     let stage = &mut stage[skip..][..rows.len() * pitch];
 
-    // SAFETY: the caller vouches for the instructions; the rows have one length, and the pitch is enough for it.
+    // SAFETY: the caller vouches for the instructions; the rows have one length, and the pitch is
+    // enough for it.
     let first = unsafe {
         match rows.len() {
             1 => return,
@@ -308,12 +313,13 @@ pub(super) unsafe fn sum_tile<V: Vector>(rows: &mut [&mut [u8]], stage: &mut Vec
     }
 }
 
-/// Brings rows into `stage`, and sums the lowest variables, those of `ROWS` neighbours. Returns `ROWS`.
+/// Brings rows into `stage`, and sums the lowest variables, those of `ROWS` neighbours. Returns
+/// `ROWS`.
 ///
 /// # Safety
 ///
-/// The processor has the instructions of `V`; the number of rows is a multiple of `ROWS`, each row has
-/// `columns` bytes, and `stage` has `pitch >= columns` for each.
+/// The processor has the instructions of `V`; the number of rows is a multiple of `ROWS`, each row
+/// has `columns` bytes, and `stage` has `pitch >= columns` for each.
 #[inline(always)]
 unsafe fn load_tile<V: Vector, const ROWS: usize>(
     rows: &[&mut [u8]],
@@ -334,7 +340,8 @@ unsafe fn load_tile<V: Vector, const ROWS: usize>(
     ROWS
 }
 
-/// Brings rows back from `stage`, and sums the highest variables, those of `ROWS` rows as far apart as that goes.
+/// Brings rows back from `stage`, and sums the highest variables, those of `ROWS` rows as far apart
+/// as that goes.
 ///
 /// # Safety
 ///
@@ -361,20 +368,20 @@ unsafe fn store_tile<V: Vector, const ROWS: usize>(
         }
     }
     if stream {
-        // Another thread may read the rows next, and stores around the caches keep to no order by themselves.
-        // SAFETY: it is in the baseline.
+        // Another thread may read the rows next, and stores around the caches keep to no order by
+        // themselves. SAFETY: it is in the baseline.
         unsafe { std::arch::x86_64::_mm_sfence() };
     }
 }
 
-/// Sums all variables of `ROWS` rows on the way from one place to another, which may be the same. Prefetches the
-/// rows, and after them the rows `next`, if there are any given.
+/// Sums all variables of `ROWS` rows on the way from one place to another, which may be the same.
+/// Prefetches the rows, and after them the rows `next`, if there are any given.
 ///
 /// # Safety
 ///
-/// The processor has the instructions of `V`. Each row has `columns` bytes, readable at `from` and writable at
-/// `to`; a row at `to` overlaps no row at `from` but its own, if that is in the same place. With `STREAM`, places
-/// `to` and `columns` are multiples of [`LINE`].
+/// The processor has the instructions of `V`. Each row has `columns` bytes, readable at `from` and
+/// writable at `to`; a row at `to` overlaps no row at `from` but its own, if that is in the same
+/// place. With `STREAM`, places `to` and `columns` are multiples of [`LINE`].
 #[inline(always)]
 unsafe fn sum_columns<V: Vector, const ROWS: usize, const STREAM: bool>(
     from: [*const u8; ROWS],
@@ -412,7 +419,8 @@ unsafe fn sum_columns<V: Vector, const ROWS: usize, const STREAM: bool>(
 ///
 /// # Safety
 ///
-/// As for [`sum_columns`], with `at` + [`Vector::BYTES`] at most the length of the rows and `at` a multiple of it.
+/// As for [`sum_columns`], with `at` + [`Vector::BYTES`] at most the length of the rows and `at` a
+/// multiple of it.
 #[inline(always)]
 unsafe fn sum_column<V: Vector, const ROWS: usize, const STREAM: bool>(
     from: [*const u8; ROWS],

@@ -1,5 +1,5 @@
-//! The XOR of byte strings, to be compiled for each arm's vectors: word by word, of which the compiler makes
-//! vectors, where of single bytes it would not.
+//! The XOR of byte strings, to be compiled for each arm's vectors: word by word, of which the
+//! compiler makes vectors, where of single bytes it would not.
 
 const WORD: usize = size_of::<u64>();
 

@@ -1,4 +1,5 @@
-//! One layer at a client: what has to be fetched before it can be asked, its hints, and the next generation of them.
+//! One layer at a client: what has to be fetched before it can be asked, its hints, and the next
+//! generation of them.
 
 use super::{Due, HintStore, Logged};
 use crate::Span;
@@ -31,7 +32,8 @@ pub(super) struct PreparedLayer {
     takes_over_at: u64,
     /// The generation that makes queries.
     current: Option<u64>,
-    /// By number: the current one, those before it of which lookups are under way, and the next once it is prepared. A scheme without hints has one.
+    /// By number: the current one, those before it of which lookups are under way, and the next
+    /// once it is prepared. A scheme without hints has one.
     generations: BTreeMap<u64, Box<dyn ErasedClient>>,
     preparing: Option<Fetching>,
     next_generation: u64,
@@ -97,7 +99,8 @@ impl PreparedLayer {
         self.plan.servers
     }
 
-    /// The next piece that is due after `changes` changes, if any. What is due depends on that, on the number of lookups, and on public sizes.
+    /// The next piece that is due after `changes` changes, if any. What is due depends on that, on
+    /// the number of lookups, and on public sizes.
     pub(super) fn due(&mut self, changes: u64) -> Result<Option<Due>> {
         let share = match self.current {
             None => self.share_by_changes(changes),
@@ -105,7 +108,8 @@ impl PreparedLayer {
         };
         let Some((done, of)) = share else { return Ok(None) };
         let total = self.plan.offline.len();
-        // Both factors are bounded: a table has at most 2^48 bytes, and what is done is no more than all.
+        // Both factors are bounded: a table has at most 2^48 bytes, and what is done is no more
+        // than all.
         let due = (u128::from(total) * u128::from(done)).div_ceil(u128::from(of.max(1))) as u64;
         let layer = self.description.span;
         let at = match &mut self.preparing {
@@ -170,7 +174,8 @@ impl PreparedLayer {
         })
     }
 
-    /// Takes the piece that was due. A layer whose last piece this was is ready, or has its next generation.
+    /// Takes the piece that was due. A layer whose last piece this was is ready, or has its next
+    /// generation.
     pub(super) fn absorb(&mut self, bytes: &[u8], store: &mut impl HintStore) -> Result<()> {
         let absorbed = self.absorb_piece(bytes, store);
         if absorbed.is_err() {
@@ -206,7 +211,8 @@ impl PreparedLayer {
         }
     }
 
-    /// A generation that can be used is kept first, so that what is reserved of it can be found again.
+    /// A generation that can be used is kept first, so that what is reserved of it can be found
+    /// again.
     fn use_generation(
         &mut self,
         generation: Zeroizing<Vec<u8>>,
@@ -273,7 +279,8 @@ impl PreparedLayer {
         Ok(sent)
     }
 
-    /// Whether one more lookup can be made, before anything of it is. Brings the next generation into use where that is its turn.
+    /// Whether one more lookup can be made, before anything of it is. Brings the next generation
+    /// into use where that is its turn.
     pub(super) fn make_ready(&mut self, store: &mut impl HintStore) -> Result<()> {
         let Some(current) = self.current else {
             return Err(Error::unavailable(
@@ -296,7 +303,8 @@ impl PreparedLayer {
         }
         let later = (Bound::Excluded(current), Bound::Unbounded);
         if self.generations.range(later).next().is_none() {
-            // Nothing of it could be used up twice: it is used up, and nobody has written it down before.
+            // Nothing of it could be used up twice: it is used up, and nobody has written it down
+            // before.
             let Some(hints) = self.hints_of(current).filter(|hints| hints.is_endless()) else {
                 return Err(Error::unavailable(
                     "a layer's hints are used up; fetch what is due for its next generation first",

@@ -4,7 +4,8 @@ use super::world::{Builds, World, set};
 use crate::schedule::smallest_level;
 use privet_schemes::SchemeId;
 
-/// Records of layers are as wide as they are; what is counted per entry is bounded by what the first, largest layer has.
+/// Records of layers are as wide as they are; what is counted per entry is bounded by what the
+/// first, largest layer has.
 const VALUE: [u8; 32] = [5; 32];
 
 #[test]
@@ -32,7 +33,8 @@ fn a_change_costs_a_logarithm_of_what_building_one_entry_does() {
                 most_entry = most_entry.max(layer.shape().bytes().div_ceil(layer.entries()));
             }
         }
-        // The paper's bound: one level each, and one for the list, of the cost of an entry in a static table.
+        // The paper's bound: one level each, and one for the list, of the cost of an entry in a
+        // static table.
         assert!(
             built <= changes * (levels + 2),
             "{built} entries built for {changes} changes, {levels} levels"
@@ -47,7 +49,8 @@ fn a_change_costs_a_logarithm_of_what_building_one_entry_does() {
             fetched <= changes * (levels + 2) * most_entry,
             "{fetched} of {most_entry} an entry"
         );
-        // No single change makes a client fetch what a layer has: four entries for each level, rounded up.
+        // No single change makes a client fetch what a layer has: four entries for each level,
+        // rounded up.
         let bound = (levels + 2) * (4 * most_entry + 1);
         assert!(most_fetched <= bound, "{most_fetched} bytes for one change, at most {bound}");
         assert!(most_layers <= 2 * (levels + 2), "{most_layers} layers, {levels} levels");

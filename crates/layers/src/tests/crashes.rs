@@ -82,7 +82,8 @@ fn queries_without_an_answer_are_sent_again_after_a_restart() {
     }
 }
 
-/// More lookups than a generation serves, and restarts at all points of its life: after the next is prepared, after the last hint is used, after the first of the next is.
+/// More lookups than a generation serves, and restarts at all points of its life: after the next is
+/// prepared, after the last hint is used, after the first of the next is.
 #[test]
 fn a_restart_goes_on_in_the_generation_that_was_in_use() {
     for scheme in HINTED {

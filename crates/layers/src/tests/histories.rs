@@ -122,7 +122,8 @@ fn a_table_that_was_emptied_can_be_filled_again() {
     }
 }
 
-/// Lookups whose answers come late: the layers they asked were replaced meanwhile, and others began after them.
+/// Lookups whose answers come late: the layers they asked were replaced meanwhile, and others began
+/// after them.
 #[test]
 fn a_lookup_under_way_outlives_what_it_asked() {
     for scheme in [SchemeId::Dpf, SchemeId::DummySubsets, SchemeId::SinglePass, SchemeId::SimplePir]

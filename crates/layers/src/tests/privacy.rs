@@ -4,7 +4,8 @@ use super::world::{Builds, Seen, World, delete, key, set};
 use privet_schemes::SchemeId;
 use privet_table::key_map::Pairs;
 
-/// A client that asks the newest layer first and stops at the one that knows the key: what it would have sent.
+/// A client that asks the newest layer first and stops at the one that knows the key: what it would
+/// have sent.
 fn stops_early(world: &World, key: &[u8], sent: &[Seen]) -> Vec<Seen> {
     let knows = |layer: crate::Span| {
         let held = world.layer(0, layer).held().clone();
@@ -23,7 +24,8 @@ fn stops_early(world: &World, key: &[u8], sent: &[Seen]) -> Vec<Seen> {
     seen
 }
 
-/// The same history of changes, with lookups of `wanted` at the same times. Returns what servers saw, and what they would have seen of the client that stops early.
+/// The same history of changes, with lookups of `wanted` at the same times. Returns what servers
+/// saw, and what they would have seen of the client that stops early.
 fn transcripts(scheme: SchemeId, wanted: u64) -> (Vec<Seen>, Vec<Seen>) {
     let mut world = World::new(scheme, 4, 40, Builds::AtOnce);
     let mut early = Vec::new();
@@ -42,7 +44,8 @@ fn transcripts(scheme: SchemeId, wanted: u64) -> (Vec<Seen>, Vec<Seen>) {
 #[test]
 fn servers_see_the_same_whatever_is_looked_up() {
     for scheme in [SchemeId::Dpf, SchemeId::DummySubsets, SchemeId::Piano, SchemeId::SinglePass] {
-        // In the oldest layer, in newer ones as the history goes on, deleted, in the list, never there.
+        // In the oldest layer, in newer ones as the history goes on, deleted, in the list, never
+        // there.
         let seen: Vec<_> = [39, 1, 20, 4, 37, 1000].map(|of| transcripts(scheme, of)).into();
         let (first, _) = &seen[0];
         assert!(first.iter().any(|seen| matches!(seen, Seen::Query { .. })));
@@ -71,7 +74,8 @@ fn every_lookup_asks_every_layer_of_every_server_alike() {
     }
 }
 
-/// One wrong answer fails the lookup, wherever the value is: a server that spoils the answers of one layer learns nothing.
+/// One wrong answer fails the lookup, wherever the value is: a server that spoils the answers of
+/// one layer learns nothing.
 #[test]
 fn a_wrong_answer_of_any_layer_fails_the_lookup() {
     let mut world = World::new(SchemeId::Dpf, 2, 16, Builds::AtOnce);

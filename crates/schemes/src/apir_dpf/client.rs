@@ -1,4 +1,5 @@
-//! The client: shares out which record it wants and a secret, adds the answers up, and believes them if they fit the secret.
+//! The client: shares out which record it wants and a secret, adds the answers up, and believes
+//! them if they fit the secret.
 
 use super::{ApirDpf, ApirDpfAnswer, ApirDpfParameters, ApirDpfQuery};
 use crate::contract::{Record, SchemeOf, StatelessClient};
@@ -29,7 +30,8 @@ impl ApirDpfClient {
 impl StatelessClient for ApirDpfClient {
     type Pending = ApirDpfPending;
 
-    /// Draws 16 bytes from `rng` for α, little-endian, and then what [`Key::pair_with_payload`] draws.
+    /// Draws 16 bytes from `rng` for α, little-endian, and then what [`Key::pair_with_payload`]
+    /// draws.
     ///
     /// # Panics
     /// If `index` was made for a larger table than this.
@@ -51,7 +53,8 @@ impl StatelessClient for ApirDpfClient {
     }
 
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) unless every element of the tag is α times that of the value. All are compared before anything is decided.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) unless every element of the tag is α
+    /// times that of the value. All are compared before anything is decided.
     fn recover(&self, pending: ApirDpfPending, answers: &[ApirDpfAnswer]) -> Result<Record> {
         let [one, other] = answers else {
             return Err(Error::api_misuse(format!(

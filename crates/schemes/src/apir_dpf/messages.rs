@@ -8,20 +8,23 @@ use privet_core::dpf::Key;
 use privet_kernels::authenticated_sum::ELEMENT_BYTES;
 use zeroize::Zeroizing;
 
-/// One server's key: its encoding is that of [`Key`], whose size follows from the number of records.
+/// One server's key: its encoding is that of [`Key`], whose size follows from the number of
+/// records.
 pub struct ApirDpfQuery {
     pub(crate) key: Key,
 }
 
-/// One server's two sums. One answer alone is noise, two are the record, so it is erased when dropped.
+/// One server's two sums. One answer alone is noise, two are the record, so it is erased when
+/// dropped.
 ///
 /// # Encoding
 /// ```text
 /// w bytes        the value: the XOR of the records that the key selects
 /// e × 16 bytes   the tag: for each element of a record the sum of its products, little-endian
 /// ```
-/// What the last element of a record is filled up with has no place in the value: it is zero in every record, so there is nothing that a server could say about it. It has one in
-/// the tag, as products have. Every string of the right length is a valid answer.
+/// What the last element of a record is filled up with has no place in the value: it is zero in
+/// every record, so there is nothing that a server could say about it. It has one in the tag, as
+/// products have. Every string of the right length is a valid answer.
 pub struct ApirDpfAnswer {
     pub(crate) value: Zeroizing<Vec<u8>>,
     pub(crate) tag: Zeroizing<Vec<u128>>,

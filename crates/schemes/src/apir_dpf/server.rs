@@ -13,7 +13,8 @@ use zeroize::Zeroizing;
 pub struct ApirDpfServer {
     parameters: ApirDpfParameters,
     records: HugeBuffer<u8>,
-    /// A power of two. The nodes and leaves of a chunk grow from one node of the tree, and stay in the processor's first-level cache until its records have been read.
+    /// A power of two. The nodes and leaves of a chunk grow from one node of the tree, and stay in
+    /// the processor's first-level cache until its records have been read.
     chunk_records: usize,
     kernels: Kernels,
     threads: usize,
@@ -23,8 +24,9 @@ impl ApirDpfServer {
     /// Copies `table` into place; the source can be dropped. `threads` of them work on each pass.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: ApirDpfParameters,
         table: TableView<'_>,
@@ -48,7 +50,8 @@ impl ApirDpfServer {
 }
 
 impl Answerer for ApirDpfServer {
-    /// They do share them, but what a query takes is its tree and its products, not the reading: measured, eight take as long together as one by one.
+    /// They do share them, but what a query takes is its tree and its products, not the reading:
+    /// measured, eight take as long together as one by one.
     const SHARES_PASSES: bool = false;
 
     fn parameters(&self) -> &ApirDpfParameters {
@@ -57,7 +60,8 @@ impl Answerer for ApirDpfServer {
 
     /// Both servers do the same: which of the two shares this is, the key says.
     ///
-    /// The nodes from which the chunks grow are computed first, for all queries. They are kept until the end of the pass, 16 bytes for each chunk and query: a two-thousandth of a table of
+    /// The nodes from which the chunks grow are computed first, for all queries. They are kept
+    /// until the end of the pass, 16 bytes for each chunk and query: a two-thousandth of a table of
     /// 32-byte records for each query.
     fn answer(&self, _role: Role, queries: &[ApirDpfQuery]) -> Vec<ApirDpfAnswer> {
         let parameters = &self.parameters;

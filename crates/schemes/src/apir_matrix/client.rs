@@ -1,6 +1,8 @@
-//! The client: hides one row among random ones, and believes nothing that does not lead to the root.
+//! The client: hides one row among random ones, and believes nothing that does not lead to the
+//! root.
 //!
-//! Which row is wanted, and where in it the record lies, decides no branch and no address: the moment at which a client goes on may be seen.
+//! Which row is wanted, and where in it the record lies, decides no branch and no address: the
+//! moment at which a client goes on may be seen.
 
 use super::tree::{NODE_LEN, RowTree};
 use super::{ApirMatrix, ApirMatrixAnswer, ApirMatrixParameters, ApirMatrixQuery};
@@ -25,10 +27,12 @@ pub struct ApirMatrixPending {
 }
 
 impl ApirMatrixClient {
-    /// A client that reads the root from `hint`. That both servers announced the same, its caller has checked.
+    /// A client that reads the root from `hint`. That both servers announced the same, its caller
+    /// has checked.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint is not one hash, or cannot be read.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint is not one hash, or cannot
+    /// be read.
     pub fn new(
         parameters: ApirMatrixParameters,
         hint: &dyn HintSource,
@@ -69,7 +73,8 @@ impl StatelessClient for ApirMatrixClient {
     }
 
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the row that comes of the answers is not the one that the root belongs to.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the row that comes of the answers is
+    /// not the one that the root belongs to.
     fn recover(&self, pending: ApirMatrixPending, answers: &[ApirMatrixAnswer]) -> Result<Record> {
         let [one, other] = answers else {
             return Err(Error::api_misuse(format!(

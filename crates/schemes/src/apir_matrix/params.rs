@@ -7,13 +7,16 @@ use privet_core::commit::merkle::depth;
 use privet_core::{RecordIndex, Result, TableIdentity, TableShape};
 use privet_kernels::taint::declassify;
 
-/// How much of the matrix a server may read instead of one byte being sent: about what takes as long, at 30 GB/s and on a line of 16 Mbit/s.
+/// How much of the matrix a server may read instead of one byte being sent: about what takes as
+/// long, at 30 GB/s and on a line of 16 Mbit/s.
 const SCANNED_PER_SENT_LOG2: u32 = 14;
 
-/// A table as a matrix: `rows` rows, of `C` records each, a power of two, and of the hashes on the way from the row to the root.
+/// A table as a matrix: `rows` rows, of `C` records each, a power of two, and of the hashes on the
+/// way from the row to the root.
 ///
-/// **The choice of C.** More records in a row make a longer answer and a shorter query; at the least number of bytes both are about equal. Rows of more records also have
-/// fewer paths, so servers read less. C is the power of two with the least
+/// **The choice of C.** More records in a row make a longer answer and a shorter query; at the
+/// least number of bytes both are about equal. Rows of more records also have fewer paths, so
+/// servers read less. C is the power of two with the least
 ///
 /// ```text
 /// 2·(⌈rows/8⌉ + row_len) + rows·row_len / 2^14        bytes sent and received, and bytes read by each server
@@ -27,7 +30,8 @@ const SCANNED_PER_SENT_LOG2: u32 = 14;
 /// | **64** | 2 048 | 2 496 | **9 088** | 40.9 MB | 18 % |
 /// | 128 | 1 024 | 4 512 | 11 072 | 37.0 MB | 9 % |
 ///
-/// Paths are less than half of the matrix of every table of more than 2.5 MB, and a smaller one is read in no time.
+/// Paths are less than half of the matrix of every table of more than 2.5 MB, and a smaller one is
+/// read in no time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApirMatrixParameters {
     shape: TableShape,

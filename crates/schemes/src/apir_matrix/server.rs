@@ -17,7 +17,8 @@ const WORD_ROWS: usize = 128;
 /// 32-bit words of a node.
 const NODE_WORDS: usize = NODE_LEN / 4;
 
-/// About how many leaves are hashed before the nodes above them: so few that these are still in the processor's cache, and so many that they fill its vectors.
+/// About how many leaves are hashed before the nodes above them: so few that these are still in the
+/// processor's cache, and so many that they fill its vectors.
 const LEAVES_AT_A_TIME: usize = 4096;
 
 /// A server that holds the table in rows, and has yet to compute, or read back, the rows' nodes.
@@ -42,8 +43,9 @@ impl ApirMatrixSetup {
     /// Copies `table` into place; the source can be dropped. `threads` of them work on each pass.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: ApirMatrixParameters,
         table: TableView<'_>,
@@ -73,7 +75,8 @@ impl Setup for ApirMatrixSetup {
         &self.parameters
     }
 
-    /// The rows' nodes: who reads them back need not hash the records again. What is above them takes no time.
+    /// The rows' nodes: who reads them back need not hash the records again. What is above them
+    /// takes no time.
     fn kept_len(&self) -> u64 {
         self.parameters.rows() * NODE_LEN as u64
     }

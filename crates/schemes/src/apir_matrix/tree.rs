@@ -1,4 +1,5 @@
-//! From a row to the root: what servers compute once for all rows, and clients for the one they receive.
+//! From a row to the root: what servers compute once for all rows, and clients for the one they
+//! receive.
 
 use super::ApirMatrixParameters;
 use privet_core::commit::merkle::{MerkleHasher, Node, ZERO};
@@ -24,7 +25,9 @@ impl RowTree {
         }
     }
 
-    /// The nodes of consecutive rows, the first of which is row `first_row`, from the records of each. For several rows together, because many hashes at a time take less than one after the other.
+    /// The nodes of consecutive rows, the first of which is row `first_row`, from the records of
+    /// each. For several rows together, because many hashes at a time take less than one after the
+    /// other.
     pub(super) fn row_nodes<'a>(
         &self,
         first_row: u64,
@@ -50,7 +53,8 @@ impl RowTree {
         parents
     }
 
-    /// The root to which a row of some number leads: its records, and behind them its path. Takes the same steps for every number.
+    /// The root to which a row of some number leads: its records, and behind them its path. Takes
+    /// the same steps for every number.
     pub(super) fn root(&self, row: u64, bytes: &[u8]) -> Node {
         let (records, path) = bytes.split_at(self.record_len << self.row_records_log2);
         let nodes = self.row_nodes(row, [records].into_iter());

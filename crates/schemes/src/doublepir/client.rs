@@ -1,4 +1,5 @@
-//! The client: encrypts which column it wants and which record within it, and takes two masks off the answer.
+//! The client: encrypts which column it wants and which record within it, and takes two masks off
+//! the answer.
 
 use super::params::HINT_ROW_BYTES;
 use super::{DoublePir, DoublePirAnswer, DoublePirParameters, DoublePirQuery};
@@ -18,7 +19,8 @@ pub struct DoublePirClient {
     kernels: Kernels,
 }
 
-/// What recovering one record needs: the keys of both levels, and the record's number within its column.
+/// What recovering one record needs: the keys of both levels, and the record's number within its
+/// column.
 pub struct DoublePirPending {
     column: DecryptionKey,
     record: DecryptionKey,
@@ -26,7 +28,8 @@ pub struct DoublePirPending {
 }
 
 impl DoublePirPending {
-    /// The keys of the first and the second level, for tests of what a query gives away and of the noise.
+    /// The keys of the first and the second level, for tests of what a query gives away and of the
+    /// noise.
     #[cfg(test)]
     pub(super) fn keys(&self) -> (&DecryptionKey, &DecryptionKey) {
         (&self.column, &self.record)
@@ -40,7 +43,8 @@ impl DoublePirClient {
     /// A client that reads its hint from `hint`.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint has another size than the parameters prescribe.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint has another size than the
+    /// parameters prescribe.
     pub fn new(
         parameters: DoublePirParameters,
         hint: Arc<dyn HintSource>,
@@ -69,7 +73,8 @@ impl StatelessClient for DoublePirClient {
         Ok((vec![DoublePirQuery { column, record }], pending))
     }
 
-    /// First the second level: the record's rows of the first hint, and its words of the first product. Then, with these, the first.
+    /// First the second level: the record's rows of the first hint, and its words of the first
+    /// product. Then, with these, the first.
     fn recover(&self, pending: DoublePirPending, answers: &[DoublePirAnswer]) -> Result<Record> {
         let [answer] = answers else {
             return Err(Error::api_misuse(format!(
@@ -93,7 +98,8 @@ impl StatelessClient for DoublePirClient {
 }
 
 impl DoublePirClient {
-    /// The record's rows of the first hint: 1024 words for each of its bytes. Reads the whole hint, whatever the record.
+    /// The record's rows of the first hint: 1024 words for each of its bytes. Reads the whole hint,
+    /// whatever the record.
     fn first_hint_rows(&self, key: &DecryptionKey, masked: &[u32]) -> Result<Zeroizing<Vec<u32>>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(masked.len()));
         let mut rows = vec![0; ROWS_AT_ONCE * HINT_ROW_BYTES as usize];

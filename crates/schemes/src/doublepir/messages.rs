@@ -6,7 +6,8 @@ use privet_core::Result;
 use privet_core::codec::Reader;
 use privet_kernels::memory::little_endian_bytes;
 
-/// Two encrypted unit vectors, one little-endian 32-bit word for each column of either matrix: `4 · (columns + records_per_column)` bytes.
+/// Two encrypted unit vectors, one little-endian 32-bit word for each column of either matrix: `4 ·
+/// (columns + records_per_column)` bytes.
 pub struct DoublePirQuery {
     /// Chooses the column of the table.
     pub(super) column: Vec<u32>,
@@ -16,10 +17,12 @@ pub struct DoublePirQuery {
 
 /// What is left of the table: little-endian 32-bit words.
 pub struct DoublePirAnswer {
-    /// The second matrix times the query: the masked bytes of the record's rows of the first hint, `4096 · record_len` words.
+    /// The second matrix times the query: the masked bytes of the record's rows of the first hint,
+    /// `4096 · record_len` words.
     pub(super) hint_rows: Vec<u32>,
-    /// The first product. Either as it is, `rows` words; or folded, for each of the `4 · record_len` bytes that one record has in it a row of 1024 words, their share of
-    /// the hint, and then for each a word, the masked byte.
+    /// The first product. Either as it is, `rows` words; or folded, for each of the `4 ·
+    /// record_len` bytes that one record has in it a row of 1024 words, their share of the hint,
+    /// and then for each a word, the masked byte.
     pub(super) first: Vec<u32>,
 }
 

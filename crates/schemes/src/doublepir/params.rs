@@ -1,4 +1,5 @@
-//! The layout of a table as a byte matrix over a second byte matrix, checked against the limits of LWE and against one for the hint.
+//! The layout of a table as a byte matrix over a second byte matrix, checked against the limits of
+//! LWE and against one for the hint.
 
 use crate::contract::{Parameters, table_seed};
 use crate::simplepir::SimplePirParameters;
@@ -16,11 +17,13 @@ const SECOND_LEVEL_BYTES: u64 = HINT_ROW_BYTES + 4;
 /// Hints of at most 1 GiB, that is records of at most 64 bytes.
 pub const MAX_HINT_BYTES: u64 = 1 << 30;
 
-/// Below this many bytes the second matrix may be larger than a sixteenth of the table: it costs little even so.
+/// Below this many bytes the second matrix may be larger than a sixteenth of the table: it costs
+/// little even so.
 const SMALL_SECOND_MATRIX: u64 = 1 << 24;
 
-/// How a table is read: as in SimplePIR, `rows` × `columns` bytes, where column `c` is the bytes `[c·rows, (c+1)·rows)` of the table in its natural order and holds
-/// `records_per_column` whole records. The second matrix, made of the first hint, has one column for each record of a column.
+/// How a table is read: as in SimplePIR, `rows` × `columns` bytes, where column `c` is the bytes
+/// `[c·rows, (c+1)·rows)` of the table in its natural order and holds `records_per_column` whole
+/// records. The second matrix, made of the first hint, has one column for each record of a column.
 #[derive(Clone, Debug)]
 pub struct DoublePirParameters {
     shape: TableShape,
@@ -31,8 +34,8 @@ pub struct DoublePirParameters {
 }
 
 impl DoublePirParameters {
-    /// The default layout: of those whose second matrix takes at most a sixteenth of the table (or 16 MiB, for tables up to 256 MiB), the one whose query and answer
-    /// together are shortest.
+    /// The default layout: of those whose second matrix takes at most a sixteenth of the table (or
+    /// 16 MiB, for tables up to 256 MiB), the one whose query and answer together are shortest.
     ///
     /// # Errors
     /// As [`with_records_per_column`](Self::with_records_per_column).
@@ -40,8 +43,9 @@ impl DoublePirParameters {
         Self::with_records_per_column(identity, default_records_per_column(identity.shape))
     }
 
-    /// A layout with the given number of records in a column. More of them: a shorter query for the column, a longer one for the record within it, and a larger second
-    /// matrix. The hint is the same for every layout.
+    /// A layout with the given number of records in a column. More of them: a shorter query for the
+    /// column, a longer one for the record within it, and a larger second matrix. The hint is the
+    /// same for every layout.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the hint would be
@@ -96,7 +100,8 @@ impl DoublePirParameters {
         self.records_per_column() * self.shape.record_len()
     }
 
-    /// Width of the second matrix; the number of words of a query that choose the record within its column.
+    /// Width of the second matrix; the number of words of a query that choose the record within its
+    /// column.
     pub fn records_per_column(&self) -> u64 {
         self.second_level.columns()
     }
@@ -107,12 +112,14 @@ impl DoublePirParameters {
         [self.first_level, self.second_level]
     }
 
-    /// Height of the second matrix; the number of words of an answer that carry masked bytes of the first hint.
+    /// Height of the second matrix; the number of words of an answer that carry masked bytes of the
+    /// first hint.
     pub fn second_rows(&self) -> u64 {
         second_rows(self.shape)
     }
 
-    /// Size of the hint: 1024 words for each row of the second matrix, 16 MiB for each byte of a record.
+    /// Size of the hint: 1024 words for each row of the second matrix, 16 MiB for each byte of a
+    /// record.
     pub fn hint_bytes(&self) -> u64 {
         hint_bytes(self.shape)
     }
@@ -122,7 +129,8 @@ impl DoublePirParameters {
         self.rows() * HINT_ROW_BYTES
     }
 
-    /// Whether the first product goes through the second level too. Otherwise it is sent as it is, which is shorter if a column has few records.
+    /// Whether the first product goes through the second level too. Otherwise it is sent as it is,
+    /// which is shorter if a column has few records.
     pub fn folds_first_product(&self) -> bool {
         folds(self.records_per_column())
     }
@@ -132,7 +140,8 @@ impl DoublePirParameters {
         first_words(self.shape, self.records_per_column())
     }
 
-    /// log2 of a bound for the probability that a record comes back with a wrong byte, for any contents of the table: of all bytes that are decrypted, at either level.
+    /// log2 of a bound for the probability that a record comes back with a wrong byte, for any
+    /// contents of the table: of all bytes that are decrypted, at either level.
     pub fn failure_bound_log2(&self) -> f64 {
         let record_len = (self.shape.record_len() as f64).log2();
         // As logarithms: the probabilities themselves are too small for a double.
@@ -183,7 +192,8 @@ fn check_hint(identity: &TableIdentity) -> Result<()> {
     )))
 }
 
-/// Folded, the first product takes a row of 1024 words and one word more for each of its bytes, four for each byte of a record; as it is, one word for each byte of a column.
+/// Folded, the first product takes a row of 1024 words and one word more for each of its bytes,
+/// four for each byte of a record; as it is, one word for each byte of a column.
 fn folds(records_per_column: u64) -> bool {
     records_per_column > SECOND_LEVEL_BYTES
 }
@@ -204,7 +214,8 @@ fn default_records_per_column(shape: TableShape) -> u64 {
     let words = |per_column: &u64| {
         records.div_ceil(*per_column) + per_column + first_words(shape, *per_column)
     };
-    // Where the words are fewest if the first product is sent as it is, and if it is folded; and the edge between the two.
+    // Where the words are fewest if the first product is sent as it is, and if it is folded; and
+    // the edge between the two.
     let square_root = |number: f64| number.sqrt().round() as u64;
     let candidates = [
         square_root(records as f64 / (1 + shape.record_len()) as f64),
@@ -216,7 +227,8 @@ fn default_records_per_column(shape: TableShape) -> u64 {
 }
 
 impl Parameters for DoublePirParameters {
-    /// Eight bytes: the number of records in a column, little-endian. Everything else follows from the table's identity.
+    /// Eight bytes: the number of records in a column, little-endian. Everything else follows from
+    /// the table's identity.
     fn encode(&self) -> Vec<u8> {
         self.records_per_column().to_le_bytes().to_vec()
     }

@@ -23,21 +23,24 @@ pub struct DoublePirServer {
     parameters: DoublePirParameters,
     /// `rows` × `columns` bytes: the table.
     table: TiledBytes,
-    /// `4096 · record_len` × `records_per_column` bytes: column `r` is the bytes of those rows of the first hint that belong to record `r` of a column.
+    /// `4096 · record_len` × `records_per_column` bytes: column `r` is the bytes of those rows of
+    /// the first hint that belong to record `r` of a column.
     second: TiledBytes,
     kernels: Kernels,
     threads: usize,
 }
 
-/// The first level's share of the work of [`Setup::precompute`], about: the second matrix of a large table has a sixteenth of the table's bytes.
+/// The first level's share of the work of [`Setup::precompute`], about: the second matrix of a
+/// large table has a sixteenth of the table's bytes.
 const FIRST_SHARE: f64 = 0.94;
 
 impl DoublePirSetup {
     /// Copies `table` into place; the source can be dropped. `threads` of them work on each pass.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: DoublePirParameters,
         table: TableView<'_>,
@@ -49,7 +52,8 @@ impl DoublePirSetup {
         Ok(Self { parameters, table, kernels, threads })
     }
 
-    /// The second matrix. The first hint's words, row by row in little-endian order, are its columns in their natural order.
+    /// The second matrix. The first hint's words, row by row in little-endian order, are its
+    /// columns in their natural order.
     fn second(&self, first_hint: &[u8]) -> Result<TiledBytes> {
         tiled("the second matrix", first_hint, self.parameters.second_rows(), self.threads)
     }
@@ -71,7 +75,8 @@ impl Setup for DoublePirSetup {
         self.parameters.kept_bytes()
     }
 
-    /// The hint is `H₂ = second · A₂`; kept is `H₁ = table · A₁`, of whose bytes the second matrix is made.
+    /// The hint is `H₂ = second · A₂`; kept is `H₁ = table · A₁`, of whose bytes the second matrix
+    /// is made.
     fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed> {
         let (kernels, threads) = (self.kernels, self.threads);
         let first = self.parameters.first_matrix();
@@ -132,8 +137,10 @@ impl DoublePirServer {
         products
     }
 
-    /// Sends the first products through the second level: their bytes, `4 · record_len` for each record of a column, are a matrix with as many rows. For each query its
-    /// product with A₂, which is the hint that the client lacks, and then its product with the vector that chooses the record.
+    /// Sends the first products through the second level: their bytes, `4 · record_len` for each
+    /// record of a column, are a matrix with as many rows. For each query its product with A₂,
+    /// which is the hint that the client lacks, and then its product with the vector that chooses
+    /// the record.
     fn fold(&self, first: &[Vec<u32>], records: &[&[u32]]) -> Vec<Vec<u32>> {
         let bytes_per_record = 4 * self.parameters.shape().record_len() as usize;
         let planes: Vec<Vec<u32>> =
@@ -157,7 +164,8 @@ impl DoublePirServer {
     }
 }
 
-/// The words of a first product as a matrix of their bytes, a byte in each word: row `4j + t` holds byte `t` of word `j` of each record, in the records' order.
+/// The words of a first product as a matrix of their bytes, a byte in each word: row `4j + t` holds
+/// byte `t` of word `j` of each record, in the records' order.
 fn byte_planes(words: &[u32], bytes_per_record: usize) -> Vec<Vec<u32>> {
     let words_per_record = bytes_per_record / 4;
     let plane = |place: usize| {

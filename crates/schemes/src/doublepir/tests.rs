@@ -1,4 +1,5 @@
-//! DoublePIR end to end without a network: the suite of schemes without state, known answers, layouts, the noise of the second level, and what crosses the wire in all its words.
+//! DoublePIR end to end without a network: the suite of schemes without state, known answers,
+//! layouts, the noise of the second level, and what crosses the wire in all its words.
 
 use super::*;
 use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
@@ -115,7 +116,8 @@ proptest! {
         for level in parameters.encryption() {
             prop_assert!(level.error().security_bits() >= LEAST_SECURITY_BITS);
         }
-        // No layout within the rule has shorter messages: neither neighbours nor halves and doubles.
+        // No layout within the rule has shorter messages: neither neighbours nor halves and
+        // doubles.
         let len = |parameters: &DoublePirParameters| DoublePirQuery::encoded_len(parameters) + DoublePirAnswer::encoded_len(parameters);
         for other in [per_column / 2, per_column - per_column / 16, per_column + per_column / 16 + 1, per_column * 2, 4_100] {
             if let Ok(other) = DoublePirParameters::with_records_per_column(&identity, other)
@@ -148,7 +150,8 @@ fn both_forms_of_the_answer_return_the_record() {
     }
 }
 
-/// `vectors/doublepir.json`: whoever implements DoublePIR again must get the same hints, query, answer and record.
+/// `vectors/doublepir.json`: whoever implements DoublePIR again must get the same hints, query,
+/// answer and record.
 #[test]
 fn known_answers() {
     let file = include_str!("../../../../vectors/doublepir.json");
@@ -260,8 +263,8 @@ fn the_shapes_that_are_published_get_the_layout_that_is_documented() {
     assert_eq!(layout(1 << 25, 32), (1 << 16, 1 << 9, false, 512));
 }
 
-/// The noise of the second level, word by word, without access to it: the number that has to be added until the byte that is decrypted changes says how far the word
-/// was from the edge.
+/// The noise of the second level, word by word, without access to it: the number that has to be
+/// added until the byte that is decrypted changes says how far the word was from the edge.
 fn noise(key: &DecryptionKey, word: u32, mask: u32) -> i32 {
     let byte = key.decrypt(word, mask);
     // The word plus `below` still decrypts to the byte, plus `above` no longer.
@@ -304,14 +307,15 @@ fn noise_of_the_second_level_is_as_predicted() {
     let predicted = deviation.powi(2) * (65_535.0 / 12.0 + 0.25) * RECORDS as f64;
     let square = noises.iter().map(|x| x * x).sum::<f64>() / noises.len() as f64;
     assert!((square / predicted - 1.0).abs() < 0.06, "mean square {square}, predicted {predicted}");
-    // With a margin of two deviations instead of the hundreds that there are, one in 22 would fail; the proof's bound allows more, 2·exp(−2).
+    // With a margin of two deviations instead of the hundreds that there are, one in 22 would fail;
+    // the proof's bound allows more, 2·exp(−2).
     let margin = 2.0 * predicted.sqrt();
     let share = noises.iter().filter(|x| x.abs() > margin).count() as f64 / noises.len() as f64;
     assert!((0.035..0.056).contains(&share), "{share} of the noise lies beyond two deviations");
 }
 
-/// Pearson's statistic of each of the four bytes of all words, over 255 degrees of freedom in units of its standard deviation; the largest. Beyond 6 for uniform bytes less than
-/// once in 10^6 times.
+/// Pearson's statistic of each of the four bytes of all words, over 255 degrees of freedom in units
+/// of its standard deviation; the largest. Beyond 6 for uniform bytes less than once in 10^6 times.
 fn far_from_uniform(words: impl Iterator<Item = u32>) -> f64 {
     let mut counts = [[0f64; 256]; 4];
     words.for_each(|word| {
@@ -327,7 +331,8 @@ fn far_from_uniform(words: impl Iterator<Item = u32>) -> f64 {
     counts.iter().map(statistic).fold(f64::MIN, f64::max)
 }
 
-/// What a server may look at: the words of queries for one record, and their differences from one query to the next, at each level, all together and at the wanted places alone.
+/// What a server may look at: the words of queries for one record, and their differences from one
+/// query to the next, at each level, all together and at the wanted places alone.
 fn suspicion(queries: &[DoublePirQuery], column: usize, record: usize) -> f64 {
     let mut worst = f64::MIN;
     for (level, wanted) in [(0, column), (1, record)] {

@@ -7,12 +7,14 @@ use privet_core::codec::Reader;
 use privet_core::dpf::Key;
 use zeroize::Zeroizing;
 
-/// One server's key: its encoding is that of [`Key`], whose size follows from the number of records.
+/// One server's key: its encoding is that of [`Key`], whose size follows from the number of
+/// records.
 pub struct DpfQuery {
     pub(crate) key: Key,
 }
 
-/// The XOR of the records that a key selects: `record_len` bytes. One alone is noise, two are the record, so it is erased when dropped.
+/// The XOR of the records that a key selects: `record_len` bytes. One alone is noise, two are the
+/// record, so it is erased when dropped.
 pub struct DpfAnswer {
     pub(crate) sum: Zeroizing<Vec<u8>>,
 }

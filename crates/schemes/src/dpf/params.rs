@@ -5,7 +5,8 @@ use privet_core::codec::Reader;
 use privet_core::dpf::Domain;
 use privet_core::{Result, TableId, TableIdentity, TableShape};
 
-/// The domain of the point functions, one bit for each record, and the table whose lookups they are for.
+/// The domain of the point functions, one bit for each record, and the table whose lookups they are
+/// for.
 #[derive(Clone, Debug)]
 pub struct DpfParameters {
     table: TableId,
@@ -14,13 +15,15 @@ pub struct DpfParameters {
 }
 
 impl DpfParameters {
-    /// The parameters for a table. They stay the same through its epochs while the number of records does.
+    /// The parameters for a table. They stay the same through its epochs while the number of
+    /// records does.
     pub fn new(identity: &TableIdentity) -> Self {
         let domain = Domain::of_records(identity.shape);
         Self { table: identity.id, shape: identity.shape, domain }
     }
 
-    /// The table's id, from which a lookup's AES keys are derived, together with the lookup's nonce: [`privet_core::dpf`] says why.
+    /// The table's id, from which a lookup's AES keys are derived, together with the lookup's
+    /// nonce: [`privet_core::dpf`] says why.
     pub fn table(&self) -> &TableId {
         &self.table
     }

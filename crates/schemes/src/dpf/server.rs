@@ -9,8 +9,8 @@ use privet_kernels::memory::HugeBuffer;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// log2 of the most chunks in a group: so many that what it takes to go down to a group is not felt in one chunk's share of it, and so few that no thread waits noticeably for another
-/// that does it.
+/// log2 of the most chunks in a group: so many that what it takes to go down to a group is not felt
+/// in one chunk's share of it, and so few that no thread waits noticeably for another that does it.
 const GROUP_LEVELS: u32 = 6;
 
 /// A table laid out for answering: its records in their natural order, in huge pages.
@@ -22,8 +22,10 @@ pub struct DpfServer {
     threads: usize,
 }
 
-/// How the table is cut, along the nodes of the tree: the records of one *chunk* are read while their selection bits are in the processor's first-level cache, and those bits grow from
-/// one node of `chunk_level`. These nodes are computed for one *group* of chunks at a time, all that lie below a node of `group_level`.
+/// How the table is cut, along the nodes of the tree: the records of one *chunk* are read while
+/// their selection bits are in the processor's first-level cache, and those bits grow from one node
+/// of `chunk_level`. These nodes are computed for one *group* of chunks at a time, all that lie
+/// below a node of `group_level`.
 struct Cut {
     group_level: u32,
     chunk_level: u32,
@@ -63,8 +65,9 @@ impl DpfServer {
     /// Copies `table` into place; the source can be dropped. `threads` of them work on each pass.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: DpfParameters,
         table: TableView<'_>,
@@ -81,7 +84,8 @@ impl DpfServer {
         Ok(Self { parameters, records, cut, kernels, threads })
     }
 
-    /// The same server with a table cut otherwise, so that small tables have many chunks and groups.
+    /// The same server with a table cut otherwise, so that small tables have many chunks and
+    /// groups.
     #[cfg(test)]
     pub(super) fn cut_into(mut self, chunk_records: usize, group_levels: u32) -> Self {
         self.cut = Cut::new(&self.parameters, chunk_records, group_levels);
@@ -98,8 +102,10 @@ impl Answerer for DpfServer {
 
     /// Both servers do the same: which of the two shares this is, the key says.
     ///
-    /// Whichever thread comes first to a group grows its nodes, for one query after another. They are kept until the end of the pass, in some 17 bytes for each chunk and query: for each
-    /// query, a thousandth of a table of single bytes, and a thirty-thousandth if records have 32 bytes or more.
+    /// Whichever thread comes first to a group grows its nodes, for one query after another. They
+    /// are kept until the end of the pass, in some 17 bytes for each chunk and query: for each
+    /// query, a thousandth of a table of single bytes, and a thirty-thousandth if records have 32
+    /// bytes or more.
     fn answer(&self, _role: Role, queries: &[DpfQuery]) -> Vec<DpfAnswer> {
         let (cut, parameters) = (&self.cut, &self.parameters);
         let record_len = parameters.shape().record_len() as usize;

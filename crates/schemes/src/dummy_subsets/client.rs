@@ -1,9 +1,13 @@
-//! The client: chooses a hint that contains the record, asks for the rest of it hidden among dummies, and puts a fresh hint in its place (Algorithms 2 and 5).
+//! The client: chooses a hint that contains the record, asks for the rest of it hidden among
+//! dummies, and puts a fresh hint in its place (Algorithms 2 and 5).
 //!
-//! Why queries teach nothing is said in [`privet_core::hints::table`]. The fresh hint is half of a backup pair, the one that does not select the record's partition, with the
-//! record as its extra: a hint sampled given that it contains the record. A pair's halves have their parities from the offline phase.
+//! Why queries teach nothing is said in [`privet_core::hints::table`]. The fresh hint is half of a
+//! backup pair, the one that does not select the record's partition, with the record as its extra:
+//! a hint sampled given that it contains the record. A pair's halves have their parities from the
+//! offline phase.
 //!
-//! Whether a *record* can be told may depend on hints whose answers were withheld: see `docs/security/wrong-answers.md`.
+//! Whether a *record* can be told may depend on hints whose answers were withheld: see
+//! `docs/security/wrong-answers.md`.
 
 use super::generation::Generation;
 use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
@@ -23,7 +27,8 @@ use zeroize::Zeroizing;
 pub struct DummySubsetsClient {
     parameters: DummySubsetsParameters,
     kernels: Kernels,
-    /// The single hints, in the rows of their ids, and what has taken their places. Its bytes hold the pairs' parities as well.
+    /// The single hints, in the rows of their ids, and what has taken their places. Its bytes hold
+    /// the pairs' parities as well.
     pub(super) table: HintTable,
     /// The pairs' cutoffs; 0 for those that are invalid.
     pairs: Zeroizing<Vec<u32>>,
@@ -51,7 +56,8 @@ impl DummySubsetsClient {
         start..start + len
     }
 
-    /// How many groups of hints a search looks at: those of the single hints and of the pairs used so far, whether any of them is live or not.
+    /// How many groups of hints a search looks at: those of the single hints and of the pairs used
+    /// so far, whether any of them is live or not.
     fn search_len(&self) -> usize {
         (self.parameters.singles() + self.used_pairs).div_ceil(8) as usize
     }
@@ -90,7 +96,8 @@ impl DummySubsetsClient {
             byte.conditional_assign(other, is_beyond);
         }
         self.ledger.reserve(row, Some(rest), u64::from(real_half), &mut self.table);
-        // A cover takes no hint out of use, so its pair does not come into use either: it is merely used up.
+        // A cover takes no hint out of use, so its pair does not come into use either: it is merely
+        // used up.
         if let Some(row) = row {
             #[cfg(test)]
             let index = index ^ u64::from(planted::is(planted::Flaw::SuccessorOfTheNeighbour));
@@ -123,7 +130,8 @@ impl DummySubsetsClient {
             for pair in pairs.collect::<Vec<u32>>() {
                 let id = self.parameters.singles() + pair;
                 let cutoff = self.pairs[pair as usize];
-                // The half that selects the partition, which is not the one that would take a hint's place.
+                // The half that selects the partition, which is not the one that would take a
+                // hint's place.
                 let above = !successor_is_above(&self.table, id, cutoff, *index, self.kernels);
                 let half = self.half_range(pair, above);
                 xor(&mut self.table.bytes_mut()[half], difference);

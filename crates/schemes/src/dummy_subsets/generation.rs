@@ -1,4 +1,5 @@
-//! A generation of hints: the key they follow from, their cutoffs and parities. How it is laid out in memory and on disk.
+//! A generation of hints: the key they follow from, their cutoffs and parities. How it is laid out
+//! in memory and on disk.
 
 use super::DummySubsetsParameters;
 #[cfg(test)]
@@ -12,17 +13,23 @@ const VERSION: u32 = 1;
 
 /// All hints of one generation. Ids `0..M` are single hints, ids from `M` on are pairs.
 ///
-/// **Distribution** (Ren, Mughees, Sun, §3.1 and Algorithm 4). A single hint selects exactly `p/2 + 1` random partitions and one random record in each; a pair
-/// splits the partitions into random halves of `p/2`, with a random record in each partition. The paper makes a single hint of `p/2` partitions
-/// below the median and an extra index drawn from one of the others; here the cutoff is one rank higher, so that the extra index is the pseudorandom
-/// offset of the partition with the next smallest value. The distribution is the same, and nothing has to be stored or searched for it.
+/// **Distribution** (Ren, Mughees, Sun, §3.1 and Algorithm 4). A single hint selects exactly `p/2 +
+/// 1` random partitions and one random record in each; a pair splits the partitions into random
+/// halves of `p/2`, with a random record in each partition. The paper makes a single hint of `p/2`
+/// partitions below the median and an extra index drawn from one of the others; here the cutoff is
+/// one rank higher, so that the extra index is the pseudorandom offset of the partition with the
+/// next smallest value. The distribution is the same, and nothing has to be stored or searched for
+/// it.
 pub(crate) struct Generation {
-    /// One for each id: selects the partitions whose value is below. 0 for a hint that is invalid, because the values at the cutoff tie.
+    /// One for each id: selects the partitions whose value is below. 0 for a hint that is invalid,
+    /// because the values at the cutoff tie.
     pub(crate) cutoffs: Zeroizing<Vec<u32>>,
-    /// The encoding, whose parities are always up to date and whose cutoffs are once they are computed. Kept as it is because it is large: reading hints from a disk and
-    /// using them takes no second copy.
+    /// The encoding, whose parities are always up to date and whose cutoffs are once they are
+    /// computed. Kept as it is because it is large: reading hints from a disk and using them takes
+    /// no second copy.
     pub(crate) bytes: Zeroizing<Vec<u8>>,
-    /// Where in the encoding the parities begin: a record for each single hint, then two for each pair (the half below the cutoff, the other half).
+    /// Where in the encoding the parities begin: a record for each single hint, then two for each
+    /// pair (the half below the cutoff, the other half).
     pub(crate) parities: usize,
 }
 

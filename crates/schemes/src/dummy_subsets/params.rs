@@ -8,17 +8,21 @@ use privet_core::{Error, Result, TableDelta, TableIdentity, TableShape};
 /// The default of λ_hint: no hint contains the wanted record with probability below e^-40.
 pub const DEFAULT_HINT_SECURITY: u32 = 80;
 
-/// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever a server announces, …
+/// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever
+/// a server announces, …
 const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
-/// … and at most four times the table, if that is more than 64 MiB: beyond that, the table itself would be the better thing to keep.
+/// … and at most four times the table, if that is more than 64 MiB: beyond that, the table itself
+/// would be the better thing to keep.
 const MAX_STATE_TO_TABLE: u64 = 4;
 const SMALL_STATE_BYTES: u64 = 1 << 26;
-/// Hints come in blocks of 64: a block of the pseudorandom function serves eight, and searches mark hints by the bits of words.
+/// Hints come in blocks of 64: a block of the pseudorandom function serves eight, and searches mark
+/// hints by the bits of words.
 const HINT_BLOCK: u64 = 64;
 
 /// The table's partitions, and how many hints a client has.
 ///
-/// The number of partitions is even, so that a balanced split exists, and at least 4, so that a hint never selects all.
+/// The number of partitions is even, so that a balanced split exists, and at least 4, so that a
+/// hint never selects all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DummySubsetsParameters {
     cut: Partitions,
@@ -28,8 +32,8 @@ pub struct DummySubsetsParameters {
 }
 
 impl DummySubsetsParameters {
-    /// The default cut: as many records in a partition as there are partitions, as nearly as powers of two allow (rather fewer, because the client's state grows
-    /// with them).
+    /// The default cut: as many records in a partition as there are partitions, as nearly as powers
+    /// of two allow (rather fewer, because the client's state grows with them).
     ///
     /// # Errors
     /// As [`with_partition_records`](Self::with_partition_records).
@@ -39,11 +43,12 @@ impl DummySubsetsParameters {
         Self::with_partition_records(shape, 1 << log2_partition as u32)
     }
 
-    /// A cut with the given number of records in a partition. More of them: shorter queries and less work for the server, more state for the client.
+    /// A cut with the given number of records in a partition. More of them: shorter queries and
+    /// less work for the server, more state for the client.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is no power of two up to 2^16 or the client's state or the queries would be
-    /// beyond reason.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is no power of
+    /// two up to 2^16 or the client's state or the queries would be beyond reason.
     pub fn with_partition_records(shape: TableShape, partition_records: u64) -> Result<Self> {
         let cut = Partitions::new(shape, partition_records, 2, 4)?;
         let cut = Self { cut, hint_security: 0, singles: 0, pairs: 0 };
@@ -53,7 +58,8 @@ impl DummySubsetsParameters {
     /// The same cut with another λ_hint. Concerns the client alone: servers need not know.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is 0 or beyond 4096, or the client's state would be too large.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is 0 or beyond 4096, or the
+    /// client's state would be too large.
     pub fn with_hint_security(mut self, hint_security: u32) -> Result<Self> {
         if !(1..=4096).contains(&hint_security) {
             return Err(Error::api_misuse(format!(
@@ -81,7 +87,8 @@ impl DummySubsetsParameters {
         Ok(self)
     }
 
-    /// The parameters of the same table with more records, as long as they have room in the partitions that there are: hints for one are hints for the other.
+    /// The parameters of the same table with more records, as long as they have room in the
+    /// partitions that there are: hints for one are hints for the other.
     ///
     /// # Errors
     /// As [`Partitions::grown`].
@@ -92,7 +99,8 @@ impl DummySubsetsParameters {
     /// The parameters after `delta`.
     ///
     /// # Errors
-    /// As [`grown`](Self::grown), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the delta is for a table of another shape.
+    /// As [`grown`](Self::grown), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the
+    /// delta is for a table of another shape.
     pub(super) fn grown_by(&self, delta: &TableDelta) -> Result<Self> {
         delta.check_before(self.shape())?;
         self.grown(delta.shape_after())
@@ -128,17 +136,18 @@ impl DummySubsetsParameters {
         self.singles
     }
 
-    /// How many pairs of backup hints a generation has, `B`: the number of queries it serves (but for the few pairs that turn out invalid). They have the ids
-    /// from `M` on.
+    /// How many pairs of backup hints a generation has, `B`: the number of queries it serves (but
+    /// for the few pairs that turn out invalid). They have the ids from `M` on.
     pub fn pairs(&self) -> u32 {
         self.pairs
     }
 
-    /// The probability that a single hint contains a given record: `(p/2 + 1)/p · 1/s`, less the share of hints that are discarded because two of their
-    /// select values tie at the cutoff.
+    /// The probability that a single hint contains a given record: `(p/2 + 1)/p · 1/s`, less the
+    /// share of hints that are discarded because two of their select values tie at the cutoff.
     pub fn containment_probability(&self) -> f64 {
         let partitions = f64::from(self.partitions());
-        // Neighbouring order statistics of p uniform 32-bit values are equal with probability about p/2^32.
+        // Neighbouring order statistics of p uniform 32-bit values are equal with probability about
+        // p/2^32.
         let tie = 2.0 * partitions / 2f64.powi(32);
         (partitions / 2.0 + 1.0) / partitions / f64::from(self.partition_records()) * (1.0 - tie)
     }
@@ -148,7 +157,8 @@ impl DummySubsetsParameters {
         (f64::from(self.singles) * (-self.containment_probability()).ln_1p()).exp()
     }
 
-    /// What a client keeps of a generation, in bytes: a record for each single hint, two for each pair, and a cutoff for each.
+    /// What a client keeps of a generation, in bytes: a record for each single hint, two for each
+    /// pair, and a cutoff for each.
     pub fn state_bytes(&self) -> u64 {
         let (singles, pairs) = (u64::from(self.singles), u64::from(self.pairs));
         (singles + 2 * pairs) * self.shape().record_len() + 4 * (singles + pairs)
@@ -156,7 +166,8 @@ impl DummySubsetsParameters {
 }
 
 impl Parameters for DummySubsetsParameters {
-    /// Eight bytes: the number of records in a partition, little-endian. Everything else follows from the table's shape or concerns the client alone.
+    /// Eight bytes: the number of records in a partition, little-endian. Everything else follows
+    /// from the table's shape or concerns the client alone.
     fn encode(&self) -> Vec<u8> {
         u64::from(self.partition_records()).to_le_bytes().to_vec()
     }

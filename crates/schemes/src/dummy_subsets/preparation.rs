@@ -1,4 +1,5 @@
-//! The offline phase: the table streams past once, and every hint picks up its records (Algorithm 4 of the paper).
+//! The offline phase: the table streams past once, and every hint picks up its records (Algorithm 4
+//! of the paper).
 
 use super::generation::Generation;
 use super::{DummySubsets, DummySubsetsParameters};

@@ -1,4 +1,5 @@
-//! From a hint to a query: both forms of dummy subsets ask a server the same way (Algorithm 2 of the paper).
+//! From a hint to a query: both forms of dummy subsets ask a server the same way (Algorithm 2 of
+//! the paper).
 
 use super::{DummySubsetsParameters, DummySubsetsQuery};
 #[cfg(test)]
@@ -70,7 +71,8 @@ pub(super) fn query_through(
     Some(query(cut, &real, real_half, kept))
 }
 
-/// A query that is good for nothing but to be sent: a uniform split and uniform offsets, as every query's look.
+/// A query that is good for nothing but to be sent: a uniform split and uniform offsets, as every
+/// query's look.
 pub(super) fn cover(cut: &Partitions, rng: &mut SecretRng) -> DummySubsetsQuery {
     let partitions = cut.count() as usize;
     let mut real: Vec<bool> = (0..partitions).map(|k| k < partitions / 2).collect();
@@ -95,7 +97,8 @@ fn query(cut: &Partitions, real: &[bool], real_half: bool, offsets: Vec<u16>) ->
     DummySubsetsQuery { halves: halves.collect(), offsets, offset_bits: cut.offset_bits() }
 }
 
-/// Whether the half of pair `id` that does *not* select the partition of `index` is the one of the partitions not below the cutoff.
+/// Whether the half of pair `id` that does *not* select the partition of `index` is the one of the
+/// partitions not below the cutoff.
 pub(super) fn successor_is_above(
     table: &HintTable,
     id: u32,

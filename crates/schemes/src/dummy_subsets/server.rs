@@ -6,7 +6,8 @@ use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
-/// A table laid out for answering: its records in their natural order in huge pages, with zero records after the last up to whole partitions.
+/// A table laid out for answering: its records in their natural order in huge pages, with zero
+/// records after the last up to whole partitions.
 pub struct DummySubsetsServer {
     parameters: DummySubsetsParameters,
     records: HugeBuffer<u8>,
@@ -17,8 +18,9 @@ impl DummySubsetsServer {
     /// Copies `table` into place; the source can be dropped.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: DummySubsetsParameters,
         table: TableView<'_>,
@@ -46,7 +48,8 @@ impl DummySubsetsServer {
         &self.records
     }
 
-    /// The XORs of two sets of records, given where they are. All positions lie within the padded table.
+    /// The XORs of two sets of records, given where they are. All positions lie within the padded
+    /// table.
     pub(super) fn sums(&self, halves: [&[u64]; 2]) -> DummySubsetsAnswer {
         let record_len = self.parameters.cut().record_len();
         let mut sums = vec![0; 2 * record_len];

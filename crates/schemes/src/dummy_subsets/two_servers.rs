@@ -1,11 +1,17 @@
-//! Dummy subsets with two servers that do not collude: one computes hints, the other answers, and hints never run out.
+//! Dummy subsets with two servers that do not collude: one computes hints, the other answers, and
+//! hints never run out.
 //!
-//! **Who learns what.** The *offline server* (role 0) gets the client's key, so it knows what every hint may be; it computes parities for ids that simply count up, and of each new hint it
-//! returns those of *both* halves, so it learns nothing of what is looked up. The *online server* (role 1) sees what the server of the single-server form sees, a random balanced
-//! split and uniform offsets, and never the key. Both together would learn everything, which is the assumption: they do not collude. A server that computes wrongly makes the client recover wrong bytes;
-//! this scheme does not notice. The client computes all cutoffs itself, so that neither server has a say in what its hints contain.
+//! **Who learns what.** The *offline server* (role 0) gets the client's key, so it knows what every
+//! hint may be; it computes parities for ids that simply count up, and of each new hint it returns
+//! those of *both* halves, so it learns nothing of what is looked up. The *online server* (role 1)
+//! sees what the server of the single-server form sees, a random balanced split and uniform
+//! offsets, and never the key. Both together would learn everything, which is the assumption: they
+//! do not collude. A server that computes wrongly makes the client recover wrong bytes; this scheme
+//! does not notice. The client computes all cutoffs itself, so that neither server has a say in
+//! what its hints contain.
 //!
-//! **What it costs**, for `p` partitions of `s` records and λ = [`DEFAULT_HINT_SECURITY`](super::DEFAULT_HINT_SECURITY) = 80:
+//! **What it costs**, for `p` partitions of `s` records and λ =
+//! [`DEFAULT_HINT_SECURITY`](super::DEFAULT_HINT_SECURITY) = 80:
 //!
 //! | | bytes | work |
 //! |---|---|---|
@@ -16,9 +22,13 @@
 //! | an edit, client | – | λ·s/8 to λ·s AES blocks, about λ/2 XORs of records |
 //! | state | λ·s records and 12·λ·s bytes, secret, on the client; the table on the servers | – |
 //!
-//! **From paper to function** (Ren, Mughees, Sun, §3.3): Algorithm 1 is [`PreparingServer::prepare`](crate::contract::PreparingServer) with [`DummySubsetsTwoPreparation`]; Algorithm 2 is
-//! [`DummySubsetsTwoClient`]'s [`reserve`](crate::contract::HintedClient::reserve); Algorithm 3 is [`DummySubsetsTwoServer`]'s answer in role 0 and the client's `exchange`. Different from the paper: the client sends
-//! cutoffs instead of receiving them; replenishment travels with the query, in one round; ids have 32 bits, enough for 4 billion lookups.
+//! **From paper to function** (Ren, Mughees, Sun, §3.3): Algorithm 1 is
+//! [`PreparingServer::prepare`](crate::contract::PreparingServer) with
+//! [`DummySubsetsTwoPreparation`]; Algorithm 2 is [`DummySubsetsTwoClient`]'s
+//! [`reserve`](crate::contract::HintedClient::reserve); Algorithm 3 is [`DummySubsetsTwoServer`]'s
+//! answer in role 0 and the client's `exchange`. Different from the paper: the client sends cutoffs
+//! instead of receiving them; replenishment travels with the query, in one round; ids have 32 bits,
+//! enough for 4 billion lookups.
 
 mod client;
 mod descriptor;

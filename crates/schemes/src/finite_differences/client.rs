@@ -1,4 +1,5 @@
-//! The client: a random point for one server, the same point moved by the record's word for the other.
+//! The client: a random point for one server, the same point moved by the record's word for the
+//! other.
 
 use super::{
     FiniteDifferences, FiniteDifferencesAnswer, FiniteDifferencesParameters, FiniteDifferencesQuery,
@@ -47,11 +48,15 @@ impl StatelessClient for FiniteDifferencesClient {
         Ok((queries.into(), FiniteDifferencesPending { word }))
     }
 
-    /// The XOR of the entries at all subsets of the word that are within the ball, of both answers: 2^D of them in all, whichever record it is. Where they lie follows from the word, so with answers
-    /// that are larger than the processor's caches it takes somewhat longer for some records than for others, after the answers are in.
+    /// The XOR of the entries at all subsets of the word that are within the ball, of both answers:
+    /// 2^D of them in all, whichever record it is. Where they lie follows from the word, so with
+    /// answers that are larger than the processor's caches it takes somewhat longer for some
+    /// records than for others, after the answers are in.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the answers belong to other parameters, or are not one of each server. A wrong answer makes a wrong record, and is not noticed.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the answers belong to other
+    /// parameters, or are not one of each server. A wrong answer makes a wrong record, and is not
+    /// noticed.
     fn recover(
         &self,
         pending: FiniteDifferencesPending,

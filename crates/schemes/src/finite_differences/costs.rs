@@ -1,14 +1,17 @@
 //! What a choice of variables and degree costs, and which to choose.
 //!
-//! With `m` variables and degree `D` there is a coefficient for each of the C(m, D) words of weight D, a point for each of the q^m words over the field, and each of s servers reads the points that
-//! differ from the one it is asked about in at most K = ⌊D/s⌋ variables. More variables allow a smaller degree: more storage, fewer reads.
+//! With `m` variables and degree `D` there is a coefficient for each of the C(m, D) words of weight
+//! D, a point for each of the q^m words over the field, and each of s servers reads the points that
+//! differ from the one it is asked about in at most K = ⌊D/s⌋ variables. More variables allow a
+//! smaller degree: more storage, fewer reads.
 
 use crate::registry::MAX_MESSAGE_LEN;
 use privet_core::combinations::{MOST_VARIABLES, binomial};
 use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result};
 
-/// Unless something else is asked for, the table with all points is at most so many times as large as the table.
+/// Unless something else is asked for, the table with all points is at most so many times as large
+/// as the table.
 const STORAGE_FACTOR: u64 = 32;
 
 /// What is wanted of the variables and the degree. What is not said follows from the table's shape.
@@ -20,7 +23,8 @@ pub struct Choice {
     pub degree: Option<u32>,
     /// All points together have at most so many bytes.
     pub storage_limit: Option<u64>,
-    /// One server's answer has at most so many bytes: then the least storage that achieves it is taken, else the fewest reads that the storage allows.
+    /// One server's answer has at most so many bytes: then the least storage that achieves it is
+    /// taken, else the fewest reads that the storage allows.
     pub answer_limit: Option<u64>,
 }
 
@@ -38,7 +42,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// In how many variables a point that is read differs from the one that is asked about, at most: K.
+    /// In how many variables a point that is read differs from the one that is asked about, at
+    /// most: K.
     pub fn radius(self) -> u32 {
         self.degree / self.servers
     }
@@ -64,7 +69,8 @@ impl Setting {
     }
 }
 
-/// The settings worth considering for `records` records, from the least storage to the fewest reads: each has fewer reads than all before it.
+/// The settings worth considering for `records` records, from the least storage to the fewest
+/// reads: each has fewer reads than all before it.
 pub fn settings(records: u64, servers: u32, field: u32) -> Vec<Setting> {
     let mut found: Vec<Setting> = Vec::new();
     for variables in 2..=MOST_VARIABLES {
@@ -77,7 +83,8 @@ pub fn settings(records: u64, servers: u32, field: u32) -> Vec<Setting> {
     found
 }
 
-/// The degree at which servers read the least, for so many variables. `None` if they do not suffice, or there would be too many points.
+/// The degree at which servers read the least, for so many variables. `None` if they do not
+/// suffice, or there would be too many points.
 fn fewest_reads(records: u64, servers: u32, field: u32, variables: u32) -> Option<Setting> {
     let at = |radius: u32| {
         // The largest degree that points within `radius` determine.
@@ -99,7 +106,8 @@ fn fewest_reads(records: u64, servers: u32, field: u32, variables: u32) -> Optio
 /// stored, or in an answer.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what there is to choose from, if there is none.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what there is to choose from, if there
+/// is none.
 pub fn choose(
     records: u64,
     servers: u32,

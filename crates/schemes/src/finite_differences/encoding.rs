@@ -12,11 +12,12 @@ use privet_core::{Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
-/// All points of the polynomial whose coefficients are `records`: each is the XOR of the records whose words are subsets of the point. `progress` hears of the share done.
+/// All points of the polynomial whose coefficients are `records`: each is the XOR of the records
+/// whose words are subsets of the point. `progress` hears of the share done.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records should be single bits and one is not,
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records should be single bits and one is
+/// not, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
 pub(super) fn encode(
     parameters: &FiniteDifferencesParameters,
     records: &[u8],
@@ -38,13 +39,19 @@ pub(super) fn encode(
     Ok(points)
 }
 
-/// Computes all points of `table` and writes them to `store`, from byte 0 on: [`stored_bytes`](FiniteDifferencesParameters::stored_bytes) in all. It takes `memory` bytes (at least a record, and two bytes), and about one MiB more for each of
-/// the `threads` that work, which also share reads and writes. If all points fit, each is written once. Otherwise it is written twice and read once; and each once more if all points take more than about `memory`² / 64 KiB, and so on.
-/// The records are read once, in order, where they are. `progress` hears of the share done: it never falls, and the last is 1.
+/// Computes all points of `table` and writes them to `store`, from byte 0 on:
+/// [`stored_bytes`](FiniteDifferencesParameters::stored_bytes) in all. It takes `memory` bytes (at
+/// least a record, and two bytes), and about one MiB more for each of the `threads` that work,
+/// which also share reads and writes. If all points fit, each is written once. Otherwise it is
+/// written twice and read once; and each once more if all points take more than about `memory`² /
+/// 64 KiB, and so on. The records are read once, in order, where they are. `progress` hears of the
+/// share done: it never falls, and the last is 1.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape, or records should be single bits and one is not,
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what the store says.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another
+/// shape, or records should be single bits and one is not,
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what
+/// the store says.
 pub fn write_points(
     parameters: &FiniteDifferencesParameters,
     table: TableView<'_>,
@@ -59,7 +66,8 @@ pub fn write_points(
     sums.write(memory, LEAST_PART, store, progress)
 }
 
-/// The sums of the coefficients at all subsets of a point, over XOR. An entry is a point, or where records are single bits, a byte of eight points, which differ in the three lowest variables.
+/// The sums of the coefficients at all subsets of a point, over XOR. An entry is a point, or where
+/// records are single bits, a byte of eight points, which differ in the three lowest variables.
 struct SubsetSums<'a> {
     parameters: &'a FiniteDifferencesParameters,
     records: &'a [u8],
@@ -81,7 +89,8 @@ impl<'a> SubsetSums<'a> {
         Ok(Self { parameters, records, kernels, threads, entry_len })
     }
 
-    /// Places the coefficients of a block of entries, all zero before, that begins with the `first`. Variables within an entry are summed over.
+    /// Places the coefficients of a block of entries, all zero before, that begins with the
+    /// `first`. Variables within an entry are summed over.
     fn place(&self, first: u64, block: &mut [u8]) {
         if !self.parameters.one_bit() {
             let len = self.entry_len;
@@ -101,7 +110,8 @@ impl<'a> SubsetSums<'a> {
         }
     }
 
-    /// Of `count` points from the `first` on, those that have a coefficient: which of them, and the record.
+    /// Of `count` points from the `first` on, those that have a coefficient: which of them, and the
+    /// record.
     fn coefficients(&self, first: u64, count: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
         let words = self.parameters.words();
         let (from, to) = (words.rank(first), words.rank(first + count));

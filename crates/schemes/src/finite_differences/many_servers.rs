@@ -1,30 +1,43 @@
-//! Finite differences with three or more servers: no assumption, no hint, no state, and each server reads fewer points the more of them there are.
+//! Finite differences with three or more servers: no assumption, no hint, no state, and each server
+//! reads fewer points the more of them there are.
 //!
-//! The records are the coefficients of a polynomial in m variables over the field of q elements, q a prime of at least the number of servers s. Each record has a word of weight D, and its coefficient
-//! belongs to the product of that word's variables:
+//! The records are the coefficients of a polynomial in m variables over the field of q elements, q
+//! a prime of at least the number of servers s. Each record has a word of weight D, and its
+//! coefficient belongs to the product of that word's variables:
 //!
 //! `F(z) = Σ_i record_i · Π_{j ∈ supp(x_i)} z_j`
 //!
-//! A record has many *symbols* (elements of the field), so F is really many polynomials, all evaluated at the same points. Each server holds the truth table of F, one *entry* for each of the q^m
-//! points ([`encode`]). To learn coefficient x, the client draws r uniform in F_q^m, and asks server b, which is 0 to s − 1, about the point `z_b = r + b·x`. The server returns the entries at
-//! `z_b + 1_U` for all sets U of at most K = ⌊D/s⌋ variables.
+//! A record has many *symbols* (elements of the field), so F is really many polynomials, all
+//! evaluated at the same points. Each server holds the truth table of F, one *entry* for each of
+//! the q^m points ([`encode`]). To learn coefficient x, the client draws r uniform in F_q^m, and
+//! asks server b, which is 0 to s − 1, about the point `z_b = r + b·x`. The server returns the
+//! entries at `z_b + 1_U` for all sets U of at most K = ⌊D/s⌋ variables.
 //!
-//! **Why that is enough.** On the line through r in the direction of x, `g(t) = F(r + t·x)` has degree D, and its highest coefficient is the record: to have t in the power D, every
-//! variable of a product must be one of x, and there are no more than D. F is of degree 1 in each variable, so differences are derivatives: with Hasse derivatives (which, unlike ordinary ones, do not vanish when
-//! their order reaches q),
+//! **Why that is enough.** On the line through r in the direction of x, `g(t) = F(r + t·x)` has
+//! degree D, and its highest coefficient is the record: to have t in the power D, every variable of
+//! a product must be one of x, and there are no more than D. F is of degree 1 in each variable, so
+//! differences are derivatives: with Hasse derivatives (which, unlike ordinary ones, do not vanish
+//! when their order reaches q),
 //!
 //! `g^[k](b) = Σ_{T ⊆ supp(x), |T| = k} Σ_{U ⊆ T} (−1)^{k − |U|} · F(z_b + 1_U)`
 //!
-//! Values and derivatives up to order K at s different points are s·(K + 1) ≥ D + 1 conditions, which Hermite interpolation solves for the coefficient of t^D, over any field with s elements. Each U of u variables is in
-//! C(D − u, k − u) sets T, so the record is a fixed combination of the entries with U ⊆ supp(x): a coefficient for each server and each size of U, computed once.
+//! Values and derivatives up to order K at s different points are s·(K + 1) ≥ D + 1 conditions,
+//! which Hermite interpolation solves for the coefficient of t^D, over any field with s elements.
+//! Each U of u variables is in C(D − u, k − u) sets T, so the record is a fixed combination of the
+//! entries with U ⊆ supp(x): a coefficient for each server and each size of U, computed once.
 //!
-//! **Who learns what.** Each server learns that a query was made, and when, and of the index exactly nothing, whatever it can compute: for fixed b and x the map r ↦ r + b·x is a bijection of
-//! F_q^m, so the point that a server sees is uniform, for every index the same. (The bias of [`SecretRng::below`](privet_core::SecretRng::below), under q·2^-128 for each coordinate, and the generator behind it,
-//! are all that is assumed.) **Any two servers that share their queries know the index**: the difference of their points is a multiple of x. All servers must hold the same table in the same epoch, or every answer is noise.
-//! The client learns the record.
+//! **Who learns what.** Each server learns that a query was made, and when, and of the index
+//! exactly nothing, whatever it can compute: for fixed b and x the map r ↦ r + b·x is a bijection
+//! of F_q^m, so the point that a server sees is uniform, for every index the same. (The bias of
+//! [`SecretRng::below`](privet_core::SecretRng::below), under q·2^-128 for each coordinate, and the
+//! generator behind it, are all that is assumed.) **Any two servers that share their queries know
+//! the index**: the difference of their points is a multiple of x. All servers must hold the same
+//! table in the same epoch, or every answer is noise. The client learns the record.
 //!
-//! A server that answers wrongly makes the client recover wrong bytes, which is not noticed. Nor is it where the symbols that come out are no record's: whether they are can depend on the index, because an entry that the index does
-//! not use may be altered without effect, and a client that failed would show that to the server.
+//! A server that answers wrongly makes the client recover wrong bytes, which is not noticed. Nor is
+//! it where the symbols that come out are no record's: whether they are can depend on the index,
+//! because an entry that the index does not use may be altered without effect, and a client that
+//! failed would show that to the server.
 //!
 //! **What it costs**, with t symbols to a record, packed p to a byte, that is `entry_len = ⌈t/p⌉`:
 //!
@@ -44,7 +57,8 @@
 //! | 11 | 2 | 38 | 2, 19, 38 |
 //! | 13 | 2 | 35 | 2, 18, 35 |
 //!
-//! **From paper to function** (Henzinger, Ragavan: *Two-Server Private Information Retrieval in Sublinear Time and Quasilinear Space*, EUROCRYPT 2026, carried over to more servers):
+//! **From paper to function** (Henzinger, Ragavan: *Two-Server Private Information Retrieval in
+//! Sublinear Time and Quasilinear Space*, EUROCRYPT 2026, carried over to more servers):
 //!
 //! | | here |
 //! |---|---|

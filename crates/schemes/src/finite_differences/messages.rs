@@ -6,14 +6,16 @@ use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use zeroize::Zeroizing;
 
-/// A point: one bit for each variable, ⌈m/8⌉ bytes. To each server alone it is uniform; both together are the index.
+/// A point: one bit for each variable, ⌈m/8⌉ bytes. To each server alone it is uniform; both
+/// together are the index.
 pub struct FiniteDifferencesQuery {
     pub(crate) point: Zeroizing<u64>,
     pub(crate) len: usize,
 }
 
-/// The entries at all points within the ball around a query's, in ascending order of the difference. Bits are packed, the first into the lowest of a byte. Erased when dropped: two of them
-/// are the record.
+/// The entries at all points within the ball around a query's, in ascending order of the
+/// difference. Bits are packed, the first into the lowest of a byte. Erased when dropped: two of
+/// them are the record.
 pub struct FiniteDifferencesAnswer {
     pub(crate) entries: Zeroizing<Vec<u8>>,
 }

@@ -9,7 +9,8 @@ use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result, TableIdentity, TableShape};
 use std::ops::Deref;
 
-/// A polynomial of odd degree D in m variables over F₂, with a coefficient for each record: C(m, D) is at least their number, and 2·D at most m.
+/// A polynomial of odd degree D in m variables over F₂, with a coefficient for each record: C(m, D)
+/// is at least their number, and 2·D at most m.
 #[derive(Clone, Debug)]
 pub struct FiniteDifferencesParameters {
     polynomial: RecordPolynomial,
@@ -27,7 +28,8 @@ impl Deref for FiniteDifferencesParameters {
 }
 
 impl FiniteDifferencesParameters {
-    /// The parameters for a table: the fewest reads with at most 32 times the table's storage, or what `choice` asks for. `one_bit` says that records are single bits: bytes of value 0 or 1.
+    /// The parameters for a table: the fewest reads with at most 32 times the table's storage, or
+    /// what `choice` asks for. `one_bit` says that records are single bits: bytes of value 0 or 1.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none.
@@ -42,7 +44,8 @@ impl FiniteDifferencesParameters {
     /// The parameters with exactly these variables and this degree.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, unless they suit the table.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, unless they suit the
+    /// table.
     pub fn with(shape: TableShape, one_bit: bool, setting: Setting) -> Result<Self> {
         let Setting { servers, field, variables, degree } = setting;
         if (servers, field) != (2, 2) {
@@ -117,12 +120,14 @@ impl FiniteDifferencesParameters {
         }
     }
 
-    /// Size of what is stored of all points, in bytes: at least one cache line, because they are read by lines.
+    /// Size of what is stored of all points, in bytes: at least one cache line, because they are
+    /// read by lines.
     pub fn stored_bytes(&self) -> u64 {
         self.points_bytes().max(64)
     }
 
-    /// How many variables two points of one cache line of 64 bytes may differ in; 0 if each has lines of its own, or begins anywhere within one.
+    /// How many variables two points of one cache line of 64 bytes may differ in; 0 if each has
+    /// lines of its own, or begins anywhere within one.
     pub(super) fn variables_in_line(&self) -> u32 {
         let record_len = self.shape().record_len();
         match self.one_bit {
@@ -132,7 +137,8 @@ impl FiniteDifferencesParameters {
         }
     }
 
-    /// How many cache lines of 64 bytes a server reads for a query. Records that do not begin with a line, as those of 3 or 100 bytes, are counted as if each had lines of its own.
+    /// How many cache lines of 64 bytes a server reads for a query. Records that do not begin with
+    /// a line, as those of 3 or 100 bytes, are counted as if each had lines of its own.
     pub fn cache_lines(&self) -> u64 {
         let low = self.variables_in_line().min(self.variables());
         let high = self.variables() - low;

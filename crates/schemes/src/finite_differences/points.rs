@@ -6,7 +6,8 @@ use privet_kernels::memory::FileMapping;
 use privet_kernels::memory::HugeBuffer;
 use std::ops::{Deref, Range};
 
-/// A place for points that need not fit into memory: bytes that are written, and read back, anywhere. Several threads may do either at once, in parts that do not overlap.
+/// A place for points that need not fit into memory: bytes that are written, and read back,
+/// anywhere. Several threads may do either at once, in parts that do not overlap.
 pub trait PointsStore: Sync {
     /// Writes all of `bytes` from byte `offset` on.
     ///
@@ -72,12 +73,14 @@ enum Place {
 }
 
 impl Points {
-    /// Points that are left where they are: in a mapped file, from byte `start` on. Each query then reads as many pages of it as the system has not kept in memory.
-    /// The mapping should be [guarded](FileMapping::guarded): a server asks after each answer
-    /// whether the file was changed, and takes the answer back if it was.
+    /// Points that are left where they are: in a mapped file, from byte `start` on. Each query then
+    /// reads as many pages of it as the system has not kept in memory. The mapping should be
+    /// [guarded](FileMapping::guarded): a server asks after each answer whether the file was
+    /// changed, and takes the answer back if it was.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file ends before `start`, or they do not begin with a cache line.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file ends before `start`, or they
+    /// do not begin with a cache line.
     #[cfg(not(target_family = "wasm"))]
     pub fn in_file(file: FileMapping, start: usize) -> Result<Self> {
         // Mappings begin with a page, and points are read by lines of 64 bytes.
@@ -99,8 +102,10 @@ impl Points {
         }
     }
 
-    /// Says that these bytes are about to be read. Those in a file are then fetched all at once, rather than one page after the other as they are touched, while all other queries wait. That costs
-    /// a call of the system for each page, ten times as much as the reading where they are in memory anyway: so nothing is asked for if all of a `sample` of them is there.
+    /// Says that these bytes are about to be read. Those in a file are then fetched all at once,
+    /// rather than one page after the other as they are touched, while all other queries wait. That
+    /// costs a call of the system for each page, ten times as much as the reading where they are in
+    /// memory anyway: so nothing is asked for if all of a `sample` of them is there.
     pub(super) fn expect(
         &self,
         sample: impl IntoIterator<Item = Range<u64>>,
@@ -151,7 +156,8 @@ impl Points {
         }
     }
 
-    /// Memory that they hold, in bytes: none for a file, whose pages the system takes back when it needs them.
+    /// Memory that they hold, in bytes: none for a file, whose pages the system takes back when it
+    /// needs them.
     pub fn resident_bytes(&self) -> u64 {
         match &self.0 {
             Place::Memory(buffer) => buffer.len() as u64,

@@ -14,7 +14,8 @@ use privet_kernels::line_reads::{LineBits, LineBytes, LineQuery, LineReads, Line
 use privet_kernels::memory::HugeBuffer;
 use zeroize::Zeroizing;
 
-/// Positions that are gathered at a time where records are not read by lines: some tens of kilobytes of them.
+/// Positions that are gathered at a time where records are not read by lines: some tens of
+/// kilobytes of them.
 const POSITIONS: usize = 4096;
 
 /// The records of a table, and nothing computed from them yet.
@@ -56,8 +57,9 @@ impl Reads {
     }
 }
 
-/// The lines of a ball in ascending order, of which each holds the points that differ in the lowest `in_line` variables. A line that differs in `w` of the others has the points of a
-/// smaller ball, with radius K − w: that is its class, and `class` says what it takes.
+/// The lines of a ball in ascending order, of which each holds the points that differ in the lowest
+/// `in_line` variables. A line that differs in `w` of the others has the points of a smaller ball,
+/// with radius K − w: that is its class, and `class` says what it takes.
 fn by_line<C: privet_kernels::line_reads::LineClass>(
     ball: &Ball,
     in_line: u32,
@@ -78,7 +80,8 @@ fn by_line<C: privet_kernels::line_reads::LineClass>(
     LineReads::new(steps, classes.collect())
 }
 
-/// Queries as the kernel takes them: the place of each point, whose entry is `scale` long, beside the place for its answer.
+/// Queries as the kernel takes them: the place of each point, whose entry is `scale` long, beside
+/// the place for its answer.
 fn asked<'a>(
     queries: &[FiniteDifferencesQuery],
     scale: u64,

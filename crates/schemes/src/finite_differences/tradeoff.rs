@@ -1,7 +1,10 @@
-//! What finite differences cost as a formula: storage against reads, exactly for one polynomial, and as exponents of the table's size when tables grow.
+//! What finite differences cost as a formula: storage against reads, exactly for one polynomial,
+//! and as exponents of the table's size when tables grow.
 //!
-//! This is for choosing and for comparing, and reaches further than what is served. A [`Family`] says how many servers there are, over which field, and how high a single variable's power may be; a
-//! [`Polynomial`] adds how many variables there are and of which degree all products are. Its coefficients are the table, each a symbol of the field:
+//! This is for choosing and for comparing, and reaches further than what is served. A [`Family`]
+//! says how many servers there are, over which field, and how high a single variable's power may
+//! be; a [`Polynomial`] adds how many variables there are and of which degree all products are. Its
+//! coefficients are the table, each a symbol of the field:
 //!
 //! | | symbols | here |
 //! |---|---|---|
@@ -9,14 +12,19 @@
 //! | storage on each server | q^m: the value at every point | [`Polynomial::points`] |
 //! | answer of each server | Σ_{i ≤ K} C(m, i) · d^i, with K = ⌊D/s⌋: a value for each vector in {0, …, d}^m with at most K entries other than 0 | [`Polynomial::reads`] |
 //!
-//! A symbol is log₂ q bits. What Privet serves has d = 1, and q = 2 with two servers; its costs in bytes, with records that are packed as they are, are those of [`FiniteDifferencesParameters`](super::FiniteDifferencesParameters)
-//! and [`ManyServersParameters`](super::many_servers::ManyServersParameters).
+//! A symbol is log₂ q bits. What Privet serves has d = 1, and q = 2 with two servers; its costs in
+//! bytes, with records that are packed as they are, are those of
+//! [`FiniteDifferencesParameters`](super::FiniteDifferencesParameters) and
+//! [`ManyServersParameters`](super::many_servers::ManyServersParameters).
 //!
-//! **Before finite differences** (Beimel, Ishai, Malkin: *Reducing the Servers' Computation in Private Information Retrieval: PIR with Preprocessing*, CRYPTO 2000) a server kept at each point not only the value but all
-//! derivatives that an answer needs: as many reads, and the storage as many times larger ([`Polynomial::derivatives`], [`Precomputed`]).
+//! **Before finite differences** (Beimel, Ishai, Malkin: *Reducing the Servers' Computation in
+//! Private Information Retrieval: PIR with Preprocessing*, CRYPTO 2000) a server kept at each point
+//! not only the value but all derivatives that an answer needs: as many reads, and the storage as
+//! many times larger ([`Polynomial::derivatives`], [`Precomputed`]).
 //!
-//! The formulas are those of Henzinger and Ragavan: *Two-Server Private Information Retrieval in Sublinear Time and Quasilinear Space*, EUROCRYPT 2026, sections 3 to 5 and appendix A, for servers
-//! of which no two talk to each other.
+//! The formulas are those of Henzinger and Ragavan: *Two-Server Private Information Retrieval in
+//! Sublinear Time and Quasilinear Space*, EUROCRYPT 2026, sections 3 to 5 and appendix A, for
+//! servers of which no two talk to each other.
 
 mod exponents;
 mod polynomial;
@@ -29,7 +37,8 @@ pub use polynomial::{MOST_POINTS, Polynomial, Precomputed};
 use super::many_servers::FIELDS;
 use privet_core::{Error, Result};
 
-/// Servers, field, and the highest power of a single variable: what does not change when a table grows.
+/// Servers, field, and the highest power of a single variable: what does not change when a table
+/// grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
     servers: u32,
@@ -38,11 +47,14 @@ pub struct Family {
 }
 
 impl Family {
-    /// `servers` servers, s, over the field of `field` elements, q, with products in which no variable has a power above `individual_degree`, d: 2 ≤ s ≤ q and 1 ≤ d < q, because each server needs an element of the field, and
-    /// in a field of q elements the q-th power is the first again.
+    /// `servers` servers, s, over the field of `field` elements, q, with products in which no
+    /// variable has a power above `individual_degree`, d: 2 ≤ s ≤ q and 1 ≤ d < q, because each
+    /// server needs an element of the field, and in a field of q elements the q-th power is the
+    /// first again.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if q is not 2, 3, 5, 7, 11 or 13, or the others do not suit it.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if q is not 2, 3, 5,
+    /// 7, 11 or 13, or the others do not suit it.
     pub fn new(servers: u32, field: u32, individual_degree: u32) -> Result<Self> {
         if field != 2 && !FIELDS.contains(&field) {
             return Err(Error::api_misuse(format!(

@@ -1,10 +1,13 @@
 //! Points follow edits.
 //!
-//! A record is the coefficient of one monomial, the product of the variables in its word. So an edit changes the points that are supersets of the word, all by the same: the XOR of the record before and after. That is one
-//! point in 2^D, but they lie all over the place, and several edits together soon touch every cache line more often than computing all points anew would. What takes less is estimated from the
-//! lines that are touched.
+//! A record is the coefficient of one monomial, the product of the variables in its word. So an
+//! edit changes the points that are supersets of the word, all by the same: the XOR of the record
+//! before and after. That is one point in 2^D, but they lie all over the place, and several edits
+//! together soon touch every cache line more often than computing all points anew would. What takes
+//! less is estimated from the lines that are touched.
 //!
-//! The server before goes on answering, so its points are copied. They are copied block by block, and each block is patched while it is in the cache.
+//! The server before goes on answering, so its points are copied. They are copied block by block,
+//! and each block is patched while it is in the cache.
 
 use super::encoding::sharing::share;
 use super::points_server::Way;
@@ -13,10 +16,12 @@ use privet_core::hints::xor;
 use privet_core::{Result, TableChanges};
 use privet_kernels::memory::HugeBuffer;
 
-/// Bytes that are copied and patched at a time, unless a unit is longer: a part of a second-level cache.
+/// Bytes that are copied and patched at a time, unless a unit is longer: a part of a second-level
+/// cache.
 const BLOCK: usize = 256 << 10;
 
-/// How many times a unit can be patched in the time that computing it takes longer than copying it: 7 measured for records of one byte, 10 for those of 32.
+/// How many times a unit can be patched in the time that computing it takes longer than copying it:
+/// 7 measured for records of one byte, 10 for those of 32.
 const PATCHES_PER_UNIT: u64 = 6;
 
 /// Of each monomial, the units in which it is not zero are counted: the supersets of its word.
@@ -33,7 +38,8 @@ pub(super) fn cheaper_way(parameters: &FiniteDifferencesParameters, changes: &Ta
     }
 }
 
-/// What changes make of points. A unit is the points that differ in the lowest variables alone: those of a cache line, or one.
+/// What changes make of points. A unit is the points that differ in the lowest variables alone:
+/// those of a cache line, or one.
 pub(super) struct Patch<'a> {
     parameters: &'a FiniteDifferencesParameters,
     unit_len: usize,
@@ -52,7 +58,8 @@ struct Monomial {
 
 impl<'a> Patch<'a> {
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records should be single bits and one is not.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records should be single bits and one
+    /// is not.
     pub(super) fn new(
         parameters: &'a FiniteDifferencesParameters,
         changes: &TableChanges,
@@ -100,7 +107,8 @@ impl<'a> Patch<'a> {
         share(threads, (0u64..).zip(blocks), || {
             |(number, (before, after)): (u64, (&[u8], &mut [u8]))| {
                 after.copy_from_slice(before);
-                // Not zero here are those whose variables beyond the block are among those of its number.
+                // Not zero here are those whose variables beyond the block are among those of its
+                // number.
                 let here = self.monomials.iter().filter(|it| it.high >> variables & !number == 0);
                 here.for_each(|monomial| monomial.add_to(after, (1 << variables) - 1));
                 Ok(())
@@ -111,7 +119,8 @@ impl<'a> Patch<'a> {
 }
 
 impl Monomial {
-    /// Adds it to a block of units, the last of which is number `last`, of all those whose words are supersets.
+    /// Adds it to a block of units, the last of which is number `last`, of all those whose words
+    /// are supersets.
     fn add_to(&self, block: &mut [u8], last: u64) {
         let word = self.high & last;
         let mut unit = word;

@@ -1,18 +1,23 @@
-//! The client: chooses a hint that contains the record, asks for the others of that hint, and puts a backup in its place (§2.4 of the paper).
+//! The client: chooses a hint that contains the record, asks for the others of that hint, and puts
+//! a backup in its place (§2.4 of the paper).
 //!
 //! # Why queries teach nothing
 //!
-//! A server sees a row of uniform offsets, whatever is asked for (see [`HintTable`] for why that holds for any sequence of queries). In the place of the wanted record's chunk stands the offset of
-//! a pair that is used once and independent of every hint, or nothing, and which place is left out cannot be seen.
+//! A server sees a row of uniform offsets, whatever is asked for (see [`HintTable`] for why that
+//! holds for any sequence of queries). In the place of the wanted record's chunk stands the offset
+//! of a pair that is used once and independent of every hint, or nothing, and which place is left
+//! out cannot be seen.
 //!
 //! # What may run out
 //!
-//! Every chunk has a number of spares for each window, and a record that lies in it uses one up. The records of a window are all different ([`Lookups`]) and the table is shuffled, so that
-//! no chunk's spares are used up but with the probability that [`PianoParameters`] says, **unless records are chosen by where they lie**. The order is public, so whoever
-//! makes a client look up records of their choice can make it fail, and so can whoever builds the
-//! table, who decides where keys lie: see the [module](super). The query that is sent then is a
-//! cover, which looks like any other and is made with the same work; that no hint is exchanged takes
-//! half a microsecond less, which disappears in the fixed time that a session gives to every query.
+//! Every chunk has a number of spares for each window, and a record that lies in it uses one up.
+//! The records of a window are all different ([`Lookups`]) and the table is shuffled, so that no
+//! chunk's spares are used up but with the probability that [`PianoParameters`] says, **unless
+//! records are chosen by where they lie**. The order is public, so whoever makes a client look up
+//! records of their choice can make it fail, and so can whoever builds the table, who decides where
+//! keys lie: see the [module](super). The query that is sent then is a cover, which looks like any
+//! other and is made with the same work; that no hint is exchanged takes half a microsecond less,
+//! which disappears in the fixed time that a session gives to every query.
 
 use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
@@ -35,7 +40,8 @@ pub struct PianoClient<F> {
     pub(super) parameters: PianoParameters,
     kernels: Kernels,
     pub(super) layout: Layout,
-    /// One row for each primary hint. Its bytes are the whole generation, backups and pairs included.
+    /// One row for each primary hint. Its bytes are the whole generation, backups and pairs
+    /// included.
     pub(super) table: HintTable,
     pub(super) ledger: Ledger,
     pub(super) lookups: Lookups,
@@ -102,7 +108,8 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         let asked = if before.is_some() { filler } else { wanted };
 
         let (chunk, _) = self.parameters.cut().place(asked);
-        // What is asked was not asked before in this window, unless there are fewer records than queries.
+        // What is asked was not asked before in this window, unless there are fewer records than
+        // queries.
         let found = if self.parameters.repeats() {
             self.table.find(asked)
         } else {
@@ -111,7 +118,8 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         let row = found.choose(rng);
         let spare = self.next_spare(chunk);
         let (hint, has_hint) = self.table.hint_for(row, asked);
-        // A cover and a query are both made, always, with something to stand in for what is not there: making only one of them would take another time.
+        // A cover and a query are both made, always, with something to stand in for what is not
+        // there: making only one of them would take another time.
         let cover = self.cover(rng);
         let any_spare = chunk * self.parameters.spares();
         let query = self.query_through(hint, asked, spare.unwrap_or(any_spare));
@@ -200,7 +208,8 @@ impl<F: AnswerForm> PianoClient<F> {
         admit(used < self.parameters.spares()).then_some(chunk * self.parameters.spares() + used)
     }
 
-    /// The query for `position` through `hint`, which contains it, and the pair `spare` of its chunk.
+    /// The query for `position` through `hint`, which contains it, and the pair `spare` of its
+    /// chunk.
     pub(super) fn query_through(&self, hint: LiveHint, position: u64, spare: u32) -> PianoQuery<F> {
         let mut offsets = self.contents(hint, position);
         let (chunk, _) = self.parameters.cut().place(position);
@@ -212,7 +221,8 @@ impl<F: AnswerForm> PianoClient<F> {
             #[cfg(test)]
             self.replace_badly(position, &mut offsets);
         } else {
-            // The last place takes what is not to be kept, and no branch tells from where on offsets move up.
+            // The last place takes what is not to be kept, and no branch tells from where on
+            // offsets move up.
             for place in 0..offsets.len() - 1 {
                 // What is not smaller than the chunk moves.
                 let moves = !(place as u32).ct_lt(&chunk);
@@ -333,7 +343,8 @@ impl<F: AnswerForm> PianoClient<F> {
         Ok(())
     }
 
-    /// Takes in what the hint that a reservation used contains beside its record, and keeps every record that is known now.
+    /// Takes in what the hint that a reservation used contains beside its record, and keeps every
+    /// record that is known now.
     fn answer(&mut self, id: u64, sum: Zeroizing<Vec<u8>>) -> Result<()> {
         let spare = self.ledger.unanswered(id).map(|spare| spare as usize);
         let resolved = self.ledger.answer(id, sum, None, &mut self.table)?;
@@ -357,7 +368,8 @@ impl<F: AnswerForm> SchemeOf for PianoClient<F> {
 
 /// Edits of the table, which are public: nothing here needs to take the same time.
 impl<F: AnswerForm> Updatable for PianoClient<F> {
-    /// The records of a table of another number lie in another order, of which these hints know nothing.
+    /// The records of a table of another number lie in another order, of which these hints know
+    /// nothing.
     fn follows(&self, after: TableShape) -> bool {
         after == self.parameters.shape()
     }
@@ -395,7 +407,8 @@ impl<F: AnswerForm> PianoClient<F> {
         Ok(())
     }
 
-    /// The backups in reserve that contain the record. One that is in use stands in the table of hints.
+    /// The backups in reserve that contain the record. One that is in use stands in the table of
+    /// hints.
     fn patch_backups(&mut self, position: u64, difference: &[u8]) {
         let (chunk, offset) = self.parameters.cut().place(position);
         let (first, spares) = (self.parameters.primaries(), self.parameters.spares());

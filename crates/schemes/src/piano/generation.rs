@@ -1,4 +1,5 @@
-//! How the hints of a window are laid out, in memory and on disk; and offsets of the pseudorandom function one by one.
+//! How the hints of a window are laid out, in memory and on disk; and offsets of the pseudorandom
+//! function one by one.
 
 use super::{AnswerForm, PianoParameters};
 #[cfg(test)]
@@ -12,11 +13,14 @@ use zeroize::Zeroizing;
 
 const VERSION: u32 = 1;
 
-/// Where in an encoded generation everything lies: `version (u32) ‖ key (16) ‖ a parity for each primary and each backup ‖ the record of each pair`.
+/// Where in an encoded generation everything lies: `version (u32) ‖ key (16) ‖ a parity for each
+/// primary and each backup ‖ the record of each pair`.
 ///
-/// The key is the client's own, and everything else follows from it and the table: hint `j` consists of the record at offset `r(j, k)` of every chunk `k`
-/// (see [`privet_kernels::subset_hints`]), a backup only of those outside its own chunk, and a pair's record is the one at offset `r(j, k)` of its chunk `k`. Pairs exist where the answer form
-/// uses them.
+/// The key is the client's own, and everything else follows from it and the table: hint `j`
+/// consists of the record at offset `r(j, k)` of every chunk `k` (see
+/// [`privet_kernels::subset_hints`]), a backup only of those outside its own chunk, and a pair's
+/// record is the one at offset `r(j, k)` of its chunk `k`. Pairs exist where the answer form uses
+/// them.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     record_len: usize,
@@ -106,7 +110,8 @@ pub(super) fn key(bytes: &[u8]) -> Zeroizing<[u8; 16]> {
     key
 }
 
-/// Tells offsets of neighbouring hints in one chunk: it lets them take their records from a chunk in which each record is its own number.
+/// Tells offsets of neighbouring hints in one chunk: it lets them take their records from a chunk
+/// in which each record is its own number.
 pub(super) struct Offsets {
     numbers: PartitionGroup,
     kernels: Kernels,

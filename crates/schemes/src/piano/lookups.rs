@@ -1,10 +1,14 @@
-//! What was looked up in the window: so that no record is asked for twice, and the ones that are known can be told again.
+//! What was looked up in the window: so that no record is asked for twice, and the ones that are
+//! known can be told again.
 //!
-//! A record that was asked for before in the window is not asked for again, or it would use up the spares of its chunk, and whoever asks for one record all the time would run out of hints
-//! soon. A *filler* is asked for instead, a uniformly chosen record that was not yet, and the wanted one comes from here. Nobody can tell: filler or not, a query is made in the same way.
+//! A record that was asked for before in the window is not asked for again, or it would use up the
+//! spares of its chunk, and whoever asks for one record all the time would run out of hints soon. A
+//! *filler* is asked for instead, a uniformly chosen record that was not yet, and the wanted one
+//! comes from here. Nobody can tell: filler or not, a query is made in the same way.
 //!
-//! **The work is the same for every record**, and depends on the number of queries made before: everything that was looked up is compared with the wanted record, and a filler is drawn
-//! whether or not it is needed.
+//! **The work is the same for every record**, and depends on the number of queries made before:
+//! everything that was looked up is compared with the wanted record, and a filler is drawn whether
+//! or not it is needed.
 
 use privet_core::hints::xor;
 use privet_core::{Error, Result, SecretRng};
@@ -12,16 +16,19 @@ use privet_kernels::Kernels;
 use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
 
-/// Everything that was asked for in a window, by position in the shuffled table, in order. What was asked for in reservation `k` is *entry* `k`.
+/// Everything that was asked for in a window, by position in the shuffled table, in order. What was
+/// asked for in reservation `k` is *entry* `k`.
 pub(super) struct Lookups {
     records: u64,
     window: u64,
     record_len: usize,
     kernels: Kernels,
-    /// The lower halves of the positions, all ones for an entry that is none because a cover was sent; and the upper halves, which only large tables need to tell positions apart.
+    /// The lower halves of the positions, all ones for an entry that is none because a cover was
+    /// sent; and the upper halves, which only large tables need to tell positions apart.
     lower: Zeroizing<Vec<u32>>,
     upper: Zeroizing<Vec<u32>>,
-    /// For each reservation the entry of the record that was wanted, its own if it was not known before.
+    /// For each reservation the entry of the record that was wanted, its own if it was not known
+    /// before.
     wanted: Zeroizing<Vec<u64>>,
     outcomes: Vec<Outcome>,
     told: Vec<bool>,
@@ -104,13 +111,15 @@ impl Lookups {
         marks
     }
 
-    /// A position to ask for if the wanted one is known: uniform among those that were not asked for. In tables that have fewer records than a window has queries, among all: every chunk has
+    /// A position to ask for if the wanted one is known: uniform among those that were not asked
+    /// for. In tables that have fewer records than a window has queries, among all: every chunk has
     /// spares for all queries there.
     pub(super) fn filler(&self, rng: &mut SecretRng) -> u64 {
         loop {
             let position = rng.below(self.records);
-            // Fewer than three quarters of the records are asked for in a window, but in tables of less than a dozen.
-            // How many draws it takes depends on how many records were asked for, not on which.
+            // Fewer than three quarters of the records are asked for in a window, but in tables of
+            // less than a dozen. How many draws it takes depends on how many records were asked
+            // for, not on which.
             let is_new = || declassify(self.find(position).is_none());
             if self.records < self.window || is_new() {
                 return position;
@@ -118,7 +127,8 @@ impl Lookups {
         }
     }
 
-    /// Notes a reservation that asks for `position`, or sends a cover, because of a record that belongs to the entry `wanted`.
+    /// Notes a reservation that asks for `position`, or sends a cover, because of a record that
+    /// belongs to the entry `wanted`.
     pub(super) fn reserve(&mut self, asked: Result<u64, Failure>, wanted: u64) {
         let position = asked.unwrap_or(u64::MAX);
         self.lower.push(position as u32);

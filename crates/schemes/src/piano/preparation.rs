@@ -1,7 +1,10 @@
-//! The offline phase: the shuffled table streams past once, every hint picks up its records, and every chunk leaves some of its records behind (§2.4 of the paper).
+//! The offline phase: the shuffled table streams past once, every hint picks up its records, and
+//! every chunk leaves some of its records behind (§2.4 of the paper).
 //!
-//! A backup of a chunk does not contain a record of that chunk, because the one that is wanted will take that place. It picks one up like all the others, and puts it back when the chunk's
-//! turn is over: some hundred hints that are touched once more cost less than a condition in the loop over half a million.
+//! A backup of a chunk does not contain a record of that chunk, because the one that is wanted will
+//! take that place. It picks one up like all the others, and puts it back when the chunk's turn is
+//! over: some hundred hints that are touched once more cost less than a condition in the loop over
+//! half a million.
 
 use super::generation::{Layout, Offsets, key};
 use super::{AnswerForm, PianoParameters, PianoScheme};

@@ -1,4 +1,5 @@
-//! The server: the shuffled table in memory, of which a query reads one record for each chunk, or two.
+//! The server: the shuffled table in memory, of which a query reads one record for each chunk, or
+//! two.
 
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
 use crate::contract::{Answerer, Message as _, Role, SchemeOf, StreamingServer};
@@ -8,10 +9,12 @@ use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use std::marker::PhantomData;
 
-/// Records are copied in batches of about this many bytes: few enough to stay in the second-level cache, many enough that reading ahead seldom has to begin anew.
+/// Records are copied in batches of about this many bytes: few enough to stay in the second-level
+/// cache, many enough that reading ahead seldom has to begin anew.
 const BATCH_BYTES: usize = 1 << 16;
 
-/// A table laid out for answering: its records in shuffled order in huge pages, with zero records after the last up to whole chunks.
+/// A table laid out for answering: its records in shuffled order in huge pages, with zero records
+/// after the last up to whole chunks.
 pub struct PianoServer<F> {
     parameters: PianoParameters,
     records: HugeBuffer<u8>,
@@ -23,8 +26,9 @@ impl<F: AnswerForm> PianoServer<F> {
     /// Copies the records of `table` to their places; the source can be dropped.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: PianoParameters,
         table: TableView<'_>,
@@ -67,11 +71,14 @@ impl<F: AnswerForm> PianoServer<F> {
         PianoAnswer { parities, form: PhantomData }
     }
 
-    /// For each chunk the XOR of the records that `offsets` name if that chunk is the one left out (`PossibleParities` of the paper). If it is chunk `k`, offset `j` is for chunk `j`
-    /// where `j < k`, and for chunk `j + 1` elsewhere; so from one chunk to the next a single offset moves to another chunk.
+    /// For each chunk the XOR of the records that `offsets` name if that chunk is the one left out
+    /// (`PossibleParities` of the paper). If it is chunk `k`, offset `j` is for chunk `j` where `j
+    /// < k`, and for chunk `j + 1` elsewhere; so from one chunk to the next a single offset moves
+    /// to another chunk.
     fn possible_parities(&self, offsets: &[u16], parities: &mut [u8]) {
         let record_len = self.parameters.record_len();
-        // All are worked out relative to the first, which is the XOR of every offset's record in the *next* chunk and so is known last.
+        // All are worked out relative to the first, which is the XOR of every offset's record in
+        // the *next* chunk and so is known last.
         let mut first_parity = vec![0; record_len];
         let (mut parity, mut rest) = parities.split_at_mut(record_len);
         let batch = batch(2 * record_len);
@@ -107,7 +114,8 @@ fn batch(len: usize) -> usize {
     (BATCH_BYTES / len).max(1)
 }
 
-/// The XOR of three records, each byte written once: as steps, each would wait for the one before to reach memory.
+/// The XOR of three records, each byte written once: as steps, each would wait for the one before
+/// to reach memory.
 #[inline]
 fn xor_of(out: &mut [u8], a: &[u8], b: &[u8], c: &[u8]) {
     let (pieces, rest) = out.as_chunks_mut();

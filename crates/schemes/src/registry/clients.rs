@@ -41,27 +41,33 @@ pub trait ErasedClient: Send {
 pub enum Recovered {
     /// The record: of a scheme without state.
     Record(Record),
-    /// The record and a state change, already applied in memory: of a scheme with single-use hints. The change belongs into the journal, but nothing waits for it: until
-    /// it is there, a restart finds the lookup unfinished and sends the same queries again.
+    /// The record and a state change, already applied in memory: of a scheme with single-use hints.
+    /// The change belongs into the journal, but nothing waits for it: until it is there, a restart
+    /// finds the lookup unfinished and sends the same queries again.
     Settled {
         /// The reservation that is settled.
         id: ReservationId,
         /// The state change. Secret.
         change: Zeroizing<Vec<u8>>,
-        /// The record. `None`: it waits for the answer of another reservation; ask [`ErasedHints::take_record`] after each that is settled.
+        /// The record. `None`: it waits for the answer of another reservation; ask
+        /// [`ErasedHints::take_record`] after each that is settled.
         record: Option<Result<Record>>,
     },
 }
 
-/// The state of a client with single-use hints. See [`HintedClient`](crate::contract::HintedClient) for what each does.
+/// The state of a client with single-use hints. See [`HintedClient`](crate::contract::HintedClient)
+/// for what each does.
 pub trait ErasedHints {
     /// Applies a change from the journal, in the order in which changes were written.
     ///
     /// # Errors
-    /// As [`HintedClient::apply`](crate::contract::HintedClient::apply); and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it follows edits of another version of the table than the hints belong to.
+    /// As [`HintedClient::apply`](crate::contract::HintedClient::apply); and
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it follows edits of another version
+    /// of the table than the hints belong to.
     fn apply(&mut self, change: &[u8]) -> Result<()>;
 
-    /// Settles a reservation whose queries were sent by an earlier process: [`Recovered::Settled`], with the change applied in memory.
+    /// Settles a reservation whose queries were sent by an earlier process: [`Recovered::Settled`],
+    /// with the change applied in memory.
     fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered>;
 
     /// The record of a settled reservation, once it can be told.
@@ -77,7 +83,8 @@ pub trait ErasedHints {
     /// [`HintedClient::search_len`](crate::contract::HintedClient::search_len).
     fn search_len(&self) -> u64;
 
-    /// Whether hints never run out: then the next generation is [`condense`](Self::condense)d from this one, and nobody is asked for it.
+    /// Whether hints never run out: then the next generation is [`condense`](Self::condense)d from
+    /// this one, and nobody is asked for it.
     fn is_endless(&self) -> bool;
 
     /// The next generation, once this one is used up and nothing is open. See [`Endless`].
@@ -89,17 +96,21 @@ pub trait ErasedHints {
     /// The table in the version that the hints belong to.
     fn table(&self) -> TableIdentity;
 
-    /// Whether the hints can follow edits that make the table one of the shape `after`. If not, others are prepared for that. See [`Updatable::follows`].
+    /// Whether the hints can follow edits that make the table one of the shape `after`. If not,
+    /// others are prepared for that. See [`Updatable::follows`].
     fn follows(&self, after: TableShape) -> bool;
 
-    /// Follows edits that make `before`, the [table](Self::table) that the hints belong to, the table `after`, as every server tells them in order; and returns the change for the journal. See
-    /// [`Updatable`]. From then on [`plan`](ErasedClient::plan) is that of `after`.
+    /// Follows edits that make `before`, the [table](Self::table) that the hints belong to, the
+    /// table `after`, as every server tells them in order; and returns the change for the journal.
+    /// See [`Updatable`]. From then on [`plan`](ErasedClient::plan) is that of `after`.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the hints belong to another version than `before` (so that no edit is applied twice, or before its turn), or `after` is not a later one of
-    /// the same table; beside what [`Updatable`] says.
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the servers tell different edits. Of a client that [`verifies`](Self::verifies), that has a change as well, one that ends it: then
-    /// the result is that change, and [`ended`](Self::ended) the error.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the hints belong to another version
+    /// than `before` (so that no edit is applied twice, or before its turn), or `after` is not a
+    /// later one of the same table; beside what [`Updatable`] says.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the servers tell different edits. Of
+    /// a client that [`verifies`](Self::verifies), that has a change as well, one that ends it:
+    /// then the result is that change, and [`ended`](Self::ended) the error.
     fn apply_deltas(
         &mut self,
         before: &TableIdentity,
@@ -108,18 +119,21 @@ pub trait ErasedHints {
     ) -> Result<Zeroizing<Vec<u8>>>;
 
     /// Ends the hints of a client that [`verifies`](Self::verifies), because servers tell different
-    /// updates of the table: returns the change that does it, and [`ended`](Self::ended) is the error
-    /// from then on. For a difference that is not in the edits: two signed updates of one version.
+    /// updates of the table: returns the change that does it, and [`ended`](Self::ended) is the
+    /// error from then on. For a difference that is not in the edits: two signed updates of one
+    /// version.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the client does not verify, or has ended
-    /// already.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the client does not verify, or has
+    /// ended already.
     fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// Whether answers are verified: then queries go strictly one after the other, each when the one before is settled. See [`Verifying`].
+    /// Whether answers are verified: then queries go strictly one after the other, each when the
+    /// one before is settled. See [`Verifying`].
     fn verifies(&self) -> bool;
 
-    /// Why no query will ever be made again: an answer or an update did not belong to what the servers had agreed on.
+    /// Why no query will ever be made again: an answer or an update did not belong to what the
+    /// servers had agreed on.
     fn ended(&self) -> Option<Error>;
 }
 
@@ -134,7 +148,8 @@ pub trait ErasedPreparation: StreamConsumer + Send {
     /// The generation, once [`finish`](StreamConsumer::finish) has succeeded. Secret.
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// The request whose reply is to be absorbed next, whole: if hints are asked for rather than made from the streamed table, and not everything was. Secret.
+    /// The request whose reply is to be absorbed next, whole: if hints are asked for rather than
+    /// made from the streamed table, and not everything was. Secret.
     fn request(&mut self) -> Option<Zeroizing<Vec<u8>>>;
 }
 

@@ -34,8 +34,8 @@ pub struct About {
     pub options: &'static [&'static SchemeOption],
     /// Its place in the order of preference of a client that lists no schemes: the lowest is taken.
     /// Those that verify answers come first (below 50), of these one without state before one with,
-    /// and last the one that takes a trusted setup. Of the others, those that clients keep no secret
-    /// state for come first, and those with a weaker promise last.
+    /// and last the one that takes a trusted setup. Of the others, those that clients keep no
+    /// secret state for come first, and those with a weaker promise last.
     pub preference: u8,
     /// What it promises less than others of its kind, if it does, in one sentence.
     pub weaker_promise: Option<&'static str>,

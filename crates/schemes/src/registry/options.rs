@@ -20,7 +20,8 @@ pub struct SchemeOption {
     pub requires: Option<&'static str>,
     /// Options that choose the same thing otherwise.
     pub conflicts_with: &'static [&'static str],
-    /// What a scheme that has no such option is told, after its name. Without it: whose option it is.
+    /// What a scheme that has no such option is told, after its name. Without it: whose option it
+    /// is.
     pub elsewhere: Option<&'static str>,
     /// If servers cannot do without it: what to do when it is not given.
     pub missing: Option<&'static str>,
@@ -192,8 +193,8 @@ impl Tuning {
     }
 }
 
-/// Refuses options that a scheme does not have. `None`: it is no scheme, or one that follows from the
-/// table and is not known yet.
+/// Refuses options that a scheme does not have. `None`: it is no scheme, or one that follows from
+/// the table and is not known yet.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), saying whose option it is.

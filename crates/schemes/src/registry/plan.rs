@@ -10,7 +10,8 @@ use privet_core::{Error, Result, TableIdentity};
 /// No query, answer, request or reply is longer, 128 MiB: both sides hold them in memory.
 pub(crate) const MAX_MESSAGE_LEN: usize = 1 << 27;
 
-/// What is known of a scheme on a table before any of its state exists: sizes of all messages, and what has to flow first.
+/// What is known of a scheme on a table before any of its state exists: sizes of all messages, and
+/// what has to flow first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemePlan {
     /// The scheme.
@@ -28,7 +29,8 @@ pub struct SchemePlan {
 }
 
 impl SchemePlan {
-    /// Reads what a server announced, refusing parameters that are malformed, inconsistent with the table or below the security target.
+    /// Reads what a server announced, refusing parameters that are malformed, inconsistent with the
+    /// table or below the security target.
     ///
     /// # Errors
     /// As [`Parameters::decode`].
@@ -123,7 +125,8 @@ impl SchemePlan {
         self.scheme.descriptor().ok()?.told(identity, &self.parameters).ok()
     }
 
-    /// A digest of everything both sides must agree on: the scheme, its parameters and the table in its epoch. Every message carries it.
+    /// A digest of everything both sides must agree on: the scheme, its parameters and the table in
+    /// its epoch. Every message carries it.
     pub fn digest(&self, identity: &TableIdentity) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("privet 2026-11 parameter digest");
         hasher.update(&identity.id.0);

@@ -1,4 +1,5 @@
-//! Points of finite differences apart from a server: written once to a store, and answered from ever after.
+//! Points of finite differences apart from a server: written once to a store, and answered from
+//! ever after.
 
 use super::descriptor::{Of, Registered};
 use super::servers::ServerHost;
@@ -18,17 +19,22 @@ pub fn makes_points(scheme: SchemeId) -> bool {
 /// Size of all points under `plan`, in bytes.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table; as [`Parameters::decode`] if the plan does not belong to the table.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table; as
+/// [`Parameters::decode`] if the plan does not belong to the table.
 pub fn points_bytes(plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
     of(plan)?.bytes(plan, identity)
 }
 
-/// Computes the points of `table` and writes all of them to `store`, from byte 0 on. Besides the table it takes `memory` bytes, and up to one MiB for each thread; no less than one point. If the points take more, they are written in pieces, some of
-/// which, or all, are read and written again. `progress` hears of the share done: it never falls, and the last is 1.
+/// Computes the points of `table` and writes all of them to `store`, from byte 0 on. Besides the
+/// table it takes `memory` bytes, and up to one MiB for each thread; no less than one point. If the
+/// points take more, they are written in pieces, some of which, or all, are read and written again.
+/// `progress` hears of the share done: it never falls, and the last is 1.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table, or records should be single bits and one is not,
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what the store says.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table, or
+/// records should be single bits and one is not,
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what
+/// the store says.
 pub fn write_points(
     plan: &SchemePlan,
     table: TableView<'_>,
@@ -43,8 +49,9 @@ pub fn write_points(
 /// A server that answers from points that were computed before.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if there are not as many as the plan says, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table;
-/// as [`Parameters::decode`] if the plan does not belong to the table.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if there are not as many as the plan says,
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table; as
+/// [`Parameters::decode`] if the plan does not belong to the table.
 pub fn server_of_points(
     plan: SchemePlan,
     identity: &TableIdentity,

@@ -1,4 +1,5 @@
-//! What a scheme's `descriptor.rs` takes from the registry, all at once: `use crate::registry::room::*`.
+//! What a scheme's `descriptor.rs` takes from the registry, all at once: `use
+//! crate::registry::room::*`.
 
 // Browsers lack a room, and with it who uses some of these.
 #![cfg_attr(target_family = "wasm", allow(unused_imports))]

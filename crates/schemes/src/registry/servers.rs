@@ -16,12 +16,14 @@ pub trait ErasedSetup: Send + Sync {
     /// Size of what the server itself needs of the precomputed, in bytes.
     fn kept_len(&self) -> u64;
 
-    /// The long part of a server's start. Its result may be kept in a file, because it follows from the table and [`SchemePlan::parameters`] alone. `progress` hears of
-    /// the share done, from 0 to 1.
+    /// The long part of a server's start. Its result may be kept in a file, because it follows from
+    /// the table and [`SchemePlan::parameters`] alone. `progress` hears of the share done, from 0
+    /// to 1.
     fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed>;
 
-    /// The server, given what was just computed or read back: [`Precomputed::kept`]. Where that is nothing although the table has to be transformed, because the result is kept in memory alone, it is
-    /// transformed now: `progress` hears of it.
+    /// The server, given what was just computed or read back: [`Precomputed::kept`]. Where that is
+    /// nothing although the table has to be transformed, because the result is kept in memory
+    /// alone, it is transformed now: `progress` hears of it.
     fn finish(
         self: Box<Self>,
         kept: &[u8],
@@ -34,25 +36,32 @@ pub trait ErasedServer: Send + Sync {
     /// The scheme it answers.
     fn plan(&self) -> &SchemePlan;
 
-    /// Answers a batch in one pass: one result for each query, in order. A query that does not parse gets an error and does not disturb the others.
-    /// All get one if [`check_held`](Self::check_held) does afterwards: no answer was read from a
-    /// file that had changed.
+    /// Answers a batch in one pass: one result for each query, in order. A query that does not
+    /// parse gets an error and does not disturb the others. All get one if
+    /// [`check_held`](Self::check_held) does afterwards: no answer was read from a file that had
+    /// changed.
     fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>>;
 
-    /// The reply to a request of the offline phase, if clients of this scheme ask for their hints. May take long.
+    /// The reply to a request of the offline phase, if clients of this scheme ask for their hints.
+    /// May take long.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if there is nothing to ask for, or nothing of this role, or the request does not parse.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if there is nothing to ask
+    /// for, or nothing of this role, or the request does not parse.
     fn prepare(&self, role: Role, request: &[u8]) -> Result<Vec<u8>>;
 
     /// The table in the order in which clients stream it, if that is not the natural one.
     fn streamed(&self) -> Option<&[u8]>;
 
-    /// The server for `table`, all records of the version after `changes`, made from this one, which goes on answering for its own version. `plan` is
-    /// [that of the next version](super::plan_next). `None`: start one from the table, with [`setup_as`](super::setup_as). See [`Succession`].
+    /// The server for `table`, all records of the version after `changes`, made from this one,
+    /// which goes on answering for its own version. `plan` is [that of the next
+    /// version](super::plan_next). `None`: start one from the table, with
+    /// [`setup_as`](super::setup_as). See [`Succession`].
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this server's table to `table`, or the plan is of another scheme or table, beside what the scheme says.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this
+    /// server's table to `table`, or the plan is of another scheme or table, beside what the scheme
+    /// says.
     fn successor(
         &self,
         _plan: &SchemePlan,
@@ -63,10 +72,12 @@ pub trait ErasedServer: Send + Sync {
         Ok(None)
     }
 
-    /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to collect some.
+    /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to
+    /// collect some.
     fn shares_passes(&self) -> bool;
 
-    /// Memory held for answering, in bytes: the table's own bytes, if the scheme holds a copy, and what comes on top.
+    /// Memory held for answering, in bytes: the table's own bytes, if the scheme holds a copy, and
+    /// what comes on top.
     fn resident_bytes(&self) -> u64;
 
     /// How much of the table's memory the system backs with huge pages, if it says.
@@ -86,8 +97,9 @@ pub trait ErasedServer: Send + Sync {
 pub struct Successor {
     /// The server.
     pub server: Box<dyn ErasedServer>,
-    /// What clients that verify answers must know of the new commitments, for [`TableDelta::with_commitments`](privet_core::TableDelta::with_commitments): the same on every server that has the same
-    /// table. Empty for all others.
+    /// What clients that verify answers must know of the new commitments, for
+    /// [`TableDelta::with_commitments`](privet_core::TableDelta::with_commitments): the same on
+    /// every server that has the same table. Empty for all others.
     pub commitments: Vec<u8>,
 }
 

@@ -1,4 +1,5 @@
-//! A step of the table's versions in the journal of hints: which change of hints belongs to which edits.
+//! A step of the table's versions in the journal of hints: which change of hints belongs to which
+//! edits.
 
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableDigest, TableIdentity, TableShape};
@@ -16,10 +17,12 @@ const STEP: u8 = 0xff;
 const STEP_LEN: usize = 1 + 40 + 48;
 
 impl HintsStep {
-    /// The step of hints that stand at `standing`, whoever takes it having said from where to where.
+    /// The step of hints that stand at `standing`, whoever takes it having said from where to
+    /// where.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it begins elsewhere or leads to no later version of the table.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it begins elsewhere or leads to no
+    /// later version of the table.
     pub(super) fn new(
         standing: &TableIdentity,
         before: &TableIdentity,
@@ -40,7 +43,8 @@ impl HintsStep {
         Ok(Self { before: *before, after: *after })
     }
 
-    /// The journal's record: `255 ‖ epoch before (u64) ‖ digest before (32) ‖ epoch after (u64) ‖ digest after (32) ‖ records after (u64) ‖ change`
+    /// The journal's record: `255 ‖ epoch before (u64) ‖ digest before (32) ‖ epoch after (u64) ‖
+    /// digest after (32) ‖ records after (u64) ‖ change`
     pub(super) fn before_change(&self, change: &[u8]) -> Zeroizing<Vec<u8>> {
         // Room for all of it at once: growing would leave copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(STEP_LEN + change.len()));
@@ -54,10 +58,12 @@ impl HintsStep {
         bytes
     }
 
-    /// The step of a journal's record, and the scheme's change. `None`: it is the scheme's change alone.
+    /// The step of a journal's record, and the scheme's change. `None`: it is the scheme's change
+    /// alone.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not parse, or the step does not begin where the hints stand.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not parse, or the step does
+    /// not begin where the hints stand.
     pub(super) fn split_off<'a>(
         standing: &TableIdentity,
         bytes: &'a [u8],

@@ -7,7 +7,8 @@ use crate::offline::HintSource;
 use privet_core::{Error, Result, TableChanges, TableIdentity};
 use privet_kernels::Kernels;
 
-/// The plan for the next version of a table whose last one was served as `before` says: the same parameters, if they suit it, so that hints and whatever else clients keep stays good; those of
+/// The plan for the next version of a table whose last one was served as `before` says: the same
+/// parameters, if they suit it, so that hints and whatever else clients keep stays good; those of
 /// [`plan`] otherwise.
 ///
 /// # Errors
@@ -28,12 +29,16 @@ pub fn patches_downloads(before: Version<'_>, after: Version<'_>) -> bool {
     same && patches_of(before).is_some_and(|patches| patches.suits(before, after))
 }
 
-/// Writes what a client of the table `after` would download to `sink`, whole and in order, in pieces of at most about a MiB, from what was downloaded for `before` and the changes since. Takes memory
-/// for the changes and a piece. Servers make what they announce for the next version in the same way.
+/// Writes what a client of the table `after` would download to `sink`, whole and in order, in
+/// pieces of at most about a MiB, from what was downloaded for `before` and the changes since.
+/// Takes memory for the changes and a piece. Servers make what they announce for the next version
+/// in the same way.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless this is [possible](patches_downloads), or if the changes are not those between the two;
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size that was prescribed before, beside what `part` and `sink` say.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless this is
+/// [possible](patches_downloads), or if the changes are not those between the two;
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size that was
+/// prescribed before, beside what `part` and `sink` say.
 pub fn patch_downloaded(
     before: Version<'_>,
     after: Version<'_>,

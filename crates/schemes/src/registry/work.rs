@@ -19,7 +19,8 @@ pub enum Work {
         /// Bytes that they are read from.
         from_bytes: u64,
     },
-    /// Servers read single records, and the client may compute a pseudorandom function in AES blocks.
+    /// Servers read single records, and the client may compute a pseudorandom function in AES
+    /// blocks.
     Records {
         /// Records that each server reads.
         records: u64,

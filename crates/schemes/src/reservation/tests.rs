@@ -1,5 +1,6 @@
-//! A toy scheme with single-use hints runs through the contract, to show that the seam fits the kind of scheme it was drawn for: a client whose
-//! hints are secret, each good for one query, surviving crashes before, at and after the sync.
+//! A toy scheme with single-use hints runs through the contract, to show that the seam fits the
+//! kind of scheme it was drawn for: a client whose hints are secret, each good for one query,
+//! surviving crashes before, at and after the sync.
 
 use super::*;
 use crate::SchemeId;
@@ -10,7 +11,8 @@ use privet_core::{
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
-/// One byte per record; the "hint" is the number of a one-time mask that the server knows too. Private towards nobody, but shaped like the real thing.
+/// One byte per record; the "hint" is the number of a one-time mask that the server knows too.
+/// Private towards nobody, but shaped like the real thing.
 struct Masks {
     used: Vec<bool>,
     /// Open and settled reservations: the mask, and the record once it is known.

@@ -27,7 +27,8 @@ impl SimplePirClient {
     /// A client that reads its hint from `hint`.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint has another size than the parameters prescribe.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint has another size than the
+    /// parameters prescribe.
     pub fn new(
         parameters: SimplePirParameters,
         hint: Arc<dyn HintSource>,
@@ -78,7 +79,8 @@ impl StatelessClient for SimplePirClient {
 }
 
 impl SimplePirClient {
-    /// Rows of the hint as words. Which rows is secret, but reading them is a local matter that no server sees.
+    /// Rows of the hint as words. Which rows is secret, but reading them is a local matter that no
+    /// server sees.
     fn hint_rows(&self, first_row: usize, rows: usize) -> Result<Zeroizing<Vec<u32>>> {
         let row_bytes = SECRET_DIMENSION * 4;
         let mut bytes = Zeroizing::new(vec![0; rows * row_bytes]);

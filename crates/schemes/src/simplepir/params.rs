@@ -8,8 +8,10 @@ use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape};
 /// A hint of at most 64 GiB: 2^24 rows.
 const MAX_ROWS: u64 = 1 << 24;
 
-/// How a table is read as a matrix of `rows` × `columns` bytes: column `c` is the bytes `[c·rows, (c+1)·rows)` of the table in its natural order, and `rows` is a
-/// multiple of `record_len`, so every record lies whole in one column. The last column may end in zeros that belong to no record.
+/// How a table is read as a matrix of `rows` × `columns` bytes: column `c` is the bytes `[c·rows,
+/// (c+1)·rows)` of the table in its natural order, and `rows` is a multiple of `record_len`, so
+/// every record lies whole in one column. The last column may end in zeros that belong to no
+/// record.
 #[derive(Clone, Debug)]
 pub struct SimplePirParameters {
     shape: TableShape,
@@ -19,7 +21,8 @@ pub struct SimplePirParameters {
 }
 
 impl SimplePirParameters {
-    /// The default layout, as near to a square as whole records allow: upload and download then cost about the same.
+    /// The default layout, as near to a square as whole records allow: upload and download then
+    /// cost about the same.
     ///
     /// # Errors
     /// As [`with_records_per_column`](Self::with_records_per_column).
@@ -32,7 +35,8 @@ impl SimplePirParameters {
         Self::with_records_per_column(identity, wanted.max(needed).min(shape.records()))
     }
 
-    /// A layout with the given number of records in a column. More of them: a longer hint and answer, a shorter query.
+    /// A layout with the given number of records in a column. More of them: a longer hint and
+    /// answer, a shorter query.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if no error of the
@@ -96,7 +100,8 @@ impl SimplePirParameters {
         self.rows * hint_bytes_per_row()
     }
 
-    /// log2 of a bound for the probability that a record comes back with a wrong byte, for any contents of the table.
+    /// log2 of a bound for the probability that a record comes back with a wrong byte, for any
+    /// contents of the table.
     pub fn failure_bound_log2(&self) -> f64 {
         self.encryption.failure_log2() + (self.shape.record_len() as f64).log2()
     }
@@ -119,7 +124,8 @@ fn hint_bytes_per_row() -> u64 {
 }
 
 impl Parameters for SimplePirParameters {
-    /// Eight bytes: the number of records in a column, little-endian. Everything else follows from the table's identity.
+    /// Eight bytes: the number of records in a column, little-endian. Everything else follows from
+    /// the table's identity.
     fn encode(&self) -> Vec<u8> {
         (self.rows / self.shape.record_len()).to_le_bytes().to_vec()
     }

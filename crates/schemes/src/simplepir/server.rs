@@ -7,7 +7,8 @@ use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
 
-/// A table laid out for answering. The bytes are copied once, in the order in which a pass reads them; the source can be dropped.
+/// A table laid out for answering. The bytes are copied once, in the order in which a pass reads
+/// them; the source can be dropped.
 pub struct SimplePirServer {
     parameters: SimplePirParameters,
     table: TiledBytes,
@@ -19,8 +20,9 @@ impl SimplePirServer {
     /// Copies `table` into place. `threads` of them work on each pass.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: SimplePirParameters,
         table: TableView<'_>,
@@ -33,8 +35,8 @@ impl SimplePirServer {
         Ok(Self { parameters, table: tiled, kernels, threads })
     }
 
-    /// Computes the hint `H = D·A`, `rows` × 1024 words: public, the same for every client. The long part of the offline phase. `progress` hears of the share done, from
-    /// 0 to 1.
+    /// Computes the hint `H = D·A`, `rows` × 1024 words: public, the same for every client. The
+    /// long part of the offline phase. `progress` hears of the share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.

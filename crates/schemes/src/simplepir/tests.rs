@@ -1,4 +1,5 @@
-//! SimplePIR end to end without a network: the suite of schemes without state, known answers, layouts.
+//! SimplePIR end to end without a network: the suite of schemes without state, known answers,
+//! layouts.
 
 use super::*;
 use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
@@ -68,7 +69,8 @@ impl Stateless for Tested {
     }
 }
 
-/// `vectors/simplepir.json`: whoever implements SimplePIR again must get the same hint, query, answer and record.
+/// `vectors/simplepir.json`: whoever implements SimplePIR again must get the same hint, query,
+/// answer and record.
 #[test]
 fn known_answers() {
     let file = include_str!("../../../../vectors/simplepir.json");

@@ -1,21 +1,30 @@
-//! The client: shows one server the hint that contains the record, but for the record, the other one what is shuffled in for it, and shuffles (Figure 5 of the TAPIR paper, without the
+//! The client: shows one server the hint that contains the record, but for the record, the other
+//! one what is shuffled in for it, and shuffles (Figure 5 of the TAPIR paper, without the
 //! commitments).
 //!
 //! # Why queries teach nothing
 //!
-//! *Server 0* sees `σ_q(r_q)` for each partition `q`, with fresh uniform `r_q`: uniform offsets, whatever the permutations are by then. So it may know what they were in the beginning.
+//! *Server 0* sees `σ_q(r_q)` for each partition `q`, with fresh uniform `r_q`: uniform offsets,
+//! whatever the permutations are by then. So it may know what they were in the beginning.
 //!
-//! *Server 1* sees `σ_q(m)` for the hint `m` that contains the record, and a uniform offset in place of the record's. If it has no idea of the permutations, these are uniform offsets: `m` is
-//! where one of them has the record, and they are independent. What matters is that it has no idea of them afterwards either, although it knows numbers that stood at one place, of all partitions but
-//! one. There each of these numbers changes places with a uniformly chosen one, and then it is at a uniform place; the rest was and is uniform. In the wanted record's own partition nothing was shown,
-//! so nothing is exchanged. (Lemma A.1.1, where the advantage of whoever would tell two records apart is 0. What is left is to tell the pseudorandom numbers from random ones.)
+//! *Server 1* sees `σ_q(m)` for the hint `m` that contains the record, and a uniform offset in
+//! place of the record's. If it has no idea of the permutations, these are uniform offsets: `m` is
+//! where one of them has the record, and they are independent. What matters is that it has no idea
+//! of them afterwards either, although it knows numbers that stood at one place, of all partitions
+//! but one. There each of these numbers changes places with a uniformly chosen one, and then it is
+//! at a uniform place; the rest was and is uniform. In the wanted record's own partition nothing
+//! was shown, so nothing is exchanged. (Lemma A.1.1, where the advantage of whoever would tell two
+//! records apart is 0. What is left is to tell the pseudorandom numbers from random ones.)
 //!
-//! The exchange is complete with the reservation, and what the answers bring is the *values* of hints. So what is sent does not depend on what was answered, or whether anything was.
+//! The exchange is complete with the reservation, and what the answers bring is the *values* of
+//! hints. So what is sent does not depend on what was answered, or whether anything was.
 //!
 //! # The order of answers
 //!
-//! A hint's value is that of the permutations at one moment. A record is told from the value that its hint had when the query was made, so what the answers bring is taken in in the order of the
-//! queries. Answers may come in any order; one that comes before its turn is kept, and its record told when those before it are there.
+//! A hint's value is that of the permutations at one moment. A record is told from the value that
+//! its hint had when the query was made, so what the answers bring is taken in in the order of the
+//! queries. Answers may come in any order; one that comes before its turn is kept, and its record
+//! told when those before it are there.
 
 use super::change::{Brought, Lookup, StateChange, encode_answers, encode_edits};
 use super::draws::Seed;
@@ -38,12 +47,15 @@ use zeroize::Zeroizing;
 pub struct SinglePassClient {
     parameters: SinglePassParameters,
     kernels: Kernels,
-    /// The permutations as of the last reservation, the hints as of the last one before those in `pending`.
+    /// The permutations as of the last reservation, the hints as of the last one before those in
+    /// `pending`.
     pub(super) generation: Generation,
     reservations: u64,
-    /// What answers brought before their turn takes no more memory than the journal does on disk, about twice the generation.
+    /// What answers brought before their turn takes no more memory than the journal does on disk,
+    /// about twice the generation.
     pending: BTreeMap<u64, Pending>,
-    /// Told and not taken, of this generation: far less than that. All of them, because one answer that was late may tell any number.
+    /// Told and not taken, of this generation: far less than that. All of them, because one answer
+    /// that was late may tell any number.
     records: BTreeMap<u64, Record>,
     /// The hint and its partners, for a mistake that tests plant.
     #[cfg(test)]
@@ -94,7 +106,8 @@ impl SinglePassClient {
         Some(self.generation.permutations.shown(pending.place, &self.coins(&pending.seed)))
     }
 
-    /// What [`follow_grown`](Self::follow_grown) needs of memory: permutations of the partitions that come, drawn from `seed`.
+    /// What [`follow_grown`](Self::follow_grown) needs of memory: permutations of the partitions
+    /// that come, drawn from `seed`.
     pub(crate) fn later_permutations(
         &self,
         after: &SinglePassParameters,
@@ -361,7 +374,8 @@ fn impossible(what: &str) -> Error {
     Error::corrupted(format!("the journal of hints does not fit the hints: {what}"))
 }
 
-/// The XOR of several records. Short ones are XORed many at a time, because one long row of bytes takes less time than many short ones.
+/// The XOR of several records. Short ones are XORed many at a time, because one long row of bytes
+/// takes less time than many short ones.
 fn sum(records: &[u8], record_len: usize) -> Zeroizing<Vec<u8>> {
     let mut sums = Zeroizing::new(vec![0; record_len * (1024 / record_len).max(1)]);
     records.chunks(sums.len()).for_each(|several| xor(&mut sums, several));

@@ -1,10 +1,14 @@
 //! Uniform numbers from a seed, which both ends compute alike.
 //!
-//! A stream of 32-bit words is AES-128 in counter mode (see [`privet_kernels::keystream`]) under a key that BLAKE3 derives from the seed: the first 16 bytes that its key-derivation mode gives for the
-//! stream's purpose. Stream `s` begins with block `s·2^32` and is never that long, so streams of one key do not meet.
+//! A stream of 32-bit words is AES-128 in counter mode (see [`privet_kernels::keystream`]) under a
+//! key that BLAKE3 derives from the seed: the first 16 bytes that its key-derivation mode gives for
+//! the stream's purpose. Stream `s` begins with block `s·2^32` and is never that long, so streams
+//! of one key do not meet.
 //!
-//! A number below `b` takes the next word `w`, unless `w·b mod 2^32` is less than `2^32 mod b`, in which case it takes the next; the number is `⌊w·b / 2^32⌋`. This is exactly uniform
-//! (Lemire: *Fast Random Integer Generation in an Interval*, 2019). For the bounds here, at most 2^16, a word is passed over with probability below 2^-16.
+//! A number below `b` takes the next word `w`, unless `w·b mod 2^32` is less than `2^32 mod b`, in
+//! which case it takes the next; the number is `⌊w·b / 2^32⌋`. This is exactly uniform (Lemire:
+//! *Fast Random Integer Generation in an Interval*, 2019). For the bounds here, at most 2^16, a
+//! word is passed over with probability below 2^-16.
 
 use privet_core::Secret;
 use privet_kernels::Kernels;
@@ -14,7 +18,8 @@ use zeroize::Zeroizing;
 const BATCH_WORDS: usize = 1 << 13;
 const BLOCK_WORDS: usize = 4;
 
-/// The secret from which one side draws what the other is to draw as well, or a journal to draw again. 32 uniform bytes.
+/// The secret from which one side draws what the other is to draw as well, or a journal to draw
+/// again. 32 uniform bytes.
 pub(crate) type Seed = Secret<[u8; 32]>;
 
 /// What a seed is expanded to.

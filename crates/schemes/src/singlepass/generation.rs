@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 const VERSION: u32 = 1;
 const HEADER: usize = 4;
 
-/// Permutations and hints that fit each other: hint `m` is the XOR over all partitions of the record that the partition's permutation has at `m`.
+/// Permutations and hints that fit each other: hint `m` is the XOR over all partitions of the
+/// record that the partition's permutation has at `m`.
 pub(crate) struct Generation {
     pub(crate) permutations: Permutations,
     /// `M` records.
@@ -19,7 +20,8 @@ pub(crate) struct Generation {
 }
 
 impl Generation {
-    /// The encoding of a first generation: its permutations follow from the seed, its hints are what the server replied.
+    /// The encoding of a first generation: its permutations follow from the seed, its hints are
+    /// what the server replied.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
@@ -54,7 +56,8 @@ impl Generation {
     /// Takes an encoding for what it is.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is none for `parameters`, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is none for `parameters`,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     pub(crate) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
         let len = encoded_len(parameters);
         if bytes.len() as u64 != len {

@@ -19,8 +19,9 @@ pub struct SinglePassReply {
 
 /// One record of each partition.
 ///
-/// Encoding: the offset of the record in its partition, two bytes each, little-endian. (Of up to 2^16 records it would take a bit less for other sizes than the largest; that would save a
-/// few bytes in a hundred of what comes back.)
+/// Encoding: the offset of the record in its partition, two bytes each, little-endian. (Of up to
+/// 2^16 records it would take a bit less for other sizes than the largest; that would save a few
+/// bytes in a hundred of what comes back.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinglePassQuery {
     /// One for each partition, below `M`.

@@ -11,7 +11,8 @@ use privet_core::{Error, Result, TableIdentity, TableShape};
 const MAX_PARTITION_RECORDS: u64 = 1 << 16;
 /// With one partition a query would not depend on the permutation, and a hint would be a record.
 const MIN_PARTITIONS: u64 = 2;
-/// A client holds its permutations and hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever a server announces.
+/// A client holds its permutations and hints in memory: at most 4 GiB (1 GiB where addresses have
+/// 32 bits), whatever a server announces.
 const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
 /// The hints come as one message, and so does an answer.
 const MAX_MESSAGE_BYTES: u64 = 1 << 26;
@@ -20,11 +21,13 @@ const EXPECTED_LOOKUPS: u64 = 1024;
 /// What the default cut has a client download before its first lookup, at most.
 const DEFAULT_MAX_HINT_BYTES: u64 = 1 << 22;
 
-/// A generation serves as many queries as make its journal about twice as large as itself, but at least and at most these.
+/// A generation serves as many queries as make its journal about twice as large as itself, but at
+/// least and at most these.
 const FEWEST_QUERIES: u64 = 64;
 const MOST_QUERIES: u64 = 4096;
 
-/// The table as `partitions` partitions of `partition_records` records. The last ones may reach beyond the table; what lies there counts as zero.
+/// The table as `partitions` partitions of `partition_records` records. The last ones may reach
+/// beyond the table; what lies there counts as zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinglePassParameters {
     shape: TableShape,
@@ -33,10 +36,13 @@ pub struct SinglePassParameters {
 }
 
 impl SinglePassParameters {
-    /// The default cut: the one for which a client that makes 1024 lookups sends and receives the least, hints included, as long as they come to no more than 4 MiB.
+    /// The default cut: the one for which a client that makes 1024 lookups sends and receives the
+    /// least, hints included, as long as they come to no more than 4 MiB.
     ///
-    /// That is `M·w` bytes of hints and `4·Q + 2·Q·w` for each lookup, least where `M² = 1024·n·(2·w + 4)/w`. So 2^24 records of 32 bytes are cut into 256 partitions
-    /// of 65 536: 2 MiB once, and 17 KiB for each lookup. For fewer than some thousand records it comes to two halves.
+    /// That is `M·w` bytes of hints and `4·Q + 2·Q·w` for each lookup, least where `M² =
+    /// 1024·n·(2·w + 4)/w`. So 2^24 records of 32 bytes are cut into 256 partitions of 65 536: 2
+    /// MiB once, and 17 KiB for each lookup. For fewer than some thousand records it comes to two
+    /// halves.
     ///
     /// # Errors
     /// As [`with_partition_records`](Self::with_partition_records).
@@ -50,13 +56,15 @@ impl SinglePassParameters {
 
         let most_records = (DEFAULT_MAX_HINT_BYTES / record_len).clamp(2, MAX_PARTITION_RECORDS);
         let fewest = records.div_ceil(most_records).max(MIN_PARTITIONS);
-        // Records so long that one of each partition would make too long an answer are the one case for longer hints.
+        // Records so long that one of each partition would make too long an answer are the one case
+        // for longer hints.
         let most = (MAX_MESSAGE_BYTES / record_len).max(MIN_PARTITIONS);
         let bytes = |partitions: &u64| {
             let hints = records.div_ceil(*partitions).saturating_mul(record_len);
             hints.saturating_add(EXPECTED_LOOKUPS * lookup * partitions)
         };
-        // The costs are convex in the number of partitions, so it is one of the two next to where they are least.
+        // The costs are convex in the number of partitions, so it is one of the two next to where
+        // they are least.
         let about = records / cheapest;
         let candidates = [about, about + 1].map(|partitions| partitions.max(fewest).min(most));
         let partitions = candidates.into_iter().min_by_key(bytes).unwrap_or(fewest);
@@ -64,11 +72,12 @@ impl SinglePassParameters {
         Self::with_partition_records(shape, chosen)
     }
 
-    /// A cut with the given number of records in a partition. More of them: shorter queries and answers and less work for the servers, more hints to download.
+    /// A cut with the given number of records in a partition. More of them: shorter queries and
+    /// answers and less work for the servers, more hints to download.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is not between 2 and 2^16, or the client's state or the messages would be beyond
-    /// reason.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is not between
+    /// 2 and 2^16, or the client's state or the messages would be beyond reason.
     pub fn with_partition_records(shape: TableShape, partition_records: u64) -> Result<Self> {
         if !(2..=MAX_PARTITION_RECORDS).contains(&partition_records) {
             return Err(Error::api_misuse(format!(
@@ -101,10 +110,12 @@ impl SinglePassParameters {
         })
     }
 
-    /// The parameters of the same table with more records, as long as they have room in the partitions that there are: hints for one are hints for the other.
+    /// The parameters of the same table with more records, as long as they have room in the
+    /// partitions that there are: hints for one are hints for the other.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not have, or it is not the same table with more records.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not have, or it is not the
+    /// same table with more records.
     pub fn grown(&self, after: TableShape) -> Result<Self> {
         check_grown(self.shape, after, self.padded_records())?;
         Ok(Self { shape: after, ..self.clone() })
@@ -125,7 +136,8 @@ impl SinglePassParameters {
         self.partitions
     }
 
-    /// What a client keeps of a generation, in bytes: two for each number of each permutation, and a record for each hint.
+    /// What a client keeps of a generation, in bytes: two for each number of each permutation, and
+    /// a record for each hint.
     pub fn state_bytes(&self) -> u64 {
         2 * self.padded_records() + self.hint_bytes()
     }
@@ -135,8 +147,9 @@ impl SinglePassParameters {
         u64::from(self.partition_records) * self.shape.record_len()
     }
 
-    /// How many queries a generation serves before it is written down anew: as many as make the journal, to which each adds about `Q` records and both its queries, about twice
-    /// as large as the generation, but at least 64 and at most 4096.
+    /// How many queries a generation serves before it is written down anew: as many as make the
+    /// journal, to which each adds about `Q` records and both its queries, about twice as large as
+    /// the generation, but at least 64 and at most 4096.
     pub fn queries_per_generation(&self) -> u64 {
         #[cfg(test)]
         if let Some(queries) = planted::queries_per_generation() {
@@ -163,7 +176,8 @@ impl SinglePassParameters {
 }
 
 impl Parameters for SinglePassParameters {
-    /// Eight bytes: the number of records in a partition, little-endian. Everything else follows from the table's shape.
+    /// Eight bytes: the number of records in a partition, little-endian. Everything else follows
+    /// from the table's shape.
     fn encode(&self) -> Vec<u8> {
         u64::from(self.partition_records).to_le_bytes().to_vec()
     }

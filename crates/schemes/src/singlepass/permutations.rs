@@ -10,8 +10,9 @@ use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use zeroize::{Zeroize as _, Zeroizing};
 
-/// Fills `row` with the permutation that the numbers of a stream make: Fisher and Yates' shuffle, in the form that needs no row to begin with. For `i` from 1 on, with a number `j` below
-/// `i + 1`: `σ(i) = σ(j)`, then `σ(j) = i`.
+/// Fills `row` with the permutation that the numbers of a stream make: Fisher and Yates' shuffle,
+/// in the form that needs no row to begin with. For `i` from 1 on, with a number `j` below `i + 1`:
+/// `σ(i) = σ(j)`, then `σ(j) = i`.
 pub(crate) fn draw(draws: &mut Draws<'_>, row: &mut [u16]) {
     if let Some(first) = row.first_mut() {
         *first = 0;
@@ -23,7 +24,8 @@ pub(crate) fn draw(draws: &mut Draws<'_>, row: &mut [u16]) {
     }
 }
 
-/// The permutations as they are in the beginning, one partition after the other: `each` gets the partition and its row.
+/// The permutations as they are in the beginning, one partition after the other: `each` gets the
+/// partition and its row.
 pub(crate) fn draw_all(
     parameters: &SinglePassParameters,
     seed: &Seed,
@@ -41,7 +43,8 @@ pub(crate) fn draw_all(
 
 /// What a lookup draws. The same for every record, and nothing of it depends on one.
 pub(crate) struct Coins {
-    /// For each partition a hint, below `M`: the one whose record is shown to the server that knows the permutations' beginnings, and in whose place the used one then goes.
+    /// For each partition a hint, below `M`: the one whose record is shown to the server that knows
+    /// the permutations' beginnings, and in whose place the used one then goes.
     pub(crate) partners: Zeroizing<Vec<u16>>,
     /// What is read in the place of the wanted record: an offset, below `M`.
     pub(crate) decoy: u16,
@@ -63,7 +66,8 @@ impl Coins {
         Self { partners: Zeroizing::new(partners), decoy: draws.below(records) }
     }
 
-    /// The partners with whom the hint that contains the record at `place` does change places. In the record's own partition it is itself: nothing was shown there, so it stays where it is.
+    /// The partners with whom the hint that contains the record at `place` does change places. In
+    /// the record's own partition it is itself: nothing was shown there, so it stays where it is.
     pub(crate) fn partners_of(mut self, place: Place) -> Zeroizing<Vec<u16>> {
         #[cfg(test)]
         self.spoil(place);
@@ -90,7 +94,8 @@ impl Permutations {
     /// Reads permutations of little-endian numbers of two bytes.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if one of them is no permutation, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if one of them is no permutation,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     pub(crate) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
         let records = parameters.partition_records() as usize;
         let numbers = bytes.as_chunks::<2>().0;
@@ -135,7 +140,8 @@ impl Permutations {
         Place { partition: partition as u32, hint }
     }
 
-    /// The two queries of a lookup: what is shuffled in, for the server that knows the permutations' beginnings, and the used hint, for the one that knows nothing.
+    /// The two queries of a lookup: what is shuffled in, for the server that knows the
+    /// permutations' beginnings, and the used hint, for the one that knows nothing.
     pub(crate) fn show(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
         #[cfg(test)]
         let coins = &coins.spoiled(place);
@@ -155,7 +161,8 @@ impl Permutations {
         [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
     }
 
-    /// What [`show`](Self::show) returned, after the [`exchange`](Self::exchange) that followed and before any other.
+    /// What [`show`](Self::show) returned, after the [`exchange`](Self::exchange) that followed and
+    /// before any other.
     pub(crate) fn shown(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
         #[cfg(test)]
         let coins = &coins.spoiled(place);
@@ -164,7 +171,8 @@ impl Permutations {
             .zip(coins.partners.iter())
             .zip(0u32..)
             .map(|((row, partner), partition)| {
-                // Exchanged everywhere but in the wanted record's partition, where the decoy was shown.
+                // Exchanged everywhere but in the wanted record's partition, where the decoy was
+                // shown.
                 let wanted = u16::from(partition == place.partition).wrapping_neg();
                 let fresh = place.hint ^ ((place.hint ^ partner) & wanted);
                 let used = row[usize::from(*partner)];
@@ -174,7 +182,8 @@ impl Permutations {
         [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
     }
 
-    /// These and permutations of partitions that come at the end, drawn from `seed`, until there are `partitions`. `None`: there are as many.
+    /// These and permutations of partitions that come at the end, drawn from `seed`, until there
+    /// are `partitions`. `None`: there are as many.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.

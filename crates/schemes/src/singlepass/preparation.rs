@@ -1,4 +1,5 @@
-//! The offline phase: a seed goes to the hint server, the hints come back, and the client draws the same permutations.
+//! The offline phase: a seed goes to the hint server, the hints come back, and the client draws the
+//! same permutations.
 
 use super::draws::Seed;
 use super::generation::Generation;
@@ -42,7 +43,8 @@ impl StreamConsumer for SinglePassPreparation {
         Ok(())
     }
 
-    /// Checks that the hints have arrived. Whether they are right cannot be checked: no digest of the table says what they should be.
+    /// Checks that the hints have arrived. Whether they are right cannot be checked: no digest of
+    /// the table says what they should be.
     fn finish(&mut self) -> Result<()> {
         match self.hints {
             Some(_) => Ok(()),
@@ -110,7 +112,8 @@ impl Preparation for SinglePassPreparation {
         self.next_offset()
     }
 
-    /// Draws the permutations: the client's part of the work, about a nanosecond or two for each record of the table.
+    /// Draws the permutations: the client's part of the work, about a nanosecond or two for each
+    /// record of the table.
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
         let hints = self.hints.as_ref().ok_or_else(|| {
             Error::api_misuse("a generation of hints is asked for before it is finished")

@@ -1,4 +1,5 @@
-//! The servers: the table in memory, of which a query reads one record for each partition. The hint server goes through all of it once for each client.
+//! The servers: the table in memory, of which a query reads one record for each partition. The hint
+//! server goes through all of it once for each client.
 
 use super::permutations::draw_all;
 use super::{
@@ -10,7 +11,8 @@ use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
-/// A table laid out for answering: its records in their natural order in huge pages, with zero records after the last up to whole partitions. The same for both roles.
+/// A table laid out for answering: its records in their natural order in huge pages, with zero
+/// records after the last up to whole partitions. The same for both roles.
 pub struct SinglePassServer {
     parameters: SinglePassParameters,
     records: HugeBuffer<u8>,
@@ -21,8 +23,9 @@ impl SinglePassServer {
     /// Copies `table` into place; the source can be dropped.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: SinglePassParameters,
         table: TableView<'_>,
@@ -46,7 +49,8 @@ impl SinglePassServer {
 }
 
 impl SinglePassParameters {
-    /// The record at the given offset of each partition of `table`, which is padded to whole partitions.
+    /// The record at the given offset of each partition of `table`, which is padded to whole
+    /// partitions.
     pub(crate) fn gather(&self, kernels: Kernels, table: &[u8], offsets: &[u16]) -> Vec<u8> {
         let partition_records = u64::from(self.partition_records());
         let positions: Vec<u64> = offsets
@@ -86,7 +90,8 @@ impl Answerer for SinglePassServer {
 }
 
 impl PreparingServer for SinglePassServer {
-    /// The single pass: partition after partition, each permuted and XORed into the hints. Takes one thread; several clients' requests may be worked on side by side.
+    /// The single pass: partition after partition, each permuted and XORed into the hints. Takes
+    /// one thread; several clients' requests may be worked on side by side.
     fn prepare(&self, request: &SinglePassRequest) -> Result<SinglePassReply> {
         let record_len = self.parameters.record_len();
         let partition_bytes = self.parameters.hint_bytes() as usize;

@@ -1,4 +1,5 @@
-//! What changes a generation: the journal's records of this scheme. Lookups and their answers are those of SinglePass; two kinds come on top.
+//! What changes a generation: the journal's records of this scheme. Lookups and their answers are
+//! those of SinglePass; two kinds come on top.
 
 use super::{Form, TapirParameters};
 use privet_core::codec::Reader;

@@ -1,4 +1,5 @@
-//! The client, for those who drive it from outside: whatever they do, the order of `order.rs` is kept.
+//! The client, for those who drive it from outside: whatever they do, the order of `order.rs` is
+//! kept.
 
 use super::change::{Reason, StateChange, encode_end, encode_pass, encode_update};
 use super::order::{Asked, Ended, Ready};
@@ -39,7 +40,8 @@ impl<F: Form> TapirClient<F> {
     /// The client that may ask.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it has ended, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if an answer is due.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it has ended,
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if an answer is due.
     fn ready(&self) -> Result<&Ready<F>> {
         match self.standing()? {
             Standing::Ready(ready) => Ok(ready),
@@ -69,7 +71,8 @@ impl<F: Form> TapirClient<F> {
         }
     }
 
-    /// Lets `step` take the place of the present standing. If it fails, the standing is what it gives back.
+    /// Lets `step` take the place of the present standing. If it fails, the standing is what it
+    /// gives back.
     fn step(
         &mut self,
         step: impl FnOnce(Standing<F>) -> std::result::Result<Standing<F>, (Standing<F>, Error)>,
@@ -155,7 +158,8 @@ impl<F: Form> HintedClient for TapirClient<F> {
         }
     }
 
-    /// What the answers bring. If they are wrong that is the end, and this returns the change that makes it.
+    /// What the answers bring. If they are wrong that is the end, and this returns the change that
+    /// makes it.
     fn settle(&self, id: ReservationId, answers: &[TapirAnswer]) -> Result<Zeroizing<Vec<u8>>> {
         let [first, second] = answers else {
             return Err(Error::api_misuse(format!(

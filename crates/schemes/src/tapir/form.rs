@@ -27,7 +27,8 @@ pub trait Form: Send + Sync + 'static {
     /// Reads it.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it does not parse, [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) or
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it does not parse,
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) or
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it makes no sense.
     fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Self::Commitment>;
 }
@@ -36,7 +37,8 @@ pub trait Form: Send + Sync + 'static {
 pub struct MerkleForm;
 
 impl MerkleForm {
-    /// The default commitment: the client keeps as many levels as take no more memory than the rest of what it keeps.
+    /// The default commitment: the client keeps as many levels as take no more memory than the rest
+    /// of what it keeps.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table does not suit.
@@ -58,7 +60,8 @@ impl Form for MerkleForm {
         commitment.verifier_len()
     }
 
-    /// A table that has grown keeps the levels that it began with, so a server may announce another number than would be chosen for it now.
+    /// A table that has grown keeps the levels that it began with, so a server may announce another
+    /// number than would be chosen for it now.
     fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Merkle> {
         Merkle::new(vectors, reader.u8()?)
     }
@@ -90,7 +93,8 @@ mod pointproofs {
             bytes
         }
 
-        /// Multiples of the commitments, and what pairings with the reference string's points begin with.
+        /// Multiples of the commitments, and what pairings with the reference string's points begin
+        /// with.
         fn verifier_memory(commitment: &Pointproofs) -> u64 {
             commitment.verifier_memory() + commitment.announcement_len()
         }

@@ -13,7 +13,8 @@ const VERSION: u32 = 1;
 
 /// The parts of a generation.
 pub(super) struct Parts<'a> {
-    /// From which the permutations of partitions are drawn that the table gets later. Known to nobody else.
+    /// From which the permutations of partitions are drawn that the table gets later. Known to
+    /// nobody else.
     pub(super) later: Seed,
     /// The generation of SinglePass, encoded.
     pub(super) pass: &'a [u8],
@@ -21,7 +22,8 @@ pub(super) struct Parts<'a> {
     pub(super) verifier: &'a [u8],
 }
 
-/// `version (u32) ‖ seed of later permutations (32) ‖ verifier ‖ generation of SinglePass`. The verifier's length follows from the parameters.
+/// `version (u32) ‖ seed of later permutations (32) ‖ verifier ‖ generation of SinglePass`. The
+/// verifier's length follows from the parameters.
 pub(super) fn encode(later: &Seed, verifier: &[u8], pass: &[u8]) -> Zeroizing<Vec<u8>> {
     // Room for all of it at once: growing would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(36 + verifier.len() + pass.len()));
@@ -44,7 +46,8 @@ pub(super) fn encode_first<F: Form>(
     kernels: Kernels,
 ) -> Result<Zeroizing<Vec<u8>>> {
     let pass = Generation::encode_first(parameters.pass(), seed, hints, kernels)?;
-    // The seed itself would do, since streams for later permutations have a key of their own; but nothing needs the first permutations again.
+    // The seed itself would do, since streams for later permutations have a key of their own; but
+    // nothing needs the first permutations again.
     let later = Zeroizing::new(blake3::derive_key(
         "privet 2026-11 tapir seed of later permutations",
         seed.expose(),

@@ -9,8 +9,9 @@
 //!   Ready, or Ended if the servers tell different ones
 //! ```
 //!
-//! A client that is [`Ready`] has no way to take in an answer, and one that has [`Asked`] none to ask again or to follow an update: there is no such method. What has [`Ended`] holds no hints
-//! any more, and nothing leads out of it.
+//! A client that is [`Ready`] has no way to take in an answer, and one that has [`Asked`] none to
+//! ask again or to follow an update: there is no such method. What has [`Ended`] holds no hints any
+//! more, and nothing leads out of it.
 
 use super::change::Reason;
 use super::{Form, TapirAnswer, TapirParameters, TapirQuery, generation};
@@ -34,7 +35,8 @@ pub(super) struct Ready<F: Form> {
     pub(super) later: Seed,
 }
 
-/// A client whose last query waits for its answers. The queries are known from the permutations, which have changed since by this one lookup alone.
+/// A client whose last query waits for its answers. The queries are known from the permutations,
+/// which have changed since by this one lookup alone.
 pub(super) struct Asked<F: Form> {
     ready: Box<Ready<F>>,
     id: ReservationId,
@@ -100,7 +102,8 @@ impl<F: Form> Asked<F> {
         &self.ready
     }
 
-    /// Recon, Figure 5, lines 9 to 15: every record of both answers, in an order that depends on nothing.
+    /// Recon, Figure 5, lines 9 to 15: every record of both answers, in an order that depends on
+    /// nothing.
     pub(super) fn verify(
         &self,
         answers: [&TapirAnswer; 2],

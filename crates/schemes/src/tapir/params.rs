@@ -7,7 +7,8 @@ use privet_core::codec::Reader;
 use privet_core::commit::{VectorCommitment, Vectors, stream_len};
 use privet_core::{Error, Result, TableIdentity, TableShape};
 
-/// What a client holds in memory to verify answers with, beside its hints: at most 2 GiB (512 MiB where addresses have 32 bits), whatever servers announce.
+/// What a client holds in memory to verify answers with, beside its hints: at most 2 GiB (512 MiB
+/// where addresses have 32 bits), whatever servers announce.
 const MAX_VERIFIER_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 29 } else { 1 << 31 };
 
 /// The parameters of SinglePass, and a commitment to each partition.
@@ -26,7 +27,8 @@ impl<F: Form> TapirParameters<F> {
     /// A cut and a commitment to it.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the commitment is on another cut, or a client would need memory beyond reason.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the commitment is on another cut, or
+    /// a client would need memory beyond reason.
     pub fn new(pass: SinglePassParameters, commitment: F::Commitment) -> Result<Self> {
         if commitment.vectors() != vectors_of(&pass)? {
             return Err(Error::api_misuse("the commitment is to a table that is cut otherwise"));
@@ -60,15 +62,18 @@ impl<F: Form> TapirParameters<F> {
         stream_len(&self.commitment.vectors(), self.commitment.announcement_len())
     }
 
-    /// What a client keeps of a generation, in bytes: hints and permutations, and what it verifies answers with.
+    /// What a client keeps of a generation, in bytes: hints and permutations, and what it verifies
+    /// answers with.
     pub fn state_bytes(&self) -> u64 {
         self.pass.state_bytes() + self.commitment.verifier_len()
     }
 
-    /// The parameters of the same table with more records: the partitions keep their size, and some may have come.
+    /// The parameters of the same table with more records: the partitions keep their size, and some
+    /// may have come.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not the same with more records, or too large.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not the same with more records,
+    /// or too large.
     pub fn grown(&self, after: TableShape) -> Result<Self> {
         let records = u64::from(self.pass.partition_records());
         let pass = SinglePassParameters::with_partition_records(after, records)?;

@@ -1,4 +1,5 @@
-//! The offline phase: the table streams past once; the client commits to it, and every hint picks up its records (RequestHint and VerSetup, Figure 4).
+//! The offline phase: the table streams past once; the client commits to it, and every hint picks
+//! up its records (RequestHint and VerSetup, Figure 4).
 
 use super::generation::encode_first;
 use super::{Form, Tapir, TapirParameters};
@@ -151,7 +152,8 @@ impl<F: Form> Preparation for TapirPreparation<F> {
         self.stream.checkpoint_offset()
     }
 
-    /// Draws the permutations once more, a nanosecond or two for each record of the table, instead of keeping them while the table streams past.
+    /// Draws the permutations once more, a nanosecond or two for each record of the table, instead
+    /// of keeping them while the table streams past.
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
         let verifier = self.verifier.as_ref().ok_or_else(|| {
             Error::api_misuse("a generation of hints is asked for before it is finished")

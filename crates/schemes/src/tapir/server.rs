@@ -17,8 +17,8 @@ pub struct TapirSetup<F: Form> {
     kernels: Kernels,
 }
 
-/// A table laid out for answering: its records in their natural order in huge pages, zero records after the last up to whole partitions, then what is announced to clients; and the
-/// prover.
+/// A table laid out for answering: its records in their natural order in huge pages, zero records
+/// after the last up to whole partitions, then what is announced to clients; and the prover.
 pub struct TapirServer<F: Form> {
     parameters: TapirParameters<F>,
     records: HugeBuffer<u8>,
@@ -44,8 +44,9 @@ impl<F: Form> TapirSetup<F> {
     /// Copies `table` into place; the source can be dropped.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
+    /// be had.
     pub fn new(
         parameters: TapirParameters<F>,
         table: TableView<'_>,
@@ -140,7 +141,8 @@ impl<F: Form> StreamingServer for TapirServer<F> {
 }
 
 impl<F: Form> Succession for TapirServer<F> {
-    /// UpdateDB, Figure 6: the records, the commitments of the partitions they are in, and what opens these. A start only, if the table was cut anew.
+    /// UpdateDB, Figure 6: the records, the commitments of the partitions they are in, and what
+    /// opens these. A start only, if the table was cut anew.
     fn successor(
         &self,
         parameters: TapirParameters<F>,

@@ -7,7 +7,8 @@ use privet_schemes::SchemeId;
 use privet_schemes::registry::{SchemePlan, ServerOptions, Successor};
 use std::sync::mpsc;
 
-/// A scheme whose answer is the query backwards. It refuses queries that begin with 255 and panics on those that begin with 254.
+/// A scheme whose answer is the query backwards. It refuses queries that begin with 255 and panics
+/// on those that begin with 254.
 struct Mirror {
     plan: SchemePlan,
     /// The batches it was given, with their role.

@@ -84,7 +84,8 @@ fn every_single_damaged_byte_of_the_header_and_of_both_parts_is_noticed() {
     }
 }
 
-/// The header after `change`, with a checksum that fits: as a file of something else, or a forged one, would have.
+/// The header after `change`, with a checksum that fits: as a file of something else, or a forged
+/// one, would have.
 fn resealed(good: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut file = good.to_vec();
     change(&mut file[..SIGNED_LEN]);

@@ -1,9 +1,12 @@
 //! The update log of a table, as far as its epochs can be fetched.
 //!
-//! Whoever has the table in one version and the epochs that follow has it in the next versions too. A part of updates is the epochs from one version to another, one after the other as
-//! [`privet_wire::updates`] says. It is never made: each piece of it is read where its epochs lie, when it is sent.
+//! Whoever has the table in one version and the epochs that follow has it in the next versions too.
+//! A part of updates is the epochs from one version to another, one after the other as
+//! [`privet_wire::updates`] says. It is never made: each piece of it is read where its epochs lie,
+//! when it is sent.
 //!
-//! What clients that verify must know of an epoch's commitments is computed here, from a server that knew the version before. So for their schemes the epochs begin where this server began.
+//! What clients that verify must know of an epoch's commitments is computed here, from a server
+//! that knew the version before. So for their schemes the epochs begin where this server began.
 
 use super::part::Part;
 use crate::updates::{CheckedBytes, EpochSource};
@@ -35,13 +38,15 @@ impl FedEpoch {
         encoded_len(self.epoch.len() as usize, self.commitments.len() as usize) as u64
     }
 
-    /// Appends the bytes from `offset` on to `out`, as many as it takes to make `len` of them or there are.
+    /// Appends the bytes from `offset` on to `out`, as many as it takes to make `len` of them or
+    /// there are.
     fn read(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
         let epoch_len = self.epoch.len();
         let (before, between) =
             ((epoch_len as u32).to_le_bytes(), (self.commitments.len() as u32).to_le_bytes());
         let mut skipped = offset;
-        // The place in a piece of that length where reading begins, if it begins in this piece or before.
+        // The place in a piece of that length where reading begins, if it begins in this piece or
+        // before.
         let mut begins = |piece_len: u64| {
             let begin = skipped.min(piece_len);
             skipped -= begin;
@@ -150,7 +155,8 @@ impl Feed {
         self.epochs.iter().map(|fed| &*fed.commitments)
     }
 
-    /// Appends the next epoch. One that is too long to be sent is passed over, and with it those before: nobody could come by.
+    /// Appends the next epoch. One that is too long to be sent is passed over, and with it those
+    /// before: nobody could come by.
     pub(crate) fn push(&mut self, epoch: FedEpoch) {
         if !epoch.is_short_enough() {
             *self = Self::new(self.publisher, Epoch(self.last_epoch().saturating_add(1)));
@@ -174,7 +180,8 @@ impl Feed {
     /// The epochs that lead from one version to another, which is served.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none such: the epochs begin later, or the versions are the other way round.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none such: the epochs begin
+    /// later, or the versions are the other way round.
     pub(crate) fn part(self: &Arc<Self>, from: Epoch, to: Epoch) -> Result<Part> {
         if from > to {
             return Err(Error::api_misuse(format!(

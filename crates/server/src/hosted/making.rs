@@ -1,11 +1,17 @@
-//! Making versions: the first of a table, when the server starts, and the next, while it goes on serving the one before.
+//! Making versions: the first of a table, when the server starts, and the next, while it goes on
+//! serving the one before.
 //!
-//! The next version is made of the one before where that is less work than to begin with the table: its server by [`successor`](ErasedServer::successor), its hint by
-//! [`patch_downloaded`](registry::patch_downloaded), its parameters by [`plan_next`](registry::plan_next), which lets clients keep their hints. Whether a server followed its table's epochs one by
-//! one, several at a time, or was started after all of them, it comes to the same parameters: they are followed epoch by epoch in each case. (They begin at the snapshot. Once that is compacted, a
-//! server that is started from it may cut a table that has grown in another way.)
+//! The next version is made of the one before where that is less work than to begin with the table:
+//! its server by [`successor`](ErasedServer::successor), its hint by
+//! [`patch_downloaded`](registry::patch_downloaded), its parameters by
+//! [`plan_next`](registry::plan_next), which lets clients keep their hints. Whether a server
+//! followed its table's epochs one by one, several at a time, or was started after all of them, it
+//! comes to the same parameters: they are followed epoch by epoch in each case. (They begin at the
+//! snapshot. Once that is compacted, a server that is started from it may cut a table that has
+//! grown in another way.)
 //!
-//! Hints of later versions are held in memory: the cache keeps those that were computed at a start, and from these the next start makes what it needs.
+//! Hints of later versions are held in memory: the cache keeps those that were computed at a start,
+//! and from these the next start makes what it needs.
 
 mod steps;
 
@@ -76,7 +82,8 @@ impl Maker {
         ServerOptions { kernels: self.config.kernels, threads: self.config.threads }
     }
 
-    /// Makes the version that is served first. The long part of a start: reads the table, computes the hint that the cache has not.
+    /// Makes the version that is served first. The long part of a start: reads the table, computes
+    /// the hint that the cache has not.
     ///
     /// # Errors
     /// If the table cannot be served under its scheme.
@@ -196,10 +203,12 @@ impl Maker {
         self.follow(&base, feed.as_ref(), next, self.cache.as_ref(), started)
     }
 
-    /// Makes the version that follows `before`, which goes on being served. `feed` has the epochs that lead up to it.
+    /// Makes the version that follows `before`, which goes on being served. `feed` has the epochs
+    /// that lead up to it.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `next` does not follow, or cannot be served under the scheme; what the scheme says.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `next` does not follow, or cannot be
+    /// served under the scheme; what the scheme says.
     pub(crate) fn next(
         &self,
         before: &Version,
@@ -287,7 +296,8 @@ impl Maker {
         Ok(Made { version, ready, feed: Some(feed) })
     }
 
-    /// The plan after all steps, and a server made of the one before, if there is one and it can be. `table` is that after the last step.
+    /// The plan after all steps, and a server made of the one before, if there is one and it can
+    /// be. `table` is that after the last step.
     fn follow_steps(
         &self,
         base: &VersionBefore<'_>,
@@ -497,10 +507,13 @@ enum Start {
     Points(Box<dyn PointsSource>, SchemePlan),
 }
 
-/// Reads the parameters with which points were computed, and makes sure that there are as many as these make.
+/// Reads the parameters with which points were computed, and makes sure that there are as many as
+/// these make.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, or other points were computed, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, or other
+/// points were computed, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no
+/// points of a table.
 fn plan_of_points(
     scheme: SchemeId,
     identity: &TableIdentity,
@@ -541,7 +554,8 @@ fn check_layout(layout: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// That the digest of the records is the one that the table's digest was made of. That the records have it, whoever handed them over knows.
+/// That the digest of the records is the one that the table's digest was made of. That the records
+/// have it, whoever handed them over knows.
 fn check_digest(identity: &TableIdentity, layout: &[u8], records: [u8; 32]) -> Result<()> {
     let parts = DigestParts { layout: *blake3::hash(layout).as_bytes(), records };
     if parts.combine(identity.shape) == identity.digest {

@@ -100,7 +100,8 @@ impl Part {
         }
     }
 
-    /// Keeps `words` without a copy, unless this machine stores words in another order than they are sent in.
+    /// Keeps `words` without a copy, unless this machine stores words in another order than they
+    /// are sent in.
     pub(super) fn computed(words: PublicWords) -> Self {
         if let Cow::Owned(bytes) = words.as_bytes() {
             return Part::Memory(bytes.into());

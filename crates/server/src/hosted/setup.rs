@@ -1,12 +1,17 @@
-//! The long part of a start: what a scheme's server computes from its table, or reads back from the cache.
+//! The long part of a start: what a scheme's server computes from its table, or reads back from the
+//! cache.
 //!
-//! Two things come of it: the hint, which clients download, and what the server itself keeps. A scheme may have both, either or neither. Read back, neither is held in
-//! memory: the hint is served from the mapped file, and what is kept is lent to the server for as long as it takes to make something of it.
+//! Two things come of it: the hint, which clients download, and what the server itself keeps. A
+//! scheme may have both, either or neither. Read back, neither is held in memory: the hint is
+//! served from the mapped file, and what is kept is lent to the server for as long as it takes to
+//! make something of it.
 //!
-//! A scheme that makes points of the table, many times its size, caches none: whoever wants to compute them only once has them in a file of their own, and the server is handed that.
+//! A scheme that makes points of the table, many times its size, caches none: whoever wants to
+//! compute them only once has them in a file of their own, and the server is handed that.
 //!
-//! A scheme whose clients stream the table in an order of its own has its server hold it in that order. There is nothing to compute then and nothing to cache: what clients
-//! fetch is the server's own memory, read once here for the digest that is announced.
+//! A scheme whose clients stream the table in an order of its own has its server hold it in that
+//! order. There is nothing to compute then and nothing to cache: what clients fetch is the server's
+//! own memory, read once here for the digest that is announced.
 
 use super::Part;
 use crate::hint_cache::{CacheKey, CachedEntry, HintCache, PartLengths};
@@ -21,11 +26,13 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HintOrigin {
-    /// There is none to compute: clients of the scheme receive nothing first, or the table itself, or what a server computes for each of them alone.
+    /// There is none to compute: clients of the scheme receive nothing first, or the table itself,
+    /// or what a server computes for each of them alone.
     None,
     /// From the cache directory.
     Cached,
-    /// Computed, because there was no entry in the cache, or no cache; points, because no file of them was given.
+    /// Computed, because there was no entry in the cache, or no cache; points, because no file of
+    /// them was given.
     Computed,
     /// Computed, because the entry in the cache was damaged or of another release.
     Rebuilt,
@@ -55,13 +62,15 @@ impl HintOrigin {
 /// A server that can answer.
 pub(super) struct Finished {
     pub(super) server: Arc<dyn ErasedServer>,
-    /// What its clients fetch that is neither computed for them alone nor the table in its natural order, if there is such.
+    /// What its clients fetch that is neither computed for them alone nor the table in its natural
+    /// order, if there is such.
     pub(super) hint: Option<ReadyHint>,
     pub(super) origin: HintOrigin,
 }
 
 impl Finished {
-    /// A server that was made of the one of the version before. If that answers from points that were read from a file, so does this.
+    /// A server that was made of the one of the version before. If that answers from points that
+    /// were read from a file, so does this.
     ///
     /// # Errors
     /// As [`finish`].
@@ -94,7 +103,8 @@ pub(super) fn load_cached(
     identity: &TableIdentity,
 ) -> Option<CachedEntry> {
     let OfflinePhase::Download { len } = plan.offline else { return None };
-    // An entry of other lengths is one of a scheme whose server keeps something, and whose hint nobody patches.
+    // An entry of other lengths is one of a scheme whose server keeps something, and whose hint
+    // nobody patches.
     let lengths = PartLengths { hint: len, kept: 0 };
     cache.load(&CacheKey::new(plan, identity), lengths).ok().flatten()
 }
@@ -105,7 +115,8 @@ pub(super) fn load_cached(
 /// `progress` hears of the computing, and of nothing if there is none.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. A cache that cannot be used costs time and memory, never the start.
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. A cache
+/// that cannot be used costs time and memory, never the start.
 pub(super) fn finish(
     name: &str,
     setup: Box<dyn ErasedSetup>,
@@ -167,7 +178,8 @@ pub(super) fn finish(
 /// Makes a server of points that were computed before, once they are checked.
 ///
 /// # Errors
-/// As [`PointsSource::load`], and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not as many as `plan` says.
+/// As [`PointsSource::load`], and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are
+/// not as many as `plan` says.
 pub(super) fn finish_with_points(
     points: &dyn PointsSource,
     plan: SchemePlan,

@@ -1,6 +1,7 @@
 //! All tables of a server, and the moment at which one version takes the place of another.
 //!
-//! What is served is one value, which is replaced as a whole. Requests take it as it is when they come, so each of them finds a table before a switch-over or after it, and never between.
+//! What is served is one value, which is replaced as a whole. Requests take it as it is when they
+//! come, so each of them finds a table before a switch-over or after it, and never between.
 
 use super::feed::Feed;
 use super::{Condition, Made, Maker, Part, ReadyTable, Version};
@@ -39,7 +40,8 @@ impl HostedTables {
     /// Makes every table ready, one after the other. The long part of a start.
     ///
     /// # Errors
-    /// If a table cannot be served under its scheme, or two have one name or one id. The message names the table.
+    /// If a table cannot be served under its scheme, or two have one name or one id. The message
+    /// names the table.
     pub(crate) fn prepare(
         tables: Vec<ServedTable>,
         maker: &Maker,
@@ -67,11 +69,13 @@ impl HostedTables {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes `made` the current version of its table. The one before is served on, as the latest of the earlier ones, if `keep_before`; the earliest gives way where there would be too
-    /// many. Returns the version before.
+    /// Makes `made` the current version of its table. The one before is served on, as the latest of
+    /// the earlier ones, if `keep_before`; the earliest gives way where there would be too many.
+    /// Returns the version before.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table, or what is served cannot be described.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table, or what is
+    /// served cannot be described.
     pub(crate) fn switch(&self, made: Made, keep_before: bool) -> Result<Arc<Version>> {
         let Made { version, feed, .. } = made;
         let name = version.name.clone();
@@ -86,7 +90,8 @@ impl HostedTables {
         })
     }
 
-    /// Serves those earlier versions of a table no longer for which `retired` says so. Returns how many are served still, the current one included.
+    /// Serves those earlier versions of a table no longer for which `retired` says so. Returns how
+    /// many are served still, the current one included.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table.
@@ -149,8 +154,9 @@ impl Served {
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if damage was found in its table,
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its table is not served here, [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is, but
-    /// in other versions or under other parameters.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its table is not served here,
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is, but in other
+    /// versions or under other parameters.
     pub(crate) fn find(
         &self,
         id: TableId,
@@ -175,7 +181,8 @@ impl Served {
     /// The part that is asked for, and whether its table is served.
     ///
     /// # Errors
-    /// As [`find`](Self::find); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the version has no such part, or no epochs lead to it from the one that the client has.
+    /// As [`find`](Self::find); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the version
+    /// has no such part, or no epochs lead to it from the one that the client has.
     pub(crate) fn part(&self, request: &FetchRequest) -> Result<(Arc<Part>, Arc<Condition>)> {
         let FetchRequest { table: id, epoch, parameter_digest, part, .. } = *request;
         if part == PartKind::Updates {

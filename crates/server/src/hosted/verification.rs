@@ -2,8 +2,8 @@
 //!
 //! **When it is made**, its records are hashed, by all threads, while the scheme's server copies
 //! them into place. Both read the same source, and that has to be
-//! [unchanged](RecordSource::check_unchanged) afterwards. Nothing is computed, read from the cache or
-//! announced before.
+//! [unchanged](RecordSource::check_unchanged) afterwards. Nothing is computed, read from the cache
+//! or announced before.
 //!
 //! **From then on**, the memory that the server answers from is held against the digest that it had
 //! when it was made: it is in an order of the scheme's own and has more in it than records. That

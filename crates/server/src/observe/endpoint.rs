@@ -1,4 +1,5 @@
-//! `/metrics` and `/healthz` over plain HTTP/1, on an address of their own so that it can be kept from clients.
+//! `/metrics` and `/healthz` over plain HTTP/1, on an address of their own so that it can be kept
+//! from clients.
 //!
 //! `/healthz` is for whoever sends a server all clients or none: it is not ready once damage was
 //! found in one of its tables. `/healthz/NAME` is about the table of that name alone.

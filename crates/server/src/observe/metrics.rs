@@ -1,4 +1,5 @@
-//! The metrics of one server. They belong to the server, not to the process, so several servers in one process do not mix.
+//! The metrics of one server. They belong to the server, not to the process, so several servers in
+//! one process do not mix.
 
 use crate::hosted::ReadyTable;
 use privet_wire::StatusCode;

@@ -1,4 +1,5 @@
-//! Everything behind the transport is real: requests pass admission and the service, and a client's going away is a future that is dropped.
+//! Everything behind the transport is real: requests pass admission and the service, and a client's
+//! going away is a future that is dropped.
 
 mod arriving;
 
@@ -28,12 +29,14 @@ use tower::Layer;
 const ASKED: Role = Role(1);
 const REQUEST_LEN: usize = 4;
 
-/// A scheme whose reply is the request backwards. It refuses requests that begin with 255 and panics on those that begin with 254. Its answers are its queries.
+/// A scheme whose reply is the request backwards. It refuses requests that begin with 255 and
+/// panics on those that begin with 254. Its answers are its queries.
 struct Hinting {
     plan: SchemePlan,
     /// The requests it computed, in order.
     seen: Mutex<Vec<Vec<u8>>>,
-    /// Where it says that it begins to compute, and waits to be let through. Without it, it does neither.
+    /// Where it says that it begins to compute, and waits to be let through. Without it, it does
+    /// neither.
     gate: Option<(async_mpsc::UnboundedSender<()>, Mutex<mpsc::Receiver<()>>)>,
 }
 
@@ -52,7 +55,8 @@ fn identity() -> TableIdentity {
     }
 }
 
-/// A plan of two servers, of which one is asked for hints. Queries to either have a length of their own.
+/// A plan of two servers, of which one is asked for hints. Queries to either have a length of their
+/// own.
 fn plan() -> SchemePlan {
     let plan = SchemePlan::from_announcement(SchemeId::SimplePir, &identity(), &2u64.to_le_bytes())
         .unwrap();
@@ -306,7 +310,8 @@ async fn a_few_are_computed_at_once_the_others_wait_in_order_and_more_are_refuse
         world.shows("privet_requests_total{method=\"Prepare\",status=\"RESOURCE_EXHAUSTED\"} 3")
     );
 
-    // One by one, so that the two that waited do not begin side by side, in whatever order threads run.
+    // One by one, so that the two that waited do not begin side by side, in whatever order threads
+    // run.
     for _ in 3..=4 {
         world.gate.open.send(()).unwrap();
         world.gate.began.recv().await.unwrap();

@@ -1,4 +1,5 @@
-//! Schemes whose clients ask one of two servers for their hints: both servers are the same program, and what either is asked to be comes with the request.
+//! Schemes whose clients ask one of two servers for their hints: both servers are the same program,
+//! and what either is asked to be comes with the request.
 
 use crate::common::*;
 use crate::hinted::*;
@@ -252,7 +253,8 @@ async fn requests_that_are_begun_and_left_keep_nobody_from_hints_and_are_ended()
     connection.abort();
 }
 
-/// Waits until the server has taken what was sent before: it takes requests in the order in which they come, and has answered one that came last.
+/// Waits until the server has taken what was sent before: it takes requests in the order in which
+/// they come, and has answered one that came last.
 async fn connection_is_served(requests: &mut h2::client::SendRequest<Bytes>) {
     let head = http::Request::post("http://test/privet.v1.Privet/Nothing").body(()).unwrap();
     let (response, _) = requests.send_request(head, true).unwrap();
@@ -281,7 +283,8 @@ async fn lookups_go_on_while_others_have_hints_computed_without_a_pause() {
                 })
             })
             .collect();
-        // At least so many lookups, and as many as it takes to have some beside everybody's preparation.
+        // At least so many lookups, and as many as it takes to have some beside everybody's
+        // preparation.
         let mut lookups = 0;
         while lookups < 30 || metric(&servers[0], prepared).await < before + 8.0 {
             client.check(&mut stubs, lookups * 7919 % 20_000).await;

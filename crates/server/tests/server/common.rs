@@ -243,7 +243,8 @@ impl Drop for Unread {
     }
 }
 
-/// Sends `message` to a method over a connection of its own, and returns when the response has begun.
+/// Sends `message` to a method over a connection of its own, and returns when the response has
+/// begun.
 pub(crate) async fn unread(server: &RunningServer, method: &str, message: impl Message) -> Unread {
     let stream = TcpStream::connect(server.local_addr()).await.unwrap();
     let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();

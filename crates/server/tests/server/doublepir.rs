@@ -1,4 +1,5 @@
-//! DoublePIR: right records for many clients at once, and queries that are no valid ones among them.
+//! DoublePIR: right records for many clients at once, and queries that are no valid ones among
+//! them.
 
 use crate::common::*;
 use privet_core::Blame;

@@ -25,7 +25,8 @@ async fn the_table_is_fetched_once_and_every_record_is_in_it() {
     let tables =
         shapes.iter().zip(1..).map(|(shape, id)| downloaded(&named(*shape), shape.0, shape.1, id));
     let server = start(config, tables.collect()).await;
-    // Nothing was computed, nothing is kept for the next start, and no memory is held beside the source of the records.
+    // Nothing was computed, nothing is kept for the next start, and no memory is held beside the
+    // source of the records.
     for ready in server.tables() {
         assert_eq!((ready.hint_origin, ready.extra_bytes), (HintOrigin::None, 0));
         assert_eq!(ready.huge_page_bytes, None);

@@ -1,7 +1,8 @@
-//! Dummy subsets: the table is announced and streamed, queries are answered by the records they name, and malformed ones are refused.
+//! Dummy subsets: the table is announced and streamed, queries are answered by the records they
+//! name, and malformed ones are refused.
 //!
-//! Queries are put together here, bit by bit as the scheme's documentation says, so that the server is held to what is written down rather than to what
-//! some client sends.
+//! Queries are put together here, bit by bit as the scheme's documentation says, so that the server
+//! is held to what is written down rather than to what some client sends.
 
 use crate::common::*;
 use bytes::Bytes;
@@ -20,7 +21,8 @@ fn streamed(name: &str, count: u64, record_len: u64, id: u8) -> ServedTable {
     served_by(SchemeId::DummySubsets, table(name, count, record_len, id))
 }
 
-/// What a query says: for each partition its half, and for the k-th partition of either half its offset.
+/// What a query says: for each partition its half, and for the k-th partition of either half its
+/// offset.
 #[derive(Clone)]
 struct Query {
     halves: Vec<bool>,
@@ -135,7 +137,8 @@ async fn the_table_is_announced_and_can_be_streamed_in_stretches() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_are_the_sums_of_the_records_that_queries_name() {
-    // Tables that fill their partitions exactly, by far not, and all but one record; numbers of partitions that do not fill a byte.
+    // Tables that fill their partitions exactly, by far not, and all but one record; numbers of
+    // partitions that do not fill a byte.
     let shapes = [(1, 1), (2, 300), (7, 3), (53, 20), (256, 4), (257, 4), (1000, 1), (4096, 2)];
     let named = |(count, len): (u64, u64)| format!("t{count}x{len}");
     let tables =
@@ -159,7 +162,8 @@ async fn answers_are_the_sums_of_the_records_that_queries_name() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn malformed_queries_are_refused_and_the_others_of_their_batch_answered() {
-    // 98 partitions, which is two bits more than 12 bytes hold, and 49 offsets of 6 bits, which is two bits less than 37 bytes hold.
+    // 98 partitions, which is two bits more than 12 bytes hold, and 49 offsets of 6 bits, which is
+    // two bits less than 37 bytes hold.
     let server = start(config(), vec![streamed("t", 98 * 64 - 1, 3, 1)]).await;
     let (mut stub, table) = described(&server).await;
     let parameters = parameters(&table);
@@ -174,7 +178,8 @@ async fn malformed_queries_are_refused_and_the_others_of_their_batch_answered() 
         bytes[place] ^= bits;
         bytes
     };
-    // One partition is moved to the other half; all partitions to one; and to the halves, a partition too many or too few.
+    // One partition is moved to the other half; all partitions to one; and to the halves, a
+    // partition too many or too few.
     let unbalanced = [
         changed(0, 1),
         changed(12, 2),

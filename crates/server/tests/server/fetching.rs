@@ -52,7 +52,8 @@ async fn a_stream_ends_where_it_was_asked_to() {
                 let request = FetchRequest { len, ..fetch_request(&description, part, offset) };
                 let stretch = fetch(&mut stub, request).await;
                 if offset > end {
-                    // Layouts are short. A length does not make an offset beyond the end a good one.
+                    // Layouts are short. A length does not make an offset beyond the end a good
+                    // one.
                     assert_eq!(stretch.unwrap_err().code(), tonic::Code::InvalidArgument);
                     continue;
                 }
@@ -156,7 +157,8 @@ async fn a_client_that_goes_in_the_middle_frees_its_slot() {
     until_metric(&server, "privet_requests_total{method=\"Fetch\",status=\"CANCELLED\"}", 1.0)
         .await;
     assert_eq!(fetch(&mut stub, request).await.unwrap().len(), CHUNKS * FETCH_CHUNK_LEN);
-    // The mapped file behind a table need not stay in memory: released after the start, after the broken stream and after the whole one.
+    // The mapped file behind a table need not stay in memory: released after the start, after the
+    // broken stream and after the whole one.
     while releases.load(Ordering::SeqCst) < 3 {
         tokio::task::yield_now().await;
     }

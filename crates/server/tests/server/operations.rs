@@ -1,4 +1,5 @@
-//! What an operator relies on: health, metrics, clear refusals at start, and a stop that drops nobody.
+//! What an operator relies on: health, metrics, clear refusals at start, and a stop that drops
+//! nobody.
 
 use crate::common::*;
 use privet_core::{Blame, Epoch, Reason, TableIdentity};
@@ -93,7 +94,8 @@ async fn metrics_say_what_happened_and_nothing_of_what_was_asked() {
         ),
         ("privet_hints_total{origin=\"computed\"}", 2.0),
     ] {
-        // A request is counted when its response has been sent to the end, just after the client has it.
+        // A request is counted when its response has been sent to the end, just after the client
+        // has it.
         until_metric(&server, name, value).await;
     }
     let hint = client.description.schemes[0].hint.unwrap().len as f64;

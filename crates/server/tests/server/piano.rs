@@ -1,4 +1,5 @@
-//! Piano: clients stream the table in the scheme's own order, straight from the memory of the server that answers them.
+//! Piano: clients stream the table in the scheme's own order, straight from the memory of the
+//! server that answers them.
 
 use crate::common::*;
 use crate::hinted::*;

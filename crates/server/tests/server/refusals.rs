@@ -1,4 +1,5 @@
-//! Malformed, truncated, oversized, misdirected: each gets the right status, and the server goes on serving.
+//! Malformed, truncated, oversized, misdirected: each gets the right status, and the server goes on
+//! serving.
 
 use crate::common::*;
 use bytes::Bytes;
@@ -107,7 +108,8 @@ async fn messages_that_are_no_valid_ones() {
     client.check(&mut stub, 7).await;
 }
 
-/// What the server answers to `body`, sent as it is to a method: a gRPC status number, or the error of HTTP/2.
+/// What the server answers to `body`, sent as it is to a method: a gRPC status number, or the error
+/// of HTTP/2.
 async fn raw(server: &RunningServer, path: &str, body: &[u8]) -> Result<i32, h2::Error> {
     let stream = TcpStream::connect(server.local_addr()).await.unwrap();
     let (mut requests, connection) = h2::client::handshake(stream).await?;
@@ -153,7 +155,8 @@ async fn frames_that_are_no_messages() {
     let code = |code: Code| code as i32;
     let junk = records(100, 9);
 
-    // A frame that announces more than any request has, up to 4 GiB: refused by its announcement, without waiting for the rest.
+    // A frame that announces more than any request has, up to 4 GiB: refused by its announcement,
+    // without waiting for the rest.
     for announced in [limit as u32 + 1, 1 << 24, u32::MAX] {
         assert_eq!(
             raw(&server, answer, &framed(announced, &junk)).await.unwrap(),

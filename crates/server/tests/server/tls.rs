@@ -37,7 +37,8 @@ async fn a_lookup_over_tls() {
         Channel::from_shared(format!("https://{address}")).unwrap().tls_config(tls).unwrap()
     };
 
-    // Those who speak no TLS, say nothing, or do not trust the certificate, get nowhere, and in nobody's way.
+    // Those who speak no TLS, say nothing, or do not trust the certificate, get nowhere, and in
+    // nobody's way.
     let plain = stub_on(endpoint(address).connect_lazy())
         .describe(privet_wire::proto::DescribeRequest::default())
         .await;

@@ -1,4 +1,5 @@
-//! DPF-PIR: two servers, the same program, each asked for its share; whichever part it plays comes with the request.
+//! DPF-PIR: two servers, the same program, each asked for its share; whichever part it plays comes
+//! with the request.
 
 use crate::common::*;
 use bytes::Bytes;
@@ -52,7 +53,8 @@ async fn many_clients_share_passes_with_each_other_and_with_queries_that_are_ref
     let (servers, mut stubs) = pair(&config, || vec![dpf("t", RECORDS, 7, 1)]).await;
     let mut client = TableClient::new(&mut stubs[0], "t").await;
     let len = client.description.schemes[0].plan.query_lens[0];
-    // Three levels: a nonce, a root, three corrections, a byte of which five bits are unused, the final word.
+    // Three levels: a nonce, a root, three corrections, a byte of which five bits are unused, the
+    // final word.
     assert_eq!(len, 16 + 16 + 3 * 16 + 1 + 16);
     let spoiled = |good: &AnswerRequest, number: u64| {
         let mut query = good.query.to_vec();
@@ -129,7 +131,8 @@ async fn a_part_that_the_scheme_does_not_have_is_refused_and_parts_do_not_share_
     let status = ask(&mut stub, AnswerRequest { role: Role(1), ..single }).await.unwrap_err();
     assert!(status.message().contains("there is no role 1 in simplepir"), "{status}");
     assert_eq!(metric(&server, "privet_batch_size_count").await, 0.0);
-    // Asked to be both at once, which only somebody would do who trusts it with everything, it is either in a pass of its own.
+    // Asked to be both at once, which only somebody would do who trusts it with everything, it is
+    // either in a pass of its own.
     let responses = ask_both(&mut [stub.clone(), stub], requests).await.unwrap();
     assert_eq!(client.recover_all(pending, &responses), client.expected(17));
     assert_eq!(metric(&server, "privet_batch_size_sum").await, 2.0);
@@ -197,6 +200,7 @@ async fn what_a_server_sees_and_counts_does_not_depend_on_what_is_asked() {
     assert_eq!(all_queries.len() as u64, 4 * QUERIES);
     let answered = format!("privet_queries_answered_total{{table=\"t\"}} {QUERIES}");
     assert!(all_counts[0].contains(&answered), "{:?}", all_counts[0]);
-    // The same in either part, whatever was asked. (The parts differ by the bytes of the number that names them: a zero is left out.)
+    // The same in either part, whatever was asked. (The parts differ by the bytes of the number
+    // that names them: a zero is left out.)
     assert_eq!(all_counts[..2], all_counts[2..]);
 }

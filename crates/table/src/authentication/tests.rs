@@ -95,7 +95,8 @@ fn a_change_of_any_bit_is_found() {
 fn a_record_is_refused_in_the_place_of_another() {
     for records in [2, 3, 5, 8, 13] {
         let table = Served::new(records);
-        // Also in places where there is none: paths have no bit for what is beyond the tree, but leaves have.
+        // Also in places where there is none: paths have no bit for what is beyond the tree, but
+        // leaves have.
         for index in 0..2 * records.next_power_of_two() {
             for (_, served) in (0..).zip(&table.records).filter(|(other, _)| *other != index) {
                 table.refused(index, served);
@@ -123,7 +124,8 @@ fn records_of_another_table_are_refused() {
     }
 }
 
-/// What lies beyond the last record is no record, and no node can be passed off as one: a smaller table of the same root would have nodes for records.
+/// What lies beyond the last record is no record, and no node can be passed off as one: a smaller
+/// table of the same root would have nodes for records.
 #[test]
 fn what_is_no_record_is_refused() {
     let table = Served::new(5);

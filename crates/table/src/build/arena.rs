@@ -1,6 +1,7 @@
 //! Many byte strings in few allocations.
 
-/// How much is allocated at a time. A vector that doubles would need up to three times the bytes it holds.
+/// How much is allocated at a time. A vector that doubles would need up to three times the bytes it
+/// holds.
 const CHUNK: usize = 4 << 20;
 
 /// Keeps byte strings, each in one piece. None is ever removed.

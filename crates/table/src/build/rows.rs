@@ -18,7 +18,8 @@ pub(super) struct KeptRows {
     arena: Arena,
     /// One for each key, in a table by key.
     rows: Vec<KeptRow>,
-    /// The values of rows whose key had occurred before, where all are kept: by the first row with it.
+    /// The values of rows whose key had occurred before, where all are kept: by the first row with
+    /// it.
     further: HashMap<u32, Further>,
     by_key: bool,
     rows_kept: u64,
@@ -213,8 +214,8 @@ impl Pairs for KeptRows {
     }
 }
 
-/// Finds rows by key. Holds numbers of rows; the keys stay in the arena. Keyed anew in every run, so that no input can be
-/// made to collide.
+/// Finds rows by key. Holds numbers of rows; the keys stay in the arena. Keyed anew in every run,
+/// so that no input can be made to collide.
 #[derive(Default)]
 struct KeyIndex {
     table: HashTable<u32>,
@@ -222,7 +223,8 @@ struct KeyIndex {
 }
 
 impl KeyIndex {
-    /// The row that has `key` already; if there is none, notes that the next row added to `kept` has it.
+    /// The row that has `key` already; if there is none, notes that the next row added to `kept`
+    /// has it.
     fn find_or_add(&mut self, key: &[u8], kept: &KeptRows) -> Option<usize> {
         let Self { table, hasher } = self;
         let key_of = |row: &u32| kept.arena.at(kept.rows[*row as usize].key);

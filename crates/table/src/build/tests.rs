@@ -192,7 +192,8 @@ fn the_root_follows_from_the_contents_and_from_nothing_else() {
     assert_ne!(root("k,v\na,1\nb,2\n", 1, 3), root_of);
 }
 
-/// What a server could do that has only the records' tree against it: give a key another value through the stash.
+/// What a server could do that has only the records' tree against it: give a key another value
+/// through the stash.
 #[test]
 fn a_value_in_the_stash_changes_the_root() {
     let place = Place::new();

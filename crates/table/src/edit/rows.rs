@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 /// A [`TableEditor`] that takes rows: each a key and a value.
 ///
-/// In a table by key a row says what the key's value is. Where keys have several values, all rows of
-/// a key count together, up to [`end_rows`](Self::end_rows), and replace what it had. In a table by
-/// index, rows are appended.
+/// In a table by key a row says what the key's value is. Where keys have several values, all rows
+/// of a key count together, up to [`end_rows`](Self::end_rows), and replace what it had. In a table
+/// by index, rows are appended.
 ///
 /// Errors name the key: they are for the table's owner, who gave it.
 pub struct RowEditor<'a, R> {
@@ -62,8 +62,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// Takes a row. A table by index has no use for the key.
     ///
     /// # Errors
-    /// As [`TableEditor::set`] and [`TableEditor::append_row`], without the key: whoever reads a file
-    /// knows the row.
+    /// As [`TableEditor::set`] and [`TableEditor::append_row`], without the key: whoever reads a
+    /// file knows the row.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if self.has_lists {
             self.lists.add(key, value);
@@ -79,8 +79,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// Gives `key` a value. In a table by index it is a row's number, in decimal.
     ///
     /// # Errors
-    /// As [`add`](Self::add), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no
-    /// such row.
+    /// As [`add`](Self::add), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is
+    /// no such row.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if self.by_key {
             return self.add(key, value);

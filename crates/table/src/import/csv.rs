@@ -1,8 +1,8 @@
 //! Comma-separated values, as RFC 4180 describes them and `csv-core` parses them.
 //!
-//! The reader refuses what a damaged file shows: a quote that is never closed, and a row with more or fewer cells than
-//! the header. It accepts blank lines, either kind of line end, and quotes within unquoted cells. Text after a closing
-//! quote belongs to the cell: `"a"b` is `ab`.
+//! The reader refuses what a damaged file shows: a quote that is never closed, and a row with more
+//! or fewer cells than the header. It accepts blank lines, either kind of line end, and quotes
+//! within unquoted cells. Text after a closing quote belongs to the cell: `"a"b` is `ab`.
 
 use super::json_text::write_string;
 use super::lines::{Lines, row_too_long, without_end};
@@ -100,8 +100,8 @@ impl<R: Read> Records<R> {
         Self { lines: Lines::new(input), row: RowCells::new() }
     }
 
-    /// Reads the next record and returns the line on which it begins, or `None` after the last. After an error, it goes
-    /// on with the next line.
+    /// Reads the next record and returns the line on which it begins, or `None` after the last.
+    /// After an error, it goes on with the next line.
     fn next_record(&mut self) -> Result<Option<u64>> {
         self.row.clear();
         let first_line = self.read_record();
@@ -135,8 +135,8 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// The cells of one row, one after the other in `text`; cell i ends at `ends[i]`. `text_len` and `count` say how much of
-/// the two buffers is in use.
+/// The cells of one row, one after the other in `text`; cell i ends at `ends[i]`. `text_len` and
+/// `count` say how much of the two buffers is in use.
 struct RowCells {
     parser: csv_core::Reader,
     text: Vec<u8>,
@@ -147,7 +147,8 @@ struct RowCells {
 
 impl RowCells {
     fn new() -> Self {
-        // With its other terminator, CRLF, the parser would end a row at a carriage return alone as well.
+        // With its other terminator, CRLF, the parser would end a row at a carriage return alone as
+        // well.
         let terminator = csv_core::Terminator::Any(b'\n');
         let parser = csv_core::ReaderBuilder::new().terminator(terminator).build();
         let mut row = Self { parser, text: vec![], text_len: 0, ends: vec![], count: 0 };
@@ -158,7 +159,8 @@ impl RowCells {
     /// Makes the parser expect the beginning of a row.
     fn reset(&mut self) {
         self.parser.reset();
-        // The parser would drop a byte order mark from what it is given first. This it gives back, for want of space.
+        // The parser would drop a byte order mark from what it is given first. This it gives back,
+        // for want of space.
         let _ = self.parser.read_record(b"\n", &mut [], &mut []);
     }
 
@@ -173,7 +175,8 @@ impl RowCells {
         std::str::from_utf8(cell).expect("the lines are UTF-8, and are cut at ASCII characters")
     }
 
-    /// Adds a line to the row and says whether the row ends with it. If not, the line ends within quotes.
+    /// Adds a line to the row and says whether the row ends with it. If not, the line ends within
+    /// quotes.
     fn push_line(&mut self, line: &str) -> Result<bool> {
         let ended = self.push(line.as_bytes())?
             // The last line of a file need not have an end.

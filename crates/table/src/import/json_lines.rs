@@ -23,7 +23,8 @@ pub(super) struct JsonLinesRows<R> {
     columns: Columns,
 }
 
-/// The selection, and which of its columns have been seen: a row may lack a column, but not all rows may.
+/// The selection, and which of its columns have been seen: a row may lack a column, but not all
+/// rows may.
 struct Columns {
     selection: Selection,
     seen: Vec<bool>,

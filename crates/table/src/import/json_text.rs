@@ -9,7 +9,8 @@ pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(&mut *out, text).expect("writing a string to memory cannot fail");
 }
 
-/// Appends `value` without white space between tokens, and its strings without needless escapes. Numbers stay as they are.
+/// Appends `value` without white space between tokens, and its strings without needless escapes.
+/// Numbers stay as they are.
 pub(super) fn write_compact(value: &RawValue, out: &mut Vec<u8>) -> Result<()> {
     let text = value.get();
     let bytes = text.as_bytes();

@@ -21,7 +21,8 @@ impl<R: Read> Lines<R> {
         self.number
     }
 
-    /// The next line with its end (`\n`, which the last line may lack), or `None` after the last. A byte order mark before the first is dropped.
+    /// The next line with its end (`\n`, which the last line may lack), or `None` after the last. A
+    /// byte order mark before the first is dropped.
     pub(super) fn next_line(&mut self) -> Result<Option<&str>> {
         self.line.clear();
         self.number += 1;

@@ -1,7 +1,8 @@
 //! Apache Parquet.
 //!
-//! The decoder is a library that still has assertions which a damaged file can reach. Every call into it that looks at the
-//! file therefore goes through [`guarded`], which turns a panic into an error.
+//! The decoder is a library that still has assertions which a damaged file can reach. Every call
+//! into it that looks at the file therefore goes through [`guarded`], which turns a panic into an
+//! error.
 
 use super::json_text::write_string;
 use super::parquet_values::{Scalar, scalar, supported, write_json};
@@ -35,7 +36,8 @@ pub(super) struct ParquetRows {
 impl ParquetRows {
     pub(super) fn open(file: File, selection: Selection) -> Result<Self> {
         let bytes_total = file.metadata().map_err(cannot_read)?.len();
-        // Without the Arrow schema that some writers embed: Parquet's own types are fewer and say the same.
+        // Without the Arrow schema that some writers embed: Parquet's own types are fewer and say
+        // the same.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let open = || ParquetRecordBatchReaderBuilder::try_new_with_options(file, options);
         let builder = guarded(open)?.map_err(not_parquet)?;
@@ -172,7 +174,8 @@ impl RowReader for ParquetRows {
     }
 }
 
-/// Calls the decoder. After a panic the reader is not used again, so it does not matter in which state it was left.
+/// Calls the decoder. After a panic the reader is not used again, so it does not matter in which
+/// state it was left.
 fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(decode)).map_err(|_| {
         Error::api_misuse("the Parquet decoder gave up; the file is damaged, write it again")

@@ -95,7 +95,8 @@ pub(super) fn scalar(array: &dyn Array, row: usize) -> Result<Option<Scalar<'_>>
     })
 }
 
-/// The shortest number that reads back as the same float; JSON has none for the three that are not finite.
+/// The shortest number that reads back as the same float; JSON has none for the three that are not
+/// finite.
 fn float<F: serde::Serialize + Into<f64> + Copy>(value: F) -> Scalar<'static> {
     let wide: f64 = value.into();
     if wide.is_nan() {

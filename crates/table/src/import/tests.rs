@@ -441,7 +441,8 @@ fn parquet_types_become_json() {
     );
     assert_eq!(rows, plain(&[(1, "18446744073709551615", first), (2, "0", second)]));
 
-    // Columns come in the order asked for, not in the file's, and keys and raw values are bytes as they are.
+    // Columns come in the order asked for, not in the file's, and keys and raw values are bytes as
+    // they are.
     let rows =
         read(Format::Parquet, &bytes, selection(Some("dec"), columns(&["u", "b"]))).expect("valid");
     assert_eq!(rows[1], (2, "-0.05".into(), r#"{"u":0,"b":false}"#.into()));

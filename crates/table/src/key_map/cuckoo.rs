@@ -1,11 +1,12 @@
 //! The cuckoo map's placement: each entry in one of its two candidates.
 //!
-//! Entries are placed from the longest to the shortest, so that the short ones fill the gaps that the long ones leave. `path.rs`
-//! says how room is made for each. No coins are involved: the same entries under the same seed always lie in the same records.
+//! Entries are placed from the longest to the shortest, so that the short ones fill the gaps that
+//! the long ones leave. `path.rs` says how room is made for each. No coins are involved: the same
+//! entries under the same seed always lie in the same records.
 //!
-//! An entry for which no path is found goes to the stash as long as that has room, and then to the roomier candidate all the
-//! same. The width is an intention here as it is for the bucket map: the fullest record says in the end how wide all are, and so
-//! placement cannot fail.
+//! An entry for which no path is found goes to the stash as long as that has room, and then to the
+//! roomier candidate all the same. The width is an intention here as it is for the bucket map: the
+//! fullest record says in the end how wide all are, and so placement cannot fail.
 
 use super::pairing::Pairing;
 use super::path::{self, Lying, Move, make_room};
@@ -28,7 +29,8 @@ impl<'a> TwoChoices<'a> {
         Self { items, width }
     }
 
-    /// Gives each entry a home. Returns the homes by the number of the item, and how full the fullest record is, at least 1.
+    /// Gives each entry a home. Returns the homes by the number of the item, and how full the
+    /// fullest record is, at least 1.
     pub(super) fn place(&self, records: u64, stash: &mut StashRoom) -> (Vec<(u32, Home)>, u64) {
         let mut shelf = Shelf::new(&self.items, records, self.width);
         let mut homes = Vec::with_capacity(self.items.len());

@@ -1,13 +1,14 @@
 //! The bucket map's placement: a displacement for each group.
 //!
-//! Groups are placed from the largest to the smallest. A displacement is judged by the buckets that the group's members
-//! would go to, and the best of the 256 is taken, by three rules in this order:
+//! Groups are placed from the largest to the smallest. A displacement is judged by the buckets that
+//! the group's members would go to, and the best of the 256 is taken, by three rules in this order:
 //!
-//! 1. No bucket beyond the intended width, or as little beyond it as possible. It is an intention and not a
-//!    limit: the fullest bucket says in the end how wide a record is, and so placement cannot fail.
-//! 2. Little *dead space*: room that is left in a bucket and too small for most values (for four in five) stays empty
-//!    for good. Best is to fill a bucket to the brim, or nearly so, which one of 256 choices often does; next
-//!    best to leave room for another value.
+//! 1. No bucket beyond the intended width, or as little beyond it as possible. It is an intention
+//!    and not a limit: the fullest bucket says in the end how wide a record is, and so placement
+//!    cannot fail.
+//! 2. Little *dead space*: room that is left in a bucket and too small for most values (for four in
+//!    five) stays empty for good. Best is to fill a bucket to the brim, or nearly so, which one of
+//!    256 choices often does; next best to leave room for another value.
 //! 3. The emptier buckets, so that all fill up evenly.
 
 use super::placement::{Item, all_equal};
@@ -61,13 +62,14 @@ impl<'a> Grouped<'a> {
         let fifth = lens.len() / 5;
         // The sample may hold nothing but entries for the stash; then there is nothing to place.
         let usable = if lens.is_empty() { 0 } else { *lens.select_nth_unstable(fifth).1 };
-        // Entries of equal length leave no room or a lot of it, and are packed best by keeping all buckets level.
+        // Entries of equal length leave no room or a lot of it, and are packed best by keeping all
+        // buckets level.
         let brim = if all_equal(&members) { 0 } else { usable / BRIM + 1 };
         Self { members, starts, largest_first, width, usable, brim }
     }
 
-    /// Gives each group the best displacement, the first if several are equally good. Returns the displacements and how
-    /// full the fullest bucket is, at least 1.
+    /// Gives each group the best displacement, the first if several are equally good. Returns the
+    /// displacements and how full the fullest bucket is, at least 1.
     pub(super) fn place(&self, buckets: u64) -> (Vec<u8>, u64) {
         let mut loads = vec![0u64; buckets as usize];
         let mut displacements = vec![0u8; self.largest_first.len()];
@@ -100,7 +102,8 @@ impl<'a> Grouped<'a> {
         (displacements, fullest)
     }
 
-    /// How bad it would be to put `members` where `displacement` says. Leaves `loads` as it found them.
+    /// How bad it would be to put `members` where `displacement` says. Leaves `loads` as it found
+    /// them.
     fn judge(&self, loads: &mut [u64], members: &[&Item], displacement: u8) -> Penalty {
         let buckets = loads.len() as u64;
         // Two members may meet in one bucket, so all are put down before any bucket is looked at.
@@ -113,7 +116,8 @@ impl<'a> Grouped<'a> {
             match self.width.checked_sub(load) {
                 None => penalty.overflow = penalty.overflow.max(load - self.width),
                 Some(room) if room < self.brim => {}
-                // One more than the room, so that even a bucket without any is closed only for a reason.
+                // One more than the room, so that even a bucket without any is closed only for a
+                // reason.
                 Some(room) if room < self.usable => penalty.dead += room + 1,
                 Some(_) => penalty.filled += load,
             }

@@ -1,30 +1,37 @@
 //! Setting and deleting single keys in a finished table.
 //!
-//! An editor has the key map and reads records by their number; it needs neither the keys of the table nor its other records. It
-//! collects what changes, and the caller writes it: records by their number, and a new key map if the stash changed.
+//! An editor has the key map and reads records by their number; it needs neither the keys of the
+//! table nor its other records. It collects what changes, and the caller writes it: records by
+//! their number, and a new key map if the stash changed.
 //!
 //! # Where an entry goes
 //!
-//! A value has an entry for each of its [pieces](super::pieces), most often one. The entries of the value before are taken out, and for each of the new ones:
+//! A value has an entry for each of its [pieces](super::pieces), most often one. The entries of the
+//! value before are taken out, and for each of the new ones:
 //!
 //! 1. A key that had this entry in a record keeps its place there if the new one has room.
-//! 2. Otherwise the entry goes to the roomier of the key's candidates, or takes a place that a path of other entries makes free, in
-//!    the way in which the builder makes room ([`path`]). Only a cuckoo map has such paths.
-//! 3. Otherwise it goes to the stash, within these limits: one entry for each 16 keys that the table was built with (for a small table 16, but
-//!    no more than it had keys), times the number of parts, and 64 KiB or a fiftieth of the bytes of its entries, whichever is more. Every client downloads the stash, and
-//!    downloads it again when it changes.
+//! 2. Otherwise the entry goes to the roomier of the key's candidates, or takes a place that a path
+//!    of other entries makes free, in the way in which the builder makes room ([`path`]). Only a
+//!    cuckoo map has such paths.
+//! 3. Otherwise it goes to the stash, within these limits: one entry for each 16 keys that the
+//!    table was built with (for a small table 16, but no more than it had keys), times the number
+//!    of parts, and 64 KiB or a fiftieth of the bytes of its entries, whichever is more. Every
+//!    client downloads the stash, and downloads it again when it changes.
 //! 4. Otherwise the table is full, the operation is refused, and nothing has changed.
 //!
 //! The entries of one value are set together or not at all.
 //!
-//! A key in the stash goes back to a record when it is set again and there is room by then. What no record could hold goes to the stash at once, within the same limits.
+//! A key in the stash goes back to a record when it is set again and there is room by then. What no
+//! record could hold goes to the stash at once, within the same limits.
 //!
 //! # Keys that share a tag
 //!
-//! Tags stand for keys. A builder that finds two keys with the same tag draws another seed; an editor cannot, nor can it find out. If a new
-//! key has the tag of an entry in one of its candidates or in the stash, it is taken for that entry's key, and replaces its value. For one new
-//! key this has a probability of at most 2^-64 for each of these entries. A key that goes to the stash hides, with the same probability for
-//! each entry of the table, a key of the same tag that lies in a record.
+//! Tags stand for keys. A builder that finds two keys with the same tag draws another seed; an
+//! editor cannot, nor can it find out. If a new key has the tag of an entry in one of its
+//! candidates or in the stash, it is taken for that entry's key, and replaces its value. For one
+//! new key this has a probability of at most 2^-64 for each of these entries. A key that goes to
+//! the stash hides, with the same probability for each entry of the table, a key of the same tag
+//! that lies in a record.
 
 use super::hash::KeyHash;
 use super::path::{self, Lying, Move, make_room};
@@ -48,20 +55,23 @@ pub enum Effect {
     Absent,
 }
 
-/// What a batch of operations comes to. Records and key map belong together: a reader needs both, or neither.
+/// What a batch of operations comes to. Records and key map belong together: a reader needs both,
+/// or neither.
 #[derive(Clone, Debug)]
 pub struct Edits {
-    /// The records that are no longer what they were, by their number, each [`record_len`](KeyMap::record_len) bytes long.
+    /// The records that are no longer what they were, by their number, each
+    /// [`record_len`](KeyMap::record_len) bytes long.
     pub records: BTreeMap<u64, Vec<u8>>,
     /// The new key map, if its stash changed. Clients have to fetch it.
     pub key_map: Option<KeyMap>,
 }
 
-/// Sets and deletes keys of a table; each operation sees what the ones before it did. Holds the records that have changed, and
-/// during an operation up to a few hundred others.
+/// Sets and deletes keys of a table; each operation sees what the ones before it did. Holds the
+/// records that have changed, and during an operation up to a few hundred others.
 ///
-/// `read` gives the record with a number in `[0, buckets())`, as it was before the first operation: exactly
-/// [`record_len`](KeyMap::record_len) bytes. (The records of an authenticated table are longer, by what proves them.)
+/// `read` gives the record with a number in `[0, buckets())`, as it was before the first operation:
+/// exactly [`record_len`](KeyMap::record_len) bytes. (The records of an authenticated table are
+/// longer, by what proves them.)
 ///
 /// ```
 /// use privet_core::PublicSeed;
@@ -101,11 +111,13 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
         }
     }
 
-    /// Gives `key` the value `value`, whether the table has the key or not. In a table of [lists](KeyMap::has_lists) it is the key's only value then.
+    /// Gives `key` the value `value`, whether the table has the key or not. In a table of
+    /// [lists](KeyMap::has_lists) it is the key's only value then.
     ///
     /// # Errors
     /// The operation has then changed nothing.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value is too long for the table's records and there is no room in the stash, or if what was read is no record.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value is too long for the
+    ///   table's records and there is no room in the stash, or if what was read is no record.
     /// - [`Blame::Exhausted`](privet_core::Blame::Exhausted), with figures, if the table is full.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is malformed.
     /// - Whatever `read` fails with.
@@ -119,7 +131,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     /// Gives `key` these values, in this order, and no others.
     ///
     /// # Errors
-    /// As [`set`](Editor::set), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none, or several in a table without [lists](KeyMap::has_lists).
+    /// As [`set`](Editor::set), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there
+    /// are none, or several in a table without [lists](KeyMap::has_lists).
     pub fn set_all<V: AsRef<[u8]>>(&mut self, key: &[u8], values: &[V]) -> Result<Effect> {
         match (self.key_map.lists, values) {
             (_, []) => Err(Error::api_misuse("a key has at least one value; delete it instead")),
@@ -175,7 +188,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
         Ok(if was_there { Effect::Deleted } else { Effect::Absent })
     }
 
-    /// What all operations together came to. A record or a stash that is in the end as it was is not among the changes.
+    /// What all operations together came to. A record or a stash that is in the end as it was is
+    /// not among the changes.
     ///
     /// # Errors
     /// Whatever `read` fails with.
@@ -210,7 +224,8 @@ pub(super) fn stash_limits(key_map: &KeyMap) -> (u64, u64) {
     (most_values.saturating_mul(key_map.parts() as u64), STASH_BYTES.max(key_map.entry_bytes / 50))
 }
 
-/// One operation under way: what it has read and perhaps changed. Dropped, it leaves the editor as it was.
+/// One operation under way: what it has read and perhaps changed. Dropped, it leaves the editor as
+/// it was.
 struct Operation<'e, 'a, R> {
     editor: &'e mut Editor<'a, R>,
     open: BTreeMap<u64, Open>,
@@ -246,7 +261,8 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
         }
     }
 
-    /// Removes an entry from its candidates and from the stash, and says in which record it was, and whether it was in the stash.
+    /// Removes an entry from its candidates and from the stash, and says in which record it was,
+    /// and whether it was in the stash.
     fn take_out(&mut self, hash: &KeyHash) -> Result<(Option<u64>, bool)> {
         let mut home = None;
         for record in self.editor.key_map.candidates_of(hash) {
@@ -299,7 +315,8 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
         let entries = now.clone().count() + 1;
         let bytes = now.map(stash_len).sum::<u64>() + len as u64 + encoding::STASH_ENTRY_OVERHEAD;
 
-        // A builder may have filled the stash beyond these limits. What is there may stay, and shrink.
+        // A builder may have filled the stash beyond these limits. What is there may stay, and
+        // shrink.
         let entries_fit = entries as u64 <= most_entries || entries <= before.len();
         if entries_fit && (bytes <= most_bytes || bytes <= bytes_before) {
             return Ok(());

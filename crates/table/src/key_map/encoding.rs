@@ -1,7 +1,8 @@
 //! The key map as bytes. All numbers are little-endian; there is exactly one encoding of a key map.
 //!
-//! A bucket map has version 1, a cuckoo map version 2, so a program that knows buckets alone still reads those and refuses
-//! the others by their version. One of several parts or of lists, of either kind, has version 3. Version 1:
+//! A bucket map has version 1, a cuckoo map version 2, so a program that knows buckets alone still
+//! reads those and refuses the others by their version. One of several parts or of lists, of either
+//! kind, has version 3. Version 1:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -41,10 +42,12 @@
 //! | | *g* | the groups' displacements; only in a bucket map |
 //! | | | *s* entries, as in version 1 |
 //!
-//! Kind 1 was a cuckoo map whose second candidate did not follow from the tag; it is refused by name.
+//! Kind 1 was a cuckoo map whose second candidate did not follow from the tag; it is refused by
+//! name.
 //!
-//! The number of keys and the bytes of their entries are those of the table as it was built. An [edit](super::edit) leaves them alone,
-//! so that the key map changes only with its stash; the stash never has more entries than the table's keys had parts.
+//! The number of keys and the bytes of their entries are those of the table as it was built. An
+//! [edit](super::edit) leaves them alone, so that the key map changes only with its stash; the
+//! stash never has more entries than the table's keys had parts.
 
 use super::pieces::Parts;
 use super::{KeyMap, Rule};
@@ -92,7 +95,8 @@ impl KeyMap {
         for number in [self.keys, self.buckets(), self.record_len(), self.entry_bytes] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        // Both counts are below 2^32: the builder makes no more groups than entries, of which it takes fewer than 2^32.
+        // Both counts are below 2^32: the builder makes no more groups than entries, of which it
+        // takes fewer than 2^32.
         if let Rule::Displaced(_) = self.rule {
             out.extend_from_slice(&(displacements.len() as u32).to_le_bytes());
         }
@@ -109,7 +113,8 @@ impl KeyMap {
     /// Reads a key map that came from outside. Allocates no more than `bytes` is long.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded key map.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded
+    /// key map.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a key map", bytes);
         let version = reader.u16()?;

@@ -1,7 +1,7 @@
 //! How values, or [pieces](super::pieces) of them, lie in a bucket.
 //!
-//! A bucket is one record of the table. Its entries follow each other from its first byte on, in ascending order of
-//! their tags:
+//! A bucket is one record of the table. Its entries follow each other from its first byte on, in
+//! ascending order of their tags:
 //!
 //! | bytes | content |
 //! |---|---|
@@ -9,8 +9,9 @@
 //! | 8 | the key's tag, little-endian |
 //! | length | the value |
 //!
-//! A zero where a length would stand ends the bucket, and everything after it is zero. A bucket filled to its last byte
-//! has no such zero. So a bucket has one valid form, and any other is refused.
+//! A zero where a length would stand ends the bucket, and everything after it is zero. A bucket
+//! filled to its last byte has no such zero. So a bucket has one valid form, and any other is
+//! refused.
 
 use super::number;
 use privet_core::{Error, Result};
@@ -29,11 +30,12 @@ pub(super) fn write_entry(bucket: &mut Vec<u8>, tag: u64, value: &[u8]) {
     bucket.extend_from_slice(value);
 }
 
-/// The value tagged `tag`, if the bucket has one. Reads the whole bucket whatever it holds and whether or not the tag
-/// is there.
+/// The value tagged `tag`, if the bucket has one. Reads the whole bucket whatever it holds and
+/// whether or not the tag is there.
 ///
 /// # Errors
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if `bucket` does not have the form that the module describes.
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if `bucket` does not have the form that the
+/// module describes.
 pub(super) fn find_entry(bucket: &[u8], tag: u64) -> Result<Option<&[u8]>> {
     let mut found = None;
     for_each_entry(bucket, |entry_tag, value| {
@@ -47,8 +49,8 @@ pub(super) fn find_entry(bucket: &[u8], tag: u64) -> Result<Option<&[u8]>> {
 /// Calls `visit` with the tag and the value of each entry, in their order.
 ///
 /// # Errors
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if `bucket` does not have the form that the module describes; some entries
-/// may have been visited by then.
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if `bucket` does not have the form that the
+/// module describes; some entries may have been visited by then.
 pub(super) fn for_each_entry<'a>(
     bucket: &'a [u8],
     mut visit: impl FnMut(u64, &'a [u8]),

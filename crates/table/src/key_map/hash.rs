@@ -9,11 +9,12 @@
 //! | 16..24 | second | how far each further displacement moves it | none |
 //! | 24..32 | tag | tells the key's entry from its neighbours | the same, and which record is the [other candidate](super::pairing) |
 //!
-//! A key whose value may lie in several [pieces](super::pieces) has such words for each of them: BLAKE3 gives as many bytes as are asked for, and piece *j*
-//! takes those from 32·*j* on.
+//! A key whose value may lie in several [pieces](super::pieces) has such words for each of them:
+//! BLAKE3 gives as many bytes as are asked for, and piece *j* takes those from 32·*j* on.
 //!
-//! The four words are independent, so a tag says nothing about a bucket and the other way round. In a cuckoo map it says which
-//! records belong together, and nothing about which of these pairs is the key's.
+//! The four words are independent, so a tag says nothing about a bucket and the other way round. In
+//! a cuckoo map it says which records belong together, and nothing about which of these pairs is
+//! the key's.
 
 use super::pairing::Pairing;
 use privet_core::PublicSeed;
@@ -35,7 +36,8 @@ impl KeyHash {
         Self::from_words(words(blake3::keyed_hash(seed.as_bytes(), key).as_bytes()))
     }
 
-    /// Hashes `key` with BLAKE3 under `seed`, for all pieces that its value may have. There is no end to them.
+    /// Hashes `key` with BLAKE3 under `seed`, for all pieces that its value may have. There is no
+    /// end to them.
     pub(super) fn of_pieces(seed: PublicSeed, key: &[u8]) -> impl Iterator<Item = Self> + use<> {
         let mut reader = blake3::Hasher::new_keyed(seed.as_bytes()).update(key).finalize_xof();
         std::iter::repeat_with(move || {
@@ -60,7 +62,8 @@ impl KeyHash {
         scale(word, buckets)
     }
 
-    /// The key's two candidates, each in `[0, records)`, and different from each other unless there is only one record.
+    /// The key's two candidates, each in `[0, records)`, and different from each other unless there
+    /// is only one record.
     pub(super) fn candidates(&self, records: u64) -> [u64; 2] {
         let pairing = Pairing::new(self.tag, records);
         let first = pairing.first(self.first);
@@ -68,9 +71,10 @@ impl KeyHash {
     }
 }
 
-/// `floor(word · bound / 2^64)`: maps a uniform word to `[0, bound)`. Every result has probability `1/bound` up to an
-/// error below 2^-64, so for the sizes here (at most 2^48) the relative error is below 2^-16; it costs a little balance
-/// between buckets and nothing else, since buckets are no secret.
+/// `floor(word · bound / 2^64)`: maps a uniform word to `[0, bound)`. Every result has probability
+/// `1/bound` up to an error below 2^-64, so for the sizes here (at most 2^48) the relative error is
+/// below 2^-16; it costs a little balance between buckets and nothing else, since buckets are no
+/// secret.
 pub(super) fn scale(word: u64, bound: u64) -> u64 {
     ((u128::from(word) * u128::from(bound)) >> 64) as u64
 }

@@ -1,4 +1,5 @@
-//! Variable-length numbers: seven bits to a byte, the lowest first, the top bit set on all bytes but the last, and no needless bytes.
+//! Variable-length numbers: seven bits to a byte, the lowest first, the top bit set on all bytes
+//! but the last, and no needless bytes.
 
 use privet_core::table::MAX_RECORD_LEN;
 
@@ -16,7 +17,8 @@ pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// The number at the start of `bytes`, at most [`MAX_RECORD_LEN`], and what follows it. The error says what is wrong with it.
+/// The number at the start of `bytes`, at most [`MAX_RECORD_LEN`], and what follows it. The error
+/// says what is wrong with it.
 pub(super) fn read(bytes: &[u8]) -> Result<(u64, &[u8]), &'static str> {
     let mut number = 0u64;
     for (position, &byte) in bytes.iter().take(4).enumerate() {

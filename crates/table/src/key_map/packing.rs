@@ -8,7 +8,8 @@ use super::{KeyMap, KeyMapKind, MOST_PARTS, entry};
 use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
-/// How often the keys are hashed anew when two share a tag, or when the buckets turn out worse than planned.
+/// How often the keys are hashed anew when two share a tag, or when the buckets turn out worse than
+/// planned.
 const ATTEMPTS: u32 = 6;
 
 /// Keys and values to be packed, by number. Keys must differ from each other.
@@ -47,7 +48,8 @@ impl<K: AsRef<[u8]>, V: AsRef<[u8]>> Pairs for [(K, V)] {
 pub struct PackOptions {
     /// How keys get to records.
     pub kind: KeyMapKind,
-    /// How many parts each key has, from 1 to [`MOST_PARTS`]. `None`: one, or more if values are so long that this saves their clients bytes, as the module `parts` says.
+    /// How many parts each key has, from 1 to [`MOST_PARTS`]. `None`: one, or more if values are so
+    /// long that this saves their clients bytes, as the module `parts` says.
     pub parts: Option<u8>,
     /// Whether the values are [lists](super::encode_list) of values.
     pub lists: bool,
@@ -57,7 +59,8 @@ pub struct PackOptions {
 pub struct Packed {
     key_map: KeyMap,
     undivided: Option<Undivided>,
-    // The pieces of values, bucket by bucket: tag, number of the pair, number of the piece; bucket b has starts[b]..starts[b + 1].
+    // The pieces of values, bucket by bucket: tag, number of the pair, number of the piece; bucket
+    // b has starts[b]..starts[b + 1].
     members: Vec<(u64, u32, u8)>,
     starts: Vec<u32>,
 }
@@ -68,13 +71,14 @@ impl Packed {
         &self.key_map
     }
 
-    /// How wide the records would be about, with one part; `None` if the number of parts was given, or is one.
+    /// How wide the records would be about, with one part; `None` if the number of parts was given,
+    /// or is one.
     pub fn undivided_record_len(&self) -> Option<u64> {
         self.undivided.as_ref().map(|undivided| undivided.record_len)
     }
 
-    /// The record of bucket number `bucket`, written over `record`: `key_map().record_len()` bytes. `pairs` must be those
-    /// that were packed.
+    /// The record of bucket number `bucket`, written over `record`: `key_map().record_len()` bytes.
+    /// `pairs` must be those that were packed.
     ///
     /// # Panics
     /// If `bucket` is not below `key_map().buckets()`.
@@ -90,7 +94,8 @@ impl Packed {
     }
 }
 
-/// Distributes `pairs` over the buckets of a [bucket map](KeyMapKind::Buckets): [`pack_as`] for the usual kind.
+/// Distributes `pairs` over the buckets of a [bucket map](KeyMapKind::Buckets): [`pack_as`] for the
+/// usual kind.
 ///
 /// # Errors
 /// As [`pack_as`].
@@ -98,7 +103,8 @@ pub fn pack<P: Pairs + ?Sized>(pairs: &P, seed: PublicSeed) -> Result<Packed> {
     pack_as(KeyMapKind::Buckets, pairs, seed)
 }
 
-/// Distributes `pairs` over records, for a key map of kind `kind` in which each value lies in one record: [`pack_with`] one part.
+/// Distributes `pairs` over records, for a key map of kind `kind` in which each value lies in one
+/// record: [`pack_with`] one part.
 ///
 /// # Errors
 /// As [`pack_with`].
@@ -106,15 +112,15 @@ pub fn pack_as<P: Pairs + ?Sized>(kind: KeyMapKind, pairs: &P, seed: PublicSeed)
     pack_with(&PackOptions { kind, parts: Some(1), lists: false }, pairs, seed)
 }
 
-/// Distributes `pairs` over records, for such a key map as `options` want. The result depends on the set of pairs, on the options and on `seed` alone,
-/// not on the order of the pairs.
+/// Distributes `pairs` over records, for such a key map as `options` want. The result depends on
+/// the set of pairs, on the options and on `seed` alone, not on the order of the pairs.
 ///
-/// `seed` must be drawn after the keys are known, and at random: see the [module](crate::key_map). Takes about 130 bytes
-/// of memory for each piece of a value besides the pairs themselves.
+/// `seed` must be drawn after the keys are known, and at random: see the [module](crate::key_map).
+/// Takes about 130 bytes of memory for each piece of a value besides the pairs themselves.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no pairs or 2^32 and more, if two keys are equal, if values are too
-/// long for any bucket, or if there cannot be so many parts.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no pairs or 2^32 and more, if
+/// two keys are equal, if values are too long for any bucket, or if there cannot be so many parts.
 pub fn pack_with<P: Pairs + ?Sized>(
     options: &PackOptions,
     pairs: &P,
@@ -233,7 +239,8 @@ pub(super) fn hash_all<P: Pairs + ?Sized>(
     }
 }
 
-/// Whether all tags differ. Tags must differ in a bucket and in the stash; that they all do is hardly more to ask.
+/// Whether all tags differ. Tags must differ in a bucket and in the stash; that they all do is
+/// hardly more to ask.
 fn tags_differ<P: Pairs + ?Sized>(pairs: &P, items: &[Item]) -> Result<bool> {
     let mut tags: Vec<(u64, u32)> = items.iter().map(|item| (item.hash.tag, item.pair)).collect();
     tags.sort_unstable();
@@ -251,7 +258,8 @@ fn tags_differ<P: Pairs + ?Sized>(pairs: &P, items: &[Item]) -> Result<bool> {
     Ok(true)
 }
 
-/// Sorts the pieces into their records and the stash. `key_map` has all but the stash and the bytes of the entries.
+/// Sorts the pieces into their records and the stash. `key_map` has all but the stash and the bytes
+/// of the entries.
 fn assemble<P: Pairs + ?Sized>(
     pairs: &P,
     mut key_map: KeyMap,

@@ -1,37 +1,45 @@
 //! The two candidates of a cuckoo map: which record is the other one.
 //!
-//! An entry in a record shows its tag and not its key. Whoever moves entries must get from one candidate of an entry to the
-//! other without the key. So the tag decides which records belong together: it pairs the records off, and a key's two candidates are a pair
-//! of its tag. This is partial-key cuckoo hashing (Fan, Andersen, Kaminsky and Mitzenmacher, *Cuckoo Filter*, CoNEXT 2014),
-//! with another way of pairing, since theirs takes a number of records that is a power of two.
+//! An entry in a record shows its tag and not its key. Whoever moves entries must get from one
+//! candidate of an entry to the other without the key. So the tag decides which records belong
+//! together: it pairs the records off, and a key's two candidates are a pair of its tag. This is
+//! partial-key cuckoo hashing (Fan, Andersen, Kaminsky and Mitzenmacher, *Cuckoo Filter*, CoNEXT
+//! 2014), with another way of pairing, since theirs takes a number of records that is a power of
+//! two.
 //!
 //! # Pairing by reflection
 //!
-//! Think of *m* of the *n* records as lying on a circle: *m* = *n* if *n* is odd and *n* − 1 if it is even, so *m* is odd. A
-//! tag names one of them its *centre* *h*, and pairs record *c* with its mirror image on the other side of the centre,
+//! Think of *m* of the *n* records as lying on a circle: *m* = *n* if *n* is odd and *n* − 1 if it
+//! is even, so *m* is odd. A tag names one of them its *centre* *h*, and pairs record *c* with its
+//! mirror image on the other side of the centre,
 //!
 //! ```text
 //! other(c) = 2h − c  mod m
 //! ```
 //!
 //! - Reflecting twice leads back: 2*h* − (2*h* − *c*) = *c*.
-//! - A record is its own image if 2*c* = 2*h* mod *m*. Since *m* is odd, 2 can be divided by, and the centre is the only one.
-//! - If *n* is even, the centre is paired with the record that is not on the circle, *n* − 1. So every record has another.
-//! - If *n* is odd, the centre is left over, and is no candidate of any key with this tag. (One is always left over where an odd
-//!   number is paired off.)
+//! - A record is its own image if 2*c* = 2*h* mod *m*. Since *m* is odd, 2 can be divided by, and
+//!   the centre is the only one.
+//! - If *n* is even, the centre is paired with the record that is not on the circle, *n* − 1. So
+//!   every record has another.
+//! - If *n* is odd, the centre is left over, and is no candidate of any key with this tag. (One is
+//!   always left over where an odd number is paired off.)
 //!
-//! So `other` leads from either candidate to the other one, and the two differ, unless the table has a single record. It is how rounds of a
-//! tournament are scheduled in which each team meets each other team once: the centre is the round, and any two records are a pair under
-//! exactly one centre. (Two on the circle, *c* and *d*, under (*c* + *d*)/2; record *n* − 1 and *c* under *c*.)
+//! So `other` leads from either candidate to the other one, and the two differ, unless the table
+//! has a single record. It is how rounds of a tournament are scheduled in which each team meets
+//! each other team once: the centre is the round, and any two records are a pair under exactly one
+//! centre. (Two on the circle, *c* and *d*, under (*c* + *d*)/2; record *n* − 1 and *c* under *c*.)
 //!
 //! # Why this is as good as two free choices
 //!
-//! The first candidate is uniform among the records that have another under the key's centre, and the centre is uniform among *m*: the one comes
-//! from a word of the key's hash, the other from the tag, another word. For even *n* these are (*n* − 1)·*n* cases, for odd *n* they
-//! are *n*·(*n* − 1), all equally likely. There are as many ordered pairs of different records, and each comes from exactly one
-//! case. So a key's candidates are any two different records with equal probability: the same as a uniform first one and a uniform
-//! second one among the others, which is what the theory of cuckoo hashing assumes. Different keys have different tags, and
-//! their candidates are independent of each other.
+//! The first candidate is uniform among the records that have another under the key's centre, and
+//! the centre is uniform among *m*: the one comes from a word of the key's hash, the other from the
+//! tag, another word. For even *n* these are (*n* − 1)·*n* cases, for odd *n* they are *n*·(*n* −
+//! 1), all equally likely. There are as many ordered pairs of different records, and each comes
+//! from exactly one case. So a key's candidates are any two different records with equal
+//! probability: the same as a uniform first one and a uniform second one among the others, which is
+//! what the theory of cuckoo hashing assumes. Different keys have different tags, and their
+//! candidates are independent of each other.
 //!
 //! Two keys with the same tag have the same pair, or two pairs without a record in common.
 
@@ -52,17 +60,19 @@ impl Pairing {
     /// The pairing of `tag` in a table of `records` records, of which there is at least one.
     pub(super) fn new(tag: u64, records: u64) -> Self {
         let circle = (records - 1) | 1;
-        // The lower half of the tag comes first: the builder rehearses with the keys whose tags are smallest, and their centres
-        // should lie anywhere.
+        // The lower half of the tag comes first: the builder rehearses with the keys whose tags are
+        // smallest, and their centres should lie anywhere.
         Self { records, circle, centre: scale(tag.rotate_left(32), circle) }
     }
 
-    /// The first candidate of a key whose hash has `word`: a record that is paired with another, unless there is only one record.
+    /// The first candidate of a key whose hash has `word`: a record that is paired with another,
+    /// unless there is only one record.
     pub(super) fn first(self, word: u64) -> u64 {
         if self.circle < self.records {
             return scale(word, self.records);
         }
-        // Read over the gap that the centre leaves. With one record there are no others, and no gap.
+        // Read over the gap that the centre leaves. With one record there are no others, and no
+        // gap.
         let among_others = scale(word, self.records - 1);
         among_others + (u64::from(among_others >= self.centre) & u64::from(self.records > 1))
     }

@@ -1,14 +1,20 @@
 //! How many parts a key map has, and where values are cut.
 //!
-//! With one part a record is at least as wide as the longest value that the stash need not hold: *V* bytes, say. With *p* parts it need only be *V*/*p* wide, and the hint of the
-//! single-server schemes is smaller by as much. The answers to one lookup take about *V* bytes in either case. But queries are *p* times as many, and so is what a server adds up for
-//! them, and a client with single-use hints uses *p* of them.
+//! With one part a record is at least as wide as the longest value that the stash need not hold:
+//! *V* bytes, say. With *p* parts it need only be *V*/*p* wide, and the hint of the single-server
+//! schemes is smaller by as much. The answers to one lookup take about *V* bytes in either case.
+//! But queries are *p* times as many, and so is what a server adds up for them, and a client with
+//! single-use hints uses *p* of them.
 //!
-//! So unless the user says how many, there is one, and more are not even considered while *V* is below √*E*, for *E* bytes of entries, or 4 KiB: what is gained below is little. Beyond, parts are
-//! doubled, up to [`MOST_PARTS`], as long as each doubling saves a quarter of the cost that `placement.rs` states.
+//! So unless the user says how many, there is one, and more are not even considered while *V* is
+//! below √*E*, for *E* bytes of entries, or 4 KiB: what is gained below is little. Beyond, parts
+//! are doubled, up to [`MOST_PARTS`], as long as each doubling saves a quarter of the cost that
+//! `placement.rs` states.
 //!
-//! Pieces have *V*/*p* bytes, so that *V* is just what the parts can hold, but no value is cut that takes less than a quarter of √*E*, or than 128 bytes: cutting costs 9 to 18 bytes for each
-//! piece. A value longer than *V* is cut into pieces that are longer, and they go to the stash if the records are not wide enough for them.
+//! Pieces have *V*/*p* bytes, so that *V* is just what the parts can hold, but no value is cut that
+//! takes less than a quarter of √*E*, or than 128 bytes: cutting costs 9 to 18 bytes for each
+//! piece. A value longer than *V* is cut into pieces that are longer, and they go to the stash if
+//! the records are not wide enough for them.
 
 use super::entry::entry_len;
 use super::packing::{PackOptions, Pairs, hash_all, payload_lens};
@@ -31,7 +37,8 @@ pub(super) struct Undivided {
     pub(super) record_len: u64,
 }
 
-/// The parts for these pairs, and what they are chosen over: nothing if the number was given, or is one.
+/// The parts for these pairs, and what they are chosen over: nothing if the number was given, or is
+/// one.
 pub(super) fn choose<P: Pairs + ?Sized>(
     options: &PackOptions,
     pairs: &P,

@@ -1,18 +1,21 @@
 //! Room for one more entry: in one of its candidates, or by moving others out of the way.
 //!
-//! An entry goes to the roomier of its candidates. Where none has room, an entry that lies there moves to *its* other
-//! candidate, and where that has no room either, an entry there moves on, and so forth: a *path* of moves. The
-//! shortest path is searched for breadth first, over at most [`SEARCHED_RECORDS`] records, each of them looked at once. No
-//! coins are involved: the same records always lead to the same path.
+//! An entry goes to the roomier of its candidates. Where none has room, an entry that lies there
+//! moves to *its* other candidate, and where that has no room either, an entry there moves on, and
+//! so forth: a *path* of moves. The shortest path is searched for breadth first, over at most
+//! [`SEARCHED_RECORDS`] records, each of them looked at once. No coins are involved: the same
+//! records always lead to the same path.
 //!
-//! The builder and the editor make room in the same way. They differ in what they know of a record, so the search asks a
-//! [`Shelf`]. In a bucket map no entry has another candidate, and a search ends where it began.
+//! The builder and the editor make room in the same way. They differ in what they know of a record,
+//! so the search asks a [`Shelf`]. In a bucket map no entry has another candidate, and a search
+//! ends where it began.
 //!
-//! Cuckoo hashing is of Pagh and Rodler (*Cuckoo hashing*, Journal of Algorithms 2004), records of several entries of
-//! Dietzfelbinger and Weidling (*Balanced allocation and dictionaries with tightly packed constant size bins*, TCS 2007).
+//! Cuckoo hashing is of Pagh and Rodler (*Cuckoo hashing*, Journal of Algorithms 2004), records of
+//! several entries of Dietzfelbinger and Weidling (*Balanced allocation and dictionaries with
+//! tightly packed constant size bins*, TCS 2007).
 
-/// How many records are looked at for one entry before the search is given up. Paths found are far shorter: with four entries to
-/// a record this many lie within four or five moves.
+/// How many records are looked at for one entry before the search is given up. Paths found are far
+/// shorter: with four entries to a record this many lie within four or five moves.
 const SEARCHED_RECORDS: usize = 256;
 
 /// The records among which room is looked for.
@@ -26,7 +29,8 @@ pub(super) trait Shelf {
     /// The bytes that the entries of a record take.
     fn load(&mut self, record: u64) -> Result<u64, Self::Error>;
 
-    /// What is known of the entry at `position` in a record; `None` if the record has no more than `position` of them.
+    /// What is known of the entry at `position` in a record; `None` if the record has no more than
+    /// `position` of them.
     fn entry(&mut self, record: u64, position: usize) -> Result<Option<Lying>, Self::Error>;
 }
 
@@ -41,15 +45,18 @@ pub(super) struct Lying {
 /// A move of one entry to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Move {
-    /// The record that it leaves, and its position there; `None` for the entry for which room is made.
+    /// The record that it leaves, and its position there; `None` for the entry for which room is
+    /// made.
     pub(super) from: Option<(u64, usize)>,
     pub(super) to: u64,
 }
 
-/// The moves that bring an entry of `len` bytes into one of `candidates`, in the order in which they are to be made, so that each
-/// comes into room that is there. The last one is of the entry itself. `None` if no way was found.
+/// The moves that bring an entry of `len` bytes into one of `candidates`, in the order in which
+/// they are to be made, so that each comes into room that is there. The last one is of the entry
+/// itself. `None` if no way was found.
 ///
-/// No record is left twice and none is entered twice, and each is left before it is entered, so positions hold until they are used.
+/// No record is left twice and none is entered twice, and each is left before it is entered, so
+/// positions hold until they are used.
 pub(super) fn make_room<S: Shelf>(
     shelf: &mut S,
     candidates: &[u64],
@@ -71,7 +78,8 @@ pub(super) fn make_room<S: Shelf>(
     Ok(None)
 }
 
-/// The one of `candidates` with the most room, the first if several are level. There is at least one candidate.
+/// The one of `candidates` with the most room, the first if several are level. There is at least
+/// one candidate.
 pub(super) fn roomier<S: Shelf>(shelf: &mut S, candidates: &[u64]) -> Result<u64, S::Error> {
     let mut best = (shelf.load(candidates[0])?, candidates[0]);
     for &candidate in &candidates[1..] {
@@ -98,8 +106,8 @@ struct Search {
 }
 
 impl Search {
-    /// Follows each entry of one record to its other candidate. Returns the last step of a path if that has room, and
-    /// otherwise notes where else to look.
+    /// Follows each entry of one record to its other candidate. Returns the last step of a path if
+    /// that has room, and otherwise notes where else to look.
     fn look_around<S: Shelf>(
         &mut self,
         shelf: &mut S,

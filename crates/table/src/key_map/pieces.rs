@@ -1,15 +1,19 @@
 //! Long values: cut into pieces that lie in different records.
 //!
-//! One value of 30 KB among thousands of short ones makes all records 30 KB wide, or goes to the stash, which every client downloads. So a key map may divide what it
-//! stores of a key into *parts*, between 1 and [`MOST_PARTS`] of them. Part *j* of a key is an entry of its own, with a tag and candidates of its own, and holds piece *j* of the
-//! value; the parts beyond the end of a value are simply not there.
+//! One value of 30 KB among thousands of short ones makes all records 30 KB wide, or goes to the
+//! stash, which every client downloads. So a key map may divide what it stores of a key into
+//! *parts*, between 1 and [`MOST_PARTS`] of them. Part *j* of a key is an entry of its own, with a
+//! tag and candidates of its own, and holds piece *j* of the value; the parts beyond the end of a
+//! value are simply not there.
 //!
-//! How many parts there are is public and the same for all keys, and a lookup fetches the candidates of all of them, whether the key is there and however long its value is. So a short
+//! How many parts there are is public and the same for all keys, and a lookup fetches the
+//! candidates of all of them, whether the key is there and however long its value is. So a short
 //! value costs as much as a long one, and nothing that is sent shows which it was.
 //!
 //! # What an entry holds
 //!
-//! With a single part the entry is the value. With more, the first piece begins with how much is left for the others:
+//! With a single part the entry is the value. With more, the first piece begins with how much is
+//! left for the others:
 //!
 //! | bytes | content |
 //! |---|---|
@@ -17,13 +21,17 @@
 //! | 8 | a check of the whole value, if there are other pieces: the first bytes of BLAKE3 under the context "privet value in pieces v1" |
 //! | | the piece |
 //!
-//! The others are their piece and nothing else, at least one byte. A reader takes pieces until it has the length, and checks that no more are there and that they belong together.
-//! That shows damage. It is no defence against a server that lies, which can compute the check as well: [authenticated](crate::authentication) tables are.
+//! The others are their piece and nothing else, at least one byte. A reader takes pieces until it
+//! has the length, and checks that no more are there and that they belong together. That shows
+//! damage. It is no defence against a server that lies, which can compute the check as well:
+//! [authenticated](crate::authentication) tables are.
 //!
 //! # Where a value is cut
 //!
-//! Values of up to a certain length, which the builder chose, lie in one piece. Longer ones are cut into as few pieces as have no more than that length, and into all the parts if even
-//! those are longer; the pieces of one value are of equal length, up to a byte. Readers do not rely on any of this.
+//! Values of up to a certain length, which the builder chose, lie in one piece. Longer ones are cut
+//! into as few pieces as have no more than that length, and into all the parts if even those are
+//! longer; the pieces of one value are of equal length, up to a byte. Readers do not rely on any of
+//! this.
 
 use super::number;
 use privet_core::table::MAX_RECORD_LEN;
@@ -75,7 +83,8 @@ impl Parts {
         }
     }
 
-    /// How long the entry of piece number `piece` of a value of `value_len` bytes is, tag and length not counted.
+    /// How long the entry of piece number `piece` of a value of `value_len` bytes is, tag and
+    /// length not counted.
     pub(super) fn payload_len(self, value_len: usize, piece: usize) -> usize {
         let range = self.range(value_len, piece);
         range.len() + if piece == 0 { self.head_len(value_len - range.len()) } else { 0 }

@@ -2,34 +2,38 @@
 //!
 //! # What is chosen, and by which cost
 //!
-//! Let *E* be the bytes of all entries, *W* the width of a bucket and *n* their number; the table has *N = n·W ≥ E* bytes.
-//! Three things cost something:
+//! Let *E* be the bytes of all entries, *W* the width of a bucket and *n* their number; the table
+//! has *N = n·W ≥ E* bytes. Three things cost something:
 //!
-//! - every query makes the server work through all *N* bytes, so padding is paid for in time, forever;
-//! - a client of the single-server scheme downloads a hint of 4096 bytes for each byte of max(*W*, √*N*), once, and
-//!   with it the key map: one byte per group for a bucket map, and the stash;
-//! - an answer of the schemes that return one record takes *W* bytes, and a lookup takes *c* answers, one for each candidate of each
-//!   part. Over 1 024 lookups that is 1 024·*c*·*W*.
+//! - every query makes the server work through all *N* bytes, so padding is paid for in time,
+//!   forever;
+//! - a client of the single-server scheme downloads a hint of 4096 bytes for each byte of max(*W*,
+//!   √*N*), once, and with it the key map: one byte per group for a bucket map, and the stash;
+//! - an answer of the schemes that return one record takes *W* bytes, and a lookup takes *c*
+//!   answers, one for each candidate of each part. Over 1 024 lookups that is 1 024·*c*·*W*.
 //!
-//! The first is what the table costs its server, the others what it costs a client; `pack` minimises their product
+//! The first is what the table costs its server, the others what it costs a client; `pack`
+//! minimises their product
 //!
 //! ```text
 //! N · (4096·max(W, √N) + key map + 1024·c·W)
 //! ```
 //!
-//! in which a tenth more padding weighs as much as a tenth more download. (All queries of a lookup go out together, and a server can answer them in one pass.) Candidates for *W* are √*E*, √*E*/2, √*E*/3,
-//! √*E*/4, √*E*/6 and so on, as long as four average entries fit, for a cuckoo map the widths of two, three and four average
-//! entries too, and where values are cut those of two and three of the longest pieces; a value wider than the candidate goes to the stash. The
-//! stash holds at most one entry in 16 and at most 64 KiB or a fiftieth of all values, whichever is more; where that would
-//! not do, the bucket is widened until it does.
+//! in which a tenth more padding weighs as much as a tenth more download. (All queries of a lookup
+//! go out together, and a server can answer them in one pass.) Candidates for *W* are √*E*, √*E*/2,
+//! √*E*/3, √*E*/4, √*E*/6 and so on, as long as four average entries fit, for a cuckoo map the
+//! widths of two, three and four average entries too, and where values are cut those of two and
+//! three of the longest pieces; a value wider than the candidate goes to the stash. The stash holds
+//! at most one entry in 16 and at most 64 KiB or a fiftieth of all values, whichever is more; where
+//! that would not do, the bucket is widened until it does.
 //!
-//! How full the buckets get is not computed but tried, on a sample of the keys: a *rehearsal* with at most 4 096 keys and
-//! proportionally fewer buckets takes milliseconds, and what happens in a bucket does not depend on how many others
-//! there are. For each candidate the fullest of a few loads is taken at which everything finds its place. The best candidate
-//! is then played for real.
+//! How full the buckets get is not computed but tried, on a sample of the keys: a *rehearsal* with
+//! at most 4 096 keys and proportionally fewer buckets takes milliseconds, and what happens in a
+//! bucket does not depend on how many others there are. For each candidate the fullest of a few
+//! loads is taken at which everything finds its place. The best candidate is then played for real.
 //!
-//! A bucket map may be filled to the last byte, since it never changes. A cuckoo map is filled to nine tenths at most: a new entry
-//! then soon finds room, and the stash is left to later ones.
+//! A bucket map may be filled to the last byte, since it never changes. A cuckoo map is filled to
+//! nine tenths at most: a new entry then soon finds room, and the stash is left to later ones.
 
 use super::cuckoo::TwoChoices;
 use super::displacement::{Grouped, KEYS_PER_GROUP};
@@ -44,21 +48,24 @@ use std::cmp::Reverse;
 /// The most keys a rehearsal works with, about.
 const REHEARSAL_KEYS: usize = 4096;
 
-/// How full the buckets are hoped to be. Where few entries share a bucket, only a modest hope comes true: of 100 equal
-/// entries, three to a bucket, 34 buckets are likely to end up with four somewhere, and 36 are not.
+/// How full the buckets are hoped to be. Where few entries share a bucket, only a modest hope comes
+/// true: of 100 equal entries, three to a bucket, 34 buckets are likely to end up with four
+/// somewhere, and 36 are not.
 const HOPED_LOADS: [f64; 5] = [1.0, 0.98, 0.95, 0.9, 0.8];
 
-/// How full the records of a cuckoo map are hoped to be. Of entries that fill a record alone, hardly half of the records can be
-/// used.
+/// How full the records of a cuckoo map are hoped to be. Of entries that fill a record alone,
+/// hardly half of the records can be used.
 const HOPED_CUCKOO_LOADS: [f64; 6] = [0.9, 0.85, 0.8, 0.7, 0.55, 0.4];
 
 /// Parts into which √E is divided to give candidates for the width.
 const WIDTH_DIVISORS: [f64; 8] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0];
 
-/// A bucket narrower than √E should hold this many average entries: with fewer, little is won and packing gets hard.
+/// A bucket narrower than √E should hold this many average entries: with fewer, little is won and
+/// packing gets hard.
 const ENTRIES_PER_BUCKET: f64 = 4.0;
 
-/// A cuckoo map tries records of so many average entries as well: with two it can be filled to five sixths, with one only by half.
+/// A cuckoo map tries records of so many average entries as well: with two it can be filled to five
+/// sixths, with one only by half.
 const CUCKOO_ENTRIES: [f64; 3] = [2.0, 3.0, 4.0];
 
 /// Where values are cut, records may also hold so many of the pieces of the longest.
@@ -67,7 +74,8 @@ const PIECES: [u64; 2] = [2, 3];
 /// The stash may always take this much, and a fiftieth of all values where that is more.
 pub(super) const STASH_BYTES: u64 = 64 << 10;
 
-/// What the single-server scheme's hint takes for each byte of the matrix's height: 1 024 words of 32 bits.
+/// What the single-server scheme's hint takes for each byte of the matrix's height: 1 024 words of
+/// 32 bits.
 const HINT_BYTES_PER_ROW: f64 = 4096.0;
 
 /// For how many lookups the width of an answer is charged.
@@ -102,7 +110,8 @@ pub(super) struct StashLimits {
 }
 
 impl StashLimits {
-    /// Applies the limits that the module states to the lengths of what all entries hold. There is at least one.
+    /// Applies the limits that the module states to the lengths of what all entries hold. There is
+    /// at least one.
     pub(super) fn of(lens: impl IntoIterator<Item = usize>) -> Self {
         let mut lens: Vec<usize> = lens.into_iter().collect();
         lens.sort_unstable_by_key(|&len| Reverse(len));
@@ -110,8 +119,9 @@ impl StashLimits {
         let most_bytes = STASH_BYTES.max(all_bytes / 50);
         let most_entries = lens.len() as u64 / 16;
         let mut bytes = 0;
-        // Values of equal length go to the stash together or not at all, so the first that does not fit decides for
-        // all of its length. There is such a first one: fewer entries are allowed than there are.
+        // Values of equal length go to the stash together or not at all, so the first that does not
+        // fit decides for all of its length. There is such a first one: fewer entries are allowed
+        // than there are.
         let mut longest_in_buckets = 0;
         for (number, &len) in (1..).zip(&lens) {
             bytes += len as u64 + STASH_ENTRY_OVERHEAD;
@@ -162,7 +172,8 @@ impl StashRoom {
 }
 
 impl Item {
-    /// What the entry takes in the stash, at most: its length has four bytes there, and one to four in a record.
+    /// What the entry takes in the stash, at most: its length has four bytes there, and one to four
+    /// in a record.
     fn stash_len(&self) -> u64 {
         self.entry_len + 3
     }
@@ -256,7 +267,8 @@ impl Plan {
         self.hoped_cost
     }
 
-    /// Places all keys. Each further attempt takes one bucket in 50 more, in case that all of them are too tight.
+    /// Places all keys. Each further attempt takes one bucket in 50 more, in case that all of them
+    /// are too tight.
     pub(super) fn play(&self, items: &[Item], limits: &StashLimits, attempt: u32) -> Outcome {
         let buckets = self.buckets + self.buckets * u64::from(attempt) / 50;
         let cast: Vec<&Item> = items.iter().collect();
@@ -288,7 +300,8 @@ impl Plan {
     }
 }
 
-/// The widths to try, in bytes. At least the narrowest bucket that the stash allows, and whole entries where all are equal.
+/// The widths to try, in bytes. At least the narrowest bucket that the stash allows, and whole
+/// entries where all are equal.
 fn candidate_widths(kind: KeyMapKind, parts: u8, items: &[Item], limits: &StashLimits) -> Vec<u64> {
     let all_bytes: u64 = items.iter().map(|item| item.entry_len).sum();
     let root = (all_bytes as f64).sqrt();

@@ -322,8 +322,8 @@ fn decoding_allocates_no_more_than_it_was_sent() {
     }
 }
 
-/// The vectors that every implementation must reproduce. Set `PRIVET_WRITE_VECTORS` to write the file anew, which is right
-/// only when the format itself changes.
+/// The vectors that every implementation must reproduce. Set `PRIVET_WRITE_VECTORS` to write the
+/// file anew, which is right only when the format itself changes.
 #[test]
 fn known_answers() {
     const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/key_map.json");

@@ -1,6 +1,8 @@
 //! Several values of one key, as the one value that its entry holds.
 //!
-//! They follow each other, each after its length as a [variable-length number](super::number). There is at least one. A table has them for all of its keys or for none: [`KeyMap::has_lists`](super::KeyMap::has_lists).
+//! They follow each other, each after its length as a [variable-length number](super::number).
+//! There is at least one. A table has them for all of its keys or for none:
+//! [`KeyMap::has_lists`](super::KeyMap::has_lists).
 
 use super::number;
 use privet_core::{Error, Result};

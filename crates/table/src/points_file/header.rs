@@ -1,4 +1,5 @@
-//! The header of a points file: its fields, and their encoding as the [parent module](super) lays it out.
+//! The header of a points file: its fields, and their encoding as the [parent module](super) lays
+//! it out.
 
 use super::PAGE;
 use privet_core::codec::Reader;
@@ -20,7 +21,8 @@ const MAX_PROGRAM_LEN: usize = 64;
 const MAX_HEADER_LEN: usize =
     FIXED_LEN + 3 * 2 + MAX_SCHEME_LEN + MAX_PARAMETERS_LEN + MAX_PROGRAM_LEN + CHECKSUM_LEN;
 
-/// Points begin no later than this, so this is how much of a file has to be read to know its header.
+/// Points begin no later than this, so this is how much of a file has to be read to know its
+/// header.
 pub(super) const MOST_BEFORE_POINTS: u64 = points_offset(MAX_HEADER_LEN);
 
 /// What the header of a points file says about the points.
@@ -116,8 +118,9 @@ const fn points_offset(header_len: usize) -> u64 {
     (header_len as u64).next_multiple_of(PAGE)
 }
 
-/// Reads a header from the `beginning` of a file of `file_len` bytes, which has to be at least [`MOST_BEFORE_POINTS`] of them or the whole file. Returns it and where the points begin: from there to
-/// the end of the file there are as many bytes as it says.
+/// Reads a header from the `beginning` of a file of `file_len` bytes, which has to be at least
+/// [`MOST_BEFORE_POINTS`] of them or the whole file. Returns it and where the points begin: from
+/// there to the end of the file there are as many bytes as it says.
 pub(super) fn parse(beginning: &[u8], file_len: u64) -> Result<(PointsHeader, u64)> {
     if !beginning.starts_with(&MAGIC) {
         return Err(if beginning.is_empty() || MAGIC.starts_with(beginning) {

@@ -65,7 +65,8 @@ fn files(directory: &TempDir) -> Vec<String> {
 #[test]
 fn what_is_written_is_read_again() {
     let directory = TempDir::new().expect("a directory");
-    // A byte; around the edges of the steps of a pass and of the parts of its threads; several steps.
+    // A byte; around the edges of the steps of a pass and of the parts of its threads; several
+    // steps.
     let lens = [1, (1 << 20) - 1, (2 << 20) + 1, STEP - 1, STEP, STEP + 1, 2 * STEP + 12345];
     for len in lens {
         let path = directory.path().join(len.to_string());

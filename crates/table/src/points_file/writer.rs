@@ -25,7 +25,8 @@ pub struct PointsPlan {
     pub table_file: PathBuf,
 }
 
-/// A points file in the making: a place to write points to and read them from, in any order and by several threads; dropped unfinished, it leaves nothing.
+/// A points file in the making: a place to write points to and read them from, in any order and by
+/// several threads; dropped unfinished, it leaves nothing.
 ///
 /// What was never written reads as zeros.
 pub struct PointsWriter {
@@ -34,11 +35,14 @@ pub struct PointsWriter {
 }
 
 impl PointsWriter {
-    /// Begins the points file `output`, under a temporary name beside it, and reserves its place on disk.
+    /// Begins the points file `output`, under a temporary name beside it, and reserves its place on
+    /// disk.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `plan` has what the header cannot hold, or as [`NewFile::create`].
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written: the disk has no room for it, for example.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `plan` has what the header cannot
+    ///   hold, or as [`NewFile::create`].
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written: the
+    ///   disk has no room for it, for example.
     pub fn create(output: &Path, existing: Existing, plan: PointsPlan) -> Result<Self> {
         let PointsPlan { identity, scheme, parameters, points_len, table_file } = plan;
         let header = PointsHeader {
@@ -62,7 +66,8 @@ impl PointsWriter {
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are not so many points.
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be written: the disk is full, for example.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be written: the
+    ///   disk is full, for example.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let place = self.place(offset, bytes.len())?;
         write_all_at(self.file.as_file(), place, bytes)
@@ -92,11 +97,13 @@ impl PointsWriter {
         Ok(self.header.points_offset() + offset)
     }
 
-    /// Completes the file: reads all points once more, with so many threads, for their digest, writes the header, syncs it to disk and gives it its name. `progress` is told how many of how many bytes are
-    /// read. Returns the header and the file's length in bytes.
+    /// Completes the file: reads all points once more, with so many threads, for their digest,
+    /// writes the header, syncs it to disk and gives it its name. `progress` is told how many of
+    /// how many bytes are read. Returns the header and the file's length in bytes.
     ///
     /// # Errors
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read, written or renamed.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read,
+    ///   written or renamed.
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) as [`NewFile::publish`].
     pub fn finish(
         self,
@@ -116,7 +123,8 @@ impl PointsWriter {
     }
 }
 
-/// Gives the file its length, and its place on disk where the file system reserves places: then a disk that is too small says so before anything was computed. Elsewhere the writing will tell.
+/// Gives the file its length, and its place on disk where the file system reserves places: then a
+/// disk that is too small says so before anything was computed. Elsewhere the writing will tell.
 fn reserve(file: &File, len: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,5 @@
-//! The header of a snapshot file: its fields, and their encoding as the [parent module](super) lays it out.
+//! The header of a snapshot file: its fields, and their encoding as the [parent module](super) lays
+//! it out.
 
 use super::PAGE;
 use crate::digest::DigestParts;

@@ -25,7 +25,8 @@ pub struct SnapshotPlan {
     pub value_form: ValueForm,
 }
 
-/// Takes records one by one and leaves a snapshot file behind when finished; dropped unfinished, it leaves nothing.
+/// Takes records one by one and leaves a snapshot file behind when finished; dropped unfinished, it
+/// leaves nothing.
 ///
 /// Needs a few hundred kilobytes of memory besides the layout, however many records there are.
 pub struct SnapshotWriter {
@@ -41,7 +42,8 @@ impl SnapshotWriter {
     /// Begins the snapshot file `output`, under a temporary name beside it.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `plan` contradicts itself, or `output` cannot be a file.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `plan` contradicts itself, or
+    ///   `output` cannot be a file.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written.
     pub fn create(output: &Path, plan: SnapshotPlan) -> Result<Self> {
         Self::create_over(output, Existing::Replace, plan)
@@ -88,8 +90,10 @@ impl SnapshotWriter {
     /// Appends the next record.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it has the wrong width, or all records are written already.
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written: the disk is full, for example.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it has the wrong width, or all
+    ///   records are written already.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written: the disk
+    ///   is full, for example.
     pub fn write_record(&mut self, record: &[u8]) -> Result<()> {
         let shape = self.header.identity.shape;
         if record.len() as u64 != shape.record_len() || self.written == shape.records() {
@@ -107,12 +111,13 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Completes the file, syncs it to disk and gives it its name, replacing what had it before. Returns its header and
-    /// its length in bytes.
+    /// Completes the file, syncs it to disk and gives it its name, replacing what had it before.
+    /// Returns its header and its length in bytes.
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records are missing.
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written or renamed.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written or
+    ///   renamed.
     pub fn finish(self) -> Result<(SnapshotHeader, u64)> {
         let Self { output, mut file, mut header, layout_len, records_hasher, written } = self;
         let shape = header.identity.shape;

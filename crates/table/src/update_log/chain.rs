@@ -8,7 +8,8 @@ use privet_core::{Epoch, Error, Result, TableChanges, TableDigest, TableId, Tabl
 
 /// Where somebody stands in a table's history: everything that the next epoch has to agree with.
 ///
-/// Begin one with the table as a snapshot or a server has it, and give it the epochs that follow, in order. It takes no records: a client checks epochs as a server does.
+/// Begin one with the table as a snapshot or a server has it, and give it the epochs that follow,
+/// in order. It takes no records: a client checks epochs as a server does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     identity: TableIdentity,
@@ -19,14 +20,17 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain that begins with the table `identity`, which has the layout `layout` and is published by `publisher`. That the layout is this table's is for the caller to know.
+    /// A chain that begins with the table `identity`, which has the layout `layout` and is
+    /// published by `publisher`. That the layout is this table's is for the caller to know.
     ///
-    /// `previous` is the hash of the epoch that made this version, [`EpochHash::NONE`] if the table was built as it is. Who does not know it (having downloaded the table in
-    /// this version, for example) gives `None`, and then the first epoch's word for it is not checked: the table's digest before, which it names as well, is enough to tell
-    /// that it follows.
+    /// `previous` is the hash of the epoch that made this version, [`EpochHash::NONE`] if the table
+    /// was built as it is. Who does not know it (having downloaded the table in this version, for
+    /// example) gives `None`, and then the first epoch's word for it is not checked: the table's
+    /// digest before, which it names as well, is enough to tell that it follows.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if no table of this shape can have this layout.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if no table of this shape can
+    /// have this layout.
     pub fn new(
         identity: TableIdentity,
         layout: TableLayout,
@@ -39,8 +43,9 @@ impl Chain {
         Ok(Self { identity, layout, layout_digest, publisher, previous })
     }
 
-    /// The same for who knows no more of the layout than the digest of its encoding: [`layout`](Self::layout) is not known then until an epoch changes it, and whether the table may grow
-    /// under it is checked where it is read.
+    /// The same for who knows no more of the layout than the digest of its encoding:
+    /// [`layout`](Self::layout) is not known then until an epoch changes it, and whether the table
+    /// may grow under it is checked where it is read.
     pub fn knowing_digest(
         identity: TableIdentity,
         layout_digest: [u8; 32],
@@ -81,14 +86,17 @@ impl Chain {
         self.previous = Some(previous);
     }
 
-    /// Takes the next epoch, as bytes from anywhere, and moves on to it; or refuses it, and stays. Allocates a small multiple of what `bytes` is long.
+    /// Takes the next epoch, as bytes from anywhere, and moves on to it; or refuses it, and stays.
+    /// Allocates a small multiple of what `bytes` is long.
     ///
     /// # Errors
     /// In this order:
     /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an epoch.
-    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if it is of another table; not the next one (a gap, or a step back); not signed by the publisher; or does not continue this
+    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if it is of another table; not the
+    ///   next one (a gap, or a step back); not signed by the publisher; or does not continue this
     ///   history (a fork: the publisher has signed two).
-    /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its layout is none, or does not fit the table.
+    /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its layout is none, or
+    ///   does not fit the table.
     pub fn follow(&mut self, bytes: &[u8]) -> Result<EpochUpdate> {
         let entry = Entry::decode(bytes)?;
         let before = self.identity;
@@ -163,7 +171,8 @@ impl Link {
                 "epoch {came} came when the table was at epoch {before} (a gap): the epochs between are missing; ask for those after {before}"
             )));
         }
-        // Before the comparison below: only what the publisher signed shows that the publisher has two histories.
+        // Before the comparison below: only what the publisher signed shows that the publisher has
+        // two histories.
         if !entry.is_signed_by(&self.publisher) {
             return Err(Error::integrity(format!(
                 "the signature of epoch {came} is not one of the publisher {}: it was altered, or somebody else made it; do not follow it",
@@ -241,14 +250,18 @@ impl EpochUpdate {
         self.entry.changes().map(|(index, _, new)| (index, new))
     }
 
-    /// Makes the changes in `records`, all records of the table before; or, if these are not what they should be, changes nothing.
+    /// Makes the changes in `records`, all records of the table before; or, if these are not what
+    /// they should be, changes nothing.
     ///
-    /// Compares what is changed and no more. Who has to know that *all* records are right afterwards compares a [`RecordsDigest`](super::RecordsDigest) with
+    /// Compares what is changed and no more. Who has to know that *all* records are right
+    /// afterwards compares a [`RecordsDigest`](super::RecordsDigest) with
     /// [`records_digest`](Self::records_digest).
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `records` has another length than the table before.
-    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is not what it was when the epoch was made.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `records` has another length than
+    ///   the table before.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is not what it was when
+    ///   the epoch was made.
     pub fn apply(&self, records: &mut Vec<u8>) -> Result<()> {
         let (epoch, shape) = (self.after.epoch.0, self.before.shape);
         if records.len() as u64 != shape.bytes() {

@@ -1,4 +1,5 @@
-//! A table as it is now: the records of its snapshot, and over them those that its epochs have written.
+//! A table as it is now: the records of its snapshot, and over them those that its epochs have
+//! written.
 
 use super::{Chain, RecordBytes, RecordsDigest};
 use crate::digest::DigestParts;
@@ -42,7 +43,8 @@ impl<'a> CurrentTable<'a> {
         self.identity.shape
     }
 
-    /// The record numbered `number`, or `None` beyond the end. For the owner of a table, to whom nothing in it is secret.
+    /// The record numbered `number`, or `None` beyond the end. For the owner of a table, to whom
+    /// nothing in it is secret.
     pub fn record(&self, number: u64) -> Option<&'a [u8]> {
         if let Some(record) = self.written.get(&number) {
             return Some(record);

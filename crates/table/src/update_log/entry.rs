@@ -1,4 +1,5 @@
-//! One epoch as bytes: the encoding that the [parent module](super) lays out. What is read here has the right form; whether it follows is for [`chain`](super::chain) to say.
+//! One epoch as bytes: the encoding that the [parent module](super) lays out. What is read here has
+//! the right form; whether it follows is for [`chain`](super::chain) to say.
 
 use super::PublisherId;
 #[cfg(any(test, feature = "files"))]
@@ -16,7 +17,8 @@ const VERSION: u16 = 1;
 const SIGNATURE_LEN: usize = 64;
 const WHAT: &str = "an epoch of the update log";
 
-/// The hash of an epoch's encoding without its signature: what is signed, and what the next epoch names.
+/// The hash of an epoch's encoding without its signature: what is signed, and what the next epoch
+/// names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EpochHash(pub [u8; 32]);
 

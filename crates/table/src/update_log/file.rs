@@ -30,7 +30,8 @@
 //!
 //! # What a crash leaves
 //!
-//! To append, the epoch is written behind the last and synced, and then the commit record is written (over the older of the two) and synced. The newer record counts. So:
+//! To append, the epoch is written behind the last and synced, and then the commit record is
+//! written (over the older of the two) and synced. The newer record counts. So:
 //!
 //! | interrupted | the file has | what it means |
 //! |---|---|---|
@@ -38,12 +39,15 @@
 //! | while the commit record is written | one damaged commit record, and one whole epoch behind the end that the other names | the epoch counts |
 //! | afterwards | two good records | the epoch counts |
 //!
-//! Everything before the committed end was whole once. If it no longer is, the file is damaged, whatever part of it; then it is refused as a whole, and nothing is cut off: an epoch that
+//! Everything before the committed end was whole once. If it no longer is, the file is damaged,
+//! whatever part of it; then it is refused as a whole, and nothing is cut off: an epoch that
 //! clients have seen must not be made a second time with other contents.
 //!
 //! # A log and its snapshot
 //!
-//! After a [compaction](super::LogWriter::compact) that was interrupted, the snapshot has some of the log's epochs in it already. These are passed over, once it is clear that they lead to this very snapshot.
+//! After a [compaction](super::LogWriter::compact) that was interrupted, the snapshot has some of
+//! the log's epochs in it already. These are passed over, once it is clear that they lead to this
+//! very snapshot.
 
 use super::chain::Link;
 use super::current::Written;
@@ -66,7 +70,8 @@ pub(super) mod header;
 /// Before each epoch stands its length.
 const LENGTH_LEN: u64 = 8;
 
-/// Where the update log of the table in the snapshot file `snapshot` is kept: beside it, under its name and `.log`.
+/// Where the update log of the table in the snapshot file `snapshot` is kept: beside it, under its
+/// name and `.log`.
 pub fn log_path(snapshot: &Path) -> PathBuf {
     let mut path = snapshot.as_os_str().to_owned();
     path.push(".log");
@@ -75,8 +80,10 @@ pub fn log_path(snapshot: &Path) -> PathBuf {
 
 /// An open update log, checked from its base to its end.
 ///
-/// Keeps in memory the records that the log has written since the snapshot, and where each epoch lies. A compaction puts another file in its place; this goes on reading the old one, to
-/// which nothing is added any more. Who serves a table opens snapshot and log again when either has a new file.
+/// Keeps in memory the records that the log has written since the snapshot, and where each epoch
+/// lies. A compaction puts another file in its place; this goes on reading the old one, to which
+/// nothing is added any more. Who serves a table opens snapshot and log again when either has a new
+/// file.
 pub struct UpdateLog {
     path: Arc<Path>,
     // One position for reading, whoever reads.
@@ -119,9 +126,11 @@ pub(super) enum Access {
 }
 
 impl UpdateLog {
-    /// Makes an empty log at `path` for the table in `snapshot`, published by `publisher` from now on.
+    /// Makes an empty log at `path` for the table in `snapshot`, published by `publisher` from now
+    /// on.
     ///
-    /// Not for a table that has had a log: its first epoch would name no epoch before, and whoever has followed one would refuse it as another history.
+    /// Not for a table that has had a log: its first epoch would name no epoch before, and whoever
+    /// has followed one would refuse it as another history.
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is such a file already.
@@ -132,12 +141,16 @@ impl UpdateLog {
         Self::open(path, snapshot)
     }
 
-    /// Opens the log at `path` of the table in `snapshot` and checks all of it. An unfinished tail is ignored: somebody may be writing it.
+    /// Opens the log at `path` of the table in `snapshot` and checks all of it. An unfinished tail
+    /// is ignored: somebody may be writing it.
     ///
     /// # Errors
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read, or begins after the snapshot: then a compaction came between, and both have to be opened again.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no update log, one of another version, or of another table.
-    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, or does not belong to this snapshot.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read, or begins
+    ///   after the snapshot: then a compaction came between, and both have to be opened again.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no update log, one of another
+    ///   version, or of another table.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, or does not belong
+    ///   to this snapshot.
     pub fn open(path: &Path, snapshot: &Snapshot) -> Result<Self> {
         Self::open_for(path, snapshot, Access::Shared)
     }
@@ -177,7 +190,8 @@ impl UpdateLog {
     /// Reads what was appended since this log was opened or last asked: the epochs, in order.
     ///
     /// # Errors
-    /// As [`open`](Self::open). This log may have followed some of the epochs by then: open it again.
+    /// As [`open`](Self::open). This log may have followed some of the epochs by then: open it
+    /// again.
     pub fn catch_up(&mut self) -> Result<Vec<EpochUpdate>> {
         let mut updates = Vec::new();
         let read = self.read_on(Access::Shared, |update| updates.push(update));
@@ -210,7 +224,8 @@ impl UpdateLog {
         self.header.publisher
     }
 
-    /// How many records the table had when its first log was begun, through all compactions since. Whoever chooses parameters by the number of records and wants to choose the same after a
+    /// How many records the table had when its first log was begun, through all compactions since.
+    /// Whoever chooses parameters by the number of records and wants to choose the same after a
     /// compaction as before starts from this one.
     pub fn first_records(&self) -> u64 {
         self.header.first_records
@@ -228,7 +243,8 @@ impl UpdateLog {
         first.map_or(0, |first| self.end - (first.place.start - LENGTH_LEN))
     }
 
-    /// The last epochs, encoded, as many as take no more than `limit` bytes; and the header of a log that begins with them.
+    /// The last epochs, encoded, as many as take no more than `limit` bytes; and the header of a
+    /// log that begins with them.
     pub(super) fn latest(&self, limit: u64) -> Result<(Header, Vec<Vec<u8>>)> {
         let last = self.chain.previous().unwrap_or(EpochHash::NONE);
         let first_records = self.header.first_records;
@@ -265,11 +281,14 @@ impl UpdateLog {
         Ok(CurrentTable::new(&self.chain, snapshot.view().bytes(), &self.written))
     }
 
-    /// The epochs that somebody needs who has the table at `epoch`, in order, encoded; none if that is the last.
+    /// The epochs that somebody needs who has the table at `epoch`, in order, encoded; none if that
+    /// is the last.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the log begins later (its older epochs are in the snapshot and nowhere else), or ends earlier. Each epoch:
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read, [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is no longer what it was.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the log begins later (its older
+    /// epochs are in the snapshot and nowhere else), or ends earlier. Each epoch:
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read,
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is no longer what it was.
     pub fn epochs_from(
         &self,
         epoch: Epoch,
@@ -360,7 +379,8 @@ impl UpdateLog {
         last.ok_or_else(|| damaged("both of its commit records are unreadable"))
     }
 
-    /// Takes in the epoch behind the committed end, if there is one: the unreadable commit record may have been its own, and then it is whole.
+    /// Takes in the epoch behind the committed end, if there is one: the unreadable commit record
+    /// may have been its own, and then it is whole.
     fn adopt_uncommitted(
         &mut self,
         access: Access,
@@ -464,7 +484,8 @@ impl UpdateLog {
     }
 }
 
-/// An epoch of a log, as it lies in the log's file. It can be read for as long as this lives, whatever takes that file's place.
+/// An epoch of a log, as it lies in the log's file. It can be read for as long as this lives,
+/// whatever takes that file's place.
 #[derive(Clone)]
 pub struct StoredEpoch {
     path: Arc<Path>,
@@ -492,7 +513,8 @@ impl StoredEpoch {
     /// `len` of its bytes from `offset` on, as they are now: nothing of them is checked again.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it ends before; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it ends before;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read;
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file was cut short.
     pub fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
         if offset.checked_add(len as u64).is_none_or(|end| end > self.len()) {

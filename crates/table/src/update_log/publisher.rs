@@ -1,7 +1,7 @@
 //! Who signs a table's epochs.
 //!
-//! A publisher is an Ed25519 key pair. What people copy, pin and compare is the [`PublisherId`], the public half; the secret half stays in one file with its owner, who alone can
-//! read it.
+//! A publisher is an Ed25519 key pair. What people copy, pin and compare is the [`PublisherId`],
+//! the public half; the secret half stays in one file with its owner, who alone can read it.
 
 use ed25519_dalek::{Signature, VerifyingKey};
 use privet_core::{Error, Reason, Result};
@@ -25,7 +25,8 @@ pub(crate) use key_file::PREFIX as SECRET_KEY_PREFIX;
 pub struct PublisherId(pub [u8; 32]);
 
 impl PublisherId {
-    /// Whether this publisher made `signature` over `message`. Weak keys and signatures with more than one form count as wrong (strict verification).
+    /// Whether this publisher made `signature` over `message`. Weak keys and signatures with more
+    /// than one form count as wrong (strict verification).
     pub(super) fn has_signed(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         VerifyingKey::from_bytes(&self.0)
             .is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())

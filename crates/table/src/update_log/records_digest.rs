@@ -1,8 +1,11 @@
 //! The BLAKE3 digest of all records of a table, kept up to date without reading all of them.
 //!
-//! BLAKE3 is a binary tree over chunks of 1 KiB: the left part of every subtree has the largest power of two of chunks that is less than all. So pairs of equal subtrees, level by level, with the odd last one
-//! moving up as it is, are that same tree (section 2.1 of the BLAKE3 paper). This keeps the inner values from subtrees of 16 chunks upwards: as many as the widest
-//! vector units hash at once, for 1/256 of the memory that the records take. A changed record costs its subtree and the path above.
+//! BLAKE3 is a binary tree over chunks of 1 KiB: the left part of every subtree has the largest
+//! power of two of chunks that is less than all. So pairs of equal subtrees, level by level, with
+//! the odd last one moving up as it is, are that same tree (section 2.1 of the BLAKE3 paper). This
+//! keeps the inner values from subtrees of 16 chunks upwards: as many as the widest vector units
+//! hash at once, for 1/256 of the memory that the records take. A changed record costs its subtree
+//! and the path above.
 
 use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use std::borrow::Cow;
@@ -52,7 +55,8 @@ impl RecordsDigest {
         self.root
     }
 
-    /// Follows a change: `records` as they are now, not fewer than before, which differ from what they were in the bytes `changed` at most, and in those that are appended.
+    /// Follows a change: `records` as they are now, not fewer than before, which differ from what
+    /// they were in the bytes `changed` at most, and in those that are appended.
     ///
     /// # Panics
     /// If there are fewer records than before, or something is said to have changed beyond them.

@@ -1,4 +1,5 @@
-//! One model for all tests: a plain vector of records, and epochs made from it without the code that keeps files.
+//! One model for all tests: a plain vector of records, and epochs made from it without the code
+//! that keeps files.
 
 mod chain;
 mod known_answers;
@@ -137,7 +138,8 @@ fn add(byte: u8) -> Operation {
     Operation::Add { record: vec![byte; RECORD_LEN as usize] }
 }
 
-/// One batch, before it is known how large the table is: edits of the records at this fraction of it, appended records, and another layout or not.
+/// One batch, before it is known how large the table is: edits of the records at this fraction of
+/// it, appended records, and another layout or not.
 #[derive(Clone, Debug)]
 struct Batch {
     edits: Vec<(u16, [u8; RECORD_LEN as usize])>,

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// More than an epoch has beside the layout and the records.
 const EPOCH_FIELDS_LEN: u64 = 1024;
 
-/// An update log that is open for writing. There is one such at a time, across processes, until it is dropped.
+/// An update log that is open for writing. There is one such at a time, across processes, until it
+/// is dropped.
 pub struct LogWriter<'s> {
     snapshot: &'s Snapshot,
     log: UpdateLog,
@@ -25,7 +26,8 @@ pub struct LogWriter<'s> {
     digest: Option<RecordsDigest>,
     /// Something went wrong halfway: only the file knows how far it got.
     stopped: bool,
-    // Held for as long as this lives. A file of its own, which is never removed: the log itself is replaced when it is compacted, and the lock must outlive that.
+    // Held for as long as this lives. A file of its own, which is never removed: the log itself is
+    // replaced when it is compacted, and the lock must outlive that.
     _lock: File,
 }
 
@@ -33,17 +35,20 @@ impl<'s> LogWriter<'s> {
     /// Makes an empty log at `path` for the table in `snapshot`, and opens it for writing.
     ///
     /// # Errors
-    /// As [`UpdateLog::create`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if somebody else is writing there.
+    /// As [`UpdateLog::create`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if
+    /// somebody else is writing there.
     pub fn create(path: &Path, snapshot: &'s Snapshot, publisher: PublisherId) -> Result<Self> {
         let lock = lock(path)?;
         UpdateLog::create(path, snapshot, publisher)?;
         Self::open_locked(path, snapshot, lock)
     }
 
-    /// Opens the log at `path` of the table in `snapshot` for writing. Cuts off what an interrupted writer left unfinished.
+    /// Opens the log at `path` of the table in `snapshot` for writing. Cuts off what an interrupted
+    /// writer left unfinished.
     ///
     /// # Errors
-    /// As [`UpdateLog::open`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if somebody else is writing to it.
+    /// As [`UpdateLog::open`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if
+    /// somebody else is writing to it.
     pub fn open(path: &Path, snapshot: &'s Snapshot) -> Result<Self> {
         Self::open_locked(path, snapshot, lock(path)?)
     }
@@ -57,7 +62,8 @@ impl<'s> LogWriter<'s> {
         }
         let mut writer = Self { snapshot, log, file, digest: None, stopped: false, _lock: lock };
         if writer.log.commit_damaged {
-            // First where the last epoch's record belongs: until that is good, the other one may be all there is.
+            // First where the last epoch's record belongs: until that is good, the other one may be
+            // all there is.
             let commit = writer.commit_record(writer.log.end);
             let other = COMMIT_OFFSETS.into_iter().filter(|offset| *offset != commit.offset());
             for offset in std::iter::once(commit.offset()).chain(other) {
@@ -101,16 +107,19 @@ impl<'s> LogWriter<'s> {
         Ok(())
     }
 
-    /// Makes `update` the table's next epoch, with `layout` from then on if there is one: signs it, writes it behind the last, and syncs it. The table's identity afterwards.
+    /// Makes `update` the table's next epoch, with `layout` from then on if there is one: signs it,
+    /// writes it behind the last, and syncs it. The table's identity afterwards.
     ///
-    /// Records that `update` writes as they are already do not become part of the epoch. The first call reads the whole table, and makes sure that it is what it should be.
+    /// Records that `update` writes as they are already do not become part of the epoch. The first
+    /// call reads the whole table, and makes sure that it is what it should be.
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `key` is not the publisher's,
     ///   `update` was made for another shape, changes nothing or is more than clients take at once,
     ///   or the layout does not fit the table afterwards.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
-    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the epoch cannot be written. Whether it was is then to be seen by opening the log again; this writer refuses to go on.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the epoch cannot be written.
+    ///   Whether it was is then to be seen by opening the log again; this writer refuses to go on.
     pub fn append(
         &mut self,
         key: &PublisherKey,
@@ -226,15 +235,21 @@ impl<'s> LogWriter<'s> {
         write().map_err(|error| cannot("write", self.log.path(), error))
     }
 
-    /// Writes the table as it is to a new snapshot file `output`, with a log after it that has the last epochs, as many as take no more than `keep` bytes, and ends the writer. Clients notice nothing: the table keeps
-    /// its id, its epoch and its digest, and the next epoch names the last. Those that are further behind than the epochs that are kept can no longer catch up from this log.
+    /// Writes the table as it is to a new snapshot file `output`, with a log after it that has the
+    /// last epochs, as many as take no more than `keep` bytes, and ends the writer. Clients notice
+    /// nothing: the table keeps its id, its epoch and its digest, and the next epoch names the
+    /// last. Those that are further behind than the epochs that are kept can no longer catch up
+    /// from this log.
     ///
-    /// If `output` is the snapshot that the log belongs to, both files are replaced: first the snapshot, then the log. After a crash between the two, the log has epochs that the snapshot has
-    /// too, and opens all the same; the next compaction completes the work. Elsewhere, neither file may be there, and the log is at [`log_path`]: of the two histories that begin
-    /// there, only one can be continued.
+    /// If `output` is the snapshot that the log belongs to, both files are replaced: first the
+    /// snapshot, then the log. After a crash between the two, the log has epochs that the snapshot
+    /// has too, and opens all the same; the next compaction completes the work. Elsewhere, neither
+    /// file may be there, and the log is at [`log_path`]: of the two histories that begin there,
+    /// only one can be continued.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is something at `output` that is another file, or at its [`log_path`].
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is something at `output` that
+    ///   is another file, or at its [`log_path`].
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if a file cannot be written.
     pub fn compact(self, output: &Path, keep: u64) -> Result<Snapshot> {
@@ -289,8 +304,8 @@ impl std::fmt::Debug for LogWriter<'_> {
     }
 }
 
-/// Refuses what servers would not send and clients not take: an epoch that is signed cannot be taken
-/// back.
+/// Refuses what servers would not send and clients not take: an epoch that is signed cannot be
+/// taken back.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers.
@@ -359,7 +374,8 @@ impl CompactionTarget {
     }
 }
 
-/// Takes the lock that belongs to the log at `path`. It ends with the process that holds it, however that ends.
+/// Takes the lock that belongs to the log at `path`. It ends with the process that holds it,
+/// however that ends.
 fn lock(path: &Path) -> Result<File> {
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push(".lock");

@@ -86,8 +86,8 @@ pub(crate) fn queries_for(scheme: SchemeId, index_of: impl Fn(u64) -> RecordInde
     }
 }
 
-/// Reservations of a scheme with single-use hints, up to their journal records: the search for a hint,
-/// the query through it, and the exchange for another. Some ask for the same record again.
+/// Reservations of a scheme with single-use hints, up to their journal records: the search for a
+/// hint, the query through it, and the exchange for another. Some ask for the same record again.
 fn reservations(scheme: SchemeId) {
     let identity = identity(shape(16));
     let plan = registry::plan(scheme, &identity, &Tuning::default()).unwrap();

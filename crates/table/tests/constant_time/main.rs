@@ -1,13 +1,13 @@
-//! No branch and no address of the client depends on a secret, before a query is sent: checked on the
-//! compiled program, in its AVX2 arm.
+//! No branch and no address of the client depends on a secret, before a query is sent: checked on
+//! the compiled program, in its AVX2 arm.
 //!
-//! This runs under valgrind's memcheck alone, which `scripts/check-constant-time.sh` sees to. What is
-//! secret is marked, the client's own code runs, and memcheck counts what it reports:
+//! This runs under valgrind's memcheck alone, which `scripts/check-constant-time.sh` sees to. What
+//! is secret is marked, the client's own code runs, and memcheck counts what it reports:
 //! [`privet_kernels::taint`] says how that works, and which values production code lets go of.
 //!
-//! Each case runs twice: with indices, coins and keys of hints marked, and with indices alone. What is
-//! sent must bear a mark both times. So an index whose mark got lost is noticed, also where coins
-//! mark everything anyway.
+//! Each case runs twice: with indices, coins and keys of hints marked, and with indices alone. What
+//! is sent must bear a mark both times. So an index whose mark got lost is noticed, also where
+//! coins mark everything anyway.
 //!
 //! # What it does not see
 //!
@@ -106,8 +106,8 @@ pub(crate) fn mark_key(bytes: &mut [u8]) {
     }
 }
 
-/// Lets go of what a server is about to see. It must have followed from secrets: otherwise the marks
-/// got lost on the way, and nothing was checked. That counts as a report.
+/// Lets go of what a server is about to see. It must have followed from secrets: otherwise the
+/// marks got lost on the way, and nothing was checked. That counts as a report.
 pub(crate) fn send(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     if !taint::is_marked(&mut bytes) {

@@ -1,7 +1,9 @@
-//! What a request to one server in one role and its response have in common, whatever they carry: there are two such pairs, and they differ in one field each.
+//! What a request to one server in one role and its response have in common, whatever they carry:
+//! there are two such pairs, and they differ in one field each.
 
-/// For the request `$Request`, whose body is the field `$asked`, and its response `$Response`, whose body is `$replied`: printing, validation, encoding, and the check
-/// that they belong together.
+/// For the request `$Request`, whose body is the field `$asked`, and its response `$Response`,
+/// whose body is `$replied`: printing, validation, encoding, and the check that they belong
+/// together.
 macro_rules! exchange {
     ($Request:ident { $asked:ident } => $Response:ident { $replied:ident }) => {
         impl $Response {

@@ -220,7 +220,8 @@ fn a_scheme_of_a_later_release_is_skipped_and_the_others_stay() {
 
 #[test]
 fn a_lookup_without_privacy_is_never_taken_for_a_scheme() {
-    // As a server would announce it that answers a plain index with the record, in any words that are a name.
+    // As a server would announce it that answers a plain index with the record, in any words that
+    // are a name.
     for name in ["plain", "Plain", "PLAIN", "none", "direct"] {
         for hint in [None, Some(proto::PartDescription { len: 20_000, digest: vec![11; 32] })] {
             for parameters in [vec![], vec![0; 8]] {
@@ -407,7 +408,8 @@ fn a_scheme_whose_hints_are_asked_for_announces_nothing_to_fetch_and_one_with_an
     }
 }
 
-/// Decodes and validates `bytes` as every kind of message there is. Returns how many kinds they are valid as.
+/// Decodes and validates `bytes` as every kind of message there is. Returns how many kinds they are
+/// valid as.
 fn read_as_everything(bytes: &[u8]) -> usize {
     fn valid<P: Message + Default, T: TryFrom<P>>(bytes: &[u8]) -> usize {
         P::decode(bytes).ok().and_then(|message| T::try_from(message).ok()).map_or(0, |_| 1)

@@ -1,4 +1,5 @@
-//! The bytes of one message of each kind. They are the protocol: if this test fails, clients and servers in the field no longer understand each other.
+//! The bytes of one message of each kind. They are the protocol: if this test fails, clients and
+//! servers in the field no longer understand each other.
 
 use super::*;
 use crate::prost::Message;

@@ -135,7 +135,8 @@ fn requests_for_hints_and_replies_count_where_they_are_the_longest_messages() {
 fn a_table_that_is_fetched_whole_has_no_queries_and_no_answers() {
     let plan = described_as(SchemeId::Download, &identity(5000, 100), 0).plan;
     assert_eq!((plan.longest_query(), plan.answer_len), (0, 0));
-    // What is left are the messages that every server exchanges: nothing else is longer, and none of them is shorter for it.
+    // What is left are the messages that every server exchanges: nothing else is longer, and none
+    // of them is shorter for it.
     assert_eq!(request_limit([&plan]), request_limit([]));
     assert!(answer_request_limit(0) <= FETCH_REQUEST_LIMIT);
     // Beside a scheme that is asked, that one's messages set the limit.

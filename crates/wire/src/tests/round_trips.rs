@@ -117,7 +117,8 @@ fn what_is_received_first_is_named_by_the_kind_of_scheme() {
             (SchemeId::Download, Some(PartKind::Table)),
         ]
     );
-    // For all schemes whose clients receive the table, in whatever order, that is all of its records and nothing else.
+    // For all schemes whose clients receive the table, in whatever order, that is all of its
+    // records and nothing else.
     let streamed = [
         SchemeId::DummySubsets,
         SchemeId::Piano,

@@ -1,9 +1,9 @@
 //! How `privet get` prints what it found.
 //!
 //! A value may hold any bytes, and whoever wrote the table chose them. With `--json` each lookup is
-//! one compact object on one line, which no value can leave. On a terminal, characters that it would
-//! act on are escaped. Where plain output is piped to a file or another program, and with `--raw`,
-//! the bytes of a value are written as they are.
+//! one compact object on one line, which no value can leave. On a terminal, characters that it
+//! would act on are escaped. Where plain output is piped to a file or another program, and with
+//! `--raw`, the bytes of a value are written as they are.
 
 use super::{Wanted, say};
 use crate::display;

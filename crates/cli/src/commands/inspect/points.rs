@@ -39,7 +39,8 @@ fn check_len(file: &PointsFile) -> Result<()> {
     }
 }
 
-/// What another release wrote for a scheme that is unknown here is reported without a word on its parameters.
+/// What another release wrote for a scheme that is unknown here is reported without a word on its
+/// parameters.
 fn plan(header: &PointsHeader) -> Option<SchemePlan> {
     let scheme: SchemeId = header.scheme.parse().ok()?;
     SchemePlan::from_announcement(scheme, &header.identity, &header.parameters).ok()

@@ -1,4 +1,5 @@
-//! `privet setup points`: what servers of finite differences answer from, computed once and into a file.
+//! `privet setup points`: what servers of finite differences answer from, computed once and into a
+//! file.
 
 use crate::arguments::SetupPoints;
 use crate::display::{self, Page};
@@ -16,7 +17,8 @@ use serde::Serialize;
 use std::num::NonZero;
 use std::time::Instant;
 
-/// Computes the points of a table and writes them. A file that is there already is left as it is, unless it may be replaced.
+/// Computes the points of a table and writes them. A file that is there already is left as it is,
+/// unless it may be replaced.
 pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers that answer from it could not start again without it";
@@ -92,7 +94,8 @@ fn check_not_updated(snapshot: &Snapshot) -> Result<()> {
     }
 }
 
-/// Reads the table once: points of damaged records would be tied to a digest that the records do not have.
+/// Reads the table once: points of damaged records would be tied to a digest that the records do
+/// not have.
 fn verify(snapshot: &Snapshot) -> Result<()> {
     let bar = display::byte_progress("checking the table", Some(snapshot.file_bytes()));
     let verified = snapshot.verify(|done, total| {
@@ -112,7 +115,8 @@ pub(crate) fn threads(chosen: Option<u16>) -> NonZero<usize> {
 /// With less memory it is the calls of the system that take the time, and with much less, for ever.
 const LEAST_MEMORY: u64 = 1 << 20;
 
-/// So many bytes, or half of the memory that there is, or as much as the points take where the system does not say.
+/// So many bytes, or half of the memory that there is, or as much as the points take where the
+/// system does not say.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is too little.

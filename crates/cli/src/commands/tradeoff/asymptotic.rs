@@ -89,8 +89,9 @@ impl Report {
     }
 }
 
-/// Reads against storage with the axes of the paper's figures: reads from n^(1/s) to n, storage to n^5. Beside the family's curve there is that of the highest powers of a variable that the field allows, and
-/// that of precomputed derivatives. `mark` is one polynomial and what to call it.
+/// Reads against storage with the axes of the paper's figures: reads from n^(1/s) to n, storage to
+/// n^5. Beside the family's curve there is that of the highest powers of a variable that the field
+/// allows, and that of precomputed derivatives. `mark` is one polynomial and what to call it.
 pub(super) fn plot(family: Family, mark: Option<(String, Exponents)>) -> Plot {
     let servers = family.servers();
     let mut families: Vec<Family> = [1, family.individual_degree(), family.field() - 1]

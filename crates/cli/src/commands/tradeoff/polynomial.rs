@@ -24,7 +24,8 @@ pub(super) struct Report {
     table_bits: u128,
     storage_bits: u128,
     answer_bits: u128,
-    /// The same for records of so many bytes, one to a coefficient, with symbols that are packed without loss.
+    /// The same for records of so many bytes, one to a coefficient, with symbols that are packed
+    /// without loss.
     record_len: u64,
     table_bytes: u128,
     storage_bytes: u128,

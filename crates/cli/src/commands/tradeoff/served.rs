@@ -194,7 +194,8 @@ impl Report {
         page
     }
 
-    /// Storage against reads, both logarithmic. An answer is in proportion to the reads, so it has an axis of its own on the right instead of a curve.
+    /// Storage against reads, both logarithmic. An answer is in proportion to the reads, so it has
+    /// an axis of its own on the right instead of a curve.
     pub(super) fn plot(&self) -> Plot {
         let with = |value: fn(&Offer) -> u64| -> Vec<(f64, f64)> {
             let point = |offer: &Offer| (offer.storage_bytes as f64, value(offer) as f64);

@@ -1,4 +1,5 @@
-//! Keys and values as the table was built with them: from files with the same columns, and from what is typed.
+//! Keys and values as the table was built with them: from files with the same columns, and from
+//! what is typed.
 
 use crate::arguments::InputFormat;
 use crate::commands::build::format_of;
@@ -29,7 +30,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The value that was typed for `key`: its bytes, or for a table of JSON objects, an object with the value's columns, in the form that values have there.
+/// The value that was typed for `key`: its bytes, or for a table of JSON objects, an object with
+/// the value's columns, in the form that values have there.
 pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<Vec<u8>> {
     if let ValueForm::Raw(_) = header.value_form {
         return Ok(typed.as_bytes().to_vec());
@@ -58,7 +60,8 @@ pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<V
     Ok(value)
 }
 
-/// Refuses fields that a table of named columns has no place for: a file may have more columns than the table took, and what is typed has a slip in it then.
+/// Refuses fields that a table of named columns has no place for: a file may have more columns than
+/// the table took, and what is typed has a slip in it then.
 fn check_columns(header: &SnapshotHeader, typed: &str) -> Result<()> {
     let ValueForm::JsonColumns(columns) = &header.value_form else { return Ok(()) };
     let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(typed)

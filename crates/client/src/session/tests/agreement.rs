@@ -1,4 +1,5 @@
-//! Servers of one scheme must say the same, each what the other says and what it said before; otherwise nothing is asked, and it is said what differs.
+//! Servers of one scheme must say the same, each what the other says and what it said before;
+//! otherwise nothing is asked, and it is said what differs.
 
 use super::toy::{self, Kind};
 use super::two_servers::{KEYS, peer, world};

@@ -1,4 +1,5 @@
-//! Other ways than the plain one in which hints can come: from replies to requests that one of two servers may see, and from the table in another order.
+//! Other ways than the plain one in which hints can come: from replies to requests that one of two
+//! servers may see, and from the table in another order.
 
 use super::reserved::*;
 use super::toy::{self, Flow, Kind};

@@ -1,4 +1,5 @@
-//! Authenticated tables: a record that does not belong to the root is never believed, and nothing that is sent shows it.
+//! Authenticated tables: a record that does not belong to the root is never believed, and nothing
+//! that is sent shows it.
 
 use super::world::*;
 use crate::session::*;
@@ -18,7 +19,8 @@ struct Authenticated {
     map: KeyMap,
 }
 
-/// A table of [`KEYS`] keys, one of them in the stash, whose layout is as built and whose records are as `spoil` leaves them, each with its path.
+/// A table of [`KEYS`] keys, one of them in the stash, whose layout is as built and whose records
+/// are as `spoil` leaves them, each with its path.
 fn authenticated(
     kind: KeyMapKind,
     scheme: SchemeId,
@@ -102,7 +104,8 @@ fn a_true_server_is_believed_by_every_scheme() {
     }
 }
 
-/// Each record in turn with one bit changed, in each of its parts: keys whose records are others are read, the others are not, and the session goes on.
+/// Each record in turn with one bit changed, in each of its parts: keys whose records are others
+/// are read, the others are not, and the session goes on.
 #[test]
 fn a_record_with_a_wrong_bit_is_never_read() {
     for kind in KeyMapKind::ALL {
@@ -140,7 +143,8 @@ fn a_true_record_in_the_wrong_place_is_never_read() {
     }
 }
 
-/// Of a key with two candidates, each has its own place: a server that exchanges them, or sends one of them twice, could otherwise hide the value.
+/// Of a key with two candidates, each has its own place: a server that exchanges them, or sends one
+/// of them twice, could otherwise hide the value.
 #[test]
 fn the_candidates_of_a_key_cannot_be_exchanged() {
     let true_table = authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, |_| {});
@@ -161,7 +165,8 @@ fn the_candidates_of_a_key_cannot_be_exchanged() {
     }
 }
 
-/// Both records of every lookup are asked for and verified, and queries that follow are sent, whatever did not pass.
+/// Both records of every lookup are asked for and verified, and queries that follow are sent,
+/// whatever did not pass.
 #[test]
 fn what_is_sent_does_not_depend_on_what_passes() {
     for scheme in [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::DummySubsets] {
@@ -207,7 +212,8 @@ fn the_error_says_who_is_at_fault_and_not_what_was_wanted() {
     }
 }
 
-/// Nothing is asked for, and nothing is pinned, so that a lying server does not keep out a true one.
+/// Nothing is asked for, and nothing is pinned, so that a lying server does not keep out a true
+/// one.
 fn refused_at_once(world: &mut World) {
     assert_eq!(outcome(world, 1), Err(Blame::Integrity));
     let wrong_root = [Some(Reason::NotAuthenticated), Some(Reason::RootDiffers)];

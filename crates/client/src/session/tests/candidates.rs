@@ -1,4 +1,5 @@
-//! Keys that may lie in one of two records: both are fetched for every key, and nothing shows which held it.
+//! Keys that may lie in one of two records: both are fetched for every key, and nothing shows which
+//! held it.
 
 use super::toy::{self, Flow, Kind};
 use super::world::*;
@@ -126,7 +127,8 @@ fn a_session_that_ends_fails_each_lookup_once() {
     assert!(lookups.iter().all(|lookup| world.outcomes[lookup].is_err()));
 }
 
-/// The number of queries of a generation is odd, so that now and then a key's two fetches belong to different ones.
+/// The number of queries of a generation is odd, so that now and then a key's two fetches belong to
+/// different ones.
 #[test]
 fn single_use_hints_serve_each_fetch_across_generations() {
     for endless in [false, true] {

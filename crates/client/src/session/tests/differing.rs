@@ -1,6 +1,6 @@
-//! Two servers that tell different updates of one table, by a scheme that verifies: that proves a lie,
-//! and is the end of the hints as a wrong answer is. A server that is behind, or out of reach, or sends
-//! what does not follow, proves nothing, and costs nothing but the wait.
+//! Two servers that tell different updates of one table, by a scheme that verifies: that proves a
+//! lie, and is the end of the hints as a wrong answer is. A server that is behind, or out of reach,
+//! or sends what does not follow, proves nothing, and costs nothing but the wait.
 
 use super::living::Living;
 use super::world::*;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 const LOOKUPS: usize = 12;
 
-/// Looks up hits and misses under `fate` and checks all outcomes, and that there are as many different queries as lookups.
+/// Looks up hits and misses under `fate` and checks all outcomes, and that there are as many
+/// different queries as lookups.
 fn survives(peer: &Peer, fate: impl FnMut(usize, &Request) -> Fate + 'static) -> World {
     let mut world = World::new(peer.clone());
     world.fate = Box::new(fate);
@@ -47,8 +48,8 @@ fn each_message_in_turn_is_lost_broken_turned_away_late_or_repeated() {
                 Fate::Twice => 0..=0,
                 // The rest of a part that came in one chunk is nothing; a longer one is fetched on.
                 Fate::Cut(_) => 0..=2,
-                // The request again, and a description before it unless it is one or the server was just busy. A late
-                // message holds up nothing but itself.
+                // The request again, and a description before it unless it is one or the server was
+                // just busy. A late message holds up nothing but itself.
                 _ => 1..=2,
             };
             assert!(expected.contains(&repeated), "{fate:?} at {at}: {repeated} more messages");
@@ -263,7 +264,8 @@ fn a_busy_server_in_doubt_gets_no_query_either_before_it_has_described_itself() 
             exchanges.push(exchange);
         }
     }
-    // The first is to be tried again soon; then the second finds the connection broken, and the server does not come back for a while.
+    // The first is to be tried again soon; then the second finds the connection broken, and the
+    // server does not come back for a while.
     world.session.handle_failure(exchanges[0], Error::exhausted("the server is busy"), world.now);
     world.session.handle_failure(exchanges[1], Error::unavailable("it broke"), world.now);
     let before = world.sent.len();

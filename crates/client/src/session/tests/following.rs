@@ -1,4 +1,5 @@
-//! Clients that follow a table from version to version: between sessions and in the midst of one, by every kind of scheme; and servers that lie about it.
+//! Clients that follow a table from version to version: between sessions and in the midst of one,
+//! by every kind of scheme; and servers that lie about it.
 
 use super::living::Living;
 use super::world::*;
@@ -11,8 +12,9 @@ use privet_wire::{PartKind, ServerDescription, UpdatesDescription};
 
 const KEYS: usize = 60;
 
-/// The schemes that a client can follow a table by, with their numbers of servers. (DoublePIR's hint is 16 MiB for each byte of a record; the others that are missing differ from one that is there in nothing that concerns
-/// a session.)
+/// The schemes that a client can follow a table by, with their numbers of servers. (DoublePIR's
+/// hint is 16 MiB for each byte of a record; the others that are missing differ from one that is
+/// there in nothing that concerns a session.)
 const SCHEMES: [(SchemeId, usize); 12] = [
     (SchemeId::SimplePir, 1),
     (SchemeId::Dpf, 2),
@@ -51,7 +53,8 @@ fn later(former: World, peer: &Peer, servers: usize) -> World {
     world
 }
 
-/// What was fetched before the first lookup. (What comes later is the beginning of the next generation of hints.)
+/// What was fetched before the first lookup. (What comes later is the beginning of the next
+/// generation of hints.)
 fn parts_fetched(world: &World) -> Vec<PartKind> {
     let before = world.sent.iter().take_while(|(_, sent)| !matches!(sent, Request::Answer(_)));
     let fetched = before.filter_map(|(_, request)| match request {
@@ -375,7 +378,8 @@ fn a_layout_that_nobody_signed_is_refused() {
     }
 }
 
-/// All fetches of a lookup that has begun go out in one version, also if the next is heard of between two of them.
+/// All fetches of a lookup that has begun go out in one version, also if the next is heard of
+/// between two of them.
 #[test]
 fn a_lookup_of_several_records_is_not_torn_by_an_update() {
     for (scheme, servers) in [(SchemeId::TapirMerkle, 2), (SchemeId::DummySubsets, 1)] {
@@ -413,7 +417,8 @@ fn servers_are_asked_for_versions_as_soon_as_there_is_a_lookup() {
     );
 }
 
-/// A first preparation that takes so long that its version is gone by the end begins again, and is told when it is ready.
+/// A first preparation that takes so long that its version is gone by the end begins again, and is
+/// told when it is ready.
 #[test]
 fn a_version_that_goes_before_the_first_lookup_is_begun_again_with_the_next() {
     for (scheme, servers) in
@@ -441,7 +446,8 @@ fn a_version_that_goes_before_the_first_lookup_is_begun_again_with_the_next() {
     }
 }
 
-/// Servers that have skipped different versions have only the old one in common, and it is used until they have another.
+/// Servers that have skipped different versions have only the old one in common, and it is used
+/// until they have another.
 #[test]
 fn a_version_in_common_is_waited_for_without_a_stir() {
     let mut dice = Dice(8);

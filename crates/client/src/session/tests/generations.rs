@@ -1,4 +1,5 @@
-//! Schemes with single-use hints: how generations are prepared, in the foreground and beside lookups, and follow one another.
+//! Schemes with single-use hints: how generations are prepared, in the foreground and beside
+//! lookups, and follow one another.
 
 use super::reserved::*;
 use super::toy;
@@ -51,7 +52,8 @@ fn the_next_generation_is_streamed_after_queries_by_their_number_alone() {
         (world.trace(), stretches(&world))
     };
     let (trace, stretches) = traffic(&|_| 0);
-    // 200 bytes, in pieces of 64: four of them, each after the query at which it is due, 5 queries apart from the tenth.
+    // 200 bytes, in pieces of 64: four of them, each after the query at which it is due, 5 queries
+    // apart from the tenth.
     assert_eq!(stretches[..3], [(0, 0, 96), (0, 96, 96), (0, 192, 8)], "the first generation");
     assert_eq!(stretches[3..], [(10, 0, 64), (15, 64, 64), (20, 128, 64), (25, 192, 8)]);
     for other in [&(|k| k) as &dyn Fn(u64) -> u64, &|k| 49 - k, &|k| k % 2] {

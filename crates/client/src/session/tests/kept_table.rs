@@ -1,4 +1,5 @@
-//! A scheme whose client keeps the whole table: once it is there, no lookup sends anything, whatever is looked up and whatever becomes of it.
+//! A scheme whose client keeps the whole table: once it is there, no lookup sends anything,
+//! whatever is looked up and whatever becomes of it.
 
 use super::world::*;
 use crate::session::timetable::Measuring;

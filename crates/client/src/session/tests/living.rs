@@ -1,4 +1,5 @@
-//! A table that changes: its file, its signed log, and peers that serve it in one version or another.
+//! A table that changes: its file, its signed log, and peers that serve it in one version or
+//! another.
 
 use super::world::*;
 use crate::session::*;
@@ -132,7 +133,8 @@ impl Living {
         at(version).with_history(earlier, &self.epochs, self.publisher(), first)
     }
 
-    /// Checks that `world` finds what the table holds in its newest version: some of it, and a key that is not there.
+    /// Checks that `world` finds what the table holds in its newest version: some of it, and a key
+    /// that is not there.
     pub(super) fn check(&self, world: &mut World, dice: &mut Dice, lookups: usize) {
         let keys: Vec<_> = self.model.keys().cloned().collect();
         for _ in 0..lookups {

@@ -1,4 +1,5 @@
-//! Values in several records, and several values of a key: what servers see of a lookup is the same whatever it is for.
+//! Values in several records, and several values of a key: what servers see of a lookup is the same
+//! whatever it is for.
 
 use super::toy::{self, Kind};
 use super::world::*;
@@ -13,7 +14,8 @@ use std::rc::Rc;
 const KEYS: usize = 80;
 const PARTS: usize = 4;
 
-/// The values of key number `k`: most are short, every tenth takes all parts, one is so long that it lies in the stash, and some keys have several.
+/// The values of key number `k`: most are short, every tenth takes all parts, one is so long that
+/// it lies in the stash, and some keys have several.
 fn values(k: usize) -> Vec<Vec<u8>> {
     let value = |len: usize| (0..len).map(|i| (k * 31 + i + i / 256) as u8).collect();
     match k {
@@ -28,7 +30,8 @@ fn key(k: usize) -> Vec<u8> {
     format!("key-{k}").into_bytes()
 }
 
-/// Keys of every class: with a short value, with a few of them, with one or several in all parts, in the stash, not there.
+/// Keys of every class: with a short value, with a few of them, with one or several in all parts,
+/// in the stash, not there.
 const CLASSES: [usize; 7] = [0, 2, 5, 16, 3, KEYS, KEYS + 1];
 
 /// A table whose keys have four parts, one of them in the stash.
@@ -82,7 +85,8 @@ fn expected(k: usize) -> Option<Vec<Vec<u8>>> {
     (k < KEYS).then(|| values(k))
 }
 
-/// What a server sees of one request: when it came, to which server, of which kind, how long it was, and how long the responses were.
+/// What a server sees of one request: when it came, to which server, of which kind, how long it
+/// was, and how long the responses were.
 type Seen = (Duration, usize, &'static str, usize, Vec<usize>);
 
 /// A world of which everything is noted that servers see from now on.
@@ -181,7 +185,8 @@ fn whatever_is_looked_up_servers_see_the_same() {
     }
 }
 
-/// A client that fetches the records of the first part, and those of the others only where the first says that there are others.
+/// A client that fetches the records of the first part, and those of the others only where the
+/// first says that there are others.
 fn hasty(table: &Table, watched: &mut Watched, k: usize) {
     let key = key(k);
     let numbers: Vec<u64> = table.map.candidates(&key).collect();
@@ -303,7 +308,8 @@ fn pieces_that_contradict_each_other_fail_their_lookup_and_nothing_else() {
     assert_eq!((found(before), found(after)), (expected(5), expected(25)));
 }
 
-/// By a scheme that hides nothing: what a lookup asks for are its key's candidates, in their order, and nothing else has a say in it.
+/// By a scheme that hides nothing: what a lookup asks for are its key's candidates, in their order,
+/// and nothing else has a say in it.
 #[test]
 fn which_records_are_asked_for_follows_from_the_key_alone() {
     for kind in KeyMapKind::ALL {

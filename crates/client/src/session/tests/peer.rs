@@ -1,4 +1,5 @@
-//! Servers in memory that answer truly: of one table in one version, or in several, with the epochs between.
+//! Servers in memory that answer truly: of one table in one version, or in several, with the epochs
+//! between.
 
 use crate::session::*;
 use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape, TableView};
@@ -26,7 +27,8 @@ type Answers = dyn Fn(Role, &[u8]) -> Result<Vec<u8>> + Send + Sync;
 /// From a request for hints to one in some role to its reply.
 type Replies = Answers;
 
-/// An epoch: the version that it leads to, as it was signed, and what belongs to it of the commitments.
+/// An epoch: the version that it leads to, as it was signed, and what belongs to it of the
+/// commitments.
 pub(super) type SignedEpoch = (u64, Vec<u8>, Vec<u8>);
 
 /// A server of one table.
@@ -38,7 +40,8 @@ pub(super) struct Peer {
     pub(super) records: Vec<u8>,
     /// Versions before this one that are served as well, the latest first.
     pub(super) earlier: Vec<Peer>,
-    /// The epochs that are to be had, each with the version that it leads to and what belongs to it of the commitments.
+    /// The epochs that are to be had, each with the version that it leads to and what belongs to it
+    /// of the commitments.
     pub(super) epochs: Vec<SignedEpoch>,
     /// The server, if the registry knows it.
     pub(super) server: Option<Arc<dyn ErasedServer>>,
@@ -46,7 +49,8 @@ pub(super) struct Peer {
     replies: Arc<Replies>,
 }
 
-/// Key number `k` and its value; values differ in length, and one is so long that it goes to the stash.
+/// Key number `k` and its value; values differ in length, and one is so long that it goes to the
+/// stash.
 pub(super) fn pair(k: usize) -> (Vec<u8>, Vec<u8>) {
     let len = if k == 3 { 700 } else { 3 + k % 5 };
     (format!("key-{k}").into_bytes(), (0..len).map(|i| (k * 31 + i) as u8).collect())
@@ -176,7 +180,8 @@ impl Peer {
         }
     }
 
-    /// The same table, served by something that the registry does not know. `hint` is what takes the table's place in a stream.
+    /// The same table, served by something that the registry does not know. `hint` is what takes
+    /// the table's place in a stream.
     pub(super) fn served_by(
         mut self,
         plan: SchemePlan,
@@ -197,8 +202,8 @@ impl Peer {
         self
     }
 
-    /// The same with `earlier` versions beside it, and those of the `epochs` that lead on from version
-    /// `first`, which `publisher` has signed.
+    /// The same with `earlier` versions beside it, and those of the `epochs` that lead on from
+    /// version `first`, which `publisher` has signed.
     pub(super) fn with_history(
         mut self,
         earlier: Vec<Peer>,
@@ -284,7 +289,8 @@ impl Peer {
 
     /// The true responses to `request`.
     pub(super) fn respond(&self, request: &Request) -> Vec<Result<Response>> {
-        // A peer of one version is asked about that one only, unless a test wants to see what becomes of it.
+        // A peer of one version is asked about that one only, unless a test wants to see what
+        // becomes of it.
         match self.version(request) {
             Ok(version) => version.respond_as_it_is(request),
             Err(_) if self.epochs.is_empty() => self.respond_as_it_is(request),

@@ -381,8 +381,8 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
             assert!(next.failure.is_none(), "{what}: {:?}", next.failure);
         }
         let later = known.clone().with_identity(|identity| identity.epoch = Epoch(6));
-        // A version that is new here is compared as well, whatever was used here before; and one that
-        // nobody is said to have signed.
+        // A version that is new here is compared as well, whatever was used here before; and one
+        // that nobody is said to have signed.
         let mut fork = pin;
         fork.table.epoch = Epoch(6);
         fork.table.digest.0[0] ^= 1;

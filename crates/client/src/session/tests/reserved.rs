@@ -1,4 +1,5 @@
-//! Schemes with single-use hints: the journal before every query, and what is left of earlier processes. See [`toy`](super::toy).
+//! Schemes with single-use hints: the journal before every query, and what is left of earlier
+//! processes. See [`toy`](super::toy).
 
 use super::toy::{self, Kind};
 use super::world::*;
@@ -157,7 +158,8 @@ fn records_are_told_in_the_order_of_their_queries_whatever_order_answers_come_in
     while world.completions.len() < 2 {
         assert!(world.step());
     }
-    // Both later ones are settled. Neither is told: not the one that depends on the first, and not the one that does not, or else the difference would show.
+    // Both later ones are settled. Neither is told: not the one that depends on the first, and not
+    // the one that does not, or else the difference would show.
     assert!(!world.outcomes.contains_key(&newer) && !world.outcomes.contains_key(&other));
     world.run();
     for (lookup, index) in [(older, 5), (newer, 5), (other, 6)] {

@@ -1,5 +1,5 @@
-//! Which scheme a client takes of several: by its own order, whatever the order in which servers offer
-//! them, and never by what a server that lies has left out.
+//! Which scheme a client takes of several: by its own order, whatever the order in which servers
+//! offer them, and never by what a server that lies has left out.
 
 use super::world::*;
 use crate::session::*;
@@ -89,8 +89,8 @@ fn no_order_of_any_server_decides() {
     }
 }
 
-/// Whatever a liar offers, in whatever order: the scheme is what it would be without the liar, or there
-/// is none.
+/// Whatever a liar offers, in whatever order: the scheme is what it would be without the liar, or
+/// there is none.
 #[test]
 fn a_liar_that_leaves_schemes_out_downgrades_nobody() {
     for honest in orders(&THREE, true) {

@@ -1,24 +1,32 @@
-//! Clients, servers, storage and network in memory, under one seed: what happens when everything that can go wrong does.
+//! Clients, servers, storage and network in memory, under one seed: what happens when everything
+//! that can go wrong does.
 //!
-//! A run is the life of one client's hints: several processes after one another over one disk, each of which looks things up until it ends or is cut off
-//! between any two steps, in a disk operation or before a message. Messages are lost, repeated, overtaken, late; streams break off; servers vanish for a
-//! while, and so do hints and parts, because another process has them. Tables are small and generations short, so that hints are used up, prepared and switched all the time. Some tables change and grow, and the
-//! version before is served for a while or not; then hints follow them or are left behind.
+//! A run is the life of one client's hints: several processes after one another over one disk, each
+//! of which looks things up until it ends or is cut off between any two steps, in a disk operation
+//! or before a message. Messages are lost, repeated, overtaken, late; streams break off; servers
+//! vanish for a while, and so do hints and parts, because another process has them. Tables are
+//! small and generations short, so that hints are used up, prepared and switched all the time. Some
+//! tables change and grow, and the version before is served for a while or not; then hints follow
+//! them or are left behind.
 //!
 //! What is driven is the [`Conductor`](crate::conductor::Conductor), as by a native client.
 //!
-//! What must hold all the same is checked as it happens ([`world`]): every value is right; no query is sent before the receipt for its journal record; no
-//! hint is used for two different queries; what is sent again is the same, byte for byte; every lookup has exactly one outcome, unless its process was cut
-//! off; and nothing of what is sent, when or how long, differs between two runs that differ in
-//! nothing but in what is looked up. Computing takes time there, and another time for each index
-//! ([`slow`]); what is written to the journal, and what the user is told, is compared with its
-//! moment as well.
+//! What must hold all the same is checked as it happens ([`world`]): every value is right; no query
+//! is sent before the receipt for its journal record; no hint is used for two different queries;
+//! what is sent again is the same, byte for byte; every lookup has exactly one outcome, unless its
+//! process was cut off; and nothing of what is sent, when or how long, differs between two runs
+//! that differ in nothing but in what is looked up. Computing takes time there, and another time
+//! for each index ([`slow`]); what is written to the journal, and what the user is told, is
+//! compared with its moment as well.
 //!
-//! Toys come in kinds: the table comes to them as it is, in another order, or in replies of one of the servers, and hints run out or do not. The same world has servers of other schemes: dummy subsets; two servers of DPF-PIR, one of which may lie; and one that is only fetched from, whose table may be kept in files
-//! that are damaged now and then.
+//! Toys come in kinds: the table comes to them as it is, in another order, or in replies of one of
+//! the servers, and hints run out or do not. The same world has servers of other schemes: dummy
+//! subsets; two servers of DPF-PIR, one of which may lie; and one that is only fetched from, whose
+//! table may be kept in files that are damaged now and then.
 //!
-//! That the checks can fail is shown by clients and disks that are flawed on purpose. A failure names the seed:
-//! `PRIVET_SIMULATOR_SEEDS=17..18 cargo test -p privet-client simulator` repeats it, and a longer range looks further.
+//! That the checks can fail is shown by clients and disks that are flawed on purpose. A failure
+//! names the seed: `PRIVET_SIMULATOR_SEEDS=17..18 cargo test -p privet-client simulator` repeats
+//! it, and a longer range looks further.
 
 mod conducted;
 mod desk;
@@ -82,7 +90,8 @@ fn everything_holds_for_dummy_subsets() {
         }
     }
     if seeds() == SEEDS {
-        // Its checkpoints lie at the ends of tables as small as these, so hardly any is gone on from.
+        // Its checkpoints lie at the ends of tables as small as these, so hardly any is gone on
+        // from.
         let counts = all.counts().into_iter().filter(|(what, _)| !what.contains("checkpoint"));
         for (what, count) in counts {
             assert!(count >= 5, "only {count} × {what}");

@@ -1,4 +1,5 @@
-//! The five invariants at the head of the session, for schemes with single-use hints: a toy, and dummy subsets.
+//! The five invariants at the head of the session, for schemes with single-use hints: a toy, and
+//! dummy subsets.
 
 use super::toy::{self, Kind};
 use super::world::*;
@@ -118,7 +119,8 @@ fn traffic_after_useless_answers_equals_traffic_after_good_ones() {
                     });
                 },
             );
-            // On so small a table the falsehoods of two answers may cancel, if the hint that the first completed serves the second: once in a while a record is right.
+            // On so small a table the falsehoods of two answers may cancel, if the hint that the
+            // first completed serves the second: once in a while a record is right.
             let pairs = bad.iter().zip(&good);
             let right = pairs.filter(|(bad, good)| bad.as_ref().ok() == good.as_ref().ok()).count();
             assert!(right < 5, "{scheme:?}: {right} records of {} are right", good.len());

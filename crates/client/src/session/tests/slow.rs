@@ -1,4 +1,5 @@
-//! Servers that hold a client up: by saying nothing, by a byte now and then, by failing again and again, by answering others first. Every wait has an end, whoever causes it.
+//! Servers that hold a client up: by saying nothing, by a byte now and then, by failing again and
+//! again, by answering others first. Every wait has an end, whoever causes it.
 
 use super::living::Living;
 use super::world::*;
@@ -8,8 +9,8 @@ use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
 use privet_wire::PartKind;
 
-/// How long a server can hold a session when it gets nothing done, where a response may take `one`: as long as one,
-/// as long again in new attempts, and a little for the way.
+/// How long a server can hold a session when it gets nothing done, where a response may take `one`:
+/// as long as one, as long again in new attempts, and a little for the way.
 fn longest(one: Duration) -> Duration {
     let Patience { give_up_after, longest_pause, describe, .. } = Patience::default();
     2 * one.max(give_up_after) + 2 * longest_pause + describe

@@ -1,25 +1,31 @@
-//! A scheme with single-use hints that hides nothing, but has the shape of one that does, down to its difficulties: a generation that is prepared from
-//! the streamed table and from nothing less, hints that must not serve twice, records that depend on the answers to earlier queries.
+//! A scheme with single-use hints that hides nothing, but has the shape of one that does, down to
+//! its difficulties: a generation that is prepared from the streamed table and from nothing less,
+//! hints that must not serve twice, records that depend on the answers to earlier queries.
 //!
 //! ```text
 //! query:   nonce of the generation (16) ‖ reservation (8) ‖ hint (8) ‖ index under a mask of nonce and hint (8) ‖ role (1) ‖ 3 × role zeros
 //! answer:  reservation (8) ‖ record under a pad of nonce, hint and the whole table; from all servers but the first, the pad alone
 //! ```
 //!
-//! A record is told only when no older reservation for the same index is open; of a chained toy, no older reservation at all.
+//! A record is told only when no older reservation for the same index is open; of a chained toy, no
+//! older reservation at all.
 //!
-//! There are toys for each way in which the table can come: as it is; in another order, which is backwards; and in replies of the last server, each under a pad of a secret that comes with
-//! the request:
+//! There are toys for each way in which the table can come: as it is; in another order, which is
+//! backwards; and in replies of the last server, each under a pad of a secret that comes with the
+//! request:
 //!
 //! ```text
 //! request: secret (16) ‖ number of the reply (8)
 //! ```
 //!
-//! A toy that verifies has a tag at the end of each answer, which every bit of the answer goes into, and comes to its end with the first that is wrong. Its queries go one after the other.
+//! A toy that verifies has a tag at the end of each answer, which every bit of the answer goes
+//! into, and comes to its end with the first that is wrong. Its queries go one after the other.
 //!
-//! Toys follow edits of their table as long as it has no more than [`MOST_RECORDS`] records: what they know of it, [`fold`], is linear.
+//! Toys follow edits of their table as long as it has no more than [`MOST_RECORDS`] records: what
+//! they know of it, [`fold`], is linear.
 //!
-//! The hints of an endless toy go on being numbered through all its generations, which have one nonce.
+//! The hints of an endless toy go on being numbered through all its generations, which have one
+//! nonce.
 
 mod client;
 

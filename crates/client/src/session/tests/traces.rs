@@ -1,11 +1,11 @@
 //! What servers see of a client is the same whatever it looks up: for every scheme, however keys
 //! get to records, and whatever the servers answer.
 //!
-//! Two clients with the same coins and the same number of lookups differ in their keys alone, and in
-//! how long they compute, which follows from the records that these lie in. Each
-//! request to each server must come at the same time, be of the same kind and as long; and what is
-//! kept before a query and after an answer must be as much and as long, for it takes time to write.
-//! Mistakes are planted in the session itself, and each must show.
+//! Two clients with the same coins and the same number of lookups differ in their keys alone, and
+//! in how long they compute, which follows from the records that these lie in. Each request to each
+//! server must come at the same time, be of the same kind and as long; and what is kept before a
+//! query and after an answer must be as much and as long, for it takes time to write. Mistakes are
+//! planted in the session itself, and each must show.
 
 use super::super::planted::{Flaw, plant};
 use super::simulator::slow::{Costs, Passing, slowed};

@@ -1,5 +1,6 @@
-//! Schemes of two servers that say the same: each gets one query for each lookup, and what becomes of one server's neither holds up nor changes the other's. (What if they do not is
-//! in [`agreement`](super::agreement).)
+//! Schemes of two servers that say the same: each gets one query for each lookup, and what becomes
+//! of one server's neither holds up nor changes the other's. (What if they do not is in
+//! [`agreement`](super::agreement).)
 
 use super::world::*;
 use crate::session::*;
@@ -25,7 +26,8 @@ fn look_up(world: &mut World) -> Vec<LookupId> {
     (0..LOOKUPS).map(|k| world.session.lookup(Target::key(pair(2 * k).0))).collect()
 }
 
-/// Checks all outcomes, and that each server got as many different queries as there were lookups: what is sent again is the same, and to the same server.
+/// Checks all outcomes, and that each server got as many different queries as there were lookups:
+/// what is sent again is the same, and to the same server.
 fn check_all(world: &World, lookups: &[LookupId]) {
     assert!(world.failure.is_none(), "{:?}", world.failure);
     for (k, lookup) in lookups.iter().enumerate() {
@@ -269,7 +271,8 @@ fn lied_to(liar: u8, lie: fn(&mut Vec<u8>)) -> (Vec<Result<Vec<u8>>>, Traffic) {
     (outcomes.collect(), world.trace())
 }
 
-/// The scheme does not notice: a record is as good as the worse of its two answers. But nothing that anybody sees depends on it.
+/// The scheme does not notice: a record is as good as the worse of its two answers. But nothing
+/// that anybody sees depends on it.
 #[test]
 fn a_wrong_answer_of_one_server_spoils_the_record_and_changes_nothing_that_is_sent() {
     let (truth, reference) = lied_to(0, |_| ());

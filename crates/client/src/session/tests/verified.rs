@@ -1,5 +1,5 @@
-//! Schemes that verify answers, by two servers of which one may lie: one query after the other, and with the first wrong answer an end that every later process finds. See
-//! [`toy`](super::toy).
+//! Schemes that verify answers, by two servers of which one may lie: one query after the other, and
+//! with the first wrong answer an end that every later process finds. See [`toy`](super::toy).
 
 use super::reserved::*;
 use super::toy::{self, Flow, Kind};
@@ -227,7 +227,8 @@ fn what_is_no_answer_fails_its_lookup_and_is_sent_again_before_the_next() {
         world.falsify = shortened(silent);
         assert_eq!(world.get(Target::index(2)).unwrap_err().blame(), Blame::InvalidMessage);
         assert_eq!(kept(&mut world).unfinished.len(), 1);
-        // It goes out once more with the next lookup, alone; and as long as it has no answer, nothing else does.
+        // It goes out once more with the next lookup, alone; and as long as it has no answer,
+        // nothing else does.
         let before = [0, 1].map(|server| world.queries_to(server));
         let error = world.get(Target::index(3)).unwrap_err();
         assert_eq!(error.blame(), Blame::Unavailable);
@@ -337,7 +338,8 @@ fn answers_that_are_repeated_late_or_lost_end_nothing() {
     }
 }
 
-/// A scheme without state whose answers do not pass: the session is over, and no other lookup is asked.
+/// A scheme without state whose answers do not pass: the session is over, and no other lookup is
+/// asked.
 #[test]
 fn a_wrong_answer_ends_the_session_of_a_scheme_without_state() {
     fn start(
@@ -366,7 +368,8 @@ fn a_wrong_answer_ends_the_session_of_a_scheme_without_state() {
         assert!(error.message().contains("Nothing more was asked"), "{error}");
     }
     assert_eq!(world.failed_with(), Blame::Integrity);
-    // Both that were under way, and one that took the place of the first before its answer was read.
+    // Both that were under way, and one that took the place of the first before its answer was
+    // read.
     assert!(asked(&world) <= 4, "{}", asked(&world));
 }
 

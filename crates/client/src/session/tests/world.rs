@@ -1,4 +1,5 @@
-//! A network in memory: a clock that jumps to the next thing to happen, and hooks to lose, delay, repeat and falsify what goes to [`peer`](super::peer)s and comes from them.
+//! A network in memory: a clock that jumps to the next thing to happen, and hooks to lose, delay,
+//! repeat and falsify what goes to [`peer`](super::peer)s and comes from them.
 
 pub(super) use super::peer::{Peer, SignedEpoch, describe, described, pair};
 pub(super) use privet_core::Blame;
@@ -66,7 +67,8 @@ pub(super) struct World {
     /// State changes that completed lookups, with how many journal records there were before each.
     pub(super) completions: Vec<(usize, Vec<u8>)>,
     pub(super) fate: Decide,
-    /// What happens to every message to or from one server, unless it is [`Fate::Arrives`]: then `fate` decides.
+    /// What happens to every message to or from one server, unless it is [`Fate::Arrives`]: then
+    /// `fate` decides.
     pub(super) fates: Vec<Fate>,
     pub(super) falsify: Falsify,
     pub(super) events: Vec<String>,
@@ -75,7 +77,8 @@ pub(super) struct World {
     /// What is on its way, by time of arrival.
     on_its_way: BTreeMap<(Duration, u64), (ExchangeId, Result<Response>)>,
     count: u64,
-    /// Exchanges that the session no longer waits for. Their responses still come: a session must not mind.
+    /// Exchanges that the session no longer waits for. Their responses still come: a session must
+    /// not mind.
     pub(super) abandoned: HashSet<ExchangeId>,
 }
 

@@ -1,9 +1,12 @@
-//! The next generation in the making: two files that take checkpoints in turn, and then the generation itself.
+//! The next generation in the making: two files that take checkpoints in turn, and then the
+//! generation itself.
 //!
-//! The checkpoint that is replaced is the older of the two, overwritten where it lies, so that the newer one is there until this one is synced, and no checkpoint is
-//! ever left behind on the disk.
+//! The checkpoint that is replaced is the older of the two, overwritten where it lies, so that the
+//! newer one is there until this one is synced, and no checkpoint is ever left behind on the disk.
 //!
-//! Every file says for which version of the table it is. When the hints follow the table's edits, what was prepared for the version before does not: it counts as none from then on, and is erased.
+//! Every file says for which version of the table it is. When the hints follow the table's edits,
+//! what was prepared for the version before does not: it counts as none from then on, and is
+//! erased.
 
 use super::anchor::Lineage;
 use super::sealed::{self, Kind, Label};
@@ -22,7 +25,8 @@ pub(crate) const UNDER_WAY: &str = "prepared.new";
 /// A checkpoint: in which of the files, its header, its contents.
 type Checkpoint = (usize, sealed::Header, Zeroizing<Vec<u8>>);
 
-/// What the hints in use and their next generation have in common. As long as one of the two lives, the anchor is locked.
+/// What the hints in use and their next generation have in common. As long as one of the two lives,
+/// the anchor is locked.
 #[derive(Debug)]
 pub(crate) struct HintsFolder {
     pub(crate) folder: Arc<dyn Folder>,
@@ -58,7 +62,8 @@ impl Next {
 }
 
 impl HintsFolder {
-    /// Looks what there is for generation `number`, prepared for `version` of the table. What is damaged, for another version, or of no use beside a complete generation, is erased.
+    /// Looks what there is for generation `number`, prepared for `version` of the table. What is
+    /// damaged, for another version, or of no use beside a complete generation, is erased.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
         lineage: Lineage,

@@ -36,7 +36,8 @@ pub(crate) enum Condition {
     },
 }
 
-/// Looks at the hints in `folder`; `None` if there never were any. With `thoroughly`, reads and checks every byte that matters.
+/// Looks at the hints in `folder`; `None` if there never were any. With `thoroughly`, reads and
+/// checks every byte that matters.
 pub(crate) fn inspect(folder: &dyn Folder, thoroughly: bool) -> Result<Option<Private>> {
     let names = our_names(folder)?;
     let listed = folder.names().map_err(|error| files::failed(&folder.path(""), "list", error))?;
@@ -173,8 +174,8 @@ pub(crate) fn erase_folder(folder: &dyn Folder) -> Result<bool> {
     }
 }
 
-/// The same for hints of whose parameter digest `superfluous` is true; `false` for others. Hints whose anchor is missing or damaged do not say which they are: they
-/// stay, to be reported.
+/// The same for hints of whose parameter digest `superfluous` is true; `false` for others. Hints
+/// whose anchor is missing or damaged do not say which they are: they stay, to be reported.
 pub(crate) fn erase_folder_if(
     folder: &dyn Folder,
     superfluous: impl Fn(&[u8; 32]) -> bool,

@@ -1,11 +1,13 @@
-//! The version of a table that hints belong to: what they were prepared for, or where they stand after they have followed its edits.
+//! The version of a table that hints belong to: what they were prepared for, or where they stand
+//! after they have followed its edits.
 
 use crate::state::HintsKey;
 use crate::store::identity::{IDENTITY_LEN, put_identity, read_identity};
 use privet_core::codec::Reader;
 use privet_core::{Result, TableIdentity};
 
-/// A table in one version, and how it is served: everything of a [`HintsKey`] that changes when the table does.
+/// A table in one version, and how it is served: everything of a [`HintsKey`] that changes when the
+/// table does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) table: TableIdentity,

@@ -87,7 +87,8 @@ fn pins_of_an_earlier_format_are_refused_until_they_are_accepted_anew() {
     assert_eq!(store.pins("http://a").unwrap().len(), 1);
 }
 
-/// The new version's part is there before its pin, which names the same layout; of the rest nothing stays.
+/// The new version's part is there before its pin, which names the same layout; of the rest nothing
+/// stays.
 #[test]
 fn following_pins_keep_what_they_name_and_the_hints() {
     let (layout, before, after) = (bytes(40), bytes(90), bytes(91));
@@ -160,7 +161,8 @@ fn a_pin_that_does_not_follow_erases_the_hints_and_one_that_learns_the_publisher
     }
 }
 
-/// A process that began before another followed the table further does not take the pin back; who accepts what a server shows does.
+/// A process that began before another followed the table further does not take the pin back; who
+/// accepts what a server shows does.
 #[test]
 fn a_pin_goes_back_only_for_who_accepts_that() {
     let (layout, hint) = (bytes(40), bytes(90));
@@ -194,7 +196,8 @@ fn a_partial_part_is_gone_on_with_in_the_next_version() {
     assert_eq!(contents(&*complete(again.open(&part).unwrap())).unwrap(), bytes);
 }
 
-/// A table of 20 records that is kept, edits of it that also make it grow, and what it is afterwards.
+/// A table of 20 records that is kept, edits of it that also make it grow, and what it is
+/// afterwards.
 fn edited() -> (Vec<u8>, Vec<u8>, Patch) {
     let shape = |records| TableShape::new(records, 5).unwrap();
     let before = bytes(100);

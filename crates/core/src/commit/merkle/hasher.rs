@@ -12,17 +12,22 @@ const INDEX_LEN: usize = 8;
 /// The longest record that is hashed side by side with others.
 pub(super) const SHORT_RECORD_LEN: usize = MAX_INPUT_LEN - INDEX_LEN;
 
-/// Paths that climb together: enough to fill the lanes, and few enough for the stack and the first-level cache.
+/// Paths that climb together: enough to fill the lanes, and few enough for the stack and the
+/// first-level cache.
 const PATHS: usize = 128;
 
 /// Hashes leaves and inner nodes, many at a time.
 ///
-/// * A *leaf* is keyed BLAKE3 of `index (u64, little-endian) ‖ record` under the key `derive_key("privet 2026-11 merkle leaf", "")`, where the index is the number of the record in the whole
-///   table. So no record can stand in for another, in whichever tree.
-/// * An *inner node* is keyed BLAKE3 of `left ‖ right` under the key `derive_key("privet 2026-11 merkle node", "")`.
+/// * A *leaf* is keyed BLAKE3 of `index (u64, little-endian) ‖ record` under the key
+///   `derive_key("privet 2026-11 merkle leaf", "")`, where the index is the number of the record in
+///   the whole table. So no record can stand in for another, in whichever tree.
+/// * An *inner node* is keyed BLAKE3 of `left ‖ right` under the key `derive_key("privet 2026-11
+///   merkle node", "")`.
 ///
-/// The two keys are public constants. They are what keeps leaves and inner nodes apart: under different keys the hash is two unrelated functions, so no inner node can be passed off as a
-/// leaf. A byte in front of the input would do the same, but would make an inner node 65 bytes long, and so twice the work.
+/// The two keys are public constants. They are what keeps leaves and inner nodes apart: under
+/// different keys the hash is two unrelated functions, so no inner node can be passed off as a
+/// leaf. A byte in front of the input would do the same, but would make an inner node 65 bytes
+/// long, and so twice the work.
 #[derive(Clone, Copy, Debug)]
 pub struct MerkleHasher {
     kernels: Kernels,
@@ -59,7 +64,8 @@ impl MerkleHasher {
     /// The leaves of any records of the table, which have the numbers `indices`.
     ///
     /// # Panics
-    /// If `records` is not one record of `record_len` bytes for each node of `out`, or there are not as many `indices`.
+    /// If `records` is not one record of `record_len` bytes for each node of `out`, or there are
+    /// not as many `indices`.
     pub fn leaves_at(&self, indices: &[u64], records: &[u8], record_len: usize, out: &mut [Node]) {
         assert_eq!(indices.len(), out.len(), "an index for each leaf");
         self.hash_leaves(Numbers::Each(indices), records, record_len, out, |i| indices[i]);
@@ -94,7 +100,8 @@ impl MerkleHasher {
         *Hasher::new_keyed(&self.node_key).update(left).update(right).finalize().as_bytes()
     }
 
-    /// The nodes above `children`, of which each has two; if there is an odd number of them, the last one's right child is [`ZERO`].
+    /// The nodes above `children`, of which each has two; if there is an odd number of them, the
+    /// last one's right child is [`ZERO`].
     ///
     /// # Panics
     /// If `out` has not half as many nodes as `children`, rounded up.
@@ -113,7 +120,9 @@ impl MerkleHasher {
         }
     }
 
-    /// The node above a leaf, as many levels higher as there are `siblings`, which go from the leaf's own upwards: the root, if it is all of them. `position` is the leaf's place in its tree.
+    /// The node above a leaf, as many levels higher as there are `siblings`, which go from the
+    /// leaf's own upwards: the root, if it is all of them. `position` is the leaf's place in its
+    /// tree.
     ///
     /// Takes the same steps wherever the leaf is.
     pub fn root_of_path(&self, position: u64, leaf: Node, siblings: &[Node]) -> Node {
@@ -122,7 +131,8 @@ impl MerkleHasher {
         nodes[0]
     }
 
-    /// The same for many leaves: each of `nodes` becomes the node that stands above it. `paths` holds the siblings of all, path after path, of equal length.
+    /// The same for many leaves: each of `nodes` becomes the node that stands above it. `paths`
+    /// holds the siblings of all, path after path, of equal length.
     ///
     /// # Panics
     /// If there are not as many positions as nodes, or `paths` cannot be that.
@@ -149,7 +159,8 @@ impl MerkleHasher {
     }
 }
 
-/// `node` and `sibling`, the other way round if `node` is the right one. Without a branch: at the client, it tells which record was asked for.
+/// `node` and `sibling`, the other way round if `node` is the right one. Without a branch: at the
+/// client, it tells which record was asked for.
 fn ordered(node: &Node, sibling: &Node, node_is_right: Choice) -> [Node; 2] {
     let mut pair = [ZERO; 2];
     let words = node.as_chunks::<8>().0.iter().zip(sibling.as_chunks::<8>().0);

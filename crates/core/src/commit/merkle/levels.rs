@@ -6,12 +6,14 @@ use std::ops::{Range, RangeInclusive};
 /// Leaves hashed before the level above them is, where leaves themselves are not kept.
 const LEAVES_AT_ONCE: usize = 512;
 
-/// The levels above the leaves of a tree over `leaves` leaves: the logarithm, rounded up. 0 for one leaf, which is its own root.
+/// The levels above the leaves of a tree over `leaves` leaves: the logarithm, rounded up. 0 for one
+/// leaf, which is its own root.
 pub fn depth(leaves: u64) -> u32 {
     u64::BITS - leaves.saturating_sub(1).leading_zeros()
 }
 
-/// How many nodes at height `height` (leaves are at height 0) have a leaf below them. All others of that height are [`ZERO`].
+/// How many nodes at height `height` (leaves are at height 0) have a leaf below them. All others of
+/// that height are [`ZERO`].
 pub fn width(leaves: u64, height: u32) -> u64 {
     match leaves {
         0 => 0,
@@ -57,7 +59,8 @@ impl Levels {
         nodes[self.at(height)].get(position).copied().unwrap_or(ZERO)
     }
 
-    /// Computes the nodes from the records, of which the first has number `first_index` in the table.
+    /// Computes the nodes from the records, of which the first has number `first_index` in the
+    /// table.
     pub(super) fn fill(
         &self,
         hasher: &MerkleHasher,

@@ -71,7 +71,8 @@ impl MerkleProver {
         let children: Vec<Place> = places.iter().flat_map(pair).collect();
         let mut nodes = vec![ZERO; children.len()];
         if height == 1 {
-            // A right child may lie beyond the end. Its leaf is computed from another record and replaced.
+            // A right child may lie beyond the end. Its leaf is computed from another record and
+            // replaced.
             let inside =
                 |place: &Place| Place { position: place.position.min(vector_len - 1), ..*place };
             let indices: Vec<u64> =
@@ -96,7 +97,8 @@ impl MerkleProver {
         &self.nodes.as_chunks().0[vector as usize * len..][..len]
     }
 
-    /// Recomputes what is above the given leaves, and appends the nodes of the cap to `changes`. `places` are in order and different.
+    /// Recomputes what is above the given leaves, and appends the nodes of the cap to `changes`.
+    /// `places` are in order and different.
     fn follow_edits(&mut self, table: &[u8], mut places: Vec<Place>, changes: &mut Vec<u8>) {
         let cap_height = self.merkle.cap_height();
         for height in cap_height.min(1)..=cap_height {
@@ -197,7 +199,8 @@ impl Prover for MerkleProver {
         Ok(Self { merkle: *merkle, kernels: *kernels, hasher: *hasher, levels, nodes: copy })
     }
 
-    /// The nodes of the cap above every record of `changed`, and all those of new vectors, in order, each as `vector (u32) ‖ position in the cap (u32) ‖ node`.
+    /// The nodes of the cap above every record of `changed`, and all those of new vectors, in
+    /// order, each as `vector (u32) ‖ position in the cap (u32) ‖ node`.
     fn update(&mut self, after: Vectors, table: &[u8], changed: &[Changed<'_>]) -> Result<Vec<u8>> {
         let before = self.merkle.vectors;
         let grown = self.merkle.grown(after)?;

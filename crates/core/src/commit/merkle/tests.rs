@@ -148,7 +148,8 @@ fn check_definition(merkle: Merkle, seed: u64) {
     }
 }
 
-/// All small vector lengths with all caps; groups of 128 vectors and 16 lanes are left at both sides.
+/// All small vector lengths with all caps; groups of 128 vectors and 16 lanes are left at both
+/// sides.
 #[test]
 fn caps_and_proofs_are_those_of_the_definition() {
     for vector_len in (1..=17).chain([31, 32, 33]) {
@@ -164,7 +165,8 @@ fn caps_and_proofs_are_those_of_the_definition() {
     }
 }
 
-/// Longer than the 512 leaves that are hashed before the level above; and records that are hashed one by one.
+/// Longer than the 512 leaves that are hashed before the level above; and records that are hashed
+/// one by one.
 #[test]
 fn long_vectors_and_long_records() {
     for vector_len in [511, 512, 513, 1024, 1500] {

@@ -16,7 +16,8 @@ impl Tree {
     /// The tree over `records`, `record_len` bytes each. A table has at least one.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `records` is not one or more whole records; [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `records` is not one or more whole records;
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
     pub fn new(hasher: &MerkleHasher, records: &[u8], record_len: usize) -> Result<Self> {
         let count = records.len().checked_div(record_len).unwrap_or(0);
         if count == 0 || count * record_len != records.len() {
@@ -39,7 +40,8 @@ impl Tree {
         self.levels.node(self.nodes.as_chunks().0, self.depth(), 0)
     }
 
-    /// The siblings on the way from record number `index` to the root, the leaf's own first, for [`MerkleHasher::root_of_path`].
+    /// The siblings on the way from record number `index` to the root, the leaf's own first, for
+    /// [`MerkleHasher::root_of_path`].
     ///
     /// # Panics
     /// If there is no such record.

@@ -1,6 +1,8 @@
-//! The client's side: computes the cap while the table streams past, then checks answers against it.
+//! The client's side: computes the cap while the table streams past, then checks answers against
+//! it.
 //!
-//! Checking takes the same steps whatever was asked for and whatever is wrong. Only which nodes of the cap are read follows the offsets, and that no server sees.
+//! Checking takes the same steps whatever was asked for and whatever is wrong. Only which nodes of
+//! the cap are read follows the offsets, and that no server sees.
 
 use super::{Levels, Merkle, MerkleHasher, Node, ZERO};
 use crate::codec::Reader;
@@ -106,7 +108,8 @@ impl MerkleVerifier {
         Ok(Self { merkle, hasher: MerkleHasher::new(kernels), cap })
     }
 
-    /// Whether anything in an answer does not belong to the cap. All of it is looked at, whatever is found.
+    /// Whether anything in an answer does not belong to the cap. All of it is looked at, whatever
+    /// is found.
     fn is_wrong(&self, answer: Opened<'_>) -> bool {
         let Opened { offsets, records, proof } = answer;
         let (vectors, height) = (self.merkle.vectors, self.merkle.cap_height());
@@ -184,7 +187,8 @@ pub(super) fn write_cap_node(out: &mut Vec<u8>, vector: u32, position: u32, node
     out.extend(node);
 }
 
-/// The changes of an update, after checking that they are nodes of the cap, each at most once, in order, and every node of the new vectors among them.
+/// The changes of an update, after checking that they are nodes of the cap, each at most once, in
+/// order, and every node of the new vectors among them.
 fn read_changes<'a>(
     before: &Merkle,
     after: &Merkle,

@@ -8,7 +8,8 @@ const COMMITMENTS: &str = "privet 2026-11 pointproofs commitments";
 const ANSWER: &str = "privet 2026-11 pointproofs answer";
 const BOTH_ANSWERS: &str = "privet 2026-11 pointproofs both answers";
 
-/// Turns records into scalars: BLAKE3, reduced modulo the order of the groups. The position of a record need not go in, because the commitment binds it.
+/// Turns records into scalars: BLAKE3, reduced modulo the order of the groups. The position of a
+/// record need not go in, because the commitment binds it.
 pub(super) struct RecordHash(blake3::Hasher);
 
 impl RecordHash {
@@ -47,7 +48,8 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// `commitments` is the [digest](commitments_digest) of all. Everything of variable length has its length fixed by the parameters, which go in first.
+    /// `commitments` is the [digest](commitments_digest) of all. Everything of variable length has
+    /// its length fixed by the parameters, which go in first.
     pub(super) fn new(
         parameters: &Pointproofs,
         commitments: &[u8; 32],
@@ -81,7 +83,8 @@ impl Claim {
     }
 }
 
-/// The power to which server 1's equation is raised before it is multiplied with server 0's. See [`verify`](super::PointproofsVerifier).
+/// The power to which server 1's equation is raised before it is multiplied with server 0's. See
+/// [`verify`](super::PointproofsVerifier).
 pub(super) fn second_weight(claims: [&Claim; 2], proofs: [&G1; 2]) -> u128 {
     let mut hasher = blake3::Hasher::new_derive_key(BOTH_ANSWERS);
     for (claim, proof) in claims.into_iter().zip(proofs) {

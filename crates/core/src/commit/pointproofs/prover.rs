@@ -10,7 +10,8 @@ use privet_kernels::bls12_381::{
 };
 use std::sync::Arc;
 
-/// The most memory that tables of multiples take for a moment while commitments are computed, and for as long as a prover lives.
+/// The most memory that tables of multiples take for a moment while commitments are computed, and
+/// for as long as a prover lives.
 const TABLES_FOR_COMMITMENTS: u64 = 64 << 20;
 const TABLES_FOR_OPENINGS: u64 = 32 << 20;
 
@@ -112,8 +113,10 @@ impl Commit {
     }
 }
 
-/// The tables with which `products` products of powers of that many bases take the least time, their making included, within a limit of memory. (An entry costs about as much as two of the additions
-/// that wider digits save. Cutting exponents into pieces does not pay from a hundred bases on.)
+/// The tables with which `products` products of powers of that many bases take the least time,
+/// their making included, within a limit of memory. (An entry costs about as much as two of the
+/// additions that wider digits save. Cutting exponents into pieces does not pay from a hundred
+/// bases on.)
 fn layout(bases: usize, products: usize, limit: u64) -> TableLayout {
     let widths = (4..=11).map(|window| TableLayout { pieces: 1, piece_bits: 256, window });
     let affordable = widths.filter(|layout| layout.window == 4 || layout.bytes(bases) <= limit);

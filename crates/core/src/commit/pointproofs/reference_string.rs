@@ -15,11 +15,15 @@ const CHECK: &str = "privet 2026-11 pointproofs reference string check";
 /// The largest there is: as long as vectors can be.
 const LARGEST: u32 = 1 << 16;
 
-/// What all commitments and proofs are made with: powers of a number α in the exponent. 192 bytes in a file for each record of the longest vectors it is for.
+/// What all commitments and proofs are made with: powers of a number α in the exponent. 192 bytes
+/// in a file for each record of the longest vectors it is for.
 ///
-/// **Whoever made it must be trusted.** The number α is drawn, used and erased within [`generate`](Self::generate); but who keeps it, by changing the program or by reading the memory of the machine
-/// while it runs, can prove any record at any position to every client that uses the string. No check of the string can tell whether somebody did. So it should be made by somebody who has no
-/// interest in wrong answers, and above all not by a server that clients do not trust. A string for `M` serves vectors of up to `M` records, of all tables.
+/// **Whoever made it must be trusted.** The number α is drawn, used and erased within
+/// [`generate`](Self::generate); but who keeps it, by changing the program or by reading the memory
+/// of the machine while it runs, can prove any record at any position to every client that uses the
+/// string. No check of the string can tell whether somebody did. So it should be made by somebody
+/// who has no interest in wrong answers, and above all not by a server that clients do not trust. A
+/// string for `M` serves vectors of up to `M` records, of all tables.
 pub struct ReferenceString {
     size: u32,
     /// g₁ to the power α^e in place e − 1, for e from 1 to 2M; infinity for e = M + 1.
@@ -33,7 +37,8 @@ impl ReferenceString {
     /// What every encoding begins with.
     pub const MAGIC: [u8; 8] = *b"PRIVETRS";
 
-    /// A new one for vectors of up to `size` records. Takes about a third of a millisecond for each.
+    /// A new one for vectors of up to `size` records. Takes about a third of a millisecond for
+    /// each.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) unless `size` is 1 to 2^16.
@@ -85,7 +90,8 @@ impl ReferenceString {
         self.size
     }
 
-    /// What identifies it. A client checks it against what a server sends of the string, and that share determines the rest.
+    /// What identifies it. A client checks it against what a server sends of the string, and that
+    /// share determines the rest.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }
@@ -104,8 +110,10 @@ impl ReferenceString {
         &self.first[..len]
     }
 
-    /// The powers of g₁ in openings of vectors of `len` records, 2·len − 1: those around the missing one, which is in the middle, as infinity. Record `j` is raised to number len − 1 − i + j in
-    /// the opening of record `i`, both from 0; so it would be the missing one in the opening of itself.
+    /// The powers of g₁ in openings of vectors of `len` records, 2·len − 1: those around the
+    /// missing one, which is in the middle, as infinity. Record `j` is raised to number len − 1 −
+    /// i + j in the opening of record `i`, both from 0; so it would be the missing one in the
+    /// opening of itself.
     pub(super) fn opening_bases(&self, len: usize) -> &[G1] {
         let missing = self.size as usize;
         &self.first[missing + 1 - len..missing + len]
@@ -128,8 +136,9 @@ impl ReferenceString {
         bytes
     }
 
-    /// Reads an encoding and checks that it is a reference string: that all its points belong to the groups and are the consecutive powers of one number, whatever that may be. Takes about
-    /// a third of a millisecond for each record of the longest vectors.
+    /// Reads an encoding and checks that it is a reference string: that all its points belong to
+    /// the groups and are the consecutive powers of one number, whatever that may be. Takes about a
+    /// third of a millisecond for each record of the longest vectors.
     ///
     /// ```text
     /// "PRIVETRS"  version: u16  M: u32
@@ -182,8 +191,10 @@ impl ReferenceString {
         Ok(string)
     }
 
-    /// Whether all points are powers of one α that is not zero. Each is compared with the one before by a pairing, e.g. e(g₁^(α^(e+1)), g₂) = e(g₁^(α^e), g₂^α), and all those equations are multiplied, each to a
-    /// random power of 128 bits: hashed from `content`, that is, from all points.
+    /// Whether all points are powers of one α that is not zero. Each is compared with the one
+    /// before by a pairing, e.g. e(g₁^(α^(e+1)), g₂) = e(g₁^(α^e), g₂^α), and all those equations
+    /// are multiplied, each to a random power of 128 bits: hashed from `content`, that is, from all
+    /// points.
     fn is_consecutive(&self, content: &[u8]) -> bool {
         let mut weights = Weights::new(content);
         let size = self.size as usize;
@@ -246,7 +257,8 @@ impl Weights {
     }
 }
 
-/// Pairs whose pairings cancel if `second` are the powers of g₂ that `alpha` is the first of, of g₁.
+/// Pairs whose pairings cancel if `second` are the powers of g₂ that `alpha` is the first of, of
+/// g₁.
 fn second_is_consecutive(alpha: &G1, second: &[G2], weights: &mut Weights) -> [(G1, G2); 2] {
     let powers: Vec<u128> = second.iter().map(|_| weights.next()).collect();
     let mut earlier = vec![G2::generator()];
@@ -256,7 +268,8 @@ fn second_is_consecutive(alpha: &G1, second: &[G2], weights: &mut Weights) -> [(
     [(alpha.negated(), earlier), (G1::generator(), later)]
 }
 
-/// Reads what a client receives of a reference string, and checks that it is the one with that digest and consistent in itself. `None` if not.
+/// Reads what a client receives of a reference string, and checks that it is the one with that
+/// digest and consistent in itself. `None` if not.
 pub(super) fn read_share(size: u32, digest: &[u8; 32], share: &[u8]) -> Option<(G1, Vec<G2>)> {
     if share.len() as u64 != share_len(size) || digest_of_share(size, share) != *digest {
         return None;

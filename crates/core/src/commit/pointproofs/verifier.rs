@@ -26,7 +26,8 @@ pub(super) fn powers_len(powers: u64) -> u64 {
 /// Powers of g₂ are prepared for their pairings if there are at most so many: 20 MiB.
 const MOST_PREPARED: usize = 1 << 10;
 
-/// While the table streams past there is nothing to do: a client does not compute commitments, it compares what two servers announce.
+/// While the table streams past there is nothing to do: a client does not compute commitments, it
+/// compares what two servers announce.
 pub struct PointproofsGathering {
     parameters: Pointproofs,
 }
@@ -75,22 +76,31 @@ impl Gathering for PointproofsGathering {
 /// The commitments and the powers of g₂.
 ///
 /// # One equation for both servers
-/// The equation of server 1, to the power of a further weight ρ, is multiplied with that of server 0. Then all pairings with the same power of g₂ become one: there is one for each offset that occurs
-/// in either answer, and one for the proofs. How many offsets occur depends on what *both* servers were asked, of which each must know only its own half; so that the time does not tell, pairings that
-/// change nothing are added up to the number there can be at most. (What remains is some microseconds for each offset, since products at one offset share their doublings.) If the product is wrong, each server's equation is checked by itself, to see whose fault it is.
+/// The equation of server 1, to the power of a further weight ρ, is multiplied with that of
+/// server 0. Then all pairings with the same power of g₂ become one: there is one for each offset
+/// that occurs in either answer, and one for the proofs. How many offsets occur depends on what
+/// *both* servers were asked, of which each must know only its own half; so that the time does
+/// not tell, pairings that change nothing are added up to the number there can be at most. (What
+/// remains is some microseconds for each offset, since products at one offset share their
+/// doublings.) If the product is wrong, each server's equation is checked by itself, to see whose
+/// fault it is.
 ///
-/// ρ is 128 bits of a hash of both answers and both proofs. Were it left out, two servers that work together could make two wrong equations whose errors cancel: proofs times a point
-/// and its inverse, say. One of them alone could not, since the other's equation would be right. But the weights of an answer do not depend on the other answer, and ρ costs little, so that two servers which lie
-/// together fail too.
+/// ρ is 128 bits of a hash of both answers and both proofs. Were it left out, two servers that work
+/// together could make two wrong equations whose errors cancel: proofs times a point and its
+/// inverse, say. One of them alone could not, since the other's equation would be right. But the
+/// weights of an answer do not depend on the other answer, and ρ costs little, so that two servers
+/// which lie together fail too.
 pub struct PointproofsVerifier {
     parameters: Pointproofs,
     /// g₁^α.
     alpha: G1,
-    /// What the commitment of a vector is paired with if its record at an offset is opened, the last offset first: g₂^(α^(M + 1 − i)) for position i, offset i − 1.
+    /// What the commitment of a vector is paired with if its record at an offset is opened, the
+    /// last offset first: g₂^(α^(M + 1 − i)) for position i, offset i − 1.
     powers: Powers,
     commitments: Vec<G1>,
     commitments_digest: [u8; 32],
-    /// Of each commitment C two, C and C^(2^128), in places 2q and 2q + 1: exponents are weights of 128 bits, and products of ρ and such weights.
+    /// Of each commitment C two, C and C^(2^128), in places 2q and 2q + 1: exponents are weights of
+    /// 128 bits, and products of ρ and such weights.
     tables: FixedBases,
 }
 
@@ -184,7 +194,8 @@ impl PointproofsVerifier {
         self.holds(&[(first, 1), (second, weight)])
     }
 
-    /// Whether the equations of all `answers`, each to the power of its factor, multiply to one that holds.
+    /// Whether the equations of all `answers`, each to the power of its factor, multiply to one
+    /// that holds.
     fn holds(&self, answers: &[(&Examined<'_>, u128)]) -> bool {
         let mut factors = Factors::default();
         let mut proofs = G1Sum::default();

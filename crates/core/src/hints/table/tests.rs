@@ -43,7 +43,8 @@ fn footprint(table: &HintTable) -> Vec<usize> {
     lens.into_iter().chain(room).collect()
 }
 
-/// The footprints after each of a number of lookups. `search_len` is told how many ids were given out.
+/// The footprints after each of a number of lookups. `search_len` is told how many ids were given
+/// out.
 fn footprints(record: impl Fn(u32) -> u64, search_len: impl Fn(u32) -> usize) -> Vec<Vec<usize>> {
     let (mut table, mut rng) = (table(), SecretRng::from_os().unwrap());
     (0..LOOKUPS)

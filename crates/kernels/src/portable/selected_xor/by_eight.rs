@@ -1,13 +1,13 @@
-//! Products of bit matrices in plain Rust, bit by bit. No arm but AVX-512 works in this way, and others only
-//! take it in the tests.
+//! Products of bit matrices in plain Rust, bit by bit. No arm but AVX-512 works in this way, and
+//! others only take it in the tests.
 
 use crate::selected_xor::{Ahead, BLOCK_RECORDS, EIGHT, LINE, byte_of};
 
-/// The bits of eight selections, which lie one after the other in `bits`: byte `k` of `out[r]` is for row group `r`
-/// in selection `k`.
+/// The bits of eight selections, which lie one after the other in `bits`: byte `k` of `out[r]` is
+/// for row group `r` in selection `k`.
 ///
-/// Bit `s` of that is for record `8 r + s`. If `transposed`, a row group is every eighth record of 64,
-/// backwards: of `out[8 b + g]` it is for record `64 b + 8 (7 - s) + g`.
+/// Bit `s` of that is for record `8 r + s`. If `transposed`, a row group is every eighth record of
+/// 64, backwards: of `out[8 b + g]` it is for record `64 b + 8 (7 - s) + g`.
 pub(crate) fn interleave(bits: &[u128], transposed: bool, out: &mut [u64]) {
     let selections: Vec<&[u128]> = bits.chunks_exact(bits.len() / EIGHT).collect();
     for (r, word) in out.iter_mut().enumerate() {
@@ -22,8 +22,8 @@ pub(crate) fn interleave(bits: &[u128], transposed: bool, out: &mut [u64]) {
     }
 }
 
-/// The matrices of tiles of one line each, `tile_bytes` apart: byte `n` of a line, before it is transposed by
-/// words, is byte `order[n]` of the tile.
+/// The matrices of tiles of one line each, `tile_bytes` apart: byte `n` of a line, before it is
+/// transposed by words, is byte `order[n]` of the tile.
 pub(crate) fn stage_short(
     records: &[u8],
     tile_bytes: usize,
@@ -39,8 +39,9 @@ pub(crate) fn stage_short(
     }
 }
 
-/// The matrices of blocks of 64 records, in as many tiles as it takes slots of `groups` neighbours to have eight
-/// records: byte `p` of slot `s` of tile `j` is byte `order[p]` from record `8 s + groups · j` on.
+/// The matrices of blocks of 64 records, in as many tiles as it takes slots of `groups` neighbours
+/// to have eight records: byte `p` of slot `s` of tile `j` is byte `order[p]` from record `8 s +
+/// groups · j` on.
 pub(crate) fn stage_blocks(
     records: &[u8],
     record_len: usize,
@@ -60,8 +61,8 @@ pub(crate) fn stage_blocks(
     }
 }
 
-/// The matrices of 64 columns from `column` on, of eight records for each tile: byte `p` of slot `s` is column `p` of
-/// them in record `7 - s`.
+/// The matrices of 64 columns from `column` on, of eight records for each tile: byte `p` of slot
+/// `s` is column `p` of them in record `7 - s`.
 pub(crate) fn stage_rows(
     records: &[u8],
     record_len: usize,
@@ -93,8 +94,8 @@ fn transpose(bytes: [u8; EIGHT]) -> [u8; EIGHT] {
 /// Adds the products of the matrices of each tile, as many lines as there are `sums`, with bytes of
 /// selections: word `w` of a line with those in `words[groups · tile + group_of_word[w]]`.
 ///
-/// Bit `i` of a product is the parity of the bits that a byte has in common with byte `7 - i` of the
-/// matrix.
+/// Bit `i` of a product is the parity of the bits that a byte has in common with byte `7 - i` of
+/// the matrix.
 pub(crate) fn multiply(
     matrices: &[[u8; LINE]],
     words: &[u64],

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use crate::selected_xor::{Bits, GROUP_RECORDS, LINE};
 
-/// Adds the selected ones among `records`, of `pattern.len() <= 64` bytes each, up in `sums`. The first record
-/// begins a word of bits.
+/// Adds the selected ones among `records`, of `pattern.len() <= 64` bytes each, up in `sums`. The
+/// first record begins a word of bits.
 ///
-/// Byte `n` of `pattern` is `n / pattern.len()`. Each selection has as many lines of sums: seen as bytes, place
-/// `r % 64` of 64 takes record `r`.
+/// Byte `n` of `pattern` is `n / pattern.len()`. Each selection has as many lines of sums: seen as
+/// bytes, place `r % 64` of 64 takes record `r`.
 pub(crate) fn narrow(records: &[u8], pattern: &[[u8; LINE]], bits: Bits, sums: &mut [[u8; LINE]]) {
     for (k, sums) in sums.chunks_exact_mut(pattern.len()).enumerate() {
         narrow_one(records, pattern.len(), bits.words(k), sums);
@@ -53,13 +53,13 @@ fn records_of<const LEN: usize>(records: &[u8], bits: &[u128], sums: &mut [u8]) 
     }
 }
 
-/// Adds columns (bytes) `columns` of the selected ones among `records`, at most 128 of `record_len > 64`
-/// bytes each, whose bits are in one word, up in `sums`. `columns.start` is a multiple of 64, and `columns.end` is
-/// one or is `record_len`.
+/// Adds columns (bytes) `columns` of the selected ones among `records`, at most 128 of
+/// `record_len > 64` bytes each, whose bits are in one word, up in `sums`. `columns.start` is a
+/// multiple of 64, and `columns.end` is one or is `record_len`.
 ///
 /// Each selection has as many lines of sums as it takes to cover a record: line `i` is for columns
-/// `64 i..64 (i + 1)`, but the last one is for the last 64 columns. Where it overlaps the one before, both take
-/// what they cover.
+/// `64 i..64 (i + 1)`, but the last one is for the last 64 columns. Where it overlaps the one
+/// before, both take what they cover.
 pub(crate) fn wide(
     records: &[u8],
     record_len: usize,

@@ -1,5 +1,5 @@
-//! Products without carries by PCLMULQDQ, element by element: the sums of one element of all records stay in
-//! registers.
+//! Products without carries by PCLMULQDQ, element by element: the sums of one element of all
+//! records stay in registers.
 
 use std::arch::x86_64::*;
 

@@ -1,8 +1,8 @@
 //! Tiles and their products with vectors.
 //!
 //! AVX2 has a byte multiplication too (`vpmaddubsw`), but it saturates its 16-bit sums and so gives
-//! wrong results for large bytes. Widening the bytes and multiplying half-words (`vpmaddwd`) is exact:
-//! 255 · 2¹⁵ · 2 is far below 2³¹.
+//! wrong results for large bytes. Widening the bytes and multiplying half-words (`vpmaddwd`) is
+//! exact: 255 · 2¹⁵ · 2 is far below 2³¹.
 
 use std::arch::x86_64::*;
 
@@ -61,7 +61,8 @@ fn tile_half_group(columns: &[&[u8]; 4], row: usize, tiles: &mut [u8]) {
     }
     let [a, b, c, d] = column;
     // Unpacking works within lanes of 128 bits, of which lane i holds rows 16 i.. 16 i + 15:
-    // `quarter[j]` has in its lane i the rows 16 i + 4 j .. 16 i + 4 j + 3, all four columns side by side.
+    // `quarter[j]` has in its lane i the rows 16 i + 4 j .. 16 i + 4 j + 3, all four columns side
+    // by side.
     let (ab_low, ab_high) = (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b));
     let (cd_low, cd_high) = (_mm256_unpacklo_epi8(c, d), _mm256_unpackhi_epi8(c, d));
     let quarter = [
@@ -77,8 +78,9 @@ fn tile_half_group(columns: &[&[u8]; 4], row: usize, tiles: &mut [u8]) {
         _mm256_permute2x128_si256::<0x31>(quarter[2], quarter[3]),
     ];
     for (bytes, vector) in tiles.as_chunks_mut::<32>().0.iter_mut().zip(vectors) {
-        // SAFETY: the array has 32 bytes and is aligned to 32 as `tile_rows` checked. The store goes
-        // around the caches, because a table is larger than they are; `tile_rows` ends with a fence.
+        // SAFETY: the array has 32 bytes and is aligned to 32 as `tile_rows` checked. The store
+        // goes around the caches, because a table is larger than they are; `tile_rows` ends with a
+        // fence.
         unsafe { _mm256_stream_si256(bytes.as_mut_ptr().cast(), vector) };
     }
 }
@@ -86,8 +88,8 @@ fn tile_half_group(columns: &[&[u8]; 4], row: usize, tiles: &mut [u8]) {
 /// The signed half-words of the words of one vector for the four columns of a group, paired as the
 /// widened bytes will be: low halves of columns 0 and 2, of columns 1 and 3, then the high halves.
 ///
-/// A word is low + 2¹⁶ · high modulo 2³² with low in −2¹⁵..2¹⁵: half of 2¹⁶ is added before the high half
-/// is taken, so that it makes up for a low half that reads as negative.
+/// A word is low + 2¹⁶ · high modulo 2³² with low in −2¹⁵..2¹⁵: half of 2¹⁶ is added before the
+/// high half is taken, so that it makes up for a low half that reads as negative.
 pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
     let [a, b, c, d] = words.map(|word| word & 0xffff);
     let [e, f, g, h] = words.map(|word| word.wrapping_add(0x8000) >> 16);
@@ -96,8 +98,9 @@ pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
 
 /// See [`crate::portable::byte_matrix::multiply_chunk`].
 ///
-/// The cache lines that will be needed next are asked for while the halves of this chunk are worked on:
-/// two of each group by both halves of the only vector, or one each by the halves of the first two.
+/// The cache lines that will be needed next are asked for while the halves of this chunk are worked
+/// on: two of each group by both halves of the only vector, or one each by the halves of the first
+/// two.
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn multiply_chunk(
     chunk: &[[u8; GROUP_BYTES]],
@@ -106,8 +109,8 @@ pub(crate) fn multiply_chunk(
     ahead: usize,
 ) {
     assert_eq!(prepared.len(), chunk.len() * sums.len());
-    // An only vector comes with chunks of any length, and `ahead` is meant for one walk along them; here
-    // they are cut to what the cache holds, and the next piece is fetched during both walks.
+    // An only vector comes with chunks of any length, and `ahead` is meant for one walk along them;
+    // here they are cut to what the cache holds, and the next piece is fetched during both walks.
     let only = sums.len() == 1;
     let next_piece = CACHED_GROUPS * GROUP_BYTES;
     let prepared = prepared.chunks(chunk.len().max(1));
@@ -128,8 +131,8 @@ pub(crate) fn multiply_chunk(
     }
 }
 
-/// One vector and the upper (0) or lower (1) 32 rows: 4 vectors of 8 rows × 2 half-words are 8 sums, as
-/// many as 16 registers allow beside the operands.
+/// One vector and the upper (0) or lower (1) 32 rows: 4 vectors of 8 rows × 2 half-words are 8
+/// sums, as many as 16 registers allow beside the operands.
 #[inline]
 #[target_feature(enable = "avx2,aes")]
 fn multiply_half<const HALF: usize, const LINES_AHEAD: usize>(

@@ -62,7 +62,8 @@ pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves:
 }
 
 impl Sides {
-    /// Grows a child of each node, in its place: of the left side for even places, else of the right.
+    /// Grows a child of each node, in its place: of the left side for even places, else of the
+    /// right.
     #[inline]
     #[target_feature(enable = "avx2,aes")]
     fn grow<const NODES: usize>(&self, nodes: &mut [__m128i; NODES]) {

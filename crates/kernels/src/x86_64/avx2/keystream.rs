@@ -1,5 +1,5 @@
-//! Counter-mode keystream with AES-NI: eight blocks under way, because a round takes several cycles but
-//! new ones can begin in each.
+//! Counter-mode keystream with AES-NI: eight blocks under way, because a round takes several cycles
+//! but new ones can begin in each.
 
 use std::arch::x86_64::*;
 
@@ -108,8 +108,8 @@ pub(crate) fn keystream_times_vector(
 
 /// See [`crate::portable::keystream::vectors_times_keystream`].
 ///
-/// Eight columns of half a group of rows are made at a time and meet all vectors. A row's last four columns
-/// may run over into the next row, which is dropped.
+/// Eight columns of half a group of rows are made at a time and meet all vectors. A row's last four
+/// columns may run over into the next row, which is dropped.
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn vectors_times_keystream(
     key: &[u8; 16],

@@ -28,8 +28,8 @@ pub(crate) fn accumulate_words(words: &[u32], minus: bool, out: &mut [u32]) {
     portable::accumulate_words(words, minus, out);
 }
 
-/// See [`portable::multiply_wide`]; the prepared form is half-words in pairs. A quarter of a panel at a time: 2 halves × 2 vectors of 8 rows for each of two
-/// vectors are 8 sums in registers.
+/// See [`portable::multiply_wide`]; the prepared form is half-words in pairs. A quarter of a panel
+/// at a time: 2 halves × 2 vectors of 8 rows for each of two vectors are 8 sums in registers.
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn multiply_wide(
     wide: &[WideGroup],
@@ -47,7 +47,8 @@ pub(crate) fn multiply_wide(
     }
 }
 
-/// A pair of products of half-words fits 32 bits (see the bound at the end of the driver); the additions are modulo 2³².
+/// A pair of products of half-words fits 32 bits (see the bound at the end of the driver); the
+/// additions are modulo 2³².
 #[inline]
 #[target_feature(enable = "avx2,aes")]
 fn multiply_quarter(

@@ -1,8 +1,8 @@
-//! Products without carries by VPCLMULQDQ, four at a time: of four neighbouring elements of a record, or, of short
-//! records, of several side by side.
+//! Products without carries by VPCLMULQDQ, four at a time: of four neighbouring elements of a
+//! record, or, of short records, of several side by side.
 //!
-//! What comes after these records in memory is what is worked on next, after a while in which only AES is: it is
-//! prefetched on the way, from front to back, which is how memory is fastest.
+//! What comes after these records in memory is what is worked on next, after a while in which only
+//! AES is: it is prefetched on the way, from front to back, which is how memory is fastest.
 
 use std::arch::x86_64::*;
 

@@ -52,7 +52,8 @@ fn tile_group(columns: &[&[u8]; 4], row: usize, group: &mut [u8; GROUP_BYTES]) {
     }
     let [a, b, c, d] = column;
     // Unpacking works within lanes of 128 bits, of which lane i holds rows 16 i.. 16 i + 15:
-    // `quarter[j]` has in its lane i the rows 16 i + 4 j .. 16 i + 4 j + 3, all four columns side by side.
+    // `quarter[j]` has in its lane i the rows 16 i + 4 j .. 16 i + 4 j + 3, all four columns side
+    // by side.
     let (ab_low, ab_high) = (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b));
     let (cd_low, cd_high) = (_mm512_unpacklo_epi8(c, d), _mm512_unpackhi_epi8(c, d));
     let quarter = [
@@ -61,7 +62,8 @@ fn tile_group(columns: &[&[u8]; 4], row: usize, group: &mut [u8; GROUP_BYTES]) {
         _mm512_unpacklo_epi16(ab_high, cd_high),
         _mm512_unpackhi_epi16(ab_high, cd_high),
     ];
-    // A transposition of 4 x 4 lanes brings the rows into order: vector i gets lane i of each quarter.
+    // A transposition of 4 x 4 lanes brings the rows into order: vector i gets lane i of each
+    // quarter.
     let even_01 = _mm512_shuffle_i64x2::<0b10_00_10_00>(quarter[0], quarter[1]);
     let odd_01 = _mm512_shuffle_i64x2::<0b11_01_11_01>(quarter[0], quarter[1]);
     let even_23 = _mm512_shuffle_i64x2::<0b10_00_10_00>(quarter[2], quarter[3]);
@@ -73,14 +75,15 @@ fn tile_group(columns: &[&[u8]; 4], row: usize, group: &mut [u8; GROUP_BYTES]) {
         _mm512_shuffle_i64x2::<0b11_01_11_01>(odd_01, odd_23),
     ];
     for (bytes, vector) in group.as_chunks_mut::<64>().0.iter_mut().zip(vectors) {
-        // SAFETY: the array has 64 bytes and is aligned to 64 as `tile_rows` checked. The store goes
-        // around the caches, because a table is larger than they are; `tile_rows` ends with a fence.
+        // SAFETY: the array has 64 bytes and is aligned to 64 as `tile_rows` checked. The store
+        // goes around the caches, because a table is larger than they are; `tile_rows` ends with a
+        // fence.
         unsafe { _mm512_stream_si512(bytes.as_mut_ptr().cast(), vector) };
     }
 }
 
-/// The balanced digits in base 256 of the words of one vector for the four columns of a group: word `l`
-/// of the result holds digit `l` of the four words, column 0 in the lowest byte.
+/// The balanced digits in base 256 of the words of one vector for the four columns of a group: word
+/// `l` of the result holds digit `l` of the four words, column 0 in the lowest byte.
 ///
 /// A word w is d₀ + 2⁸ d₁ + 2¹⁶ d₂ + 2²⁴ d₃ modulo 2³² with all digits in −128..128. Adding 0x80 to
 /// every byte carries exactly where a digit would exceed 127, and flipping the top bits takes it
@@ -102,7 +105,8 @@ pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
 /// See [`crate::portable::byte_matrix::multiply_chunk`].
 ///
 /// The four cache lines of a group that will be needed next are asked for while the vectors of this
-/// chunk are worked on: all by the only vector, two each by the first two, or one each by the first four.
+/// chunk are worked on: all by the only vector, two each by the first two, or one each by the first
+/// four.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn multiply_chunk(
     chunk: &[[u8; GROUP_BYTES]],
@@ -123,10 +127,11 @@ pub(crate) fn multiply_chunk(
     }
 }
 
-/// One vector: 4 vectors of 16 rows × 4 digits are 16 sums in registers, enough independent chains to
-/// keep the multipliers busy.
+/// One vector: 4 vectors of 16 rows × 4 digits are 16 sums in registers, enough independent chains
+/// to keep the multipliers busy.
 ///
-/// A sum of four products of an unsigned and a signed byte fits 32 bits; `vpdpbusd` adds it modulo 2³².
+/// A sum of four products of an unsigned and a signed byte fits 32 bits; `vpdpbusd` adds it modulo
+/// 2³².
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn multiply_one<const LINES_AHEAD: usize>(
@@ -166,8 +171,8 @@ fn multiply_one<const LINES_AHEAD: usize>(
     }
 }
 
-/// At least `multiplications` byte products added up without touching anything beyond the first-level
-/// cache; returns their number.
+/// At least `multiplications` byte products added up without touching anything beyond the
+/// first-level cache; returns their number.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn multiply_accumulate(multiplications: u64) -> u64 {
     let group = std::hint::black_box([3u8; GROUP_BYTES]);

@@ -1,5 +1,5 @@
-//! Tree growing with vector AES: four nodes in a vector. A vector of children holds left and right ones in
-//! turn, as they lie in memory, so its round keys and corrections alternate likewise.
+//! Tree growing with vector AES: four nodes in a vector. A vector of children holds left and right
+//! ones in turn, as they lie in memory, so its round keys and corrections alternate likewise.
 
 use std::arch::x86_64::*;
 

@@ -1,5 +1,5 @@
-//! Keyed BLAKE3 with AVX-512: sixteen inputs, one in each lane of a vector of words. The state takes half of the
-//! registers and the message the other half.
+//! Keyed BLAKE3 with AVX-512: sixteen inputs, one in each lane of a vector of words. The state
+//! takes half of the registers and the message the other half.
 
 use std::arch::x86_64::*;
 
@@ -35,8 +35,8 @@ fn load_blocks(inputs: &Inputs<'_>, first: usize, count: usize, block: usize) ->
         }
         let record = &inputs.records[start..start + place.len()];
         let mask = u64::MAX << place.start & u64::MAX >> (BLOCK_LEN - place.end);
-        // SAFETY: of the 64 bytes from `place.start` before the record on, the mask selects those of `place`, which
-        // are the record's; bytes not selected are not accessed.
+        // SAFETY: of the 64 bytes from `place.start` before the record on, the mask selects those
+        // of `place`, which are the record's; bytes not selected are not accessed.
         *row = unsafe {
             _mm512_maskz_loadu_epi8(mask, record.as_ptr().wrapping_sub(place.start).cast())
         };
@@ -103,7 +103,8 @@ fn transpose(rows: [__m512i; LANES]) -> [__m512i; LANES] {
     columns
 }
 
-/// The same for each quarter of four vectors by itself: quarter k of result j is word 4k + j of the four.
+/// The same for each quarter of four vectors by itself: quarter k of result j is word 4k + j of the
+/// four.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn transpose_quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
@@ -143,8 +144,8 @@ fn compress(chained: &mut [__m512i; 8], message: &[__m512i; 16], length_and_flag
     }
 }
 
-/// A round: columns, then diagonals. A function for each, since the compiler must see every place of a word to
-/// keep the state in registers.
+/// A round: columns, then diagonals. A function for each, since the compiler must see every place
+/// of a word to keep the state in registers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn round<const ROUND: usize>(state: &mut [__m512i; 16], message: &[__m512i; 16]) {

@@ -1,5 +1,5 @@
-//! Counter-mode keystream with vector AES: four blocks in a vector, eight vectors under way, because a
-//! round takes several cycles but a new one can begin in each.
+//! Counter-mode keystream with vector AES: four blocks in a vector, eight vectors under way,
+//! because a round takes several cycles but a new one can begin in each.
 
 use std::arch::x86_64::*;
 
@@ -113,9 +113,9 @@ fn keystream_batch(
 
 /// See [`crate::portable::keystream::keystream_times_vector`].
 ///
-/// Eight rows advance together, 16 columns at a time. A row of fewer columns than a multiple of 16 runs
-/// into the next row's keystream, where the vector's copy is padded with zeros; likewise the last rows
-/// are computed eight at a time and the surplus dropped.
+/// Eight rows advance together, 16 columns at a time. A row of fewer columns than a multiple of 16
+/// runs into the next row's keystream, where the vector's copy is padded with zeros; likewise the
+/// last rows are computed eight at a time and the surplus dropped.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn keystream_times_vector(
     key: &[u8; 16],

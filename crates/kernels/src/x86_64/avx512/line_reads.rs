@@ -1,8 +1,9 @@
-//! Parts of scattered lines: the bytes of a line are put into order by one permutation, its bits by one
-//! permutation of bytes, one of the bits within them, and one extraction for each word that has any.
+//! Parts of scattered lines: the bytes of a line are put into order by one permutation, its bits by
+//! one permutation of bytes, one of the bits within them, and one extraction for each word that has
+//! any.
 //!
-//! Queries go through the steps together, so that the lines that are on their way at a time are not all of one
-//! pattern.
+//! Queries go through the steps together, so that the lines that are on their way at a time are not
+//! all of one pattern.
 
 use std::arch::x86_64::*;
 
@@ -152,7 +153,8 @@ fn take_bits<'a>(
     }
 }
 
-/// The 8 × 8 matrix that brings bit `i ^ flip` of a byte to bit `i`. Its row for bit `i` is byte `7 − i`.
+/// The 8 × 8 matrix that brings bit `i ^ flip` of a byte to bit `i`. Its row for bit `i` is byte `7
+/// − i`.
 fn bit_flip(flip: u64) -> i64 {
     (0..8)
         .map(|i: u64| 1 << (8 * (7 - i) + (i ^ flip)))

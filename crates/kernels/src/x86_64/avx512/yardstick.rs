@@ -3,7 +3,8 @@
 use std::arch::x86_64::*;
 
 pub(crate) use super::byte_matrix::multiply_accumulate;
-// Memory sets the pace, and a masked load of a whole vector would also wait for the line behind the record.
+// Memory sets the pace, and a masked load of a whole vector would also wait for the line behind the
+// record.
 use super::keystream::{Cipher, LANES, VECTOR_BLOCKS, counters, each_block};
 use super::load;
 use crate::portable;

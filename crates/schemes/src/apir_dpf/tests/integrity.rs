@@ -1,5 +1,6 @@
-//! One server lies: no wrong record is ever believed, and whether an answer is turned away does not depend on the index. The same campaigns are run against clients
-//! with a mistake planted in their verification, all of which must be found out.
+//! One server lies: no wrong record is ever believed, and whether an answer is turned away does not
+//! depend on the index. The same campaigns are run against clients with a mistake planted in their
+//! verification, all of which must be found out.
 
 use super::*;
 use privet_core::Blame;
@@ -67,7 +68,8 @@ enum Lie {
     Flipped(usize),
     /// The truth with the same bit of both elements' tags flipped.
     FlippedInBothTags(usize),
-    /// The truth XORed with what makes one record another one: an error built for clients that want the first.
+    /// The truth XORed with what makes one record another one: an error built for clients that want
+    /// the first.
     Exchanged(u64, u64),
     /// The truth with an error in the value, and in the tag what it would be if α were that number.
     Guessed(u128),
@@ -93,7 +95,8 @@ fn all_lies(query_bits: usize) -> Vec<Lie> {
     lies.extend([0, 1, 2, u128::MAX].map(Lie::Guessed));
     lies.extend(records.clone().map(Lie::OtherRecord));
     lies.extend(records.skip(1).map(|other| Lie::Swapped(0, other)));
-    // The last bits of the byte before the final word are not used, and a key that has them set is refused.
+    // The last bits of the byte before the final word are not used, and a key that has them set is
+    // refused.
     lies.extend(
         (0..query_bits).filter(|bit| !matches!(query_bits - 1 - bit, 128..136)).map(Lie::OtherKey),
     );
@@ -180,8 +183,8 @@ impl Outcome {
     }
 }
 
-/// Every lie of either server about every index, each under as many fresh coins. What comes out as the truth is none: a flipped bit of a key may be one that this
-/// server does not use.
+/// Every lie of either server about every index, each under as many fresh coins. What comes out as
+/// the truth is none: a flipped bit of a key may be one that this server does not use.
 fn campaign(world: &World, verification: Verification, lies: &[Lie], coins: usize) -> Outcome {
     let mut rng = SecretRng::from_os().unwrap();
     let mut outcome = Outcome { wrong: 0, believed: vec![vec![0; RECORDS as usize]; lies.len()] };
@@ -255,7 +258,8 @@ fn every_planted_mistake_is_found_out() {
     assert!(outcome.shows_the_index() && outcome.wrong > 0);
 }
 
-/// The secret is all that stands between a liar and a client: who knows it can make any record of the one that is wanted.
+/// The secret is all that stands between a liar and a client: who knows it can make any record of
+/// the one that is wanted.
 #[test]
 fn whoever_knows_the_secret_can_forge() {
     let world = world();
@@ -294,7 +298,8 @@ fn either_servers_answer_counts_bit_for_bit_at_any_width() {
     }
 }
 
-/// One record of a larger table is another one at server 1, and no lookup, of that record or of others, tells it apart: all are turned away.
+/// One record of a larger table is another one at server 1, and no lookup, of that record or of
+/// others, tells it apart: all are turned away.
 #[test]
 fn a_record_that_differs_spoils_every_lookup_alike() {
     const LARGE: u64 = 1_000;

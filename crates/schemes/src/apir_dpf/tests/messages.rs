@@ -26,9 +26,11 @@ fn no_two_queries_have_anything_in_common_and_lengths_never_depend_on_the_index(
             let (queries, pending) = world.lookup(of, &mut rng);
             let [one, other] = &queries[..] else { panic!("two servers, two queries") };
             assert_eq!((one.len(), other.len()), (len, len));
-            // The two keys of one pair share all but the root, nonce included, and each goes to its own server.
+            // The two keys of one pair share all but the root, nonce included, and each goes to its
+            // own server.
             assert_eq!((&one[..16], &one[32..]), (&other[..16], &other[32..]));
-            // Nonce, root and ten corrections; two bytes of control bits; the final word, the other root, and α, which neither server sees.
+            // Nonce, root and ten corrections; two bytes of control bits; the final word, the other
+            // root, and α, which neither server sees.
             let (words, _) = one[..len - 18].as_chunks::<16>();
             let last = [&one[len - 16..], &other[16..32]].map(|word| word.try_into().unwrap());
             let alpha = pending.alpha.expose().to_le_bytes();

@@ -1,13 +1,20 @@
-//! What one server sees, tested against uniform bits and against the secret that it must not know; and each test against a client with a leak planted in it, which it must catch.
+//! What one server sees, tested against uniform bits and against the secret that it must not know;
+//! and each test against a client with a leak planted in it, which it must catch.
 //!
-//! A view is everything that a server has: its key, and what it can compute from it, which is its whole tree. All of that must look like coins, whatever the index, and so must its XOR with α. Each
-//! detector below returns a deviation in standard deviations, and none may exceed [`THRESHOLD`].
+//! A view is everything that a server has: its key, and what it can compute from it, which is its
+//! whole tree. All of that must look like coins, whatever the index, and so must its XOR with α.
+//! Each detector below returns a deviation in standard deviations, and none may exceed
+//! [`THRESHOLD`].
 //!
-//! **False alarms.** All detectors return the largest deviation among many sums of [`queries`] (or twice as many) fair coins. By Hoeffding's inequality one sum exceeds the threshold with
-//! probability below 1.3e-12, and there are fewer than 500 000 of them: with other seeds than these, all honest tests would pass except with probability below 10^-6. The seeds are fixed, so what
-//! passes passes always.
+//! **False alarms.** All detectors return the largest deviation among many sums of [`queries`] (or
+//! twice as many) fair coins. By Hoeffding's inequality one sum exceeds the threshold with
+//! probability below 1.3e-12, and there are fewer than 500 000 of them: with other seeds than
+//! these, all honest tests would pass except with probability below 10^-6. The seeds are fixed, so
+//! what passes passes always.
 //!
-//! **Power.** A bit with a bias of 13.6 percentage points, set in 64 of 100 views, is seen nearly always; in `make nightly` one of 4.3 points. The trees are those of DPF-PIR, whose tests look closer.
+//! **Power.** A bit with a bias of 13.6 percentage points, set in 64 of 100 views, is seen nearly
+//! always; in `make nightly` one of 4.3 points. The trees are those of DPF-PIR, whose tests look
+//! closer.
 
 use super::*;
 use crate::conformance::point_functions::{
@@ -64,7 +71,8 @@ enum Leak {
     FixedRoots,
     /// Both trees grow from one seed.
     OneRootForBoth,
-    /// Control bits are corrected without the bits that mask the correction: it says which way the path goes.
+    /// Control bits are corrected without the bits that mask the correction: it says which way the
+    /// path goes.
     PathInTheControls,
     /// The same at the last level alone, where the control bits are the shares of the selection.
     PathInTheLastControls,

@@ -1,6 +1,8 @@
-//! One of the servers lies. No client may ever believe a wrong record, and whether it believes must not depend on which it wants.
+//! One of the servers lies. No client may ever believe a wrong record, and whether it believes must
+//! not depend on which it wants.
 //!
-//! What is looked for, [`Found`] counts, and every way of looking is tried on clients that are wrong too, which it must catch.
+//! What is looked for, [`Found`] counts, and every way of looking is tried on clients that are
+//! wrong too, which it must catch.
 
 use super::*;
 use privet_core::Blame;
@@ -8,7 +10,8 @@ use privet_core::Blame;
 /// Rows of four records in all small worlds here.
 const ROW_RECORDS: u64 = 4;
 
-/// How a client comes to a record from two answers, or to none: there are right ones and wrong ones.
+/// How a client comes to a record from two answers, or to none: there are right ones and wrong
+/// ones.
 type Recover = fn(&World, u64, [&[u8]; 2]) -> Option<Record>;
 
 /// The client as it is.
@@ -84,7 +87,8 @@ impl Found {
     const NOTHING: Found = Found { wrong: 0, refused: 0, telling: 0, unnoticed: 0 };
 }
 
-/// Adds each lie to each server's answer, for clients that want each of the records, with two pairs of queries for each.
+/// Adds each lie to each server's answer, for clients that want each of the records, with two pairs
+/// of queries for each.
 fn find(world: &World, lies: &[Vec<u8>], recover: Recover) -> Found {
     let mut rng = SecretRng::from_fixed_seed([5; 32]);
     let mut found = Found::default();
@@ -127,7 +131,8 @@ fn bits(world: &World) -> Vec<Vec<u8>> {
     (0..8 * len).map(lie).collect()
 }
 
-/// Lies made for one row, in the hope that it is the wanted one: what makes another row of it, wholly or in part, or the same row with its records in another order.
+/// Lies made for one row, in the hope that it is the wanted one: what makes another row of it,
+/// wholly or in part, or the same row with its records in another order.
 fn tailored(world: &World) -> Vec<Vec<u8>> {
     let parameters = world.parameters();
     let (records_len, row_len) = (parameters.records_len() as usize, parameters.row_len() as usize);
@@ -270,7 +275,8 @@ fn liars(world: &World) -> Vec<(&'static str, Lie<'_>)> {
     ]
 }
 
-/// How often clients abort that want each of the records, over all pairs of queries there are, if the server of one role lies; and how often they believe a wrong record.
+/// How often clients abort that want each of the records, over all pairs of queries there are, if
+/// the server of one role lies; and how often they believe a wrong record.
 fn aborts(world: &World, liar: usize, lie: &Lie<'_>, recover: Recover) -> (Vec<usize>, usize) {
     let mut wrong = 0;
     let aborts = (0..world.records()).map(|wanted| {

@@ -35,7 +35,8 @@ fn the_table_of_choices_is_right() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Whatever a server announces as a table's shape, nothing overflows, and sizes stay reasonable.
+    /// Whatever a server announces as a table's shape, nothing overflows, and sizes stay
+    /// reasonable.
     #[test]
     fn any_shape_has_a_layout(records_log2 in 0f64..=48.0, record_len_log2 in 0f64..=24.0) {
         let record_len = record_len_log2.exp2() as u64;

@@ -1,8 +1,12 @@
-//! What one server sees, tested against uniform bits; and each test against a client with a leak planted in it, which it must catch.
+//! What one server sees, tested against uniform bits; and each test against a client with a leak
+//! planted in it, which it must catch.
 //!
-//! Two tables: one of eight rows, where a view is one byte and all of its values are counted, and one of 500 rows, where single bits are, and the parity of all. Thresholds are in standard
-//! deviations. An honest client exceeds that of a chi-square with 255 degrees of freedom with probability 10^-9 or so, and there are some 200; that of a sum of coins with probability below
-//! 10^-10 (Hoeffding), and there are some 50 000. With other seeds than these, all tests of honest clients would pass except with probability below 10^-5. The seeds are fixed, so what passes
+//! Two tables: one of eight rows, where a view is one byte and all of its values are counted, and
+//! one of 500 rows, where single bits are, and the parity of all. Thresholds are in standard
+//! deviations. An honest client exceeds that of a chi-square with 255 degrees of freedom with
+//! probability 10^-9 or so, and there are some 200; that of a sum of coins with probability below
+//! 10^-10 (Hoeffding), and there are some 50 000. With other seeds than these, all tests of honest
+//! clients would pass except with probability below 10^-5. The seeds are fixed, so what passes
 //! passes always.
 //!
 //! **Power.** What would be seen, nearly always; the last column is `make nightly`:
@@ -117,7 +121,8 @@ fn values(views: &[Vec<u8>]) -> f64 {
     excess(&counts(views), &[views.len() as f64 / 256.0; 256])
 }
 
-/// How far the sum of one view and the next is from that: successive queries have nothing to do with each other.
+/// How far the sum of one view and the next is from that: successive queries have nothing to do
+/// with each other.
 fn successive(views: &[Vec<u8>]) -> f64 {
     let sums: Vec<_> = views.array_windows().map(|[one, next]| xor(one, next)).collect();
     values(&sums)

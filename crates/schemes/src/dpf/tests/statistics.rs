@@ -1,12 +1,17 @@
-//! What one server sees, tested against uniform bits; and each test against a client with a leak planted in it, which it must catch.
+//! What one server sees, tested against uniform bits; and each test against a client with a leak
+//! planted in it, which it must catch.
 //!
-//! A view is everything that a server has: its key, and what it can compute from it, which is its whole tree. All of that must look like coins, whatever the index. Each detector
-//! below returns a deviation in standard deviations, and none may exceed [`THRESHOLD`].
+//! A view is everything that a server has: its key, and what it can compute from it, which is its
+//! whole tree. All of that must look like coins, whatever the index. Each detector below returns a
+//! deviation in standard deviations, and none may exceed [`THRESHOLD`].
 //!
-//! **False alarms.** All detectors but one return the largest deviation among many sums of [`queries`] (or twice as many) fair coins. By Hoeffding's inequality one sum exceeds the threshold
-//! with probability below 1.3e-12, and there are fewer than 600 000 of them altogether. The pooled one returns that of a chi-square with some 1 800 degrees of freedom, which exceeds
-//! it with probability below 10^-9 (Laurent and Massart), and is computed fewer than 50 times. With other seeds than these, all honest tests would pass except with probability below
-//! 10^-6. The seeds are fixed, so what passes passes always.
+//! **False alarms.** All detectors but one return the largest deviation among many sums of
+//! [`queries`] (or twice as many) fair coins. By Hoeffding's inequality one sum exceeds the
+//! threshold with probability below 1.3e-12, and there are fewer than 600 000 of them altogether.
+//! The pooled one returns that of a chi-square with some 1 800 degrees of freedom, which exceeds it
+//! with probability below 10^-9 (Laurent and Massart), and is computed fewer than 50 times. With
+//! other seeds than these, all honest tests would pass except with probability below 10^-6. The
+//! seeds are fixed, so what passes passes always.
 //!
 //! **Power.** What would be seen, nearly always; the last column is `make nightly`:
 //!
@@ -16,7 +21,8 @@
 //! | of one bit between two indices | [`difference`] | 19.2 percentage points between the two | 6.1 |
 //! | of many bits, each of them too small for that | [`pooled`] | 3 points in each of the 127 seed bits of one level's correction, 0.8 in all bits at once | a third of that |
 //!
-//! Fainter ones need more views; that there are none is what the proof says, not these tests. They are there to find mistakes, which are not faint.
+//! Fainter ones need more views; that there are none is what the proof says, not these tests. They
+//! are there to find mistakes, which are not faint.
 
 use super::*;
 use crate::conformance::point_functions::{
@@ -37,7 +43,8 @@ fn queries() -> usize {
     coins(1_500)
 }
 
-/// The first record, the last, one in the middle with its neighbours, and neighbours on two sides of a leaf's edge.
+/// The first record, the last, one in the middle with its neighbours, and neighbours on two sides
+/// of a leaf's edge.
 const INDICES: [u64; 7] = [0, 999, 499, 500, 501, 127, 128];
 
 const THRESHOLD: f64 = 7.5;
@@ -81,13 +88,15 @@ enum Leak {
     OneRootForBoth,
     /// The root tells the index's parity, in two bits that are fair coins each.
     ParityInTheRoot,
-    /// Control bits are corrected without the bits that mask the correction: it says which way the path goes.
+    /// Control bits are corrected without the bits that mask the correction: it says which way the
+    /// path goes.
     PathInTheControls,
     /// The same for right children alone.
     PathInTheRightControls,
     /// The correction makes the children on the path equal, not those off it.
     WrongChildCorrected,
-    /// Each bit of the second level's correction seed is set in 17 of 32 queries where the path goes right, and in 15 of 32 where it goes left.
+    /// Each bit of the second level's correction seed is set in 17 of 32 queries where the path
+    /// goes right, and in 15 of 32 where it goes left.
     PathInManyBits,
     /// All levels take the correction seed of the first.
     SeedOfTheFirstLevel,
@@ -178,7 +187,8 @@ fn leaky(world: &World, leak: Leak, index: u64) -> [Vec<View>; 2] {
     views(world, index, |index, rng| encoded_pair(world, leak, index, rng))
 }
 
-/// How often all bits are set that often: a chi-square over all of them, less its mean, in its standard deviations.
+/// How often all bits are set that often: a chi-square over all of them, less its mean, in its
+/// standard deviations.
 fn pooled(views: &[View]) -> f64 {
     let counts = count_bits(views.iter().map(View::bits));
     let (coins, bits) = (views.len() as f64, counts.len() as f64);
@@ -206,7 +216,8 @@ fn repeated_words(views: &[View]) -> usize {
     views.iter().flat_map(|view| &view.key).filter(|word| !seen.insert(**word)).count()
 }
 
-/// How often the roots of the two servers differ in each bit but the lowest. No server sees that; but a server that can guess the other's root knows the index.
+/// How often the roots of the two servers differ in each bit but the lowest. No server sees that;
+/// but a server that can guess the other's root knows the index.
 fn roots_apart(views: &[Vec<View>; 2]) -> f64 {
     let roots = views[0].iter().zip(&views[1]);
     let differ = roots.map(|(one, other)| {
@@ -287,12 +298,14 @@ fn every_planted_leak_is_caught_at_both_servers() {
             }
         }
     }
-    // Levels that are all computed from the roots have equal seeds where the path goes the same way twice: in leaf 0, always.
+    // Levels that are all computed from the roots have equal seeds where the path goes the same way
+    // twice: in leaf 0, always.
     for views in leaky(&world, RootsAtEveryLevel, 0) {
         assert!(words_apart(&views) > CLEARLY * THRESHOLD);
     }
     assert!(roots_apart(&leaky(&world, RootFromTheOther, 500)) > CLEARLY * THRESHOLD);
-    // Server 1 sees another's root as nonce, which it cannot tell from coins. Server 0 can, for both.
+    // Server 1 sees another's root as nonce, which it cannot tell from coins. Server 0 can, for
+    // both.
     let [views, _] = leaky(&world, NonceFromTheRoot, 500);
     assert!(words_apart(&views) > CLEARLY * THRESHOLD);
     for leak in [FixedNonce, FixedRoots, FewRoots] {
@@ -322,7 +335,8 @@ fn many_small_biases_are_caught_that_no_bit_shows() {
 #[test]
 fn leaks_tell_indices_apart() {
     let world = world();
-    // What a server is after: neighbours in one leaf, and records in leaves to which the path goes another way.
+    // What a server is after: neighbours in one leaf, and records in leaves to which the path goes
+    // another way.
     for (leak, one, other) in [(PointBitSet, 500, 501), (PathInTheControls, 127, 128)] {
         let (ones, others) = (leaky(&world, leak, one), leaky(&world, leak, other));
         for (ones, others) in ones.iter().zip(&others) {

@@ -1,4 +1,5 @@
-//! What is special about the state: hints that wait for answers, hints that are none, and what a checkpoint counts.
+//! What is special about the state: hints that wait for answers, hints that are none, and what a
+//! checkpoint counts.
 
 use super::*;
 
@@ -31,7 +32,8 @@ fn a_record_behind_an_unanswered_query_waits_for_it() {
     }
 }
 
-/// Hints whose select values tie at the cutoff are marked by a cutoff of 0. Real ties are rare, so some are made.
+/// Hints whose select values tie at the cutoff are marked by a cutoff of 0. Real ties are rare, so
+/// some are made.
 #[test]
 fn invalid_hints_are_counted_and_never_used() {
     let mut world = World::new(900, 3);
@@ -66,8 +68,8 @@ fn invalid_hints_are_counted_and_never_used() {
     assert_eq!(client.reserve(&index, &mut world.rng).err().unwrap().blame(), Blame::Exhausted);
 }
 
-/// The number of partitions taken in, that of subtrees in the digest, and the length of the digest's
-/// tail: each beyond reason, or not fitting the others.
+/// The number of partitions taken in, that of subtrees in the digest, and the length of the
+/// digest's tail: each beyond reason, or not fitting the others.
 #[test]
 fn checkpoints_that_make_no_sense_are_refused() {
     let mut world = World::new(60, 3);

@@ -159,7 +159,8 @@ pub(in crate::dummy_subsets) mod shared {
         }
     }
 
-    /// How the hints in use are distributed after `history`: how many of them contain record 5, how often each partition is selected, how often each offset.
+    /// How the hints in use are distributed after `history`: how many of them contain record 5, how
+    /// often each partition is selected, how often each offset.
     fn hints_after<S: Seen>(history: &[u64], flaw: Option<Flaw>) -> [Vec<u64>; 3] {
         let _planted = plant(flaw);
         let mut world = S::new(PADDED.parameters());

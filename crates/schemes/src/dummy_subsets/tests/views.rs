@@ -65,7 +65,8 @@ impl Cut {
     }
 }
 
-/// What a server sees of one query: for each partition its half, and the offset of the record that is read there.
+/// What a server sees of one query: for each partition its half, and the offset of the record that
+/// is read there.
 #[derive(Clone)]
 pub(in crate::dummy_subsets) struct View {
     halves: Vec<bool>,
@@ -182,7 +183,8 @@ pub(in crate::dummy_subsets) fn queried_partition(
     Measured::uniform(&counts)
 }
 
-/// Counts of a feature of whole histories: how alike the splits of each two of its queries are, and how many of their offsets agree.
+/// Counts of a feature of whole histories: how alike the splits of each two of its queries are, and
+/// how many of their offsets agree.
 pub(in crate::dummy_subsets) fn likenesses(cut: Cut, histories: &[Vec<View>]) -> Vec<u64> {
     let partitions = cut.partitions();
     let mut counts = vec![0; (partitions + 1) * (partitions + 1)];

@@ -1,7 +1,10 @@
-//! The client: as in the single-server form, but what takes a used hint's place comes with the answer (Algorithms 2 and 3).
+//! The client: as in the single-server form, but what takes a used hint's place comes with the
+//! answer (Algorithms 2 and 3).
 //!
-//! The successor of the hint that is used is the pair of the next id: the half of it that does not select the record's partition, with the record as its extra. Which half that is follows
-//! from the key and the pair's cutoff, both of which the client has. The offline server sends both halves' parities and cannot tell which is used.
+//! The successor of the hint that is used is the pair of the next id: the half of it that does not
+//! select the record's partition, with the record as its extra. Which half that is follows from the
+//! key and the pair's cutoff, both of which the client has. The offline server sends both halves'
+//! parities and cannot tell which is used.
 
 use super::generation::Layout;
 use super::messages::{Replenishment, TwoServersQuery};
@@ -41,7 +44,8 @@ pub struct DummySubsetsTwoClient {
 }
 
 impl DummySubsetsTwoClient {
-    /// The queries of a generation, after which the state is written down anew: as many as make a journal of about twice the state.
+    /// The queries of a generation, after which the state is written down anew: as many as make a
+    /// journal of about twice the state.
     pub(super) fn queries_per_generation(parameters: &DummySubsetsParameters) -> u64 {
         #[cfg(test)]
         if let Some(queries) = planted::queries_per_generation() {
@@ -79,8 +83,11 @@ impl DummySubsetsTwoClient {
         self.kernels.subset_cutoffs(self.table.key(), first, partitions, partitions / 2, cutoffs);
     }
 
-    /// How many groups of hints a search looks at: all that were ever begun, until there might be a live hint in each. Used hints leave gaps. If which hints are used were as good as random, the live ones would
-    /// be spread over 2.72 times as many groups as they fill (the sum of 1/k for k up to 8); but records that are asked for again and again use young hints up, and leave more gaps. The time must not tell.
+    /// How many groups of hints a search looks at: all that were ever begun, until there might be a
+    /// live hint in each. Used hints leave gaps. If which hints are used were as good as random,
+    /// the live ones would be spread over 2.72 times as many groups as they fill (the sum of 1/k
+    /// for k up to 8); but records that are asked for again and again use young hints up, and leave
+    /// more gaps. The time must not tell.
     fn search_len(&self) -> usize {
         self.next_id.div_ceil(8).min(self.parameters.singles()) as usize
     }

@@ -9,7 +9,8 @@ use zeroize::{Zeroize as _, Zeroizing};
 const VERSION: u32 = 1;
 const NONE: u32 = u32::MAX;
 
-/// `version (u32) ‖ key (16) ‖ next id (u32) ‖ parities ‖ ids (u32 each, all ones: no hint in that row) ‖ cutoffs (u32 each) ‖ extra records (all ones: none) ‖ above (a bit each)`
+/// `version (u32) ‖ key (16) ‖ next id (u32) ‖ parities ‖ ids (u32 each, all ones: no hint in that
+/// row) ‖ cutoffs (u32 each) ‖ extra records (all ones: none) ‖ above (a bit each)`
 ///
 /// An extra record takes four bytes in tables of fewer than 2^32 - 1 records, otherwise eight.
 pub(super) struct Layout {
@@ -90,7 +91,8 @@ impl Layout {
         Some(LiveHint { id, cutoff: word(self.cutoffs), above, extra })
     }
 
-    /// Checks that `bytes` are a generation, as far as can be told without reading its hints: their length and version. Returns the key and the next id.
+    /// Checks that `bytes` are a generation, as far as can be told without reading its hints: their
+    /// length and version. Returns the key and the next id.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none.

@@ -6,7 +6,8 @@ use crate::dummy_subsets::DummySubsetsQuery;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, Secret};
 
-/// Hints of one request: as many as have parities of about so many bytes. Each request costs the offline server a pass over its table.
+/// Hints of one request: as many as have parities of about so many bytes. Each request costs the
+/// offline server a pass over its table.
 const REPLY_BYTES: usize = 1 << 20;
 /// Hints of a request are a multiple of this: they share blocks of the pseudorandom function.
 const HINT_BLOCK: usize = 8;
@@ -38,7 +39,8 @@ pub struct HintsReply {
     pub(super) parities: Vec<u8>,
 }
 
-/// Asks for both parities of a pair: the XOR of the pair's records in the partitions below its cutoff, and in the others.
+/// Asks for both parities of a pair: the XOR of the pair's records in the partitions below its
+/// cutoff, and in the others.
 ///
 /// Encoding: `key (16) ‖ id (u32) ‖ cutoff (u32)`.
 pub struct Replenishment {

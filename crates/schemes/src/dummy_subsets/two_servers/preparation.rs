@@ -1,4 +1,5 @@
-//! The offline phase: the client draws a key and computes cutoffs, the offline server the parities (Algorithm 1 of the paper).
+//! The offline phase: the client draws a key and computes cutoffs, the offline server the parities
+//! (Algorithm 1 of the paper).
 
 use super::generation::Layout;
 use super::messages::{HintsRequest, hints_per_request, requests};
@@ -68,7 +69,8 @@ impl DummySubsetsTwoPreparation {
         self.replies as u32 * hints_per_request(&self.parameters) as u32
     }
 
-    /// The cutoffs of the request under way; those of ids beyond the last hint are 0, which selects nothing.
+    /// The cutoffs of the request under way; those of ids beyond the last hint are 0, which selects
+    /// nothing.
     fn compute_cutoffs(&self) -> Zeroizing<Vec<u32>> {
         let (singles, partitions) = (self.parameters.singles(), self.parameters.partitions());
         let mut cutoffs = Zeroizing::new(vec![0; hints_per_request(&self.parameters)]);

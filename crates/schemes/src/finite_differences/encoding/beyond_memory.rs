@@ -1,7 +1,11 @@
-//! Points that need not fit into memory: computed in pieces, in a store that is read and written again.
+//! Points that need not fit into memory: computed in pieces, in a store that is read and written
+//! again.
 //!
-//! A polynomial of degree 1 in each variable is, seen from its *high* variables, one with coefficients that are polynomials in the *low* ones: one coefficient for each set of high variables. Its points are rows, one for each
-//! point of the high variables, and each row as long as all points of the low ones. That gives two kinds of work, neither of which needs more than it is given:
+//! A polynomial of degree 1 in each variable is, seen from its *high* variables, one with
+//! coefficients that are polynomials in the *low* ones: one coefficient for each set of high
+//! variables. Its points are rows, one for each point of the high variables, and each row as long
+//! as all points of the low ones. That gives two kinds of work, neither of which needs more than it
+//! is given:
 //!
 //! ```text
 //! pieces   the rows in which each high variable is 0 or 1 take the truth tables of the coefficients: q^low entries
@@ -10,15 +14,18 @@
 //!          all are written
 //! ```
 //!
-//! A column is read in as many parts as there are coefficients, each of which lies somewhere else in the store. If the memory is so little against the points that these get short, the high variables are
-//! taken in several groups, lowest first, each of which makes longer rows of shorter ones. With parts of 64 KiB that is one group as long as the points take no more than M²/64 KiB (1 TiB for M = 256 MiB); each more gets
-//! M/64 KiB times as far.
+//! A column is read in as many parts as there are coefficients, each of which lies somewhere else
+//! in the store. If the memory is so little against the points that these get short, the high
+//! variables are taken in several groups, lowest first, each of which makes longer rows of shorter
+//! ones. With parts of 64 KiB that is one group as long as the points take no more than M²/64 KiB
+//! (1 TiB for M = 256 MiB); each more gets M/64 KiB times as far.
 
 use super::sharing::{Progress, share};
 use crate::finite_differences::points::{PointsStore, room_to_compute};
 use privet_core::Result;
 
-/// No part of a column is shorter where memory allows for it: so much is read from a disk at close to its best.
+/// No part of a column is shorter where memory allows for it: so much is read from a disk at close
+/// to its best.
 pub(in crate::finite_differences) const LEAST_PART: u64 = 64 << 10;
 
 /// What one thread writes of a piece at a time.
@@ -27,7 +34,8 @@ const PART: usize = 1 << 20;
 /// Parts of columns begin at multiples of a page, as far as rows do.
 const PAGE: u64 = 4 << 10;
 
-/// The making of points in memory, of which the store's is composed. Points are numbered `Σ_j z_j · q^j`.
+/// The making of points in memory, of which the store's is composed. Points are numbered `Σ_j z_j ·
+/// q^j`.
 pub(in crate::finite_differences) trait Transform: Sync {
     /// Elements of the field, q.
     fn order(&self) -> u64;
@@ -38,7 +46,8 @@ pub(in crate::finite_differences) trait Transform: Sync {
     /// Size of an entry, in bytes.
     fn entry_len(&self) -> u64;
 
-    /// Overwrites `piece` with the truth table, in the lowest `low` variables, of the coefficient of the product of those of the other variables that `word` names.
+    /// Overwrites `piece` with the truth table, in the lowest `low` variables, of the coefficient
+    /// of the product of those of the other variables that `word` names.
     fn fill(
         &self,
         word: u64,
@@ -47,7 +56,8 @@ pub(in crate::finite_differences) trait Transform: Sync {
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()>;
 
-    /// Rows of `row_len` bytes, as many as a power of q, of which those that [`place_of`] names hold coefficients: makes all of them values.
+    /// Rows of `row_len` bytes, as many as a power of q, of which those that [`place_of`] names
+    /// hold coefficients: makes all of them values.
     fn sum_rows(
         &self,
         rows: &mut [u8],
@@ -146,10 +156,12 @@ impl Cut {
     }
 }
 
-/// Computes all points and writes them to `store`, from byte 0 on. Besides what `transform` takes, it takes no more than `memory` bytes; less than an entry, or than q bytes, count as that.
+/// Computes all points and writes them to `store`, from byte 0 on. Besides what `transform` takes,
+/// it takes no more than `memory` bytes; less than an entry, or than q bytes, count as that.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what `transform` and the store say.
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what
+/// `transform` and the store say.
 pub(in crate::finite_differences) fn write(
     transform: &dyn Transform,
     memory: u64,

@@ -3,7 +3,9 @@
 use privet_core::Result;
 use std::sync::{Mutex, PoisonError};
 
-/// Gives each item to one of up to `threads` threads, the calling one among them, each of which works with a function of its own. With fewer threads than asked for, where the system refuses them, all is done the same.
+/// Gives each item to one of up to `threads` threads, the calling one among them, each of which
+/// works with a function of its own. With fewer threads than asked for, where the system refuses
+/// them, all is done the same.
 ///
 /// # Errors
 /// What a worker says: the first of it. Nothing is begun any more after that.
@@ -67,7 +69,8 @@ impl<'a> Progress<'a> {
 
     /// So much more is done.
     pub(in crate::finite_differences) fn add(&self, work: u128) {
-        // Reported under the lock: otherwise a thread could overtake another between counting and telling.
+        // Reported under the lock: otherwise a thread could overtake another between counting and
+        // telling.
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += work;
         (self.report)(*done as f64 / self.total as f64);

@@ -11,7 +11,8 @@ use privet_kernels::Kernels;
 use proptest::prelude::*;
 use std::sync::Mutex;
 
-/// A store in memory that panics unless each byte is written before it is read, read once, and written a second time only after it was read.
+/// A store in memory that panics unless each byte is written before it is read, read once, and
+/// written a second time only after it was read.
 pub(in crate::finite_differences) struct WatchfulStore {
     state: Mutex<State>,
     /// Which call fails, the first being 1.
@@ -32,7 +33,8 @@ impl WatchfulStore {
         Self { state: Mutex::new(State { bytes, fresh, calls: 0 }), failing }
     }
 
-    /// All bytes, of which each was written, and none was read last: its sums were not written then.
+    /// All bytes, of which each was written, and none was read last: its sums were not written
+    /// then.
     pub(in crate::finite_differences) fn into_bytes(self) -> Vec<u8> {
         let state = self.state.into_inner().unwrap();
         assert!(state.fresh.iter().all(|fresh| *fresh == Some(true)));
@@ -185,7 +187,8 @@ proptest! {
         prop_assert!(cut.piece_len == points || 2 * cut.piece_len > memory);
         for group in &cut.groups {
             prop_assert!(group.width >= 1 && group.width <= group.row_len);
-            // Parts are as long as they should be, but for what whole pages take of them, where there is memory for two of them.
+            // Parts are as long as they should be, but for what whole pages take of them, where
+            // there is memory for two of them.
             if memory >= 2 * least_part && group.width < group.row_len {
                 prop_assert!(group.width + (4 << 10) > least_part);
             }
@@ -198,7 +201,8 @@ fn little_memory_takes_several_groups_of_variables_and_much_takes_one() {
     let (parameters, table) = world(30, 1, 0, 1, false);
     let sums = SubsetSums::new(&parameters, &table, Kernels::detect(), 1).unwrap();
     let groups = |memory| Cut::new(&sums, memory, LEAST_PART).groups.len();
-    // 1 GiB: memory for 2^4 parts, 2^7, and 2^14, beside the 20, 23 and 30 variables that a piece has.
+    // 1 GiB: memory for 2^4 parts, 2^7, and 2^14, beside the 20, 23 and 30 variables that a piece
+    // has.
     assert_eq!([20, 23, 30].map(|log| groups(1 << log)), [3, 1, 0]);
 }
 

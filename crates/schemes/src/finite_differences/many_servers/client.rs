@@ -1,4 +1,5 @@
-//! The client: asks each server about another point on a line in a secret direction, and interpolates.
+//! The client: asks each server about another point on a line in a secret direction, and
+//! interpolates.
 
 use super::encoding::Encoding;
 use super::field::MOST_PER_BYTE;
@@ -37,7 +38,8 @@ impl ManyServersClient {
         Ok(Self { parameters, encoding, recovery, subsets, unpacked })
     }
 
-    /// The points `origin + b·word` for all servers b. `origin` has an element of the field for each variable.
+    /// The points `origin + b·word` for all servers b. `origin` has an element of the field for
+    /// each variable.
     pub(super) fn points(&self, word: u64, origin: &[u8]) -> Vec<ManyServersQuery> {
         let order = u64::from(self.parameters.field());
         let point = |server: u64| {
@@ -54,7 +56,8 @@ impl ManyServersClient {
         (0..self.parameters.servers().into()).map(point).collect()
     }
 
-    /// For each server, and each set of at most K of the word's variables: the server, the size of the set, and its place in the ball. As many for every word.
+    /// For each server, and each set of at most K of the word's variables: the server, the size of
+    /// the set, and its place in the ball. As many for every word.
     fn entries_of(&self, word: u64) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
         let mut variables = Zeroizing::new(vec![0u32; self.parameters.degree() as usize + 1]);
         let mut found = 0;
@@ -95,9 +98,13 @@ impl StatelessClient for ManyServersClient {
     }
 
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the answers belong to other parameters, or are not one of each server. A wrong answer makes a wrong record, and is not noticed.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the answers belong to other
+    /// parameters, or are not one of each server. A wrong answer makes a wrong record, and is not
+    /// noticed.
     ///
-    /// Where the entries lie that are added up follows from the word, so with answers that are larger than the processor's caches it takes somewhat longer for some records than for others, after the answers are in.
+    /// Where the entries lie that are added up follows from the word, so with answers that are
+    /// larger than the processor's caches it takes somewhat longer for some records than for
+    /// others, after the answers are in.
     fn recover(
         &self,
         pending: ManyServersPending,
@@ -116,7 +123,8 @@ impl StatelessClient for ManyServersClient {
         }
         let (entry_len, per_byte) =
             (self.parameters.entry_len(), self.parameters.packing().per_byte());
-        // The coefficient of each entry that is part of the record, by its answer and where it begins there.
+        // The coefficient of each entry that is part of the record, by its answer and where it
+        // begins there.
         let terms = self.entries_of(*pending.word.expose()).map(|(server, size, place)| {
             let coefficient = u64::from(self.recovery.coefficient(server, size));
             (server, place as usize * entry_len, coefficient)
@@ -124,12 +132,14 @@ impl StatelessClient for ManyServersClient {
         let terms: Zeroizing<Vec<(usize, usize, u64)>> = Zeroizing::new(terms.collect());
         let order = u64::from(self.parameters.field());
         let mut record = Zeroizing::new(vec![0; self.parameters.shape().record_len() as usize]);
-        // A record may be long, and its symbols take several times as much: one piece after the other.
+        // A record may be long, and its symbols take several times as much: one piece after the
+        // other.
         let (of_record, of_entry) = self.encoding.piece();
         for (piece, record) in record.chunks_mut(of_record).enumerate() {
             let from = piece * of_entry;
             let len = of_entry.min(entry_len - from);
-            // Products of two elements, at most 144, for no more entries than all answers have: far below 2^64.
+            // Products of two elements, at most 144, for no more entries than all answers have: far
+            // below 2^64.
             let mut sums = Zeroizing::new(vec![0u64; len * per_byte]);
             for (server, start, coefficient) in terms.iter() {
                 let entry = &answers[*server].entries[start + from..][..len];

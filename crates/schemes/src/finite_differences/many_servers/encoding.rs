@@ -1,7 +1,8 @@
 //! Records as symbols of the field.
 //!
-//! A record is cut into chunks of 16 bytes, the last of what is left. A chunk of c bytes is a little-endian number, written in base q with the fewest digits that do for all of them, the lowest first; the digits of
-//! all chunks in a row, packed, are the record's entry.
+//! A record is cut into chunks of 16 bytes, the last of what is left. A chunk of c bytes is a
+//! little-endian number, written in base q with the fewest digits that do for all of them, the
+//! lowest first; the digits of all chunks in a row, packed, are the record's entry.
 
 pub(super) mod planes;
 pub(super) mod truth_table;
@@ -78,14 +79,18 @@ impl Encoding {
         self.field.pack(&symbols, entry);
     }
 
-    /// Records and entries can be read in pieces that begin with a chunk and, in the entry, with a byte: how many bytes of either a piece has.
+    /// Records and entries can be read in pieces that begin with a chunk and, in the entry, with a
+    /// byte: how many bytes of either a piece has.
     pub(super) fn piece(&self) -> (usize, usize) {
         // As many chunks as a byte has symbols end with a byte.
         (PIECE * CHUNK * self.field.per_byte(), PIECE * self.digits[CHUNK])
     }
 
-    /// The record, or the piece of it, that has these symbols. Those of a wrong answer may be no record's: a number too large for its chunk, or more digits than there are. They give some record all the same, each number
-    /// modulo what its chunk can hold, because an error would show by what the client does next, and whether there is one can depend on the record that was asked for.
+    /// The record, or the piece of it, that has these symbols. Those of a wrong answer may be no
+    /// record's: a number too large for its chunk, or more digits than there are. They give some
+    /// record all the same, each number modulo what its chunk can hold, because an error would show
+    /// by what the client does next, and whether there is one can depend on the record that was
+    /// asked for.
     pub(super) fn read(&self, symbols: &[u8], record: &mut [u8]) {
         let mut left = symbols;
         for chunk in record.chunks_mut(CHUNK) {

@@ -1,6 +1,7 @@
 //! The fields: numbers modulo a small prime q, one symbol each, and several symbols in a byte.
 //!
-//! A byte holds as many symbols as fit, p of them, as the digits of a number in base q, the first one lowest: `byte = Σ_i symbol_i · q^i < q^p ≤ 256`. Bytes of q^p and more are no packing.
+//! A byte holds as many symbols as fit, p of them, as the digits of a number in base q, the first
+//! one lowest: `byte = Σ_i symbol_i · q^i < q^p ≤ 256`. Bytes of q^p and more are no packing.
 
 use privet_core::{Error, Result};
 
@@ -13,7 +14,8 @@ pub const FEWEST_SERVERS: u32 = 3;
 /// At most so many symbols in a byte: with q = 3.
 pub(super) const MOST_PER_BYTE: usize = 5;
 
-/// The smallest field for a number of servers: each of them needs an element of its own. `None` if there are fewer than three or more than thirteen.
+/// The smallest field for a number of servers: each of them needs an element of its own. `None` if
+/// there are fewer than three or more than thirteen.
 pub fn least_field(servers: u32) -> Option<u32> {
     FIELDS.into_iter().find(|order| (FEWEST_SERVERS..=*order).contains(&servers))
 }
@@ -74,7 +76,8 @@ impl Field {
         }
     }
 
-    /// The symbols of every byte: the first p of each row. Those of bytes that are no packing mean nothing.
+    /// The symbols of every byte: the first p of each row. Those of bytes that are no packing mean
+    /// nothing.
     pub(super) fn unpacked(self) -> Vec<[u8; MOST_PER_BYTE]> {
         (0..=255u8)
             .map(|mut byte| {

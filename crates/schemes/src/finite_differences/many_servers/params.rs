@@ -10,7 +10,8 @@ use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result, TableIdentity, TableShape};
 use std::ops::Deref;
 
-/// A polynomial of degree D in m variables over the field of q elements, of degree 1 in each, with a coefficient for each record, and s servers: 3 ≤ s ≤ q, 1 ≤ D ≤ m, and C(m, D) is at least the
+/// A polynomial of degree D in m variables over the field of q elements, of degree 1 in each, with
+/// a coefficient for each record, and s servers: 3 ≤ s ≤ q, 1 ≤ D ≤ m, and C(m, D) is at least the
 /// number of records.
 #[derive(Clone, Debug)]
 pub struct ManyServersParameters {
@@ -30,7 +31,8 @@ impl Deref for ManyServersParameters {
 }
 
 impl ManyServersParameters {
-    /// The parameters for a table: the fewest reads with at most 32 times the table's storage, or what `choice` asks for. The field is the smallest one with an element for each server.
+    /// The parameters for a table: the fewest reads with at most 32 times the table's storage, or
+    /// what `choice` asks for. The field is the smallest one with an element for each server.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none.
@@ -49,7 +51,8 @@ impl ManyServersParameters {
     /// The parameters with exactly this setting.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, unless it suits the table.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, unless it suits the
+    /// table.
     pub fn with(shape: TableShape, setting: Setting) -> Result<Self> {
         let Setting { servers, field: order, variables, degree } = setting;
         let field = field_for(servers, order)?;
@@ -105,8 +108,10 @@ impl ManyServersParameters {
         self.ball().count() * self.entry_len as u64
     }
 
-    /// How many cache lines of 64 bytes a server reads for a query: exactly so many for the point 0, and about so many for any other, because short entries share a line where they differ in the lowest
-    /// variables alone. Entries of 64 bytes and more are counted as if none did. Takes time and memory like an answer.
+    /// How many cache lines of 64 bytes a server reads for a query: exactly so many for the point
+    /// 0, and about so many for any other, because short entries share a line where they differ in
+    /// the lowest variables alone. Entries of 64 bytes and more are counted as if none did. Takes
+    /// time and memory like an answer.
     pub fn cache_lines(&self) -> u64 {
         let (field, entry_len) = (u64::from(self.field()), self.entry_len as u64);
         if entry_len >= 64 {

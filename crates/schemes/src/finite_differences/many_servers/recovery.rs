@@ -4,7 +4,8 @@ use super::ManyServersParameters;
 use super::field::Field;
 use privet_core::combinations::binomial;
 
-/// The record is the sum, over all servers b and all sets U of at most K variables of the record's word, of [`coefficient`](Self::coefficient)(b, |U|) times the entry at `z_b + 1_U`.
+/// The record is the sum, over all servers b and all sets U of at most K variables of the record's
+/// word, of [`coefficient`](Self::coefficient)(b, |U|) times the entry at `z_b + 1_U`.
 pub(super) struct Recovery {
     /// One for each server and each number of variables from 0 to K.
     coefficients: Vec<u32>,
@@ -19,7 +20,8 @@ impl Recovery {
         let mut coefficients = Vec::with_capacity(weights.len());
         for of_server in weights.chunks(orders as usize) {
             for size in 0..orders {
-                // A derivative of order k is a sum over the sets T of k variables of the word, in which a set U counts with its sign; U is in C(D − u, k − u) of them.
+                // A derivative of order k is a sum over the sets T of k variables of the word, in
+                // which a set U counts with its sign; U is in C(D − u, k − u) of them.
                 let terms = (size..orders).map(|order| {
                     let sets = residue(field, binomial(degree - size, order - size));
                     let sets = match (order - size) % 2 {
@@ -39,10 +41,12 @@ impl Recovery {
     }
 }
 
-/// The weights w with which `Σ_b Σ_k w[b][k] · g^[k](b)` is the coefficient of t^`degree` in every polynomial g of degree below `servers · orders`, where g^[k] is the Hasse derivative of order k, which takes t^j to
-/// C(j, k)·t^(j−k), for k below `orders`. One after the other for each server.
+/// The weights w with which `Σ_b Σ_k w[b][k] · g^[k](b)` is the coefficient of t^`degree` in every
+/// polynomial g of degree below `servers · orders`, where g^[k] is the Hasse derivative of order k,
+/// which takes t^j to C(j, k)·t^(j−k), for k below `orders`. One after the other for each server.
 ///
-/// Each power of t gives an equation: the sum is 1 for t^`degree` and 0 for all others. There is exactly one solution, because the points are different elements of the field.
+/// Each power of t gives an equation: the sum is 1 for t^`degree` and 0 for all others. There is
+/// exactly one solution, because the points are different elements of the field.
 pub(super) fn hermite_weights(field: Field, servers: u32, orders: u32, degree: u32) -> Vec<u32> {
     let conditions = servers * orders;
     let equation = |power: u32| {
@@ -60,7 +64,8 @@ pub(super) fn hermite_weights(field: Field, servers: u32, orders: u32, degree: u
     solve(field, (0..conditions).map(equation).collect())
 }
 
-/// The solution of linear equations of which there is exactly one, by Gaussian elimination. A row has the factors of all unknowns, and then the constant.
+/// The solution of linear equations of which there is exactly one, by Gaussian elimination. A row
+/// has the factors of all unknowns, and then the constant.
 fn solve(field: Field, mut rows: Vec<Vec<u32>>) -> Vec<u32> {
     for column in 0..rows.len() {
         let Some(pivot) = (column..rows.len()).find(|row| rows[*row][column] != 0) else {
@@ -81,7 +86,8 @@ fn solve(field: Field, mut rows: Vec<Vec<u32>>) -> Vec<u32> {
     rows.into_iter().filter_map(|row| row.last().copied()).collect()
 }
 
-/// A number modulo q. Those here are binomials of less than a hundred elements, which 128 bits hold.
+/// A number modulo q. Those here are binomials of less than a hundred elements, which 128 bits
+/// hold.
 fn residue(field: Field, number: Option<u128>) -> u32 {
     (number.unwrap_or_default() % u128::from(field.order())) as u32
 }

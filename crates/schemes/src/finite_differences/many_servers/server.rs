@@ -12,7 +12,8 @@ use privet_core::{Result, TableChanges, TableView};
 use privet_kernels::memory::HugeBuffer;
 use zeroize::Zeroizing;
 
-/// How many entries are read at a time: enough that reads overlap, and few enough that their positions stay in cache.
+/// How many entries are read at a time: enough that reads overlap, and few enough that their
+/// positions stay in cache.
 const BATCH: usize = 4096;
 
 /// Of so many entries one is looked for, to see whether they are in memory.
@@ -25,7 +26,8 @@ pub type ManyServersSetup = PointsSetup<FiniteDifferencesMany>;
 pub type ManyServersServer = PointsServer<FiniteDifferencesMany>;
 
 impl ManyServersServer {
-    /// How far it is from a point to the next one in each variable. A coordinate of q − 1 goes round to 0, which is back: modulo 2^64.
+    /// How far it is from a point to the next one in each variable. A coordinate of q − 1 goes
+    /// round to 0, which is back: modulo 2^64.
     fn steps(&self, point: u64) -> Vec<u64> {
         let field = u64::from(self.parameters.field());
         let step = |stride: &u64| match point / stride % field {

@@ -1,7 +1,9 @@
-//! Points follow edits, as with two servers: [`update`](crate::finite_differences) there says why they are copied and when they are computed anew.
+//! Points follow edits, as with two servers: [`update`](crate::finite_differences) there says why
+//! they are copied and when they are computed anew.
 //!
-//! What a monomial adds to a point is the difference of its coefficient times the product of its variables' values. It is not zero at ((q−1)/q)^D of all points: many more than with two servers, so that some edits
-//! together already touch as many as there are.
+//! What a monomial adds to a point is the difference of its coefficient times the product of its
+//! variables' values. It is not zero at ((q−1)/q)^D of all points: many more than with two servers,
+//! so that some edits together already touch as many as there are.
 
 use super::ManyServersParameters;
 use super::encoding::Encoding;
@@ -12,10 +14,12 @@ use crate::finite_differences::points_server::Way;
 use privet_core::{Result, TableChanges};
 use privet_kernels::memory::HugeBuffer;
 
-/// Bytes that are copied and patched at a time, unless an entry is longer: a part of a second-level cache.
+/// Bytes that are copied and patched at a time, unless an entry is longer: a part of a second-level
+/// cache.
 const BLOCK: usize = 128 << 10;
 
-/// How many times a point can be patched in the time that computing it takes longer than copying it: between 0.5 and 0.8 measured over the field of three elements.
+/// How many times a point can be patched in the time that computing it takes longer than copying
+/// it: between 0.5 and 0.8 measured over the field of three elements.
 const PATCHES_PER_POINT: f64 = 0.5;
 
 pub(super) fn cheaper_way(parameters: &ManyServersParameters, changes: usize) -> Way {
@@ -67,7 +71,8 @@ impl<'a> Patch<'a> {
         Self { parameters, order, monomials, sums }
     }
 
-    /// Of any two bytes, what comes of their symbols in each place. (Those that are no packing come to something that means nothing.)
+    /// Of any two bytes, what comes of their symbols in each place. (Those that are no packing come
+    /// to something that means nothing.)
     fn combinations(field: Field, of: impl Fn(u32, u32) -> u32) -> Vec<[u8; 256]> {
         let (symbols, count) = (field.unpacked(), field.per_byte());
         let combined = |one: usize, other: usize| {
@@ -113,7 +118,8 @@ impl<'a> Patch<'a> {
         product
     }
 
-    /// Adds `factor` times the monomial to all points of `block`, in which its variables are those of `word`.
+    /// Adds `factor` times the monomial to all points of `block`, in which its variables are those
+    /// of `word`.
     fn add(&self, monomial: &Monomial, word: u64, factor: usize, block: &mut [u8]) {
         if factor == 0 {
             return;
@@ -125,7 +131,8 @@ impl<'a> Patch<'a> {
             block.chunks_exact_mut(entry_len).for_each(|it| combine(&self.sums, it, multiple));
             return;
         };
-        // The blocks in which the highest variable of the word has its values, repeated for those above.
+        // The blocks in which the highest variable of the word has its values, repeated for those
+        // above.
         let len = entry_len * self.order.pow(highest);
         for values in block.chunks_exact_mut(len * self.order) {
             for (value, block) in values.chunks_exact_mut(len).enumerate() {

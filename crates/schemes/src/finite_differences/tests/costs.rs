@@ -1,4 +1,5 @@
-//! Which variables and degree are taken, and that what the literature says they cost is what they cost.
+//! Which variables and degree are taken, and that what the literature says they cost is what they
+//! cost.
 
 use super::*;
 

@@ -81,7 +81,8 @@ fn parameters_that_make_no_sense_are_refused() {
         let bytes = parameters.encode();
         assert_eq!(bytes[2], form as u8);
     }
-    // Too few variables, even degrees, too high ones, too many points: whatever is accepted holds the table.
+    // Too few variables, even degrees, too high ones, too many points: whatever is accepted holds
+    // the table.
     for variables in 0..=255u8 {
         for degree in 0..=255u8 {
             let bytes = [variables, degree, 0];

@@ -1,4 +1,5 @@
-//! What one server sees is uniform, whatever the index: and the test finds a client whose points are not.
+//! What one server sees is uniform, whatever the index: and the test finds a client whose points
+//! are not.
 //!
 //! **Power.** A point that is always the same in 0.3 % of lookups is seen nearly always; in
 //! `make nightly` one in 0.1 %.
@@ -12,7 +13,8 @@ fn samples() -> usize {
     coins(256 * 400)
 }
 
-/// The sum of squared deviations from a uniform distribution over all points, each in units of its variance.
+/// The sum of squared deviations from a uniform distribution over all points, each in units of its
+/// variance.
 fn chi_squared(mut point: impl FnMut() -> u64) -> f64 {
     let mut counts = vec![0u64; 1 << VARIABLES];
     for _ in 0..samples() {
@@ -22,7 +24,8 @@ fn chi_squared(mut point: impl FnMut() -> u64) -> f64 {
     counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum()
 }
 
-/// 255 degrees of freedom: the mean is 255, the deviation 22.6. Beyond eight of them, by chance, once in more than 10^11 runs.
+/// 255 degrees of freedom: the mean is 255, the deviation 22.6. Beyond eight of them, by chance,
+/// once in more than 10^11 runs.
 const LIMIT: f64 = 255.0 + 8.0 * 22.6;
 
 #[test]
@@ -58,7 +61,8 @@ fn the_two_points_differ_by_the_word_and_nothing_else() {
 fn points_that_avoid_anything_are_noticed() {
     let mut rng = SecretRng::from_os().unwrap();
     let word = 0b1011;
-    // One variable is never moved; a point that is never drawn; a coin that falls on one side in 55 of 100.
+    // One variable is never moved; a point that is never drawn; a coin that falls on one side in 55
+    // of 100.
     let stuck = chi_squared(|| rng.below(128) ^ word);
     let never_zero = chi_squared(|| 1 + rng.below(255));
     let biased = chi_squared(|| {

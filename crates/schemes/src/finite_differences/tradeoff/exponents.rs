@@ -1,18 +1,27 @@
-//! Costs as powers of the table's size, when tables grow and the degree stays in proportion to the variables.
+//! Costs as powers of the table's size, when tables grow and the degree stays in proportion to the
+//! variables.
 //!
-//! Let D = θ·m, and m grow. All that is counted then grows as 2^(c·m), up to factors that are polynomials in m, and storage and reads become powers of the number of records, n: the quotients of the
-//! rates c.
+//! Let D = θ·m, and m grow. All that is counted then grows as 2^(c·m), up to factors that are
+//! polynomials in m, and storage and reads become powers of the number of records, n: the quotients
+//! of the rates c.
 //!
-//! **Records.** A vector in {0, …, d}^m has a *type*: the share of its entries that are 0, that are 1, and so on. There are at most (m + 1)^(d + 1) types, and of a type P there are 2^(m·H(P)) vectors, with H the entropy of P as
-//! a distribution, up to a polynomial factor (the method of types: Cover, Thomas, *Elements of Information Theory*, theorem 11.1.3). The sum of the entries is θ·m if the mean of P is θ. So
-//! count(θ·m, d, m) grows at the rate of the largest entropy that a distribution on {0, …, d} with mean θ has: [`growth`]. By Lagrange multipliers (same place, theorem 12.1.1) that is the
-//! distribution with P(i) = p^i / Z, Z = Σ_i p^i, for the p that gives it the mean θ, and its entropy is log₂ Z − θ·log₂ p. With d = 1, p is θ/(1 − θ), and the rate is the binary entropy H(θ).
+//! **Records.** A vector in {0, …, d}^m has a *type*: the share of its entries that are 0, that are
+//! 1, and so on. There are at most (m + 1)^(d + 1) types, and of a type P there are 2^(m·H(P))
+//! vectors, with H the entropy of P as a distribution, up to a polynomial factor (the method of
+//! types: Cover, Thomas, *Elements of Information Theory*, theorem 11.1.3). The sum of the entries
+//! is θ·m if the mean of P is θ. So count(θ·m, d, m) grows at the rate of the largest entropy that
+//! a distribution on {0, …, d} with mean θ has: [`growth`]. By Lagrange multipliers (same place,
+//! theorem 12.1.1) that is the distribution with P(i) = p^i / Z, Z = Σ_i p^i, for the p that gives
+//! it the mean θ, and its entropy is log₂ Z − θ·log₂ p. With d = 1, p is θ/(1 − θ), and the rate is
+//! the binary entropy H(θ).
 //!
-//! **Reads.** C(m, i)·d^i with i = x·m grows at the rate H(x) + x·log₂ d, which rises up to x = d/(d + 1). So their sum up to i = θ·m/s grows at that rate for the lesser of θ/s and d/(d + 1).
+//! **Reads.** C(m, i)·d^i with i = x·m grows at the rate H(x) + x·log₂ d, which rises up to x =
+//! d/(d + 1). So their sum up to i = θ·m/s grows at that rate for the lesser of θ/s and d/(d + 1).
 //!
 //! **Storage** is q^m, with rate log₂ q.
 //!
-//! For two servers this is storage n^(1/H(θ)) and n^(H(θ/2)/H(θ)) reads: with θ = 1/2 nearly n, and n^0.8113.
+//! For two servers this is storage n^(1/H(θ)) and n^(H(θ/2)/H(θ)) reads: with θ = 1/2 nearly n, and
+//! n^0.8113.
 
 use super::Family;
 
@@ -25,7 +34,8 @@ pub struct Exponents {
     pub reads: f64,
 }
 
-/// The degree for each variable, θ = D/m: between 0 and d, both excluded, so that the table grows with m.
+/// The degree for each variable, θ = D/m: between 0 and d, both excluded, so that the table grows
+/// with m.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanDegree(f64);
 
@@ -52,9 +62,11 @@ impl Family {
         }
     }
 
-    /// Storage and reads with precomputed derivatives, of which count(i, d, m) have order i, up to K.
+    /// Storage and reads with precomputed derivatives, of which count(i, d, m) have order i, up to
+    /// K.
     pub fn precomputed_exponents(self, mean: MeanDegree) -> Exponents {
-        // At most half of the highest degree, because there are two servers or more: up to there the last order has the most derivatives.
+        // At most half of the highest degree, because there are two servers or more: up to there
+        // the last order has the most derivatives.
         let order = mean.0 / f64::from(self.servers());
         let derivatives = growth(order, self.individual_degree());
         let records = self.records(mean);
@@ -64,7 +76,8 @@ impl Family {
         }
     }
 
-    /// The curve in `steps` equal steps, from the fewest reads to the least storage: θ up to d/2, because a larger degree only has more reads for fewer records.
+    /// The curve in `steps` equal steps, from the fewest reads to the least storage: θ up to d/2,
+    /// because a larger degree only has more reads for fewer records.
     pub fn curve(self, steps: u32) -> impl Iterator<Item = MeanDegree> {
         let highest = f64::from(self.individual_degree());
         (1..=steps).map(move |step| MeanDegree(highest / 2.0 * f64::from(step) / f64::from(steps)))
@@ -75,7 +88,8 @@ impl Family {
     }
 }
 
-/// The entropy of a coin that shows heads with that probability, in bits: H. 0 for what is no probability.
+/// The entropy of a coin that shows heads with that probability, in bits: H. 0 for what is no
+/// probability.
 pub fn entropy(probability: f64) -> f64 {
     let term = |share: f64| if share > 0.0 { -share * share.log2() } else { 0.0 };
     match probability {
@@ -86,7 +100,8 @@ pub fn entropy(probability: f64) -> f64 {
     }
 }
 
-/// The largest entropy of a distribution on {0, …, `highest`} with that mean, in bits: how many more bits it takes to write count(D, d, m) for each variable more. 0 if there is no such
+/// The largest entropy of a distribution on {0, …, `highest`} with that mean, in bits: how many
+/// more bits it takes to write count(D, d, m) for each variable more. 0 if there is no such
 /// distribution, or only one.
 pub fn growth(mean: f64, highest: u32) -> f64 {
     let top = f64::from(highest);
@@ -95,8 +110,9 @@ pub fn growth(mean: f64, highest: u32) -> f64 {
     }
     // Counted from the other end the entropy is the same, and then no power of p is above 1.
     let mean = mean.min(top - mean);
-    // log₂ Z − mean·log₂ p is convex in log₂ p and has its minimum where the distribution has that mean: what is left of the error after the halvings does not show.
-    // Without an end the mean would be p/(1 − p), and it is no more: so p is at least mean/(1 + mean).
+    // log₂ Z − mean·log₂ p is convex in log₂ p and has its minimum where the distribution has that
+    // mean: what is left of the error after the halvings does not show. Without an end the mean
+    // would be p/(1 − p), and it is no more: so p is at least mean/(1 + mean).
     let (mut low, mut high) = ((mean / (1.0 + mean)).log2(), 0.0);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);

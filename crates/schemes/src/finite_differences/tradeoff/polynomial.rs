@@ -3,10 +3,12 @@
 use super::{Exponents, Family, MeanDegree};
 use privet_core::{Error, Result};
 
-/// Polynomials have at most so many points, 2^100: no number here is larger than that times the length of a record, so 128 bits hold them all.
+/// Polynomials have at most so many points, 2^100: no number here is larger than that times the
+/// length of a record, so 128 bits hold them all.
 pub const MOST_POINTS: u128 = 1 << 100;
 
-/// The precomputing scheme's parameters are looked for among polynomials of up to so many variables.
+/// The precomputing scheme's parameters are looked for among polynomials of up to so many
+/// variables.
 const MOST_VARIABLES: u32 = 64;
 
 /// A polynomial in m variables, of which every product has degree D.
@@ -35,10 +37,12 @@ pub struct Precomputed {
 }
 
 impl Polynomial {
-    /// A polynomial of that family in `variables` variables, m, of degree `degree`, D, with 1 ≤ D ≤ d·m.
+    /// A polynomial of that family in `variables` variables, m, of degree `degree`, D, with 1 ≤ D ≤
+    /// d·m.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if there is none, or it has more than [`MOST_POINTS`] points.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if there is none, or
+    /// it has more than [`MOST_POINTS`] points.
     pub fn new(family: Family, variables: u32, degree: u32) -> Result<Self> {
         let (field, individual_degree) = (family.field(), family.individual_degree());
         let points = u128::from(field).checked_pow(variables);
@@ -82,7 +86,8 @@ impl Polynomial {
         self.degree
     }
 
-    /// In how many variables a point that is read differs from the one that is asked about, at most, and the highest order of derivatives that are needed: K = ⌊D/s⌋.
+    /// In how many variables a point that is read differs from the one that is asked about, at
+    /// most, and the highest order of derivatives that are needed: K = ⌊D/s⌋.
     pub fn radius(&self) -> u32 {
         self.degree / self.family.servers()
     }
@@ -102,22 +107,27 @@ impl Polynomial {
         self.reads
     }
 
-    /// How many derivatives there are up to order K: what each server sends, and stores for each point, if they are precomputed. With d = 1 as many as are read with finite differences, otherwise fewer.
+    /// How many derivatives there are up to order K: what each server sends, and stores for each
+    /// point, if they are precomputed. With d = 1 as many as are read with finite differences,
+    /// otherwise fewer.
     pub fn derivatives(&self) -> u128 {
         self.counts[..=self.radius() as usize].iter().sum()
     }
 
-    /// The largest table, in bits: ⌊count(D, d, m) · log₂ q⌋. Exact over two elements; over more, to fifteen digits.
+    /// The largest table, in bits: ⌊count(D, d, m) · log₂ q⌋. Exact over two elements; over more,
+    /// to fifteen digits.
     pub fn table_bits(&self) -> u128 {
         self.bits(self.coefficients(), f64::floor)
     }
 
-    /// An answer of one server, in bits, rounded up. Exact over two elements; over more, to fifteen digits.
+    /// An answer of one server, in bits, rounded up. Exact over two elements; over more, to fifteen
+    /// digits.
     pub fn answer_bits(&self) -> u128 {
         self.bits(self.reads, f64::ceil)
     }
 
-    /// Storage on each server, in bits, rounded up. Exact over two elements; over more, to fifteen digits.
+    /// Storage on each server, in bits, rounded up. Exact over two elements; over more, to fifteen
+    /// digits.
     pub fn storage_bits(&self) -> u128 {
         self.bits(self.points, f64::ceil)
     }
@@ -129,7 +139,9 @@ impl Polynomial {
         }
     }
 
-    /// Storage and reads as powers of the number of records, as they are for this polynomial: log q^m and log of the reads, over log count(D, d, m). `None` with a single record, which has no other powers.
+    /// Storage and reads as powers of the number of records, as they are for this polynomial: log
+    /// q^m and log of the reads, over log count(D, d, m). `None` with a single record, which has no
+    /// other powers.
     pub fn exact_exponents(&self) -> Option<Exponents> {
         let records = (self.coefficients() as f64).ln();
         (records > 0.0).then(|| Exponents {
@@ -138,14 +150,18 @@ impl Polynomial {
         })
     }
 
-    /// What these powers tend to if the table grows, and the variables and the degree with it, in this proportion. `None` if D = d·m, where the table does not grow.
+    /// What these powers tend to if the table grows, and the variables and the degree with it, in
+    /// this proportion. `None` if D = d·m, where the table does not grow.
     pub fn exponents(&self) -> Option<Exponents> {
         let mean = f64::from(self.degree) / f64::from(self.variables);
         Some(self.family.exponents(MeanDegree::new(self.family, mean)?))
     }
 
-    /// The least storage for this table with precomputed derivatives, if answers are to be no longer than this polynomial's. Several records may share a coefficient, which makes answers longer and the table's polynomial
-    /// smaller: for each number of variables and degree there is a least number r, and with B derivatives answers are of r·B records, and storage of r·B·2^m. `None` unless two servers compute over the field of two elements.
+    /// The least storage for this table with precomputed derivatives, if answers are to be no
+    /// longer than this polynomial's. Several records may share a coefficient, which makes answers
+    /// longer and the table's polynomial smaller: for each number of variables and degree there is
+    /// a least number r, and with B derivatives answers are of r·B records, and storage of r·B·2^m.
+    /// `None` unless two servers compute over the field of two elements.
     pub fn precomputed(&self) -> Option<Precomputed> {
         if self.family.field() != 2 {
             return None;
@@ -167,8 +183,10 @@ impl Polynomial {
     }
 }
 
-/// `count(sum, d, m)` for all sums from 0 to `most`: how many vectors in {0, …, d}^m have that sum. Variable by variable, in m·`most` steps: with one variable more, a sum is reached from the d + 1 sums that lie
-/// 0 to d below it, and what they are together moves along with the sum. No number exceeds (d + 1)^m, so with d < q none exceeds q^m.
+/// `count(sum, d, m)` for all sums from 0 to `most`: how many vectors in {0, …, d}^m have that sum.
+/// Variable by variable, in m·`most` steps: with one variable more, a sum is reached from the d + 1
+/// sums that lie 0 to d below it, and what they are together moves along with the sum. No number
+/// exceeds (d + 1)^m, so with d < q none exceeds q^m.
 fn counts(variables: u32, individual_degree: u32, most: u32) -> Vec<u128> {
     let mut counts = vec![0u128; most as usize + 1];
     counts[0] = 1;

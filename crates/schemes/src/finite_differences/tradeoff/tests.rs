@@ -1,4 +1,5 @@
-//! That the formulas count what they say, that they agree with what is served, and with what was published.
+//! That the formulas count what they say, that they agree with what is served, and with what was
+//! published.
 
 use super::*;
 use crate::finite_differences::FiniteDifferencesParameters;
@@ -77,7 +78,8 @@ fn what_is_served_costs_as_the_formulas_say() {
     }
 }
 
-/// Table 2 of the full version of the paper, for records of one byte, as the authors' benchmark prints it.
+/// Table 2 of the full version of the paper, for records of one byte, as the authors' benchmark
+/// prints it.
 #[test]
 fn the_published_costs_of_two_servers_are_reproduced() {
     let exact = polynomial(35, 9);
@@ -101,7 +103,8 @@ fn the_published_costs_of_two_servers_are_reproduced() {
     assert_eq!((bytes(large.reads()) / (1 << 20) as f64 * 10.0).round(), 44.0);
 }
 
-/// Table 1 of the full version: the storage that precomputed derivatives take for the same answers, with the table cut to need the least.
+/// Table 1 of the full version: the storage that precomputed derivatives take for the same answers,
+/// with the table cut to need the least.
 #[test]
 fn the_published_comparison_with_precomputed_derivatives_is_reproduced() {
     let exact = polynomial(40, 17);
@@ -155,7 +158,8 @@ fn one_power_of_each_variable_is_a_choice_of_variables() {
 #[test]
 fn bits_are_symbols_times_the_logarithm_of_the_field() {
     let three = Polynomial::new(Family::new(3, 3, 1).unwrap(), 4, 2).unwrap();
-    // 6 · 1.58496 = 9.5, 5 · 1.58496 = 7.9 (the radius is 0, so an answer is one symbol: 1.58), 81 · 1.58496 = 128.4.
+    // 6 · 1.58496 = 9.5, 5 · 1.58496 = 7.9 (the radius is 0, so an answer is one symbol: 1.58), 81
+    // · 1.58496 = 128.4.
     assert_eq!((three.coefficients(), three.table_bits()), (6, 9));
     assert_eq!((three.reads(), three.answer_bits()), (1, 2));
     assert_eq!((three.points(), three.storage_bits()), (81, 129));
@@ -222,7 +226,8 @@ fn the_growth_of_coins_is_their_entropy() {
     }
 }
 
-/// No distribution with that mean has more entropy: here of those on {0, 1, 2}, which one number parametrises.
+/// No distribution with that mean has more entropy: here of those on {0, 1, 2}, which one number
+/// parametrises.
 #[test]
 fn the_growth_is_the_largest_entropy() {
     for mean in [0.1, 0.5, 0.9, 1.0, 1.3, 1.9] {
@@ -242,7 +247,8 @@ fn the_growth_is_the_largest_entropy() {
     }
 }
 
-/// At a fixed degree for each variable the exact powers approach the asymptotic ones, about as log m / m.
+/// At a fixed degree for each variable the exact powers approach the asymptotic ones, about as log
+/// m / m.
 #[test]
 fn exact_costs_approach_their_exponents() {
     for (servers, field, highest, of_variables, degree, sizes) in [
@@ -300,7 +306,8 @@ fn families_and_polynomials_that_do_not_exist_are_refused() {
 }
 
 proptest! {
-    /// Whatever is asked, there is an answer or a refusal, and at once: the work is bounded by what a polynomial of 2^100 points takes.
+    /// Whatever is asked, there is an answer or a refusal, and at once: the work is bounded by what
+    /// a polynomial of 2^100 points takes.
     #[test]
     fn any_numbers_have_costs_or_are_refused(
         servers in 0..20u32,

@@ -22,7 +22,8 @@ impl Factorials {
         self.0[n as usize] - self.0[k as usize] - self.0[(n - k) as usize]
     }
 
-    /// The probability that at least `count` of `drawn` different records out of `records` are among `marked` of them, summed term by term.
+    /// The probability that at least `count` of `drawn` different records out of `records` are
+    /// among `marked` of them, summed term by term.
     fn tail(&self, count: u64, drawn: u64, records: u64, marked: u64) -> f64 {
         let most = drawn.min(marked);
         let least = count.max((drawn + marked).saturating_sub(records));
@@ -83,7 +84,8 @@ fn sizes_are_as_promised_and_below_the_papers() {
         assert!(parameters.failure_probability() <= 2f64.powi(-40));
         parameters.state_bytes::<SingleParity>() as f64 / f64::from(1 << 20)
     };
-    // Table 3 of "Simple and Practical Amortized Sublinear Private Information Retrieval using Dummy Subsets" for Piano.
+    // Table 3 of "Simple and Practical Amortized Sublinear Private Information Retrieval using
+    // Dummy Subsets" for Piano.
     assert!(mebibytes(1 << 20, 32) < 0.85 * 7.32, "{}", mebibytes(1 << 20, 32));
     assert!(mebibytes(1 << 24, 32) < 0.85 * 32.97, "{}", mebibytes(1 << 24, 32));
     assert!(mebibytes(1 << 28, 8) < 0.6 * 70.5, "{}", mebibytes(1 << 28, 8));

@@ -301,7 +301,8 @@ fn every_planted_flaw_in_the_place_of_the_wanted_record_shows() {
     }
 }
 
-/// How the hints in use are distributed after `history`: how many of them contain position 5, and how often each offset occurs.
+/// How the hints in use are distributed after `history`: how many of them contain position 5, and
+/// how often each offset occurs.
 fn hints_after(cut: Cut, history: &[u64], flaw: Option<Flaw>) -> [Vec<u64>; 2] {
     let _planted = plant(flaw);
     let mut world = cut.world::<SingleParity>();

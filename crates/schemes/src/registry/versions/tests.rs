@@ -1,4 +1,5 @@
-//! Every scheme goes through versions of a table: servers, what was downloaded, and hints are in each what they would be had they begun with it.
+//! Every scheme goes through versions of a table: servers, what was downloaded, and hints are in
+//! each what they would be had they begun with it.
 
 mod rehearsals;
 
@@ -61,7 +62,8 @@ impl Version {
         Self { identity, records, plan, server, part }
     }
 
-    /// The next version, from the table, and the changes to it: `edits` records somewhere, and `more` records at the end.
+    /// The next version, from the table, and the changes to it: `edits` records somewhere, and
+    /// `more` records at the end.
     fn changed(
         &self,
         edits: u64,

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 proptest! {
     #[test]
     fn whatever_is_accepted_is_what_would_be_encoded(bytes in prop::collection::vec(0u8..3, 0..9)) {
-        // Three partitions of 258: 0x0101 is the last offset, what begins with 2 in its upper byte lies beyond, and so does 0x0102.
+        // Three partitions of 258: 0x0101 is the last offset, what begins with 2 in its upper byte
+        // lies beyond, and so does 0x0102.
         let parameters = cut(700, 3, 258);
         let beyond = bytes.chunks(2).any(|offset| offset.get(1).is_some_and(|upper| *upper > 1) || *offset == [2, 1]);
         match SinglePassQuery::decode(&parameters, &bytes) {
@@ -144,7 +145,8 @@ fn parameters_are_announced_and_checked() {
         let refused = SinglePassParameters::decode(&identity(1000, 2), &vec![0; len]);
         assert_eq!(refused.unwrap_err().blame(), Blame::InvalidMessage, "{len}");
     }
-    // What a server announces cannot make a client allocate without bound: neither for hints, nor for answers, nor for permutations.
+    // What a server announces cannot make a client allocate without bound: neither for hints, nor
+    // for answers, nor for permutations.
     for (records, record_len, announced) in
         [(1 << 20, 2048, 1u64 << 16), (1 << 20, 2048, 2), (1 << 33, 1, 1 << 16)]
     {

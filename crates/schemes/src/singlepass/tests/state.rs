@@ -1,4 +1,5 @@
-//! What is special about the state: permutations, false answers, and records that are told in order.
+//! What is special about the state: permutations, false answers, and records that are told in
+//! order.
 
 use super::super::change::{Lookup, StateChange};
 use super::*;

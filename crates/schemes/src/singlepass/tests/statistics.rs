@@ -1,9 +1,10 @@
 //! What each server sees, tested against uniform offsets. Leaks are planted in the code that
 //! clients run (see [`crate::planted`]), and each must show.
 //!
-//! Tables are so small that a test can count everything: a view is all that one server sees of three queries of a history, of which there are a few hundred, and each must
-//! occur equally often. So nothing that a server could compute from those three queries escapes.
-//! In most of these tables the last partition is partly filled.
+//! Tables are so small that a test can count everything: a view is all that one server sees of
+//! three queries of a history, of which there are a few hundred, and each must occur equally often.
+//! So nothing that a server could compute from those three queries escapes. In most of these tables
+//! the last partition is partly filled.
 //!
 //! By default everything is drawn from fixed seeds, so a test that passes passes always. The
 //! threshold is such that other seeds would pass as well.
@@ -179,7 +180,8 @@ fn a_server_that_knows_the_permutations_must_not_see_the_hints_used() {
         .assert_shows("known permutations");
 }
 
-/// Exchanging in the wanted record's partition as well would show to nobody. It is a mistake all the same, because nothing was read there with which the hints could follow.
+/// Exchanging in the wanted record's partition as well would show to nobody. It is a mistake all
+/// the same, because nothing was read there with which the hints could follow.
 #[test]
 fn exchanging_in_the_wanted_partition_too_makes_hints_false() {
     let mut world = World::with(cut(60, 4, 10));
@@ -197,7 +199,8 @@ fn exchanging_in_the_wanted_partition_too_makes_hints_false() {
     assert!(!world.hints_fit(&client));
 }
 
-/// The permutations themselves: each of the 24 of four numbers equally often, in each partition, and together.
+/// The permutations themselves: each of the 24 of four numbers equally often, in each partition,
+/// and together.
 #[test]
 fn permutations_are_uniform_and_independent() {
     let mut world = <World as Seen>::of(Cut { records: 8, partition_records: 4 });

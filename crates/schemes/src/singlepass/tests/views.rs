@@ -72,7 +72,8 @@ impl<'a> From<&'a [u64]> for History<'a> {
     }
 }
 
-/// One record for ever; two of one partition, two of different ones; the last; and three different ones.
+/// One record for ever; two of one partition, two of different ones; the last; and three different
+/// ones.
 pub(crate) const HISTORIES: [[u64; 3]; 6] =
     [[0, 0, 0], [0, 1, 0], [0, 3, 0], [4, 4, 1], [1, 0, 4], [0, 2, 4]];
 

@@ -117,8 +117,8 @@ impl RegisteredForm for PointproofsForm {
 }
 
 /// How many records a partition of a table of `records` records should have: a power of two next to
-/// 2·√n, and no more than there can be. Work per answer grows with the size of partitions, bytes with
-/// their number.
+/// 2·√n, and no more than there can be. Work per answer grows with the size of partitions, bytes
+/// with their number.
 fn partition_records_for(records: u64) -> u32 {
     const MOST: u64 = 1 << 16;
     let about = records.isqrt().saturating_mul(2).clamp(2, MOST);

@@ -1,4 +1,5 @@
-//! Every way to lie that we can think of. No wrong record is ever told, and what ends, ends for good.
+//! Every way to lie that we can think of. No wrong record is ever told, and what ends, ends for
+//! good.
 
 use super::*;
 use privet_core::Blame;
@@ -70,7 +71,8 @@ impl<F: TestForm> Attempt<'_, F> {
     }
 }
 
-/// A flipped bit of either answer, wherever it is and whatever was asked for, is the end, and names its server.
+/// A flipped bit of either answer, wherever it is and whatever was asked for, is the end, and names
+/// its server.
 fn every_bit<F: TestForm>(mut world: World<F>, coins: u8, step: usize) {
     let records = world.parameters.shape().records();
     for coins in 0..coins {
@@ -148,7 +150,8 @@ fn true_of_something_else<F: TestForm>(mut world: World<F>) {
             // What was answered before, and what the other server answered.
             replays += usize::from(check(replayed[server].clone()));
             replays += usize::from(check(honest[1 - server].clone()));
-            // The right proof of a record at another offset: what an honest server answers to another query.
+            // The right proof of a record at another offset: what an honest server answers to
+            // another query.
             let mut query = reserved.queries[server].clone();
             for offset in &mut query.0.offsets {
                 *offset = (*offset + 1) % world.parameters.pass().partition_records() as u16;
@@ -209,7 +212,8 @@ fn a_stream_that_was_not_announced_makes_no_hints() {
     every_byte_of_the_stream(World::<PointproofsForm>::cut(5, 3, 3));
 }
 
-/// What both servers announce may still be nonsense, if both lie or are broken: then there are no hints, and no panic.
+/// What both servers announce may still be nonsense, if both lie or are broken: then there are no
+/// hints, and no panic.
 #[test]
 fn an_announcement_that_is_no_commitment_is_refused() {
     let mut world = World::<PointproofsForm>::cut(5, 3, 3);

@@ -1,4 +1,5 @@
-//! A verifier that checks only what it needs: the mistake that the selective failure attack lives on.
+//! A verifier that checks only what it needs: the mistake that the selective failure attack lives
+//! on.
 
 use super::super::order::Asked;
 use super::{Form, TapirAnswer};
@@ -8,8 +9,9 @@ use std::cell::RefCell;
 /// A mistake planted in a client.
 #[derive(Default)]
 pub(in super::super) struct Planted {
-    /// The honest answers to the lookup under way. If they are there, whatever the record does not depend on is taken from them before it is verified: the first server's answer, and what the second
-    /// sent in the place of the wanted record.
+    /// The honest answers to the lookup under way. If they are there, whatever the record does not
+    /// depend on is taken from them before it is verified: the first server's answer, and what the
+    /// second sent in the place of the wanted record.
     pub(super) overlooked: RefCell<Option<[TapirAnswer; 2]>>,
 }
 

@@ -1,9 +1,11 @@
-//! Whether a client ends says nothing about the record it wanted: also where a server spoils some offsets and not others.
+//! Whether a client ends says nothing about the record it wanted: also where a server spoils some
+//! offsets and not others.
 
 use super::*;
 use crate::test_statistics::difference;
 
-/// What a server spoils: what it says of the record of one partition at some offsets, whenever it is asked for them.
+/// What a server spoils: what it says of the record of one partition at some offsets, whenever it
+/// is asked for them.
 #[derive(Clone, Copy, Debug)]
 struct Spoiled {
     server: usize,
@@ -86,7 +88,8 @@ fn ends<F: TestForm>(
 /// The first byte of the change that ends a client.
 const END: u8 = 3;
 
-/// The largest difference, in standard deviations, between how often lookups of any two records end.
+/// The largest difference, in standard deviations, between how often lookups of any two records
+/// end.
 fn leak<F: TestForm>(
     world: &mut World<F>,
     wanted: &[u64],
@@ -168,7 +171,8 @@ fn nor_with_pointproofs() {
     }
 }
 
-/// The planted verifier checks what the record depends on and nothing else. A second server that spoils a partition's records is then met by lookups in all other partitions alone, and the first
+/// The planted verifier checks what the record depends on and nothing else. A second server that
+/// spoils a partition's records is then met by lookups in all other partitions alone, and the first
 /// server's lies by none.
 #[test]
 fn a_verifier_that_checks_only_what_it_needs_is_caught() {

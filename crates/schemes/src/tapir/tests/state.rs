@@ -1,4 +1,5 @@
-//! The state through interruptions: a client is killed anywhere between Query, Recover and UpdateHint and goes on from its journal.
+//! The state through interruptions: a client is killed anywhere between Query, Recover and
+//! UpdateHint and goes on from its journal.
 
 use super::*;
 use crate::contract::Updatable as _;
@@ -23,7 +24,8 @@ fn through_crashes<F: TestForm>(mut world: World<F>, steps: Vec<u8>) {
                 let wanted = world.rng.below(world.parameters.shape().records());
                 let reserved = client.reserve(&world.index(wanted), &mut world.rng).unwrap();
                 journal.push(reserved.change.clone());
-                // Killed after the journal record, before or after the queries went out: they are sent again, and the answers to them still do.
+                // Killed after the journal record, before or after the queries went out: they are
+                // sent again, and the answers to them still do.
                 client = replay(&journal);
                 assert_eq!(client.open(), [reserved.id]);
                 let refused = client.reserve(&world.index(wanted), &mut world.rng);

@@ -6,7 +6,8 @@ use crate::registry::{self, PARTITION_RECORDS, Tuning};
 use privet_core::{Blame, Epoch, Operation, TableIdentity};
 use proptest::prelude::*;
 
-/// A batch: `edits` records somewhere, some of them twice, then `adds` new ones, one of which is edited at once.
+/// A batch: `edits` records somewhere, some of them twice, then `adds` new ones, one of which is
+/// edited at once.
 fn batch<F: TestForm>(world: &mut World<F>, edits: u64, adds: u64, byte: u8) -> TableUpdate {
     let shape = world.parameters.shape();
     let len = shape.record_len() as usize;
@@ -24,7 +25,8 @@ fn batch<F: TestForm>(world: &mut World<F>, edits: u64, adds: u64, byte: u8) -> 
     TableUpdate::new(shape, operations).unwrap()
 }
 
-/// After each batch the old client and one that begins anew read the same table, and the server is what a new one would be.
+/// After each batch the old client and one that begins anew read the same table, and the server is
+/// what a new one would be.
 fn updates<F: TestForm>(mut world: World<F>, batches: &[(u64, u64)], lookups: u64) {
     let mut client = world.client();
     for (number, (edits, adds)) in (1u8..).zip(batches) {
@@ -109,7 +111,8 @@ fn deltas_that_do_not_fit_change_nothing() {
     let with = |before, after, commitments: &[u8]| {
         TableDelta::growing(before, after, delta.edits().to_vec(), commitments.to_vec()).unwrap()
     };
-    // Commitments that are none, from servers that agree on them: nothing is believed and nothing lost.
+    // Commitments that are none, from servers that agree on them: nothing is believed and nothing
+    // lost.
     for len in 0..delta.commitments().len() {
         let short = with(before, after, &delta.commitments()[..len]);
         assert_eq!(client.apply_delta(&short).unwrap_err().blame(), Blame::PeerMisbehaved, "{len}");
@@ -123,7 +126,8 @@ fn deltas_that_do_not_fit_change_nothing() {
     }
 }
 
-/// Through the registry, as the session does it: both servers' updates are compared, and a difference is the end.
+/// Through the registry, as the session does it: both servers' updates are compared, and a
+/// difference is the end.
 #[test]
 fn servers_that_tell_different_updates_end_it() {
     let tuning = Tuning::default().with(&PARTITION_RECORDS, 5u64);

@@ -68,7 +68,8 @@ pub(super) fn first_feed(
     Ok(feed)
 }
 
-/// Without the epochs that this server could not follow itself, where its clients have to be told something of them.
+/// Without the epochs that this server could not follow itself, where its clients have to be told
+/// something of them.
 pub(super) fn fitting(mut feed: Feed, scheme: SchemeId, identity: &TableIdentity) -> Feed {
     if needs_commitments(scheme) {
         feed.forget_before(identity.epoch);

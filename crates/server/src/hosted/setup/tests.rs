@@ -32,7 +32,8 @@ fn simplepir(identity: TableIdentity) -> Box<dyn ErasedSetup> {
     .unwrap()
 }
 
-/// A setup whose results are given. The server that comes of it answers every query with what it was finished with.
+/// A setup whose results are given. The server that comes of it answers every query with what it
+/// was finished with.
 struct Given {
     plan: SchemePlan,
     hint: Vec<u32>,
@@ -152,7 +153,8 @@ impl Lives {
         Self { plan, hint: numbers(hint, 0x0101_0007), kept: numbers(kept, 0x0700_0b01), identity }
     }
 
-    /// Starts once; checks that the server has what it kept and clients find their hint; returns where it came from and how often it was computed.
+    /// Starts once; checks that the server has what it kept and clients find their hint; returns
+    /// where it came from and how often it was computed.
     fn start(&self, cache: Option<&HintCache>) -> (HintOrigin, u32) {
         let computed = Arc::new(AtomicU32::new(0));
         let setup = Given {
@@ -310,7 +312,8 @@ fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached
         Box::new(Given { plan, hint: Vec::new(), kept, streamed, computed: Arc::default() })
     };
     let shuffled: Vec<u8> = (0..120).rev().collect();
-    // With nothing to keep there is nothing to cache; whatever is kept, the table is not cached with it.
+    // With nothing to keep there is nothing to cache; whatever is kept, the table is not cached
+    // with it.
     for (kept, origins) in
         [(vec![], [HintOrigin::None; 2]), (vec![7; 5], [HintOrigin::Computed, HintOrigin::Cached])]
     {

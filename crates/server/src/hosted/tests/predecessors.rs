@@ -1,7 +1,7 @@
 //! Versions that are damaged when the next one is made: nothing that comes of the damage is served.
 //!
-//! The next version is given digests of its own. So whatever is made of a damaged one would be taken
-//! for whole from then on.
+//! The next version is given digests of its own. So whatever is made of a damaged one would be
+//! taken for whole from then on.
 
 use super::*;
 use crate::scrub::tests::{

@@ -1,4 +1,5 @@
-//! Switching over: nobody notices, both versions are served, and one that is retired leaves nothing behind.
+//! Switching over: nobody notices, both versions are served, and one that is retired leaves nothing
+//! behind.
 
 use super::*;
 use privet_core::Blame;

@@ -64,7 +64,8 @@ fn both_candidates_are_used_and_a_lone_record_is_the_only_candidate() {
 
 #[test]
 fn entries_without_a_place_go_to_the_stash_within_its_limits() {
-    // Records of one entry each, nearly as many entries as records: two choices are not enough for all.
+    // Records of one entry each, nearly as many entries as records: two choices are not enough for
+    // all.
     let pairs = pairs_of_lengths(std::iter::repeat_n(20, 640));
     let items: Vec<placement::Item> = (0..640)
         .map(|number: u32| placement::Item {
@@ -83,10 +84,12 @@ fn entries_without_a_place_go_to_the_stash_within_its_limits() {
 
     let limits = placement::StashLimits::of(std::iter::repeat_n(20, 640));
     let (homes, fullest) = choices.place(700, &mut limits.room_beside_wide(&items, 29));
-    // One key in 16 may be there, and the rest lies where it does not fit, so that the records get wider.
+    // One key in 16 may be there, and the rest lies where it does not fit, so that the records get
+    // wider.
     assert_eq!((stashed(&homes), fullest > 29), (40, true));
 
-    // With enough room for all, every entry is placed once, and none goes to the stash or beyond the width.
+    // With enough room for all, every entry is placed once, and none goes to the stash or beyond
+    // the width.
     let (homes, fullest) = choices.place(1600, &mut limits.room_beside_wide(&items, 29));
     assert_eq!((stashed(&homes), fullest), (0, 29));
     let placed: HashSet<u32> = homes.iter().map(|(number, _)| *number).collect();
@@ -95,7 +98,8 @@ fn entries_without_a_place_go_to_the_stash_within_its_limits() {
 
 #[test]
 fn entries_that_are_moved_make_room_that_plain_choices_lack() {
-    // 950 records of one entry for 400 entries: two choices without moves leave some without a place.
+    // 950 records of one entry for 400 entries: two choices without moves leave some without a
+    // place.
     let pairs = pairs_of_lengths(std::iter::repeat_n(0, 400));
     let (mut taken, mut without_moves) = (HashSet::new(), 0);
     let mut items = Vec::new();
@@ -127,8 +131,8 @@ fn other_kinds_and_versions_are_refused_by_name() {
     assert!(error.message().contains("version 4, and this program reads versions 1 to 3"));
 }
 
-/// A table made by `vectors/generate_cuckoo.py`, which shares no code with this crate and places the entries in its own way: any placement
-/// is a table, as long as a lookup finds its way.
+/// A table made by `vectors/generate_cuckoo.py`, which shares no code with this crate and places
+/// the entries in its own way: any placement is a table, as long as a lookup finds its way.
 #[test]
 fn known_answers() {
     let vectors = vectors("cuckoo.json");
@@ -166,7 +170,8 @@ fn empty(records: u64, seed: PublicSeed) -> KeyMap {
     KeyMap { seed, keys: 1, shape, entry_bytes: 0, rule, parts, lists: false, stash: Vec::new() }
 }
 
-/// Tables built before there were kinds of key maps: `vectors/key_map.json` holds one, byte for byte.
+/// Tables built before there were kinds of key maps: `vectors/key_map.json` holds one, byte for
+/// byte.
 #[test]
 fn key_maps_of_version_1_are_bucket_maps() {
     let vectors = vectors("key_map.json");

@@ -18,7 +18,8 @@ impl Table {
         Self { key_map, records }
     }
 
-    /// A cuckoo table without entries, and without a stash; each record has room for `slots` values of one byte.
+    /// A cuckoo table without entries, and without a stash; each record has room for `slots` values
+    /// of one byte.
     fn empty(records: u64, slots: u64) -> Self {
         let shape = TableShape::new(records, slots * entry::entry_len(1)).expect("valid");
         let (rule, parts, stash) = (Rule::TwoCandidates, Parts::ONE, Vec::new());
@@ -100,7 +101,8 @@ fn lengths(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<usize>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Every operation is done twice, once by an editor of its own and once by an editor that does several.
+    /// Every operation is done twice, once by an editor of its own and once by an editor that does
+    /// several.
     #[test]
     fn any_history_leaves_what_a_plain_map_has(
         initial in lengths(1..60),
@@ -190,7 +192,8 @@ fn check_changed(before: &Table, after: &Table, changed: &[u64]) {
     }
 }
 
-/// Whether `key` can be given a slot besides those of the others, by the method of augmenting paths, which knows nothing of records or of tags.
+/// Whether `key` can be given a slot besides those of the others, by the method of augmenting
+/// paths, which knows nothing of records or of tags.
 fn has_slot<'a>(
     key: &'a [u8],
     candidates: &HashMap<&'a [u8], Vec<u64>>,

@@ -1,7 +1,8 @@
-//! A server sees how many records a lookup asks for, and nothing else that depends on the key; and no more can be learnt from *which* they are.
+//! A server sees how many records a lookup asks for, and nothing else that depends on the key; and
+//! no more can be learnt from *which* they are.
 //!
-//! Private information retrieval hides the records' numbers. These tests ask for more: that even the numbers say nothing
-//! about whether a key is in the table, was deleted, or lies in the stash.
+//! Private information retrieval hides the records' numbers. These tests ask for more: that even
+//! the numbers say nothing about whether a key is in the table, was deleted, or lies in the stash.
 
 use super::editing::{Table, key};
 use super::*;
@@ -23,8 +24,9 @@ fn counts(table: &Table, keys: &[Vec<u8>], lookup: &Lookup<'_>) -> Vec<u64> {
     counts
 }
 
-/// How far counts are above what equal shares of records would bring, in standard deviations of the chi-square distribution. Far below is
-/// as it should be for keys that a bucket map's builder has spread evenly.
+/// How far counts are above what equal shares of records would bring, in standard deviations of the
+/// chi-square distribution. Far below is as it should be for keys that a bucket map's builder has
+/// spread evenly.
 fn excess(counts: &[u64], records: u64) -> f64 {
     let total = counts.iter().sum::<u64>() as f64;
     let chi_square: f64 = (0..PARTS)
@@ -39,7 +41,8 @@ fn excess(counts: &[u64], records: u64) -> f64 {
     (chi_square - freedom) / (2.0 * freedom).sqrt()
 }
 
-/// A table that has been edited, and keys of all four classes: present, deleted, never there, in the stash.
+/// A table that has been edited, and keys of all four classes: present, deleted, never there, in
+/// the stash.
 fn edited(kind: KeyMapKind) -> (Table, [Vec<Vec<u8>>; 4]) {
     let mut table = Table::new(kind, &pairs_of_lengths(std::iter::repeat_n(20, 8000)));
     let deleted: Vec<Vec<u8>> = (0..600).map(key).collect();
@@ -93,7 +96,8 @@ fn lookups_that_give_a_class_of_keys_away_are_caught() {
         let (table, [present, _, absent, stashed]) = edited(kind);
         let records = table.key_map.buckets();
 
-        // A stashed key asks for some record, since its value is known: one time in five it is the first.
+        // A stashed key asks for some record, since its value is known: one time in five it is the
+        // first.
         let lazy_with_stash = |table: &Table, key: &[u8]| {
             let candidates = honest(table, key);
             let lazy = in_stash(table, key) && key.last().is_some_and(|&digit| digit >= b'8');

@@ -3,7 +3,8 @@
 use crate::key_map::pairing::Pairing;
 use std::collections::HashMap;
 
-/// What the tags do to a table of `records` records, the other of each record, and for each such pairing a tag that does it.
+/// What the tags do to a table of `records` records, the other of each record, and for each such
+/// pairing a tag that does it.
 fn pairings(records: u64) -> HashMap<Vec<u64>, u64> {
     // Tags are told apart by what they do, not by what the code says of their centre.
     let mut tags = HashMap::new();
@@ -48,7 +49,8 @@ fn all_ordered_pairs_of_records_are_candidates_equally_often() {
         let firsts = if records % 2 == 0 { records } else { records - 1 };
         let mut drawn = vec![0; (records * records) as usize];
         for tag in pairings(records).into_values() {
-            // One word from the middle of each of the equal parts into which the first candidates divide all words.
+            // One word from the middle of each of the equal parts into which the first candidates
+            // divide all words.
             for part in 0..firsts {
                 let word = (((2 * part + 1) as u128) << 63) / u128::from(firsts);
                 let pairing = Pairing::new(tag, records);

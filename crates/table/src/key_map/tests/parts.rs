@@ -1,4 +1,5 @@
-//! Values in several pieces, and lists of values: over both kinds of key map, with edits, and when a table lies.
+//! Values in several pieces, and lists of values: over both kinds of key map, with edits, and when
+//! a table lies.
 
 use super::editing::key;
 use super::*;
@@ -373,7 +374,8 @@ fn a_table_of_lists_has_all_values_of_a_key_in_their_order() {
 
 #[test]
 fn long_values_are_divided_where_that_saves_a_quarter_and_never_otherwise() {
-    // Too many long values for the stash, among short ones: with one part, records would be as wide as they are.
+    // Too many long values for the stash, among short ones: with one part, records would be as wide
+    // as they are.
     let lopsided = varied((0..2000).map(|number| if number % 10 == 0 { 20_000 } else { 40 }));
     for kind in KeyMapKind::ALL {
         let (key_map, records, packed) =
@@ -450,7 +452,8 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-/// The tags and candidates of all parts follow from the key alone; those of the first are what they are without parts.
+/// The tags and candidates of all parts follow from the key alone; those of the first are what they
+/// are without parts.
 #[test]
 fn parts_have_hashes_of_their_own_and_the_first_is_the_key_s() {
     let hashes: Vec<_> = hash::KeyHash::of_pieces(fixed_seed(), b"key").take(16).collect();
@@ -467,7 +470,8 @@ fn parts_have_hashes_of_their_own_and_the_first_is_the_key_s() {
     assert_eq!(hashes[5].tag, u64::from_le_bytes(tag));
 }
 
-/// A table made by `vectors/generate_parts.py`, which shares no code with this crate, and cuts values and places pieces in its own way.
+/// A table made by `vectors/generate_parts.py`, which shares no code with this crate, and cuts
+/// values and places pieces in its own way.
 #[test]
 fn known_answers() {
     let vectors = vectors("parts.json");

@@ -1,4 +1,5 @@
-//! The fixed parts of an update log: its header and its commit records, as the [parent module](super) lays them out.
+//! The fixed parts of an update log: its header and its commit records, as the [parent
+//! module](super) lays them out.
 
 use super::damaged;
 use crate::update_log::{EpochHash, PublisherId};
@@ -11,7 +12,8 @@ const CHECKSUM_LEN: usize = 32;
 
 pub(crate) const HEADER_LEN: usize = 172;
 
-/// Far enough apart that no single interrupted write reaches two of header, commit records and epochs.
+/// Far enough apart that no single interrupted write reaches two of header, commit records and
+/// epochs.
 pub(crate) const COMMIT_OFFSETS: [u64; 2] = [4096, 8192];
 
 /// Where the first epoch begins.

@@ -16,10 +16,12 @@ pub(crate) const PREFIX: &str = "privet-publisher-secret-key-1 ";
 const FILE_LEN: usize = PREFIX.len() + 64 + 1;
 
 impl PublisherKey {
-    /// Writes the key to a new file, which only its owner can read (where the system knows owners), and syncs it.
+    /// Writes the key to a new file, which only its owner can read (where the system knows owners),
+    /// and syncs it.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is a file of this name already, or no directory for it.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is a file of this name
+    ///   already, or no directory for it.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written.
     pub fn create_file(&self, path: &Path) -> Result<()> {
         // As long as it ever gets, so that no copy is left behind where it was shorter.
@@ -43,7 +45,8 @@ impl PublisherKey {
     /// Reads the key from a file that [`create_file`](Self::create_file) wrote.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file is not there, holds no key, or others can read it.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file is not there, holds no
+    ///   key, or others can read it.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read.
     pub fn from_file(path: &Path) -> Result<Self> {
         let misused = |message: &str| Error::api_misuse(message.to_owned()).within(path.display());
@@ -84,7 +87,8 @@ fn write_private(path: &Path, line: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     #[cfg(unix)]
     {
-        // Whatever is published under this key from now on can be continued only if the key's name survives a crash too.
+        // Whatever is published under this key from now on can be continued only if the key's name
+        // survives a crash too.
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
     }

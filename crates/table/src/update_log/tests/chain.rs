@@ -15,7 +15,8 @@ fn assert_refused(chain: &Chain, bytes: &[u8], how: &str) {
 }
 
 proptest! {
-    /// Records, differences and operations all lead where the plain vector went, and the chain ends at its identity.
+    /// Records, differences and operations all lead where the plain vector went, and the chain ends
+    /// at its identity.
     #[test]
     fn every_history_is_followed(records in 1..20u64, batches in batches(6)) {
         let mut model = Model::new(records);
@@ -118,7 +119,8 @@ fn what_does_not_follow_is_refused_by_its_name() {
     *wrong_signature.last_mut().unwrap() ^= 1;
     assert_refused(&start.chain(), &wrong_signature, "the signature of epoch 4");
 
-    // The publisher itself goes on from epoch 4 in two ways, which the hash of the previous epoch tells apart, or its digest, or both.
+    // The publisher itself goes on from epoch 4 in two ways, which the hash of the previous epoch
+    // tells apart, or its digest, or both.
     let mut fork = start.clone();
     fork.next(&[edit(2, 0xaa), add(2)], None);
     let forked = fork.next(&[edit(0, 0xbb)], None);

@@ -17,7 +17,8 @@ fn room() -> (Room, Model) {
     (room, model)
 }
 
-/// After each step the two files are opened anew, as after a crash; the table is what it was, the next epoch continues its history, and a second compaction completes the first.
+/// After each step the two files are opened anew, as after a crash; the table is what it was, the
+/// next epoch continues its history, and a second compaction completes the first.
 #[test]
 fn a_compaction_can_stop_after_every_step() {
     for steps in 0..=2 {
@@ -114,7 +115,8 @@ fn a_compaction_elsewhere_overwrites_nothing() {
     assert_eq!(built.identity(), model.identity());
 }
 
-/// Whatever is kept of the epochs, clients that stand at one of them catch up, further ones cannot, and the history goes on from there.
+/// Whatever is kept of the epochs, clients that stand at one of them catch up, further ones cannot,
+/// and the history goes on from there.
 #[test]
 fn the_last_epochs_are_kept_as_far_as_they_fit() {
     let (probe, _) = room();

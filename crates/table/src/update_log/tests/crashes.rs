@@ -68,7 +68,8 @@ fn an_epoch_that_was_not_committed_is_cut_off() {
     for len in 0..=tail.len() {
         appended.assert_opens_as(&[before, &tail[..len]].concat(), &appended.before.0);
     }
-    // Where a file system gives the file its length before its contents: zeros, or what the disk held.
+    // Where a file system gives the file its length before its contents: zeros, or what the disk
+    // held.
     for filler in [0, 0xa5] {
         for len in [1, 7, 8, 9, 60, tail.len() - 1, tail.len(), tail.len() + 1] {
             let model = &appended.before.0;
@@ -86,7 +87,8 @@ fn a_commit_that_was_interrupted_is_completed() {
     for len in 0..=Commit::LEN {
         file[commit.clone()].copy_from_slice(old);
         file[commit.start..commit.start + len].copy_from_slice(&new[..len]);
-        // Old and new record may begin and end alike: then it is still the old one, or the new one already.
+        // Old and new record may begin and end alike: then it is still the old one, or the new one
+        // already.
         let model =
             if file[commit.clone()] == *old { &appended.before.0 } else { &appended.after.0 };
         appended.assert_opens_as(&file, model);

@@ -75,7 +75,8 @@ fn refused<T>(result: privet_core::Result<T>, blame: Blame, how: &str) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// A snapshot and its log are the plain vector, whoever wrote them in how many sittings; a server that reads on gets each epoch once, and a client at any epoch what it needs.
+    /// A snapshot and its log are the plain vector, whoever wrote them in how many sittings; a
+    /// server that reads on gets each epoch once, and a client at any epoch what it needs.
     #[test]
     fn a_snapshot_and_its_log_are_the_table(
         records in 1..20u64,
@@ -135,7 +136,8 @@ proptest! {
         refused(server.epochs_from(Epoch(2)).map(drop), Blame::ApiMisuse, "no longer kept");
         refused(server.epochs_from(Epoch(model.epoch + 1)).map(drop), Blame::ApiMisuse, "there is no epoch");
 
-        // The digest is that of a snapshot built of the same records, and a compacted one goes on where the log ended.
+        // The digest is that of a snapshot built of the same records, and a compacted one goes on
+        // where the log ended.
         let built = write_snapshot(&model, &room.directory.path().join("built.privet"));
         prop_assert_eq!(built.identity(), model.identity());
         if compacts.is_some() {
@@ -265,7 +267,8 @@ fn a_damaged_table_is_not_signed_and_not_compacted() {
     assert_eq!(fs::read(&path).expect("readable"), bytes);
 }
 
-/// As when a disk is full: what was not written is not in memory either, and only a new sitting goes on.
+/// As when a disk is full: what was not written is not in memory either, and only a new sitting
+/// goes on.
 #[test]
 fn a_writer_that_could_not_write_stops() {
     let mut model = Model::new(5);

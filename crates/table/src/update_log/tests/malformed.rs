@@ -1,10 +1,12 @@
-//! Bytes from anywhere. What they announce is never allocated: a reservation of the sizes below would end the process.
+//! Bytes from anywhere. What they announce is never allocated: a reservation of the sizes below
+//! would end the process.
 
 use super::*;
 use crate::update_log::entry::Entry;
 use privet_core::Blame;
 
-/// A valid epoch up to the length of its layout, with these numbers of records, and then `rest` and a signature.
+/// A valid epoch up to the length of its layout, with these numbers of records, and then `rest` and
+/// a signature.
 fn forged(before: u64, after: u64, record_len: u32, rest: &[u8]) -> Vec<u8> {
     let mut bytes = Model::new(5).next(&[edit(0, 1)], None)[..122].to_vec();
     bytes.extend_from_slice(&before.to_le_bytes());
@@ -71,7 +73,8 @@ fn number(number: u64, needless: bool) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// What is read is written the same way again, and nothing else is read: a number has one form, and records lie within the table, differ, and are all there.
+    /// What is read is written the same way again, and nothing else is read: a number has one form,
+    /// and records lie within the table, differ, and are all there.
     #[test]
     fn every_epoch_has_one_encoding(
         records in 1..400u64,

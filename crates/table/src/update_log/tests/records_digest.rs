@@ -9,7 +9,8 @@ fn bytes(len: usize) -> Vec<u8> {
     out
 }
 
-/// A chunk and a group less one, exactly, and one more; then trees of one to nine groups, so that odd last subtrees occur on every level.
+/// A chunk and a group less one, exactly, and one more; then trees of one to nine groups, so that
+/// odd last subtrees occur on every level.
 #[test]
 fn the_digest_is_that_of_blake3_at_every_edge() {
     let groups =
@@ -21,7 +22,8 @@ fn the_digest_is_that_of_blake3_at_every_edge() {
     }
 }
 
-/// Whole groups stay as they are when others follow, and yet get new parents: of more levels, and in other pairs.
+/// Whole groups stay as they are when others follow, and yet get new parents: of more levels, and
+/// in other pairs.
 #[test]
 fn whole_groups_are_joined_by_others() {
     let all = bytes(9 * GROUP);

@@ -114,8 +114,8 @@ impl Shell {
     }
 }
 
-/// Five lookups that are handed in together cost one commit, and none of their queries leaves before
-/// it. What is handed in later is committed later.
+/// Five lookups that are handed in together cost one commit, and none of their queries leaves
+/// before it. What is handed in later is committed later.
 #[test]
 fn lookups_that_are_handed_in_together_are_committed_together() {
     let mut shell = Shell::new();

@@ -1,6 +1,7 @@
 //! A disk that is cut off in the middle of things.
 //!
-//! What was synced survives. Of what was written and not synced, some beginning does; an operation that is cut off may have been done or not.
+//! What was synced survives. Of what was written and not synced, some beginning does; an operation
+//! that is cut off may have been done or not.
 
 use super::super::world::Dice;
 use super::slow::Passing;

@@ -60,7 +60,8 @@ pub(super) struct Scenario {
     pub(super) targets: Targets,
     /// One of the servers gives wrong answers, now and then.
     pub(super) lies: bool,
-    /// Parts are kept in files, and a byte of the table's is flipped now and then: before a process begins, or while it has the file open.
+    /// Parts are kept in files, and a byte of the table's is flipped now and then: before a process
+    /// begins, or while it has the file open.
     pub(super) damages: bool,
     /// The table changes now and then, and grows.
     pub(super) changes: bool,

@@ -1,5 +1,5 @@
-//! What a simulated client keeps: parts and pins in memory or in files, and hints on a [`Disk`]. All of
-//! it outlives the process, and other processes have some of it now and then.
+//! What a simulated client keeps: parts and pins in memory or in files, and hints on a [`Disk`].
+//! All of it outlives the process, and other processes have some of it now and then.
 
 use super::disk::Disk;
 use super::slow::Passing;

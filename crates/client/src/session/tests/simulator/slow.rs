@@ -24,7 +24,8 @@ pub(in super::super) enum Costs {
     /// The same, but hints are loaded and written down in no time. That ends at a multiple of the
     /// clock's steps, and which one it is would depend on how long it took.
     WithinOnceOpen,
-    /// Longer than the slot, however long that is by now, and up to the same multiple of its quarter.
+    /// Longer than the slot, however long that is by now, and up to the same multiple of its
+    /// quarter.
     Beyond,
     /// The queries of about half of all indices take longer than their slot, and those of others no
     /// longer than dummies.

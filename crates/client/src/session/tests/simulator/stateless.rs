@@ -1,6 +1,8 @@
-//! Schemes that keep nothing between a query and the next: what must hold of their queries, and clients that are flawed on purpose.
+//! Schemes that keep nothing between a query and the next: what must hold of their queries, and
+//! clients that are flawed on purpose.
 //!
-//! A query of such a scheme is made once, goes to one server, and is never sent again by a later process. No two lookups have a query in common, and no two servers.
+//! A query of such a scheme is made once, goes to one server, and is never sent again by a later
+//! process. No two lookups have a query in common, and no two servers.
 
 use super::super::super::*;
 use super::scenario::Check;

@@ -153,11 +153,13 @@ struct World {
     servers: usize,
     /// The server that gives wrong answers.
     liar: Option<usize>,
-    /// Chooses lies: apart from everything else, so that nothing else is otherwise when there are some.
+    /// Chooses lies: apart from everything else, so that nothing else is otherwise when there are
+    /// some.
     lie_dice: Dice,
     disk: Disk,
     shelf: Shelf,
-    /// Chooses when other processes have what is kept: apart from everything else that is left to chance.
+    /// Chooses when other processes have what is kept: apart from everything else that is left to
+    /// chance.
     busy_dice: Dice,
     /// Where parts are kept if they can be damaged.
     files: Option<TempDir>,
@@ -177,7 +179,8 @@ struct World {
     /// What was sent to each role with each hint, and for each reservation.
     by_hint: HashMap<(u8, Vec<u8>, u64), Vec<u8>>,
     by_reservation: HashMap<(u8, Vec<u8>, Vec<u8>), Vec<u8>>,
-    /// What each process asked for, by its number and how many generations there had been, and by the number of the reply.
+    /// What each process asked for, by its number and how many generations there had been, and by
+    /// the number of the reply.
     requests: HashMap<(u64, u64, Vec<u8>), Vec<u8>>,
     /// What was sent by a scheme without state.
     ledger: Ledger,
@@ -321,7 +324,8 @@ impl World {
             process.will(self.now + later, Coming::Damage);
         }
         for k in 0..lookups {
-            // Without faults one after another, so that none is asked for before the next hints are ready.
+            // Without faults one after another, so that none is asked for before the next hints are
+            // ready.
             let later = if self.faults { self.dice.roll(800) } else { 5000 * (k + 1) };
             process.will(self.now + milliseconds(later), Coming::Lookup);
             process.to_come += 1;
@@ -480,8 +484,8 @@ impl World {
         self.report.damaged += 1;
     }
 
-    /// The worker does its next step a while after it has come to it: whatever the session computes,
-    /// the worker is beside it.
+    /// The worker does its next step a while after it has come to it: whatever the session
+    /// computes, the worker is beside it.
     fn plan_work(&mut self, process: &mut Process) {
         if let Some(since) = process.conductor.desk().next_step() {
             let when = since + milliseconds(self.dice.roll(20));

@@ -263,7 +263,8 @@ impl ErasedClient for Toy {
     }
 
     fn recover(&mut self, _: Pending, answers: &[&[u8]]) -> Result<Recovered> {
-        // Of answers that are verified, nothing is believed: there is one reservation that they can belong to.
+        // Of answers that are verified, nothing is believed: there is one reservation that they can
+        // belong to.
         let id = if self.verifies { self.open()[0] } else { self.id_in(answers[0]) };
         self.settle(id, answers)
     }

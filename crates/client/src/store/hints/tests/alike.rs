@@ -1,4 +1,5 @@
-//! Random histories for the state directory and for memory: whatever is done, in whatever order, both say and keep the same.
+//! Random histories for the state directory and for memory: whatever is done, in whatever order,
+//! both say and keep the same.
 
 use super::history::{key_at, record, unfinished};
 use crate::disk::simulated::Dice;
@@ -10,7 +11,8 @@ use privet_schemes::contract::ReservationId;
 /// What one can be told to do.
 #[derive(Clone, Debug)]
 enum Step {
-    /// As if the process had ended; the next one asks for hints in this version, strictly or to follow.
+    /// As if the process had ended; the next one asks for hints in this version, strictly or to
+    /// follow.
     Reopen(u64, bool),
     Checkpoint(u64),
     Prepare(u8),

@@ -114,8 +114,8 @@ fn crash_within_recovery(live: History, step: usize) {
     let operations = operations(live);
     for operation in (0..operations).step_by(step) {
         let (disk, expected) = cut_off(live, operation);
-        // Of a killed process everything is there, but nothing is safe yet: the most a recovery can lose.
-        // The other ways take turns, to save time.
+        // Of a killed process everything is there, but nothing is safe yet: the most a recovery can
+        // lose. The other ways take turns, to save time.
         let other = (operation % 2 == 0).then(|| SURVIVALS[1 + operation / 2 % 4]);
         for first in std::iter::once(Survival::Killed).chain(other) {
             let mut dice = Dice::new(operation as u64);
@@ -169,7 +169,8 @@ fn holds(disk: &Disk, what: &[u8]) -> bool {
     disk.all_bytes().iter().any(|bytes| bytes.windows(what.len()).any(|window| window == what))
 }
 
-/// Whether a file is erased in time or not: nothing that was prepared for one version is gone on with, or switched to, in another.
+/// Whether a file is erased in time or not: nothing that was prepared for one version is gone on
+/// with, or switched to, in another.
 #[test]
 fn what_was_prepared_before_the_table_changed_counts_for_nothing_if_a_crash_leaves_it() {
     let disk = Disk::default();
@@ -197,7 +198,8 @@ fn what_was_prepared_before_the_table_changed_counts_for_nothing_if_a_crash_leav
     }
 }
 
-/// A disk on which generation 1 is used up and answered, but for what is only handed over; beside it lies what a process condensed that did not live to switch to it.
+/// A disk on which generation 1 is used up and answered, but for what is only handed over; beside
+/// it lies what a process condensed that did not live to switch to it.
 fn used_up() -> Disk {
     let disk = Disk::default();
     let mut opened = hints(&disk).unwrap();

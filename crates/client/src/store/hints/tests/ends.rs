@@ -1,4 +1,5 @@
-//! Hints that have ended: once that was said, no crash takes it back, and nothing is reserved any more.
+//! Hints that have ended: once that was said, no crash takes it back, and nothing is reserved any
+//! more.
 
 use super::super::*;
 use super::history::{generation, hints, key, key_at, record, seen};
@@ -146,8 +147,8 @@ fn an_end_of_something_that_is_not_unfinished_is_refused_and_changes_nothing() {
     }
 }
 
-/// Whatever is believed of the servers, and whatever table they show: only who erases the hints begins
-/// anew.
+/// Whatever is believed of the servers, and whatever table they show: only who erases the hints
+/// begins anew.
 #[test]
 fn an_end_outlives_the_table_it_came_with() {
     for cause in CAUSES {

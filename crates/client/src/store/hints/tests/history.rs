@@ -1,4 +1,5 @@
-//! A history of everything that can be done to hints, and what must be found afterwards, wherever it was cut off.
+//! A history of everything that can be done to hints, and what must be found afterwards, wherever
+//! it was cut off.
 
 use super::super::*;
 use crate::disk::Folder;
@@ -111,8 +112,8 @@ impl Expected {
         Ok(())
     }
 
-    /// A process has seen this, and may have acted on it: the generation, the changes and the unfinished reservations stay. What is only being prepared may yet
-    /// be lost.
+    /// A process has seen this, and may have acted on it: the generation, the changes and the
+    /// unfinished reservations stay. What is only being prepared may yet be lost.
     pub(super) fn acted_upon(&mut self, seen: &Seen) -> Result<(), String> {
         self.clone().confirm(seen)?;
         let kept = |state: &&Seen| {
@@ -330,7 +331,8 @@ pub(super) fn live(disk: &Disk, expected: &mut Expected) -> Result<()> {
     run.reserve(40)
 }
 
-/// The table changes: with something settled that is not durable, with and without something prepared, before and after a switch, and so that the hints cannot follow.
+/// The table changes: with something settled that is not durable, with and without something
+/// prepared, before and after a switch, and so that the hints cannot follow.
 pub(super) fn live_through_changes(disk: &Disk, expected: &mut Expected) -> Result<()> {
     let mut run = open(disk, expected)?;
     run.prepare(&generation(1))?;
@@ -382,7 +384,8 @@ pub(super) fn lived() -> (Disk, Seen) {
     (disk, seen)
 }
 
-/// What was found can be worked with: one more reservation, and it is there when the hints are opened again.
+/// What was found can be worked with: one more reservation, and it is there when the hints are
+/// opened again.
 pub(super) fn goes_on(disk: &Disk, found: &Seen) -> Result<()> {
     let mut state = found.clone();
     let mut opened = hints(disk)?;

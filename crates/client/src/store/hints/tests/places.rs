@@ -85,8 +85,9 @@ fn a_restored_backup_is_erased() {
     assert_eq!(seen(&mut restored).unwrap().generation, None);
 }
 
-/// The backup is written into the files that were there, which keeps their numbers and their births: what shows it is that the anchor was changed later than it says it was
-/// written. (The clock of a file system cannot be turned back, so the anchor is made older here instead.)
+/// The backup is written into the files that were there, which keeps their numbers and their
+/// births: what shows it is that the anchor was changed later than it says it was written. (The
+/// clock of a file system cannot be turned back, so the anchor is made older here instead.)
 #[test]
 fn a_backup_restored_in_place_is_erased() {
     let place = tempfile::tempdir().unwrap();
@@ -126,7 +127,8 @@ fn a_server_that_announces_the_tables_id_with_other_contents_erases_nothing() {
     assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
 }
 
-/// Whoever computed the hints knows the secret they follow from, so nobody else may take that server's place.
+/// Whoever computed the hints knows the secret they follow from, so nobody else may take that
+/// server's place.
 #[test]
 fn hints_that_other_servers_computed_are_refused_and_kept() {
     let place = tempfile::tempdir().unwrap();
@@ -200,7 +202,8 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
     assert!(names(place.path()).is_empty());
 }
 
-/// Where the hints stand is for their client to look at, whether the table has moved on or a server has gone back.
+/// Where the hints stand is for their client to look at, whether the table has moved on or a server
+/// has gone back.
 #[test]
 fn hints_of_another_version_are_opened_as_they_are_by_who_can_follow() {
     let place = tempfile::tempdir().unwrap();
@@ -235,7 +238,8 @@ fn hints_of_another_version_are_opened_as_they_are_by_who_can_follow() {
     assert_eq!((saved.prepared_for, saved.stands_at), (None, None), "they are what was asked for");
 }
 
-/// Who can follow has hints of the new version on disk before its pin says so, and the other way round.
+/// Who can follow has hints of the new version on disk before its pin says so, and the other way
+/// round.
 #[test]
 fn hints_that_have_followed_are_those_of_the_new_version_and_no_other() {
     let place = tempfile::tempdir().unwrap();

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Cuts with vectors that are no power of two, caps between the root and the leaves, and more vectors than lanes. All records differ: where the leaves are the cap and a proof is empty, equal
+/// Cuts with vectors that are no power of two, caps between the root and the leaves, and more
+/// vectors than lanes. All records differ: where the leaves are the cap and a proof is empty, equal
 /// records answer for each other, and rightly.
 fn worlds() -> impl Iterator<Item = World> {
     let cuts = [
@@ -111,7 +112,8 @@ fn wrong_lengths_are_rejected() {
     }
 }
 
-/// A leaf is not an inner node: the record whose bytes are two nodes does not open to their parent, nor the other way round.
+/// A leaf is not an inner node: the record whose bytes are two nodes does not open to their parent,
+/// nor the other way round.
 #[test]
 fn leaves_and_inner_nodes_are_apart() {
     let hasher = MerkleHasher::new(Kernels::detect());

@@ -4,7 +4,8 @@ use super::*;
 use crate::Blame;
 use crate::commit::Changed;
 
-/// Edits some records, in any order and with repeats, lets the table grow to `records`, and returns what clients are told.
+/// Edits some records, in any order and with repeats, lets the table grow to `records`, and returns
+/// what clients are told.
 fn update(world: &mut World, records: u64, edits: &[u64]) -> (Vectors, Vec<u8>) {
     let before = world.merkle.vectors;
     let len = before.record_len();
@@ -55,7 +56,8 @@ proptest! {
             let before = encoded(&world.verifier);
             world.verifier.update(after, &told).unwrap();
             check_rebuilt(&world, kernels);
-            // What clients are told does not say more than it must: without edits and growth, nothing.
+            // What clients are told does not say more than it must: without edits and growth,
+            // nothing.
             assert_eq!(told.is_empty(), edits.is_empty() && growth == 0);
             assert!(!told.is_empty() || before == encoded(&world.verifier));
         }
@@ -117,7 +119,8 @@ fn hostile_updates_change_nothing() {
             assert_eq!(error.blame(), Blame::PeerMisbehaved);
             assert_eq!(encoded(&world.verifier), stale);
         }
-        // Every other byte is of a hash, or names another old node: then the next answers are rejected.
+        // Every other byte is of a hash, or names another old node: then the next answers are
+        // rejected.
         world.verifier.update(after, &with(told.len() - 1, !told[told.len() - 1])).unwrap();
         let offsets = vec![7; after.count() as usize];
         let answer = world.answer(offsets);

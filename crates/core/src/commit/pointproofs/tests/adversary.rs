@@ -40,7 +40,8 @@ fn every_bit_of_records_proof_and_offsets() {
         });
     }
     for vector in 0..2 {
-        // The padding beyond the table's end has equal records at two offsets: even those are told apart.
+        // The padding beyond the table's end has equal records at two offsets: even those are told
+        // apart.
         for step in [1, 2, 3, 1 << 15] {
             assert_rejected(&parties, &truth, |answer| {
                 let mut lie = answer.clone();
@@ -98,7 +99,8 @@ fn lies_of_both_servers_do_not_cancel() {
 #[test]
 fn a_proof_outside_the_group() {
     let (parties, truth) = parties_and_answers();
-    // The point of the curve with x = 4, and what remains of it when the part in the group is taken away: to the power r, that is, to the power r − 1 and once more.
+    // The point of the curve with x = 4, and what remains of it when the part in the group is taken
+    // away: to the power r, that is, to the power r − 1 and once more.
     let mut point = [0; 96];
     point[47] = 4;
     point[48..].copy_from_slice(&Y_OF_4);
@@ -166,7 +168,8 @@ fn announcements() {
     assert_eq!(finish(&good[1..]), Err(Blame::PeerMisbehaved));
     assert_eq!(finish(&[]), Err(Blame::PeerMisbehaved));
     assert_eq!(finish(&[&good[..], &[0]].concat()), Err(Blame::PeerMisbehaved));
-    // Every byte of the share is bound by the digest. Of a commitment, the sign cannot be known to be wrong; what is no point is noticed.
+    // Every byte of the share is bound by the digest. Of a commitment, the sign cannot be known to
+    // be wrong; what is no point is noticed.
     let share = 48 + 3 * 96;
     for place in 0..share {
         let mut lie = good.clone();

@@ -1,4 +1,5 @@
-//! True answers are accepted, whatever the shape; and both ways to compute openings give the same bytes.
+//! True answers are accepted, whatever the shape; and both ways to compute openings give the same
+//! bytes.
 
 use super::{Openings, Parties, bytes, known_string, verdict};
 use crate::commit::pointproofs::Pointproofs;

@@ -50,7 +50,8 @@ fn encoded(verifier: &PointproofsVerifier) -> Vec<u8> {
 fn an_update_is_as_good_as_a_new_beginning() {
     let mut rng = SecretRng::from_os().unwrap();
     for openings in [Openings::OnDemand, Openings::Precomputed] {
-        // One record; several of one vector, so many that its openings are computed again; new records in the last vector; new vectors.
+        // One record; several of one vector, so many that its openings are computed again; new
+        // records in the last vector; new vectors.
         for (edited, records_after) in [
             (vec![4], 8),
             (vec![1, 7], 8),

@@ -1,5 +1,5 @@
-//! Masked sums: a mask of 32 bytes comes from 32 selection bits, of which each byte of it looks up its own
-//! (narrow records), or is the same for all of a record (wide ones).
+//! Masked sums: a mask of 32 bytes comes from 32 selection bits, of which each byte of it looks up
+//! its own (narrow records), or is the same for all of a record (wide ones).
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -13,13 +13,13 @@ use crate::x86_64::{prefetch, prefetch_second_level};
 const HALF_RECORDS: usize = GROUP_RECORDS / 2;
 /// Bytes of a vector.
 const VECTOR: usize = LINE / 2;
-/// Halves of groups of narrow records that are added to a sum between loading and storing it: the records of
-/// one word of bits.
+/// Halves of groups of narrow records that are added to a sum between loading and storing it: the
+/// records of one word of bits.
 const HALVES: usize = 4;
 /// Wide records likewise ...
 const ROWS: usize = 8;
-/// ... if they are no longer than this, or there are several selections: otherwise they would not be read from
-/// front to back, more or less.
+/// ... if they are no longer than this, or there are several selections: otherwise they would not
+/// be read from front to back, more or less.
 const ROWS_LEN: usize = 128;
 /// How far ahead of its loads a single selection of narrow records prefetches, in bytes.
 const STREAM_AHEAD: usize = 8192;
@@ -115,7 +115,8 @@ pub(crate) fn wide(
                 wide_ahead::<1, 0>(records, record_len, columns, bits, sums, 0);
             }
             (2.., 0) => {
-                // The next columns of these records, or of the next records the same ones, which are all.
+                // The next columns of these records, or of the next records the same ones, which
+                // are all.
                 let next = if columns.len() < record_len { columns.len() } else { records.len() };
                 wide_ahead::<ROWS, 2>(records, record_len, columns, bits, sums, next);
             }
@@ -206,8 +207,8 @@ fn add_lines<const ROWS: usize>(
     }
 }
 
-/// Asks for the cache line `distance` bytes after `from`, into the cache of the level, 1 or 2; of level 0
-/// nothing is asked.
+/// Asks for the cache line `distance` bytes after `from`, into the cache of the level, 1 or 2; of
+/// level 0 nothing is asked.
 #[inline(always)]
 fn prefetch_ahead<const LEVEL: usize, T>(from: *const T, distance: usize) {
     match LEVEL {

@@ -26,8 +26,8 @@ pub(crate) fn cutoffs(key: &[u8; 16], first_id: u32, partitions: u32, rank: u32,
     }
 }
 
-/// The cutoffs of four hints that share blocks, `None` for those that lie outside the window or of which
-/// too many values lie inside.
+/// The cutoffs of four hints that share blocks, `None` for those that lie outside the window or of
+/// which too many values lie inside.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn look_in_window(
@@ -86,8 +86,8 @@ fn select_values(
         *block = input(quotient, first_partition + k as u32, SELECT_TAG);
     }
     cipher.encrypt(&mut blocks);
-    // The first four partitions in the lower halves, the others in the upper halves: two squares of 4 × 4
-    // words, which are transposed side by side.
+    // The first four partitions in the lower halves, the others in the upper halves: two squares of
+    // 4 × 4 words, which are transposed side by side.
     let [a, b, c, d] = [0, 1, 2, 3].map(|i| _mm256_set_m128i(blocks[i + 4], blocks[i]));
     let ab_low = _mm256_unpacklo_epi32(a, b);
     let ab_high = _mm256_unpackhi_epi32(a, b);
@@ -172,9 +172,9 @@ static COMPRESSED: [[u8; LANES]; 256] = {
     orders
 };
 
-/// The number `c` such that exactly `rank` of the first `bracket.up_to` of `values`, which all lie in the
-/// bracket, are below `c`, namely the one of that rank; 0 where there is none. Behind the values there is
-/// room for a vector, which is overwritten.
+/// The number `c` such that exactly `rank` of the first `bracket.up_to` of `values`, which all lie
+/// in the bracket, are below `c`, namely the one of that rank; 0 where there is none. Behind the
+/// values there is room for a vector, which is overwritten.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 pub(crate) fn order_statistic(values: &mut [u32], rank: usize, bracket: Bracket) -> u32 {
@@ -199,8 +199,8 @@ pub(crate) fn order_statistic(values: &mut [u32], rank: usize, bracket: Bracket)
     few.get(hit.trailing_zeros() as usize).copied().unwrap_or(0)
 }
 
-/// All bits in the lanes where the value is above `limit`, unsigned: with the highest bit flipped, the
-/// signed comparison that there is.
+/// All bits in the lanes where the value is above `limit`, unsigned: with the highest bit flipped,
+/// the signed comparison that there is.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn above(values: __m256i, limit: u32) -> __m256i {
@@ -222,8 +222,8 @@ fn count_below(values: &[[u32; LANES]], pivot: u32) -> usize {
     LANES * values.len() - counts.into_iter().sum::<u32>() as usize
 }
 
-/// The `count <= 8` values in `low..=high`, and other words behind them, none of which is less than a
-/// value.
+/// The `count <= 8` values in `low..=high`, and other words behind them, none of which is less than
+/// a value.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn gather_between(values: &[[u32; LANES]], low: u32, high: u32, count: usize) -> [u32; LANES] {

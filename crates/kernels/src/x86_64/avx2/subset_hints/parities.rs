@@ -1,5 +1,5 @@
-//! Parities: places of eight hints at a time, in all partitions of a group, and then the records of four
-//! hints at a time, their parities in registers.
+//! Parities: places of eight hints at a time, in all partitions of a group, and then the records of
+//! four hints at a time, their parities in registers.
 
 use std::arch::x86_64::*;
 
@@ -20,7 +20,8 @@ const VECTOR: usize = 32;
 
 /// The kind of parities where each hint has one, of the partitions that it selects.
 const SINGLE: u8 = 0;
-/// The kind of parities where each hint has one of those and one of the partitions that it does not select.
+/// The kind of parities where each hint has one of those and one of the partitions that it does not
+/// select.
 const PAIRS: u8 = 1;
 /// The kind of parities where each hint has one, of all partitions.
 const ALL: u8 = 2;
@@ -107,8 +108,8 @@ fn accumulate<const KIND: u8>(
 struct Places {
     /// Of the hint's record.
     all: [u32; HINTS],
-    /// Where hints select: of the hint's record if the hint selects the partition, else of the record of
-    /// zeros.
+    /// Where hints select: of the hint's record if the hint selects the partition, else of the
+    /// record of zeros.
     selected: [u32; HINTS],
 }
 
@@ -116,8 +117,8 @@ impl Places {
     const ZERO: Places = Places { all: [0; HINTS], selected: [0; HINTS] };
 }
 
-/// How places are computed: in bytes from the beginning of the partition for records of up to a vector,
-/// where 32 bits are enough, and else in records.
+/// How places are computed: in bytes from the beginning of the partition for records of up to a
+/// vector, where 32 bits are enough, and else in records.
 struct Locator {
     cipher: SecretCipher,
     mask: __m256i,
@@ -143,7 +144,8 @@ impl Locator {
     #[inline]
     #[target_feature(enable = "avx2,aes,popcnt")]
     fn locate(&self, id: u32, cutoffs: &[u32; HINTS], first_partition: u32, tile: &mut [Places]) {
-        // With the highest bits flipped, the signed comparison that there is compares unsigned numbers.
+        // With the highest bits flipped, the signed comparison that there is compares unsigned
+        // numbers.
         let flip = _mm256_set1_epi32(i32::MIN);
         let cutoffs = _mm256_xor_si256(load_words(cutoffs), flip);
         let quotient = id / SELECTS_PER_BLOCK as u32;
@@ -232,8 +234,8 @@ fn short<const KIND: u8>(
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn record_at(partition: &[u8], place: usize) -> __m256i {
     debug_assert!(place + VECTOR <= partition.len());
-    // SAFETY: places are of the partition's records and its record of zeros, and all of these may be read
-    // in vectors of up to 64 bytes.
+    // SAFETY: places are of the partition's records and its record of zeros, and all of these may
+    // be read in vectors of up to 64 bytes.
     unsafe { _mm256_loadu_si256(partition.as_ptr().add(place).cast()) }
 }
 
@@ -257,8 +259,8 @@ fn add_to(bytes: &mut [u8], vector: __m256i) {
     }
 }
 
-/// Adds partitions to the parities of an octet whose records are longer than a vector. Here the work is in
-/// the records, so those that a hint does not take are left out.
+/// Adds partitions to the parities of an octet whose records are longer than a vector. Here the
+/// work is in the records, so those that a hint does not take are left out.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn long<const KIND: u8>(

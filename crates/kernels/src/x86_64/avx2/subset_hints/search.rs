@@ -1,5 +1,5 @@
-//! Which hints hold a record, and what else a hint holds. The same work for all of them: which part of a
-//! block is wanted decides only what a permutation moves.
+//! Which hints hold a record, and what else a hint holds. The same work for all of them: which part
+//! of a block is wanted decides only what a permutation moves.
 
 use std::arch::x86_64::*;
 

@@ -6,9 +6,9 @@ use crate::selected_xor::{Ahead, BLOCK_RECORDS, EIGHT, LINE};
 use crate::x86_64::avx512::{load, store};
 use crate::x86_64::prefetch_second_level;
 
-/// A vector of bytes times a matrix of bits, in each word, is the matrix transposed, if the bytes are these: it
-/// remains to say which of its rows and columns come out backwards. Bit `i` of byte `j` of the result is bit
-/// `7 - j` of byte `7 - i` ...
+/// A vector of bytes times a matrix of bits, in each word, is the matrix transposed, if the bytes
+/// are these: it remains to say which of its rows and columns come out backwards. Bit `i` of byte
+/// `j` of the result is bit `7 - j` of byte `7 - i` ...
 const TRANSPOSING: i64 = 0x0102_0408_1020_4080;
 /// ... or bit `j` of byte `7 - i`.
 const TRANSPOSING_BYTES: i64 = TRANSPOSING.swap_bytes();
@@ -63,8 +63,8 @@ fn load_up_to(words: &[u128]) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi64(mask, words.as_ptr().cast()) }
 }
 
-/// Transposes 8 × 8 bytes: byte `k` of word `w` of vector `t` is byte [`byte_of`](crate::selected_xor::byte_of)`(t, w)`
-/// of vector `k`.
+/// Transposes 8 × 8 bytes: byte `k` of word `w` of vector `t` is byte
+/// [`byte_of`](crate::selected_xor::byte_of)`(t, w)` of vector `k`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
 fn transpose_bytes(v: [__m512i; EIGHT]) -> [__m512i; EIGHT] {

@@ -1,6 +1,6 @@
-//! Masked sums: the mask of 64 bytes comes from 64 selection bits by one permutation of bytes (narrow
-//! records), or is the same for all of a record (wide ones). One ternary operation then adds masked bytes to a
-//! sum.
+//! Masked sums: the mask of 64 bytes comes from 64 selection bits by one permutation of bytes
+//! (narrow records), or is the same for all of a record (wide ones). One ternary operation then
+//! adds masked bytes to a sum.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -13,16 +13,17 @@ use crate::x86_64::avx512::{load, store};
 const SELECTIONS: usize = 4;
 /// Wide records that are added to a sum between loading and storing it ...
 const ROWS: usize = 8;
-/// ... except by the first selection, if they are of such a length: the processor then reads ahead of it only from
-/// front to back. Shorter ones are near enough to each other, longer ones so far apart that it follows all of them.
+/// ... except by the first selection, if they are of such a length: the processor then reads ahead
+/// of it only from front to back. Shorter ones are near enough to each other, longer ones so far
+/// apart that it follows all of them.
 const ONE_ROW: Range<usize> = 129..16 << 10;
 /// `a ^ (b & c)` as the truth table of a ternary operation.
 const XOR_AND: i32 = 0b0111_1000;
 
 /// See [`crate::portable::selected_xor::one_by_one::narrow`].
 ///
-/// A vector takes as many whole records as it has room for. There is one sum for all vectors, in the first of
-/// each selection's lines.
+/// A vector takes as many whole records as it has room for. There is one sum for all vectors, in
+/// the first of each selection's lines.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
 pub(crate) fn narrow(records: &[u8], pattern: &[[u8; LINE]], bits: Bits, sums: &mut [[u8; LINE]]) {
     for (i, sums) in sums.chunks_mut(SELECTIONS * pattern.len()).enumerate() {

@@ -34,8 +34,8 @@ pub(crate) fn cutoffs(key: &[u8; 16], first_id: u32, partitions: u32, rank: u32,
     }
 }
 
-/// The cutoffs of four hints that share blocks, `None` for those that lie outside the window or of which
-/// too many values lie inside.
+/// The cutoffs of four hints that share blocks, `None` for those that lie outside the window or of
+/// which too many values lie inside.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn look_in_window(
@@ -87,11 +87,11 @@ fn look_in_window(
     })
 }
 
-/// The select values of four hints in the next 32 partitions: for each 16 partitions four vectors, one for
-/// each hint, with the partitions in order.
+/// The select values of four hints in the next 32 partitions: for each 16 partitions four vectors,
+/// one for each hint, with the partitions in order.
 ///
-/// Lane `i` of vector `m` of blocks is for partition `4 i + m`, so that after the transposition lane
-/// `4 i + m` is.
+/// Lane `i` of vector `m` of blocks is for partition `4 i + m`, so that after the transposition
+/// lane `4 i + m` is.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn select_values(
@@ -166,9 +166,9 @@ impl Sieve<'_> {
     }
 }
 
-/// The number `c` such that exactly `rank` of the first `bracket.up_to` of `values`, which all lie in the
-/// bracket, are below `c`, namely the one of that rank; 0 where there is none. Behind the values there is
-/// room for a vector, which is overwritten.
+/// The number `c` such that exactly `rank` of the first `bracket.up_to` of `values`, which all lie
+/// in the bracket, are below `c`, namely the one of that rank; 0 where there is none. Behind the
+/// values there is room for a vector, which is overwritten.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 pub(crate) fn order_statistic(values: &mut [u32], rank: usize, bracket: Bracket) -> u32 {
@@ -205,8 +205,8 @@ fn count_below(values: &[[u32; LANES]], pivot: u32) -> usize {
     count as usize
 }
 
-/// The `count <= 16` values in `low..=high`, and other words behind them, none of which is less than a
-/// value.
+/// The `count <= 16` values in `low..=high`, and other words behind them, none of which is less
+/// than a value.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn gather_between(values: &[[u32; LANES]], low: u32, high: u32, count: usize) -> [u32; LANES] {

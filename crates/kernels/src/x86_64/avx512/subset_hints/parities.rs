@@ -1,9 +1,9 @@
 //! Parities: eight hints at a time, their parities in registers, over all partitions of a group.
 //!
-//! While the records of eight hints are fetched, the places of the next eight are computed, quad by quad of
-//! partitions in turn: fetching needs the load units and the places need the cipher, and a processor that
-//! finds both at hand does both at once. Computed right before they are needed, the places would keep the
-//! loads waiting for a whole encryption.
+//! While the records of eight hints are fetched, the places of the next eight are computed, quad by
+//! quad of partitions in turn: fetching needs the load units and the places need the cipher, and a
+//! processor that finds both at hand does both at once. Computed right before they are needed, the
+//! places would keep the loads waiting for a whole encryption.
 
 use std::arch::x86_64::*;
 
@@ -26,7 +26,8 @@ const VECTOR: usize = 64;
 
 /// The kind of parities where each hint has one, of the partitions that it selects.
 const SINGLE: u8 = 0;
-/// The kind of parities where each hint has one of those and one of the partitions that it does not select.
+/// The kind of parities where each hint has one of those and one of the partitions that it does not
+/// select.
 const PAIRS: u8 = 1;
 /// The kind of parities where each hint has one, of all partitions.
 const ALL: u8 = 2;
@@ -109,15 +110,16 @@ impl Hints<'_> {
     }
 }
 
-/// Where the hints of an octet find their records in a quad of partitions, in records or bytes from the
-/// beginning of the partition. The lower and the upper four hints come from two vectors, each with the
-/// partitions one after the other.
+/// Where the hints of an octet find their records in a quad of partitions, in records or bytes from
+/// the beginning of the partition. The lower and the upper four hints come from two vectors, each
+/// with the partitions one after the other.
 #[derive(Clone, Copy)]
 struct Quad {
-    /// Of the hint's record; with single parities, of the record of zeros where the hint does not select
-    /// the partition.
+    /// Of the hint's record; with single parities, of the record of zeros where the hint does not
+    /// select the partition.
     places: [[[u32; HINTS / 2]; QUAD]; 2],
-    /// With pairs of parities or long records, all bits where the hint selects the partition, and none elsewhere.
+    /// With pairs of parities or long records, all bits where the hint selects the partition, and
+    /// none elsewhere.
     selected: [[[u32; HINTS / 2]; QUAD]; 2],
 }
 
@@ -154,8 +156,8 @@ struct Slice<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// The partitions of the group from `first` on. Places are in bytes for records of up to a vector,
-    /// where 32 bits are enough, and else in records.
+    /// The partitions of the group from `first` on. Places are in bytes for records of up to a
+    /// vector, where 32 bits are enough, and else in records.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
     fn new(
@@ -193,8 +195,8 @@ impl<'a> Slice<'a> {
         self.len.div_ceil(QUAD)
     }
 
-    /// The places of an octet in the `q`-th quad. Those of partitions that the slice does not have any more
-    /// mean nothing.
+    /// The places of an octet in the `q`-th quad. Those of partitions that the slice does not have
+    /// any more mean nothing.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
     fn locate<const KIND: u8>(&self, octet: &Octet, q: usize, quad: &mut Quad) {
@@ -233,8 +235,8 @@ impl<'a> Slice<'a> {
 
 /// Eight hints that share the blocks of offsets.
 struct Octet {
-    /// The part of the inputs that says which hints, and whether the lower four hints' select values, the
-    /// upper four's, or all eight offsets.
+    /// The part of the inputs that says which hints, and whether the lower four hints' select
+    /// values, the upper four's, or all eight offsets.
     inputs: [__m512i; 3],
     /// The cutoffs of the lower and the upper four hints, for each partition of a quad.
     cutoffs: [__m512i; 2],
@@ -274,8 +276,8 @@ fn store_square(words: &mut [[u32; 4]; 4], vector: __m512i) {
     unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) }
 }
 
-/// Makes the function that adds a slice to the parities of hints whose records fit in one vector of the
-/// given length.
+/// Makes the function that adds a slice to the parities of hints whose records fit in one vector of
+/// the given length.
 macro_rules! short {
     (
         $name:ident, $vector_len:literal, $vector:ty, $zero:ident, $load:ident, $store:ident, $xor:ident, $each:ident,
@@ -299,8 +301,8 @@ macro_rules! short {
                     for i in 0..HINTS {
                         let place = quad.place(k, i);
                         debug_assert!(place + $vector_len <= partition.len());
-                        // SAFETY: places are of the partition's records and its record of zeros, and
-                        // all of these may be read in vectors of up to 64 bytes.
+                        // SAFETY: places are of the partition's records and its record of zeros,
+                        // and all of these may be read in vectors of up to 64 bytes.
                         let record = unsafe { $load(partition.as_ptr().add(place).cast()) };
                         if KIND == PAIRS {
                             let selected = $each(quad.selected(k, i));
@@ -315,9 +317,9 @@ macro_rules! short {
 
             /// Adds vectors, of which the first `record_len` bytes count, to parities side by side.
             ///
-            /// Masked stores are slow on Zen 4. So, where it stays within the octet, a whole vector is
-            /// stored for each parity, in order: what this spoils of the parities behind, which have all
-            /// been read before, their own stores put right.
+            /// Masked stores are slow on Zen 4. So, where it stays within the octet, a whole vector
+            /// is stored for each parity, in order: what this spoils of the parities behind, which
+            /// have all been read before, their own stores put right.
             #[inline]
             #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
             fn add<const PARITIES: usize>(
@@ -332,8 +334,8 @@ macro_rules! short {
                 let start = parities.as_mut_ptr();
                 let mut new = *sums;
                 for (i, new) in new.iter_mut().enumerate() {
-                    // SAFETY: a whole vector fits, or the mask selects the parity's own bytes, and nothing
-                    // else is touched.
+                    // SAFETY: a whole vector fits, or the mask selects the parity's own bytes, and
+                    // nothing else is touched.
                     *new = unsafe {
                         let parity = start.add(i * record_len);
                         let old = if fits(i) {
@@ -438,8 +440,9 @@ short!(
     _mm512_mask_storeu_epi8
 );
 
-/// Adds a slice to the parities of hints whose records are longer than a vector. Here the work is in the
-/// records, so those that a hint does not take are left out, and nothing is gained by locating ahead.
+/// Adds a slice to the parities of hints whose records are longer than a vector. Here the work is
+/// in the records, so those that a hint does not take are left out, and nothing is gained by
+/// locating ahead.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn long<const KIND: u8>(slice: &Slice, hints: &Hints, parities: &mut [u8]) {
@@ -463,7 +466,8 @@ fn long<const KIND: u8>(slice: &Slice, hints: &Hints, parities: &mut [u8]) {
             for (k, partition) in slice.partitions[..slice.len].iter().enumerate() {
                 let quad = &quads[k / QUAD];
                 let record = &partition[quad.place(k % QUAD, i) * record_len..];
-                // Whichever list the record does not belong to, the next one will overwrite it there.
+                // Whichever list the record does not belong to, the next one will overwrite it
+                // there.
                 below[count] = record;
                 above[k - count] = record;
                 count += usize::from(KIND == ALL || quad.selected(k % QUAD, i) != 0);

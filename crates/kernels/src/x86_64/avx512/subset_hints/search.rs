@@ -1,5 +1,5 @@
-//! Which hints hold a record, and what else a hint holds. The same work for all of them: which lane of a
-//! block is wanted decides only what a permutation moves.
+//! Which hints hold a record, and what else a hint holds. The same work for all of them: which lane
+//! of a block is wanted decides only what a permutation moves.
 
 use std::arch::x86_64::*;
 
@@ -94,9 +94,11 @@ pub(crate) fn group_matches(
 /// Groups of hints, one block each, that are matched in one step.
 const GROUPS: usize = VECTORS * BLOCKS;
 
-/// What is looked for. Next to the cipher every instruction counts here, and there are three for a vector.
+/// What is looked for. Next to the cipher every instruction counts here, and there are three for a
+/// vector.
 struct GroupMatching {
-    /// With the offset, in each half-word, added to its last round key: what matches comes out as zero.
+    /// With the offset, in each half-word, added to its last round key: what matches comes out as
+    /// zero.
     cipher: SecretCipher,
     /// The input without the group.
     rest_of_input: __m512i,
@@ -241,8 +243,8 @@ pub(crate) fn rebuild(
     }
 }
 
-/// Partitions of which a hint is rebuilt in one step: half of the vectors under way are for select values,
-/// half for offsets.
+/// Partitions of which a hint is rebuilt in one step: half of the vectors under way are for select
+/// values, half for offsets.
 const REBUILT: usize = VECTORS / 2 * BLOCKS;
 
 struct Rebuilding {

@@ -1,4 +1,5 @@
-//! The parts of `vectors/dummy_subsets.json` that concern two servers, computed by a program that shares no code with this one.
+//! The parts of `vectors/dummy_subsets.json` that concern two servers, computed by a program that
+//! shares no code with this one.
 
 use super::*;
 use crate::test_tables::hex;

@@ -7,7 +7,8 @@ fn hints_never_run_out() {
     let mut world = World::new(200, 4);
     let mut client = world.client();
     client.queries = 100;
-    // Another client's history has no repeats; in the long run the first one's hints leave more gaps.
+    // Another client's history has no repeats; in the long run the first one's hints leave more
+    // gaps.
     let mut other = world.client();
     other.queries = u64::MAX;
     let singles = u64::from(world.parameters.singles());

@@ -77,7 +77,8 @@ fn offline(flaw: Option<Flaw>, index_of: &dyn Fn(u64) -> u64) -> Vec<Vec<u8>> {
     seen
 }
 
-/// The offline server knows the key, so what it is sent must not depend on anything else at all: it is the same to the byte.
+/// The offline server knows the key, so what it is sent must not depend on anything else at all: it
+/// is the same to the byte.
 #[test]
 fn the_offline_server_sees_the_same_bytes_whatever_is_looked_up() {
     let histories: [&dyn Fn(u64) -> u64; 3] =

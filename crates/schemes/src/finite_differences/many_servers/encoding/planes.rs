@@ -1,11 +1,14 @@
 //! Packed bytes taken apart, for sums: one symbol to a byte.
 //!
-//! Plane j holds symbol j of each byte. In a plane, a sum of two symbols is the byte's sum less q if that does not make it negative, which is the smaller one of the two as bytes: three instructions for as many symbols as a register has
-//! bytes. Symbols are put together again only where they leave the cache.
+//! Plane j holds symbol j of each byte. In a plane, a sum of two symbols is the byte's sum less q
+//! if that does not make it negative, which is the smaller one of the two as bytes: three
+//! instructions for as many symbols as a register has bytes. Symbols are put together again only
+//! where they leave the cache.
 
 use crate::finite_differences::many_servers::field::Field;
 
-/// How many bytes of each plane are added up at a time, so that they stay in the processor's first-level cache.
+/// How many bytes of each plane are added up at a time, so that they stay in the processor's
+/// first-level cache.
 const TILE: usize = 1 << 9;
 
 /// Some packed bytes, taken apart.
@@ -89,7 +92,8 @@ impl Planes {
         }
     }
 
-    /// From `at` on there are q blocks of `len` bytes, of which the first are c₀ and c₁. Makes them c₀, c₀ + c₁, c₀ + 2·c₁, and so on.
+    /// From `at` on there are q blocks of `len` bytes, of which the first are c₀ and c₁. Makes them
+    /// c₀, c₀ + c₁, c₀ + 2·c₁, and so on.
     pub(in crate::finite_differences::many_servers) fn add_up(&mut self, at: usize, len: usize) {
         let order = self.field.order() as usize;
         for plane in self.symbols.chunks_exact_mut(self.len) {

@@ -1,10 +1,16 @@
 //! The truth table of the polynomial that has the records as coefficients.
 //!
-//! A polynomial of degree 1 in a variable is `c₀ + z·c₁`, with polynomials c₀ and c₁ in the others. Seen from its highest variable, the truth table is q blocks: the first is that of c₀, and each following one is that before it plus the
-//! truth table of c₁. So both are computed, where the first two blocks are, and the others follow by addition; and each of the two, smaller polynomials is treated likewise. The words come up in ascending order, as the records do.
+//! A polynomial of degree 1 in a variable is `c₀ + z·c₁`, with polynomials c₀ and c₁ in the others.
+//! Seen from its highest variable, the truth table is q blocks: the first is that of c₀, and each
+//! following one is that before it plus the truth table of c₁. So both are computed, where the
+//! first two blocks are, and the others follow by addition; and each of the two, smaller
+//! polynomials is treated likewise. The words come up in ascending order, as the records do.
 //!
-//! Blocks that fit into the second-level cache are made there in one go, in [`Planes`]. Then several variables at once are summed over: of q^h rows, the same few columns, of which 2^h rows hold coefficients, go
-//! through the cache and become values. So of each q^h bytes 2^h are read and q^h written, and earlier passes touch but (2/q)^h of the points. What is summed over is independent of all else, so that threads share it.
+//! Blocks that fit into the second-level cache are made there in one go, in [`Planes`]. Then
+//! several variables at once are summed over: of q^h rows, the same few columns, of which 2^h rows
+//! hold coefficients, go through the cache and become values. So of each q^h bytes 2^h are read and
+//! q^h written, and earlier passes touch but (2/q)^h of the points. What is summed over is
+//! independent of all else, so that threads share it.
 
 use super::Encoding;
 use super::planes::Planes;
@@ -16,11 +22,14 @@ use crate::finite_differences::many_servers::ManyServersParameters;
 use crate::finite_differences::points::PointsStore;
 use privet_core::{Error, Result, TableView};
 
-/// Computes the truth table of the polynomial whose coefficients are the records of `table`, into `points`, which it overwrites: the entry of point z stands at `Σ_j z_j · q^j` times
-/// [`entry_len`](ManyServersParameters::entry_len). Up to `threads` threads work on it. `progress` hears of the share done: it never falls, and the last is 1.
+/// Computes the truth table of the polynomial whose coefficients are the records of `table`, into
+/// `points`, which it overwrites: the entry of point z stands at `Σ_j z_j · q^j` times
+/// [`entry_len`](ManyServersParameters::entry_len). Up to `threads` threads work on it. `progress`
+/// hears of the share done: it never falls, and the last is 1.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape, or `points` is not of [`points_bytes`](ManyServersParameters::points_bytes).
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another
+/// shape, or `points` is not of [`points_bytes`](ManyServersParameters::points_bytes).
 pub fn encode(
     parameters: &ManyServersParameters,
     table: TableView<'_>,
@@ -39,14 +48,18 @@ pub fn encode(
     transform.fill(0, parameters.variables(), points, progress)
 }
 
-/// Computes all points of `table` and writes them to `store`, from byte 0 on: [`points_bytes`](ManyServersParameters::points_bytes) in all. It takes `memory` bytes (at least an entry, and q bytes), and about half a MiB more for each of the
-/// `threads` that work, which also share reads and writes. If all points fit, each is written once. If it takes pieces of 1/q^h of them, those in which none of the h highest variables is more than 1, a share of (2/q)^h, are written, read, and
-/// written again. The records are read once, in order, where they are.
-/// `progress` hears of the share done: it never falls, and the last is 1.
+/// Computes all points of `table` and writes them to `store`, from byte 0 on:
+/// [`points_bytes`](ManyServersParameters::points_bytes) in all. It takes `memory` bytes (at least
+/// an entry, and q bytes), and about half a MiB more for each of the `threads` that work, which
+/// also share reads and writes. If all points fit, each is written once. If it takes pieces of
+/// 1/q^h of them, those in which none of the h highest variables is more than 1, a share of
+/// (2/q)^h, are written, read, and written again. The records are read once, in order, where they
+/// are. `progress` hears of the share done: it never falls, and the last is 1.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another shape,
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what the store says.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another
+/// shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had,
+/// beside what the store says.
 pub fn write_points(
     parameters: &ManyServersParameters,
     table: TableView<'_>,
@@ -69,7 +82,8 @@ pub(in crate::finite_differences::many_servers) struct Sizes {
 }
 
 impl Sizes {
-    /// With five symbols to a byte, a block's planes take 160 KiB, a part of a second-level cache. A tile's rows are some cache lines long, for every field.
+    /// With five symbols to a byte, a block's planes take 160 KiB, a part of a second-level cache.
+    /// A tile's rows are some cache lines long, for every field.
     const OF_CACHES: Self = Self { block: 32 << 10, rows: 170 };
 }
 
@@ -102,7 +116,8 @@ impl<'a> FieldSums<'a> {
         })
     }
 
-    /// The most variables by which something of `len` bytes can grow without getting longer than `most`.
+    /// The most variables by which something of `len` bytes can grow without getting longer than
+    /// `most`.
     fn variables_up_to(&self, most: usize, len: usize) -> u32 {
         (most / len).checked_ilog(self.order).unwrap_or(0)
     }
@@ -111,7 +126,8 @@ impl<'a> FieldSums<'a> {
         Planes::new(self.parameters.packing(), len)
     }
 
-    /// The records of the words whose variables from `low` on are those of `word`, and those that follow.
+    /// The records of the words whose variables from `low` on are those of `word`, and those that
+    /// follow.
     fn records_from(&self, word: u64, low: u32) -> std::slice::ChunksExact<'a, u8> {
         let first = self.parameters.words().rank(word << low);
         let record_len = self.parameters.shape().record_len();
@@ -119,7 +135,8 @@ impl<'a> FieldSums<'a> {
         self.records[start as usize..].chunks_exact(record_len as usize)
     }
 
-    /// Makes `block` the truth table, in the lowest `low` variables, of the coefficient of the product of the others that `word` names.
+    /// Makes `block` the truth table, in the lowest `low` variables, of the coefficient of the
+    /// product of the others that `word` names.
     fn fill_block(&self, word: u64, low: u32, block: &mut [u8], planes: &mut Planes) {
         let mut records = self.records_from(word, low);
         let weight = self.parameters.degree().checked_sub(word.count_ones());
@@ -290,7 +307,8 @@ struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// From byte `at` on, makes `len` bytes the truth table of the polynomial in so many variables whose coefficients are the next records, one for each word of so much weight.
+    /// From byte `at` on, makes `len` bytes the truth table of the polynomial in so many variables
+    /// whose coefficients are the next records, one for each word of so much weight.
     fn expand(&mut self, at: usize, len: usize, variables: u32, weight: u32) {
         if weight > variables || self.records.len() == 0 {
             self.planes.clear(at, len);

@@ -50,7 +50,8 @@ fn symbols_that_are_no_bytes_are_read_as_if_they_went_round() {
             let mut entry = vec![0; parameters.entry_len()];
             encoding.write(&vec![0xff; record_len as usize], &mut entry);
             let right = symbols(&parameters, &entry);
-            // One more than the largest number of the first chunk: zero, while all others stay. (No power of an odd number is one of 256, so there is a digit that can be raised.)
+            // One more than the largest number of the first chunk: zero, while all others stay. (No
+            // power of an odd number is one of 256, so there is a digit that can be raised.)
             let mut above = right.clone();
             for symbol in &mut above {
                 *symbol = (*symbol + 1) % field as u8;

@@ -63,7 +63,8 @@ pub(super) fn origins(field: u32, variables: u32) -> impl Iterator<Item = Vec<u8
         .map(move |point| (0..variables).map(|variable| coordinate(point, variable)).collect())
 }
 
-/// Fields and degrees whose truth table would be too large: the entries that are asked for are computed by the definition.
+/// Fields and degrees whose truth table would be too large: the entries that are asked for are
+/// computed by the definition.
 #[test]
 fn records_of_polynomials_of_high_degree_come_back() {
     for (servers, field, variables, degree, records) in [

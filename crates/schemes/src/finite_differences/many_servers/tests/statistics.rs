@@ -1,10 +1,13 @@
-//! What one server sees, tested against uniform points; and each test against a client with a mistake planted in it, which it must catch.
+//! What one server sees, tested against uniform points; and each test against a client with a
+//! mistake planted in it, which it must catch.
 //!
-//! A view is all that a server has: the point that it is asked about. For a fixed index that is a bijection of the coins, which is tested exactly, for all coins. That the coins are uniform and fresh is
-//! tested by chi-square, over all points.
+//! A view is all that a server has: the point that it is asked about. For a fixed index that is a
+//! bijection of the coins, which is tested exactly, for all coins. That the coins are uniform and
+//! fresh is tested by chi-square, over all points.
 //!
-//! **False alarms.** The seeds are fixed, so what passes passes always. With other seeds, a chi-square with 80 degrees of freedom exceeds the threshold with a probability below 10^-7, one with 124 below 10^-8, and
-//! fewer than 200 are computed.
+//! **False alarms.** The seeds are fixed, so what passes passes always. With other seeds, a
+//! chi-square with 80 degrees of freedom exceeds the threshold with a probability below 10^-7, one
+//! with 124 below 10^-8, and fewer than 200 are computed.
 //!
 //! **Power.** A point that is always the same is seen nearly always from 2.6 % of lookups on in
 //! the field of three elements and 1.8 % in that of five; in `make nightly` 0.7 % and 0.5 %.

@@ -1,4 +1,5 @@
-//! The points of the next version, copied and patched or computed, are those of a server that begins with it.
+//! The points of the next version, copied and patched or computed, are those of a server that
+//! begins with it.
 
 use super::*;
 use crate::finite_differences::Way;

@@ -41,7 +41,8 @@ impl World {
         }
         self.report.sent_again += u64::from(self.disk.kept().found_unfinished.contains(query));
         if self.scheme == Scheme::DummySubsets {
-            // Which hint a query is from is for the test of kills to say, by what queries have in common.
+            // Which hint a query is from is for the test of kills to say, by what queries have in
+            // common.
             return Ok(());
         }
         if self.verifies {
@@ -60,7 +61,8 @@ impl World {
         Ok(())
     }
 
-    /// Of a scheme that verifies: that nothing is asked after the end, and nothing beside a query that is not settled.
+    /// Of a scheme that verifies: that nothing is asked after the end, and nothing beside a query
+    /// that is not settled.
     fn check_order(&self, query: &[u8]) -> Check {
         let kept = self.disk.kept();
         if kept.has_ended() || self.end_was_told {
@@ -113,7 +115,8 @@ impl World {
             Err(error) if !self.versions.is_empty() && error.blame() == Blame::Exhausted => {
                 self.report.failed += 1;
             }
-            // By a scheme that verifies, nothing is asked before a server that sends no answers has sent one.
+            // By a scheme that verifies, nothing is asked before a server that sends no answers has
+            // sent one.
             Err(error)
                 if (self.faults || (self.verifies && self.liar.is_some()))
                     && matches!(
