@@ -21,10 +21,12 @@ use privet_table::build::{BuildOptions, OnDuplicate, build_table};
 use privet_table::import::{Format, Source};
 use privet_table::key_map::KeyMapKind;
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// How a table is made, and thereby how it is looked up.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -178,17 +180,29 @@ impl Servers {
         let mut servers = Self { running: Vec::new(), seen: Vec::new(), plan };
         for _ in 0..servers.plan.servers {
             servers.seen.push(Arc::default());
-            servers.start_one(any_port(), table()).await;
+            servers.start_one(any_port(), &table).await;
         }
         servers
     }
 
-    async fn start_one(&mut self, address: std::net::SocketAddr, table: ServedTable) {
+    async fn start_one(&mut self, address: SocketAddr, table: &impl Fn() -> ServedTable) {
         let mut config = config(address, None);
         let seen = Arc::clone(&self.seen[self.running.len()]);
         config.query_observer =
             Some(Arc::new(move |request| seen.lock().unwrap().push(request.query.to_vec())));
-        self.running.push(Server::start(config, vec![table]).await.unwrap());
+        // While nobody listens at an address, the system may lend its port to a connection of another
+        // case. That ends with the case.
+        let patience = Instant::now() + Duration::from_secs(60);
+        let server = loop {
+            match Server::start(config.clone(), vec![table()]).await {
+                Ok(server) => break server,
+                Err(error) if error.blame() == Blame::Unavailable && Instant::now() < patience => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        self.running.push(server);
     }
 
     /// Each ends, and begins anew at its address.
@@ -197,7 +211,7 @@ impl Servers {
             let address = server.local_addr();
             server.shutdown();
             server.wait().await.unwrap();
-            self.start_one(address, table()).await;
+            self.start_one(address, &table).await;
         }
     }
 

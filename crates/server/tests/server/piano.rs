@@ -73,6 +73,27 @@ async fn the_table_is_streamed_as_the_server_holds_it_and_kept_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_streamed_order_is_the_same_after_a_restart_and_hints_go_on_being_of_use() {
+    for scheme in FORMS {
+        let tables = || vec![served_by(scheme, table("t", 1000, 7, 1))];
+        let before = start(config(), tables()).await;
+        let mut stubs = [stub(&before).await];
+        let described = describe(&mut stubs[0]).await.tables[0].clone();
+        let (mut client, shuffled) = streamed_from(&mut stubs[0], &described, 0).await;
+        client.check(&mut stubs, 999).await;
+        before.shutdown();
+        before.wait().await.unwrap();
+
+        let after = start(config(), tables()).await;
+        let mut stubs = [stub(&after).await];
+        assert_eq!(describe(&mut stubs[0]).await.tables[0], described);
+        let again = fetch(&mut stubs[0], fetch_request(&described, PartKind::Hint, 0)).await;
+        assert!(again.unwrap() == shuffled);
+        client.check(&mut stubs, 0).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_lies_beyond_the_streamed_table_is_refused() {
     let server = start(config(), both_forms(100, 3)).await;
     let mut stub = stub(&server).await;
