@@ -190,8 +190,8 @@ impl Servers {
         let seen = Arc::clone(&self.seen[self.running.len()]);
         config.query_observer =
             Some(Arc::new(move |request| seen.lock().unwrap().push(request.query.to_vec())));
-        // While nobody listens at an address, the system may lend its port to a connection of another
-        // case. That ends with the case.
+        // While nobody listens at an address, the system may lend its port to a connection of
+        // another case. That ends with the case.
         let patience = Instant::now() + Duration::from_secs(60);
         let server = loop {
             match Server::start(config.clone(), vec![table()]).await {
