@@ -115,7 +115,7 @@ impl Layer {
             OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. } => {
                 Fetched::Bytes(records)
             }
-            OfflinePhase::StreamShuffled { .. } => Fetched::OfServer,
+            OfflinePhase::StreamArranged { .. } => Fetched::OfServer,
             _ => return Err(Error::api_misuse(format!("layers cannot be made of {scheme}"))),
         };
         description.parameters = server.plan().parameters.clone();

@@ -24,9 +24,9 @@ pub enum OfflinePhase {
         /// Size in bytes.
         len: u64,
     },
-    /// The same in an order of the scheme's own, or with something after it, of which the server
-    /// announces the digest.
-    StreamShuffled {
+    /// The table as the scheme arranges it: in an order of its own, or with something after it. The
+    /// server announces the digest.
+    StreamArranged {
         /// Size in bytes.
         len: u64,
     },
@@ -57,7 +57,7 @@ impl OfflinePhase {
             OfflinePhase::Nothing => 0,
             OfflinePhase::Download { len }
             | OfflinePhase::StreamTable { len }
-            | OfflinePhase::StreamShuffled { len }
+            | OfflinePhase::StreamArranged { len }
             | OfflinePhase::KeepTable { len } => len,
             OfflinePhase::Ask { requests, reply_len, .. } => {
                 requests.saturating_mul(reply_len as u64)

@@ -139,6 +139,6 @@ impl<F: AnswerForm> Scheme for PianoScheme<F> {
 
 impl<F: AnswerForm> Offline for PianoScheme<F> {
     fn offline_phase(parameters: &PianoParameters) -> OfflinePhase {
-        OfflinePhase::StreamShuffled { len: parameters.shape().bytes() }
+        OfflinePhase::StreamArranged { len: parameters.shape().bytes() }
     }
 }

@@ -113,7 +113,7 @@ impl<F: Form> Offline for Tapir<F> {
         let len = parameters.stream_len();
         match parameters.commitment().announcement_len() {
             0 => OfflinePhase::StreamTable { len },
-            _ => OfflinePhase::StreamShuffled { len },
+            _ => OfflinePhase::StreamArranged { len },
         }
     }
 }

@@ -291,7 +291,7 @@ pub fn check_name(name: &str) -> Result<()> {
 /// The part that flows in an offline phase.
 fn part_received(offline: OfflinePhase) -> Option<PartKind> {
     match offline {
-        OfflinePhase::Download { .. } | OfflinePhase::StreamShuffled { .. } => Some(PartKind::Hint),
+        OfflinePhase::Download { .. } | OfflinePhase::StreamArranged { .. } => Some(PartKind::Hint),
         OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. } => Some(PartKind::Table),
         _ => None,
     }

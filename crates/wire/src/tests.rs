@@ -62,7 +62,7 @@ fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> Schem
 /// A scheme with what its plan has clients receive first, of some digest.
 fn described(plan: SchemePlan, identity: &TableIdentity) -> SchemeDescription {
     let digest = match plan.offline {
-        OfflinePhase::Download { .. } | OfflinePhase::StreamShuffled { .. } => Some([9; 32]),
+        OfflinePhase::Download { .. } | OfflinePhase::StreamArranged { .. } => Some([9; 32]),
         OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. } => Some([11; 32]),
         _ => None,
     };

@@ -79,7 +79,7 @@ pub(super) fn server(
         OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. } => {
             *blake3::hash(&bytes).as_bytes()
         }
-        OfflinePhase::StreamShuffled { .. } => {
+        OfflinePhase::StreamArranged { .. } => {
             *blake3::hash(server.streamed().unwrap_or_default()).as_bytes()
         }
         _ => *blake3::hash(&hint).as_bytes(),
@@ -98,7 +98,7 @@ pub(super) fn client(
     kernels: Kernels,
 ) -> Result<Measured<ReadyClient>> {
     match plan.offline {
-        OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. } => {
+        OfflinePhase::StreamTable { .. } | OfflinePhase::StreamArranged { .. } => {
             streaming(plan, table, server.streamed(), received.digest, kernels)
         }
         OfflinePhase::Ask { role, .. } => asking(plan, table, server, role, kernels),

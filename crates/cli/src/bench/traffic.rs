@@ -37,7 +37,7 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
             fetched(identity, parameter_digest, PartKind::Hint, 0..len)
         }
         OfflinePhase::StreamTable { len }
-        | OfflinePhase::StreamShuffled { len }
+        | OfflinePhase::StreamArranged { len }
         | OfflinePhase::KeepTable { len } => streamed(plan, identity, len),
         OfflinePhase::Ask { requests, request_len, reply_len, .. } => {
             let (request, reply) = prepared(identity, parameter_digest, request_len, reply_len);

@@ -249,10 +249,10 @@ fn connect(number: u32, servers: &[Started]) -> Result<Client> {
         OfflinePhase::StreamTable { .. } => {
             "the whole table, of which the client keeps secret hints only"
         }
-        OfflinePhase::StreamShuffled { .. } if plan.scheme.about().commits => {
+        OfflinePhase::StreamArranged { .. } if plan.scheme.about().commits => {
             "the whole table and commitments to it, of which the client keeps secret hints and what it verifies answers with"
         }
-        OfflinePhase::StreamShuffled { .. } => {
+        OfflinePhase::StreamArranged { .. } => {
             "the whole table in a public order, of which the client keeps secret hints only"
         }
         OfflinePhase::Ask { .. } => {

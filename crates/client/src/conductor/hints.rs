@@ -75,7 +75,7 @@ impl<D: Desk> Conductor<D> {
             matches!(
                 table.scheme.plan.offline,
                 OfflinePhase::StreamTable { .. }
-                    | OfflinePhase::StreamShuffled { .. }
+                    | OfflinePhase::StreamArranged { .. }
                     | OfflinePhase::Ask { .. }
             )
         });

@@ -297,7 +297,7 @@ pub(super) fn check_download(chosen: &ChosenTable, options: &SessionOptions) -> 
         OfflinePhase::Nothing => ("the record layout", 0, 1),
         OfflinePhase::Download { len } => ("the hint and the record layout", len, 1),
         OfflinePhase::KeepTable { len } => ("the whole table and its layout", len, 1),
-        OfflinePhase::StreamTable { len } | OfflinePhase::StreamShuffled { len } => {
+        OfflinePhase::StreamTable { len } | OfflinePhase::StreamArranged { len } => {
             let servers = if options.compare_streams { options.servers as u64 } else { 1 };
             ("the whole table, which is streamed, and its layout", len, servers)
         }
@@ -333,7 +333,7 @@ pub(super) fn check_comparable(chosen: &ChosenTable, options: &SessionOptions) -
     let scheme = chosen.scheme.plan.scheme;
     let streams = matches!(
         chosen.scheme.plan.offline,
-        OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. }
+        OfflinePhase::StreamTable { .. } | OfflinePhase::StreamArranged { .. }
     );
     if !options.compare_streams || (streams && options.servers > 1) {
         return Ok(());

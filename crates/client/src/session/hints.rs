@@ -134,7 +134,7 @@ pub(super) fn stream_of(offline: OfflinePhase) -> (u64, Option<u64>) {
 pub(super) fn sources(offline: OfflinePhase, options: &SessionOptions) -> Sources {
     match (offline, options.servers as u64) {
         (_, 1) => Sources::First,
-        (OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. }, servers) => {
+        (OfflinePhase::StreamTable { .. } | OfflinePhase::StreamArranged { .. }, servers) => {
             match options.compare_streams {
                 true => Sources::All(servers),
                 false => Sources::Shares(servers),

@@ -294,7 +294,7 @@ impl Open {
                 self.open_or_patch(shared, self.chosen.part(PartKind::Table, table));
                 Ok(())
             }
-            (OfflinePhase::StreamTable { .. } | OfflinePhase::StreamShuffled { .. }, Some(_)) => {
+            (OfflinePhase::StreamTable { .. } | OfflinePhase::StreamArranged { .. }, Some(_)) => {
                 self.open_hints(shared)
             }
             (OfflinePhase::Ask { role, .. }, _) if usize::from(role.0) < servers => {

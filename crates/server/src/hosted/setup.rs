@@ -259,7 +259,7 @@ fn finished(
     origin: HintOrigin,
 ) -> Result<Finished> {
     let server: Arc<dyn ErasedServer> = Arc::from(server);
-    let OfflinePhase::StreamShuffled { len } = server.plan().offline else {
+    let OfflinePhase::StreamArranged { len } = server.plan().offline else {
         return Ok(Finished { server, hint, origin });
     };
     let streamed = server.streamed().unwrap_or_default();

@@ -49,7 +49,7 @@ async fn the_table_is_streamed_as_the_server_holds_it_and_kept_once() {
     for table in &describe(&mut stubs[0]).await.tables {
         let len = count * record_len;
         let scheme = &table.schemes[0];
-        assert_eq!(scheme.plan.offline, OfflinePhase::StreamShuffled { len });
+        assert_eq!(scheme.plan.offline, OfflinePhase::StreamArranged { len });
         assert_eq!(scheme.hint_kind(), Some(PartKind::Hint));
         let (mut client, shuffled) = streamed_from(&mut stubs[0], table, 1000).await;
         let announced = scheme.hint.unwrap();

@@ -387,7 +387,7 @@ fn a_scheme_whose_hints_are_asked_for_announces_nothing_to_fetch_and_one_with_an
     let asking = asking_plan(&identity, 16, 4000);
     assert_eq!(SchemeDescription::new(asking.clone(), &identity, None).unwrap().hint_kind(), None);
     let len = identity.shape.bytes();
-    let shuffled = SchemePlan { offline: OfflinePhase::StreamShuffled { len }, ..asking.clone() };
+    let shuffled = SchemePlan { offline: OfflinePhase::StreamArranged { len }, ..asking.clone() };
     let whole = SchemeDescription::new(
         shuffled.clone(),
         &identity,

@@ -157,7 +157,7 @@ impl Peer {
         };
         let received = match server.plan().offline {
             OfflinePhase::Nothing | OfflinePhase::Ask { .. } => None,
-            OfflinePhase::Download { .. } | OfflinePhase::StreamShuffled { .. } => {
+            OfflinePhase::Download { .. } | OfflinePhase::StreamArranged { .. } => {
                 Some(described(&hint))
             }
             _ => Some(described(records)),
@@ -193,7 +193,7 @@ impl Peer {
         self.replies = Arc::new(replies);
         let streamed = match plan.offline {
             OfflinePhase::StreamTable { .. } => Some(described(&self.records)),
-            OfflinePhase::StreamShuffled { .. } => Some(described(&self.hint)),
+            OfflinePhase::StreamArranged { .. } => Some(described(&self.hint)),
             _ => None,
         };
         let scheme = SchemeDescription::new(plan, &self.identity(), streamed).unwrap();

@@ -132,7 +132,7 @@ pub(super) fn plan(
         answer_len: 8 + record_len as usize + if kind.verifies { TAG_LEN } else { 0 },
         offline: match kind.flow {
             Flow::Streamed => OfflinePhase::StreamTable { len: table_len },
-            Flow::Backwards => OfflinePhase::StreamShuffled { len: table_len },
+            Flow::Backwards => OfflinePhase::StreamArranged { len: table_len },
             Flow::Asked => OfflinePhase::Ask {
                 role: Role(servers as u8 - 1),
                 requests: table_len.div_ceil(REPLY_LEN as u64),

@@ -141,7 +141,7 @@ impl Client {
         let (plan, identity) = (version.plan.clone(), version.identity);
         let (client, begun) = match plan.offline {
             OfflinePhase::StreamTable { .. }
-            | OfflinePhase::StreamShuffled { .. }
+            | OfflinePhase::StreamArranged { .. }
             | OfflinePhase::Ask { .. } => {
                 let begun = (plan, identity, version.generation());
                 (Self::loaded(&begun), Some(begun))

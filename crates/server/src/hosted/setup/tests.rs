@@ -307,7 +307,7 @@ fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached
     let cache = HintCache::open(dir.path()).unwrap();
     let identity = identity(40, 3);
     let setup = |kept: Vec<u32>, streamed: Option<Vec<u8>>| {
-        let offline = OfflinePhase::StreamShuffled { len: 120 };
+        let offline = OfflinePhase::StreamArranged { len: 120 };
         let plan = SchemePlan { offline, ..simplepir(identity).plan().clone() };
         Box::new(Given { plan, hint: Vec::new(), kept, streamed, computed: Arc::default() })
     };
