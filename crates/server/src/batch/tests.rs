@@ -232,7 +232,7 @@ fn a_query_that_does_not_parse_fails_alone() {
 fn a_panic_costs_its_batch_and_nothing_else() {
     let (mirror, _gate) = Mirror::new(false);
     let batcher = batcher(&mirror, 1, NO_WINDOW);
-    assert_eq!(answer(ask(&batcher, 0, &[254])).unwrap_err().blame(), Blame::Unavailable);
+    assert_eq!(answer(ask(&batcher, 0, &[254])).unwrap_err().blame(), Blame::Internal);
     assert_eq!(answer(ask(&batcher, 0, &[1, 2])).unwrap(), [2, 1]);
 }
 
