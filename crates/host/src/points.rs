@@ -4,8 +4,8 @@ use crate::memory;
 use privet_core::{Error, Reason, Result, TableIdentity, quantities};
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
-use privet_schemes::finite_differences::points::Points;
-use privet_server::{PointsSource, ServedTable, UpdateFeed};
+use privet_schemes::stored_setup::StoredSetup;
+use privet_server::{ServedTable, SetupSource, UpdateFeed};
 use privet_table::points_file::PointsFile;
 use std::num::NonZero;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub fn with_points(table: ServedTable, file: &Path, points: PointsIn) -> Result<
     file.check_table(&table.identity)?;
     let scheme: SchemeId = (file.header().scheme.parse())
         .map_err(|error: Error| Error::api_misuse(error.message()).within(file.path().display()))?;
-    Ok(ServedTable { scheme, points: Some(Box::new(FilePoints { file, points })), ..table })
+    Ok(ServedTable { scheme, setup: Some(Box::new(FilePoints { file, points })), ..table })
 }
 
 /// The same table, begun with where its updates lead.
@@ -61,7 +61,7 @@ struct FilePoints {
     points: PointsIn,
 }
 
-impl PointsSource for FilePoints {
+impl SetupSource for FilePoints {
     fn parameters(&self) -> &[u8] {
         &self.file.header().parameters
     }
@@ -82,7 +82,7 @@ impl PointsSource for FilePoints {
         Some(self.file.path())
     }
 
-    fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points> {
+    fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<StoredSetup> {
         let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
         let report = |done: u64, total: u64| progress(done as f64 / total as f64);
         if self.points == PointsIn::File {
@@ -92,7 +92,7 @@ impl PointsSource for FilePoints {
             mapping
                 .check_unchanged()
                 .map_err(|error| Error::corrupted(error.to_string()).caused_by(error))?;
-            return Points::in_file(mapping, start);
+            return StoredSetup::in_file(mapping, start);
         }
         let len = self.len();
         let no_memory = || {
@@ -111,6 +111,6 @@ impl PointsSource for FilePoints {
             HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))
         })?;
         self.file.read(&mut points, threads, report)?;
-        Ok(Points::from(points))
+        Ok(StoredSetup::from(points))
     }
 }

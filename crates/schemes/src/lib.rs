@@ -5,6 +5,7 @@
 //! | [`contract`] | the small traits that a scheme implements, each only if it has the capability |
 //! | [`reservation`] | reserve → commit → send: a query of a scheme with single-use hints cannot be sent before its state change is on disk |
 //! | [`offline`] | the phase before the first query: nothing, a download, or the whole table, streaming past or kept |
+//! | [`stored_setup`] | what a server answers from that was computed before it starts |
 //! | [`registry`] | from a [`SchemeId`] to a server and a client with their types erased; generics end there |
 //! | [`simplepir`] | one server, LWE, a public reusable hint |
 //! | [`doublepir`] | one server, LWE twice, a public reusable hint whose size does not depend on the number of records |
@@ -40,6 +41,7 @@ pub mod reservation;
 mod scheme_id;
 pub mod simplepir;
 pub mod singlepass;
+pub mod stored_setup;
 pub mod tapir;
 #[cfg(test)]
 mod test_statistics;

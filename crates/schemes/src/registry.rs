@@ -8,12 +8,12 @@ mod clients;
 mod descriptor;
 mod options;
 mod plan;
-mod points;
 mod rehearsal;
 pub(crate) mod room;
 mod schemes;
 mod servers;
 mod step;
+mod stored_setup;
 mod versions;
 mod work;
 
@@ -22,10 +22,10 @@ pub use descriptor::{About, Makeshift};
 pub use options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value, check_options};
 pub(crate) use plan::MAX_MESSAGE_LEN;
 pub use plan::SchemePlan;
-pub use points::{makes_points, points_bytes, server_of_points, write_points};
 pub use rehearsal::Rehearsal;
 pub(crate) use rehearsal::Rehearsed;
 pub use servers::{ErasedServer, ErasedSetup, Successor};
+pub use stored_setup::{server_of_setup, setup_bytes, stores_setup, write_setup};
 pub use versions::{Version, patch_downloaded, patches_downloads, plan_next};
 pub use work::Work;
 

@@ -49,7 +49,7 @@ pub struct ReadyTable {
     pub extra_bytes: u64,
     /// Size of the points that it answers from, in memory or in a file, for schemes that make
     /// points of a table.
-    pub points_bytes: Option<u64>,
+    pub setup_bytes: Option<u64>,
     /// How much of the memory of the table, or of its points, the system backs with huge pages, if
     /// it says.
     pub huge_page_bytes: Option<u64>,
@@ -77,7 +77,7 @@ pub(crate) struct Version {
     /// The digests that what the server answers from had when it was made.
     held_digests: HeldDigests,
     /// The file of points that it answers from, if it does.
-    points_file: Option<PathBuf>,
+    setup_file: Option<PathBuf>,
 }
 
 impl Version {

@@ -19,7 +19,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`config`] | [`ServerConfig`]: every knob, its default and the reason |
-//! | [`table`] | [`ServedTable`]: what is to be served, [`RecordSource`], where its records lie, and [`PointsSource`], where what was computed from them lies, if it was |
+//! | [`table`] | [`ServedTable`]: what is to be served, [`RecordSource`], where its records lie, and [`SetupSource`], where what was computed from them lies, if it was |
 //! | [`running`] | [`Server::start`] and [`RunningServer`]: start, wait, stop |
 //! | [`updates`] | [`NextVersion`]: what becomes of a table while it is served, and the [epochs](UpdateFeed) that say so |
 //! | [`updating`] | [`TableUpdates`]: has a next version take the place of the one before, and retires that after a while |
@@ -100,6 +100,6 @@ pub mod updating;
 pub use config::{Progress, ProgressListener, QueryObserver, ServerConfig, TlsFiles};
 pub use hosted::{HintOrigin, ReadyTable};
 pub use running::{RunningServer, Server, ShutdownHandle};
-pub use table::{PointsSource, RecordSource, ServedTable};
+pub use table::{RecordSource, ServedTable, SetupSource};
 pub use updates::{CheckedBytes, EpochSource, NextVersion, UpdateFeed, VersionStep};
 pub use updating::TableUpdates;

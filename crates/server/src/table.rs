@@ -3,8 +3,8 @@
 use crate::UpdateFeed;
 use privet_core::{Result, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::finite_differences::points::Points;
 use privet_schemes::registry::{self, SchemePlan, Tuning};
+use privet_schemes::stored_setup::StoredSetup;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ pub struct ServedTable {
     /// that has grown, the one with which its history began. Parameters then stay what they were,
     /// as far as they suit the table.
     pub planned_for: Option<TableShape>,
-    /// What the scheme's server answers from, if that was computed before. Its parameters are then
-    /// those it was computed with, and `tuning` chooses nothing. Only for schemes that make points
-    /// of a table: finite differences.
-    pub points: Option<Box<dyn PointsSource>>,
+    /// What the scheme's server answers from, if that was computed before and not at each start. Its
+    /// parameters are then those it was computed with, and `tuning` chooses nothing. Only for
+    /// schemes that [store their setup](registry::stores_setup).
+    pub setup: Option<Box<dyn SetupSource>>,
     /// Its update log, if it has one.
     pub updates: Option<UpdateFeed>,
 }
@@ -57,7 +57,7 @@ impl ServedTable {
             scheme,
             tuning: Tuning::default(),
             planned_for: None,
-            points: None,
+            setup: None,
             updates: None,
         }
     }
@@ -119,38 +119,39 @@ pub trait RecordSource: Send + Sync {
     fn release(&self);
 }
 
-/// Points of a table that were computed before, and where they lie: in a file, as a rule.
-#[expect(clippy::len_without_is_empty, reason = "there are always some")]
-pub trait PointsSource: Send + Sync {
-    /// The scheme's parameters in their canonical encoding, with which the points were computed.
+/// What a scheme's server answers from, computed of a table before, and where it lies: in a file, as
+/// a rule.
+#[expect(clippy::len_without_is_empty, reason = "there is always something")]
+pub trait SetupSource: Send + Sync {
+    /// The scheme's parameters in their canonical encoding, with which it was computed.
     fn parameters(&self) -> &[u8];
 
-    /// Refuses any table but the one, in the one version, that the points were computed from:
-    /// answers from those of another would be wrong, and nobody would notice.
+    /// Refuses any table but the one, in the one version, that it was computed from: answers from
+    /// that of another would be wrong, and nobody would notice.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what both tables are.
     fn check_table(&self, table: &TableIdentity) -> Result<()>;
 
-    /// How many bytes of points there are.
+    /// How many bytes it has.
     fn len(&self) -> u64;
 
-    /// The BLAKE3 digest of the points, which [`load`](Self::load) has found them to have.
+    /// Its BLAKE3 digest, which [`load`](Self::load) has found it to have.
     fn digest(&self) -> [u8; 32];
 
-    /// The file in which they lie, if they lie in one.
+    /// The file in which it lies, if it lies in one.
     fn file(&self) -> Option<&Path> {
         None
     }
 
-    /// The points, once they are found to be what was written, with so many threads. `progress`
-    /// hears of the share done, from 0 to 1.
+    /// All of it, once it is found to be what was written, with so many threads. `progress` hears of
+    /// the share done, from 0 to 1.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are damaged,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read or the memory
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged,
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read or the memory
     /// cannot be had.
-    fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points>;
+    fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<StoredSetup>;
 }
 
 impl RecordSource for Vec<u8> {

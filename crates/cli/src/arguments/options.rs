@@ -115,7 +115,7 @@ fn options(points: bool) -> Vec<&'static SchemeOption> {
 
 fn offered(points: bool) -> impl Iterator<Item = SchemeId> {
     let schemes = SchemeId::ALL.iter().copied();
-    schemes.filter(move |scheme| !points || registry::makes_points(*scheme))
+    schemes.filter(move |scheme| !points || registry::stores_setup(*scheme))
 }
 
 /// The help of an option beside those of other schemes that make points.

@@ -70,7 +70,7 @@ fn unsuitable(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Op
             display::bytes(plan.offline.len()),
             display::bytes(identity.shape.bytes())
         )),
-        Ok(plan) => match registry::points_bytes(&plan, identity) {
+        Ok(plan) => match registry::setup_bytes(&plan, identity) {
             Ok(bytes) if bytes > MOST_RECEIVED => Some(format!(
                 "each server would make {} of a table of {}",
                 display::bytes(bytes),

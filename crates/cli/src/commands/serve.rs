@@ -131,7 +131,7 @@ fn default_cache() -> Option<PathBuf> {
 fn what_takes_long(arguments: &Serve) -> &'static str {
     match arguments.scheme {
         _ if arguments.points.is_some() => "checking the points of",
-        SchemeChoice::Named(scheme) if registry::makes_points(scheme) => "computing the points of",
+        SchemeChoice::Named(scheme) if registry::stores_setup(scheme) => "computing the points of",
         _ => "computing the hint of",
     }
 }
@@ -205,7 +205,7 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
 /// on the machine, not in the program.
 fn page_advice(table: &ReadyTable) -> Option<String> {
     const WORTH_IT: u64 = 64 << 20;
-    let bytes = table.points_bytes.unwrap_or(table.description.identity.shape.bytes());
+    let bytes = table.setup_bytes.unwrap_or(table.description.identity.shape.bytes());
     let huge = table.huge_page_bytes?;
     (bytes >= WORTH_IT && huge < bytes / 2).then(|| {
         format!(
@@ -236,7 +236,7 @@ fn summary(table: &ReadyTable, points: Option<&Path>) -> String {
 /// What the table's server or its clients need beside the table, and where it came from. `points`
 /// is the file of points, if there is one.
 fn hint_words(table: &ReadyTable, points: Option<&Path>) -> String {
-    if let Some(bytes) = table.points_bytes {
+    if let Some(bytes) = table.setup_bytes {
         let from = match (table.hint_origin, points) {
             (HintOrigin::File, Some(file)) => format!("read from {}", file.display()),
             (HintOrigin::Mapped, Some(file)) => format!("mapped from {}", file.display()),

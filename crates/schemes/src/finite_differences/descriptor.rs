@@ -89,7 +89,7 @@ impl Registered for FiniteDifferences {
             50,
         )
     };
-    const POINTS: Option<&'static dyn ErasedPoints> = Some(&Of::<Self>::VALUE);
+    const STORED_SETUP: Option<&'static dyn StoresSetup> = Some(&Of::<Self>::VALUE);
 
     fn parameters(
         identity: &TableIdentity,

@@ -5,8 +5,8 @@ pub(super) mod sharing;
 #[cfg(test)]
 pub(super) mod tests;
 
-use super::points::PointsStore;
 use super::{FiniteDifferencesParameters, points};
+use crate::stored_setup::SetupStore;
 use beyond_memory::{LEAST_PART, Transform};
 use privet_core::{Result, TableView};
 use privet_kernels::Kernels;
@@ -58,7 +58,7 @@ pub fn write_points(
     kernels: Kernels,
     threads: usize,
     memory: u64,
-    store: &dyn PointsStore,
+    store: &dyn SetupStore,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<()> {
     let records = table.bytes_for(parameters.shape())?;
@@ -123,7 +123,7 @@ impl<'a> SubsetSums<'a> {
         &self,
         memory: u64,
         least_part: u64,
-        store: &dyn PointsStore,
+        store: &dyn SetupStore,
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()> {
         let used = self.parameters.points_bytes();

@@ -1,9 +1,13 @@
 //! The server of both forms: points, of which it reads those around each query's.
 
-use super::points::{Points, PointsStore, copy_of};
+use super::points::copy_of;
 use super::record_polynomial::RecordPolynomial;
 use crate::contract::{Answerer, Parameters as _, Role, Scheme, SchemeOf, Succession};
-use crate::registry::room::{NewServer, ServerHost, ServerOptions, ServerStart};
+use crate::registry::room::{
+    NewServer, Of, Registered, ServerHost, ServerOptions, ServerStart, StoresSetup,
+};
+use crate::registry::{ErasedServer, SchemePlan};
+use crate::stored_setup::{SetupStore, StoredSetup};
 use privet_core::{Error, Result, TableChanges, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
@@ -38,16 +42,16 @@ pub trait MakesPoints:
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<HugeBuffer<u8>>;
 
-    /// Computes and writes them, as [`write_points`](crate::registry::write_points) says.
+    /// Computes and writes them, as [`write_points`](crate::registry::write_setup) says.
     ///
     /// # Errors
-    /// As [`write_points`](crate::registry::write_points).
+    /// As [`write_points`](crate::registry::write_setup).
     fn write(
         parameters: &Self::Parameters,
         table: TableView<'_>,
         options: ServerOptions,
         memory: u64,
-        store: &dyn PointsStore,
+        store: &dyn SetupStore,
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()>;
 
@@ -86,7 +90,7 @@ pub struct PointsSetup<S: MakesPoints> {
 /// The points of a table.
 pub struct PointsServer<S: MakesPoints> {
     pub(super) parameters: S::Parameters,
-    pub(super) points: Points,
+    pub(super) points: StoredSetup,
     pub(super) reads: S::Reads,
     pub(super) kernels: Kernels,
 }
@@ -128,7 +132,7 @@ impl<S: MakesPoints> PointsServer<S> {
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless there are as many as `parameters`
     /// say.
-    pub fn new(parameters: S::Parameters, points: Points, kernels: Kernels) -> Result<Self> {
+    pub fn new(parameters: S::Parameters, points: StoredSetup, kernels: Kernels) -> Result<Self> {
         points.check_len(S::bytes(&parameters))?;
         let reads = S::reads(&parameters);
         Ok(Self { parameters, points, reads, kernels })
@@ -222,4 +226,36 @@ pub(super) fn start<S: MakesPoints>(
     let ServerStart { table, kernels, threads, .. } = start;
     let setup = PointsSetup::<S>::new(parameters, table, kernels, threads)?;
     start.after(|progress| setup.finish(progress), ServerHost::succeeding)
+}
+
+/// Points are kept, and answered from by any server started later.
+impl<S: MakesPoints + Registered> StoresSetup for Of<S> {
+    fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
+        Ok(S::bytes(&S::Parameters::decode(identity, &plan.parameters)?))
+    }
+
+    fn write(
+        &self,
+        plan: &SchemePlan,
+        table: TableView<'_>,
+        options: ServerOptions,
+        memory: u64,
+        store: &dyn SetupStore,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<()> {
+        let parameters = S::Parameters::decode(&table.identity(), &plan.parameters)?;
+        S::write(&parameters, table, options, memory, store, progress)
+    }
+
+    fn server(
+        &self,
+        plan: SchemePlan,
+        identity: &TableIdentity,
+        points: StoredSetup,
+        kernels: Kernels,
+    ) -> Result<Box<dyn ErasedServer>> {
+        let parameters = S::Parameters::decode(identity, &plan.parameters)?;
+        let server = PointsServer::<S>::new(parameters, points, kernels)?;
+        Ok(Box::new(ServerHost::new(plan, server).succeeding()))
+    }
 }

@@ -1,6 +1,5 @@
 //! The server: the entries around a point.
 
-use super::points::PointsStore;
 use super::points_server::{MakesPoints, PointsServer, PointsSetup, Way};
 use super::update::{self, Patch};
 use super::{
@@ -8,6 +7,7 @@ use super::{
     FiniteDifferencesQuery, encoding, write_points,
 };
 use crate::registry::ServerOptions;
+use crate::stored_setup::SetupStore;
 use privet_core::combinations::Ball;
 use privet_core::{Result, TableChanges, TableView};
 use privet_kernels::line_reads::{LineBits, LineBytes, LineQuery, LineReads, LineStep};
@@ -158,7 +158,7 @@ impl MakesPoints for FiniteDifferences {
         table: TableView<'_>,
         ServerOptions { kernels, threads }: ServerOptions,
         memory: u64,
-        store: &dyn PointsStore,
+        store: &dyn SetupStore,
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()> {
         write_points(parameters, table, kernels, threads, memory, store, progress)

@@ -1,10 +1,10 @@
 //! What a scheme's room says of the scheme, typed as the room has it, and with its types erased.
 
 use super::clients::{HintedHost, LocalHost, PreparationHost, StatelessHost};
-use super::points::ErasedPoints;
 use super::rehearsal::Rehearsed;
 use super::room::{Downloaded, Generation, NewClient, NewHints, NewServer};
 use super::servers::{FetchedHost, Ready, ServerHost, SetupHost};
+use super::stored_setup::StoresSetup;
 use super::versions::ErasedPatches;
 use super::{SchemeOption, SchemePlan, ServerOptions, Tuning, Work};
 use crate::SchemeId;
@@ -79,8 +79,8 @@ pub(crate) trait Registered: Offline + Sized + 'static {
     const ABOUT: About;
     /// How clients bring what they downloaded up to date with edits, if they can.
     const PATCHES: Option<&'static dyn ErasedPatches> = None;
-    /// How points of the table are made apart from a server, if they can be.
-    const POINTS: Option<&'static dyn ErasedPoints> = None;
+    /// How what servers answer from is computed apart from them, if it can be.
+    const STORED_SETUP: Option<&'static dyn StoresSetup> = None;
 
     /// The parameters on a table, as far as they are not chosen.
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters>;
@@ -306,7 +306,7 @@ impl HintsStart<'_> {
 /// [registry](super) has it.
 pub(crate) trait Descriptor: Sync {
     fn patches(&self) -> Option<&'static dyn ErasedPatches>;
-    fn points(&self) -> Option<&'static dyn ErasedPoints>;
+    fn stored_setup(&self) -> Option<&'static dyn StoresSetup>;
     fn plan(&self, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan>;
     fn announced(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<SchemePlan>;
     fn setup(
@@ -374,8 +374,8 @@ impl<S: Registered> Descriptor for Of<S> {
         S::PATCHES
     }
 
-    fn points(&self) -> Option<&'static dyn ErasedPoints> {
-        S::POINTS
+    fn stored_setup(&self) -> Option<&'static dyn StoresSetup> {
+        S::STORED_SETUP
     }
 
     fn plan(&self, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan> {

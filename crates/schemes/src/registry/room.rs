@@ -8,9 +8,9 @@ pub(crate) use super::descriptor::{
     About, ClientStart, HintsStart, Makeshift, Of, Registered, ServerStart,
 };
 pub(crate) use super::options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value};
-pub(crate) use super::points::ErasedPoints;
 pub(crate) use super::rehearsal::Rehearsed;
 pub(crate) use super::servers::ServerHost;
+pub(crate) use super::stored_setup::StoresSetup;
 pub(crate) use super::versions::ErasedPatches;
 pub(crate) use super::{ServerOptions, Work};
 pub(crate) use crate::contract::Role;

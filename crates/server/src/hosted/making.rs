@@ -16,13 +16,13 @@
 mod steps;
 
 use super::feed::{FedEpoch, Feed};
-use super::setup::{Finished, Former, ReadyHint, finish, finish_with_points, load_cached};
+use super::setup::{Finished, Former, ReadyHint, finish, finish_stored, load_cached};
 use super::verification::{self, HeldDigests};
 use super::{Condition, HintOrigin, Part, ReadyTable, Version};
 use crate::ServerConfig;
 use crate::config::Progress;
 use crate::hint_cache::HintCache;
-use crate::table::{PointsSource, RecordSource, ServedTable};
+use crate::table::{RecordSource, ServedTable, SetupSource};
 use crate::updates::{CheckedBytes, NextVersion, UpdateFeed, VersionStep};
 use bytes::Bytes;
 use privet_core::{Epoch, Error, Reason, Result, TableChanges, TableIdentity, TableView};
@@ -102,7 +102,7 @@ impl Maker {
         match next {
             None => self.of_table(table, feed, started),
             // Somebody has to know the versions before.
-            Some(next) if needs_commitments(table.scheme) || table.points.is_some() => {
+            Some(next) if needs_commitments(table.scheme) || table.setup.is_some() => {
                 let base = self.of_table(table, feed, started)?;
                 self.next(&base.version, base.feed.as_ref(), next)
             }
@@ -112,20 +112,20 @@ impl Maker {
 
     fn of_table(&self, table: ServedTable, feed: Option<Feed>, started: Instant) -> Result<Made> {
         let planned = table.plan();
-        let ServedTable { name, identity, layout, records, scheme, tuning, points, .. } = table;
+        let ServedTable { name, identity, layout, records, scheme, tuning, setup, .. } = table;
         let view = TableView::new(identity, records.bytes())?;
-        let points_file = points.as_ref().and_then(|points| points.file()).map(Path::to_owned);
-        let points_digest = points.as_ref().map(|points| points.digest());
+        let setup_file = setup.as_ref().and_then(|setup| setup.file()).map(Path::to_owned);
+        let setup_digest = setup.as_ref().map(|setup| setup.digest());
         // What clients receive has a digest that is announced, and only what has it is announced.
-        let must = points.is_none() && planned.as_ref().is_ok_and(receives_table);
+        let must = setup.is_none() && planned.as_ref().is_ok_and(receives_table);
         let options = self.options();
         let copy = || -> Result<Start> {
-            Ok(match points {
+            Ok(match setup {
                 None => Start::Setup(registry::setup_as(planned?, view, &tuning, options)?),
-                Some(points) => {
-                    points.check_table(&identity)?;
-                    let plan = plan_of_points(scheme, &identity, &*points)?;
-                    Start::Points(points, plan)
+                Some(setup) => {
+                    setup.check_table(&identity)?;
+                    let plan = plan_of_setup(scheme, &identity, &*setup)?;
+                    Start::Stored(setup, plan)
                 }
             })
         };
@@ -140,7 +140,7 @@ impl Maker {
         };
         let plan = match &start {
             Start::Setup(setup) => setup.plan().clone(),
-            Start::Points(_, plan) => plan.clone(),
+            Start::Stored(_, plan) => plan.clone(),
         };
         records.release();
 
@@ -149,8 +149,8 @@ impl Maker {
             Start::Setup(setup) => {
                 finish(&name, setup, &identity, self.cache(), Former::None, &report)?
             }
-            Start::Points(points, plan) => {
-                finish_with_points(&*points, plan, &identity, options, &report)?
+            Start::Stored(setup, plan) => {
+                finish_stored(&*setup, plan, &identity, options, &report)?
             }
         };
         let condition = Arc::new(Condition::new(&name));
@@ -161,17 +161,17 @@ impl Maker {
             records_digest,
             tuning,
             condition,
-            held: self.held(points_digest),
-            points_file,
+            held: self.held(setup_digest),
+            setup_file,
         };
         let (version, ready) = what.with(finished, plan, started)?;
         Ok(Made { version, ready, feed: feed.map(|feed| fitting(feed, scheme, &identity)) })
     }
 
-    /// What is to be known of the memory that is answered from. `points` is the digest of the
-    /// points that it is, if it is points that were found to have it.
-    fn held(&self, points: Option<[u8; 32]>) -> HeldDigests {
-        match points {
+    /// What is to be known of the memory that is answered from. `setup` is the digest of
+    /// what was computed before, if it is that.
+    fn held(&self, setup: Option<[u8; 32]>) -> HeldDigests {
+        match setup {
             _ if self.config.scrub_rate == 0 => HeldDigests::Unchecked,
             Some(digest) => HeldDigests::Known(digest),
             None if self.config.verify_records => HeldDigests::hashed(self.config.threads),
@@ -250,7 +250,7 @@ impl Maker {
 
         let finished = match server {
             Some(server) => Finished::of_successor(server, base.origin)?,
-            None if base.has_points_of_a_file() => {
+            None if base.has_setup_of_a_file() => {
                 return Err(Error::api_misuse(format!(
                     "the points that {} answers from do not follow the table: start the server anew with points of this version, which have to be computed",
                     plan.scheme
@@ -287,7 +287,7 @@ impl Maker {
             tuning: base.tuning.clone(),
             condition: condition.unwrap_or_else(|| Arc::new(Condition::new(base.name))),
             held: self.held(None),
-            points_file: None,
+            setup_file: None,
         };
         let (version, ready) = what.with(finished, plan, started)?;
         if base.version.is_some() {
@@ -399,8 +399,8 @@ struct VersionBefore<'a> {
 }
 
 impl VersionBefore<'_> {
-    /// Whether it answers from points that were computed elsewhere.
-    fn has_points_of_a_file(&self) -> bool {
+    /// Whether it answers from what was computed elsewhere.
+    fn has_setup_of_a_file(&self) -> bool {
         matches!(self.origin, HintOrigin::File | HintOrigin::Mapped)
     }
 
@@ -432,7 +432,7 @@ struct VersionParts {
     tuning: Tuning,
     condition: Arc<Condition>,
     held: HeldDigests,
-    points_file: Option<PathBuf>,
+    setup_file: Option<PathBuf>,
 }
 
 impl VersionParts {
@@ -463,7 +463,7 @@ impl VersionParts {
             extra_bytes: server.resident_bytes().saturating_sub(identity.shape.bytes())
                 + hint.as_ref().map_or(0, |hint| hint.part.memory()),
             // What makes none says so by refusing.
-            points_bytes: registry::points_bytes(&plan, &identity).ok(),
+            setup_bytes: registry::setup_bytes(&plan, &identity).ok(),
             huge_page_bytes: server.huge_page_bytes(),
         };
         tracing::info!(
@@ -493,7 +493,7 @@ impl VersionParts {
             origin,
             condition,
             held_digests: self.held,
-            points_file: self.points_file,
+            setup_file: self.setup_file,
         };
         Ok((version, ready))
     }
@@ -503,30 +503,30 @@ impl VersionParts {
 enum Start {
     /// The table itself.
     Setup(Box<dyn ErasedSetup>),
-    /// Points that were computed from it before, under this plan.
-    Points(Box<dyn PointsSource>, SchemePlan),
+    /// From what was computed of it before, under this plan.
+    Stored(Box<dyn SetupSource>, SchemePlan),
 }
 
-/// Reads the parameters with which points were computed, and makes sure that there are as many as
-/// these make.
+/// Reads the parameters with which something was computed before, and makes sure that it has as many
+/// bytes as these make.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, or other
-/// points were computed, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no
-/// points of a table.
-fn plan_of_points(
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, or something
+/// else was computed, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps
+/// nothing.
+fn plan_of_setup(
     scheme: SchemeId,
     identity: &TableIdentity,
-    points: &dyn PointsSource,
+    setup: &dyn SetupSource,
 ) -> Result<SchemePlan> {
-    let plan = SchemePlan::from_announcement(scheme, identity, points.parameters()).map_err(|error| {
+    let plan = SchemePlan::from_announcement(scheme, identity, setup.parameters()).map_err(|error| {
         Error::corrupted(format!(
             "its points bear parameters that {scheme} does not have on this table; compute them again"
         ))
         .caused_by(error)
     })?;
     // Before there is memory for them.
-    match (registry::points_bytes(&plan, identity)?, points.len()) {
+    match (registry::setup_bytes(&plan, identity)?, setup.len()) {
         (expected, found) if expected == found => Ok(plan),
         (expected, found) => Err(Error::corrupted(format!(
             "{scheme} makes {expected} bytes of points of this table, and there are {found}; compute them again"

@@ -15,7 +15,7 @@
 
 use super::Part;
 use crate::hint_cache::{CacheKey, CachedEntry, HintCache, PartLengths};
-use crate::table::PointsSource;
+use crate::table::SetupSource;
 use bytes::Bytes;
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::offline::{OfflinePhase, Precomputed};
@@ -126,7 +126,7 @@ pub(super) fn finish(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
     let Some(lengths) = lengths(&*setup) else {
-        let origin = match registry::points_bytes(setup.plan(), identity) {
+        let origin = match registry::setup_bytes(setup.plan(), identity) {
             Ok(_) => HintOrigin::Computed,
             Err(_) => HintOrigin::None,
         };
@@ -178,21 +178,21 @@ pub(super) fn finish(
 /// Makes a server of points that were computed before, once they are checked.
 ///
 /// # Errors
-/// As [`PointsSource::load`], and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are
+/// As [`SetupSource::load`], and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are
 /// not as many as `plan` says.
-pub(super) fn finish_with_points(
-    points: &dyn PointsSource,
+pub(super) fn finish_stored(
+    stored: &dyn SetupSource,
     plan: SchemePlan,
     identity: &TableIdentity,
     options: ServerOptions,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
-    let points = points.load(options.threads, progress)?;
-    let origin = match points.resident_bytes() {
+    let stored = stored.load(options.threads, progress)?;
+    let origin = match stored.resident_bytes() {
         0 => HintOrigin::Mapped,
         _ => HintOrigin::File,
     };
-    finished(registry::server_of_points(plan, identity, points, options)?, None, origin)
+    finished(registry::server_of_setup(plan, identity, stored, options)?, None, origin)
 }
 
 /// What has to be computed or read back, if anything has.

@@ -56,7 +56,7 @@ impl HostedTables {
             origin: HintOrigin::None,
             condition,
             held_digests,
-            points_file: None,
+            setup_file: None,
         })
     }
 }

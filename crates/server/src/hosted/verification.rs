@@ -224,7 +224,7 @@ impl Version {
             return Ok(read as u64);
         }
         Err(Error::corrupted(match *what {
-            Piece::Held(_) => match self.points_file.as_ref() {
+            Piece::Held(_) => match self.setup_file.as_ref() {
                 Some(file) => format!("the points of {} have another digest", file.display()),
                 None => {
                     "the memory that it is answered from has another digest than when it was made"

@@ -5,9 +5,9 @@ use privet_core::{Blame, Epoch, Error, Result, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
-use privet_schemes::finite_differences::points::{Points, PointsStore};
 use privet_schemes::registry::{self, ServerOptions, Tuning};
-use privet_server::{HintOrigin, PointsSource, ServedTable, Server};
+use privet_schemes::stored_setup::{SetupStore, StoredSetup};
+use privet_server::{HintOrigin, ServedTable, Server, SetupSource};
 use std::sync::Mutex;
 
 /// Points in memory, as a file would hold them.
@@ -19,7 +19,7 @@ struct Held {
     len: u64,
 }
 
-impl PointsSource for Held {
+impl SetupSource for Held {
     fn parameters(&self) -> &[u8] {
         &self.parameters
     }
@@ -39,18 +39,18 @@ impl PointsSource for Held {
         *blake3::hash(&self.points).as_bytes()
     }
 
-    fn load(&self, _threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<Points> {
+    fn load(&self, _threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<StoredSetup> {
         assert!(self.len < 1 << 40, "so many are refused before there is memory for them");
         let mut buffer = HugeBuffer::new_zeroed(self.points.len()).unwrap();
         buffer.copy_from_slice(&self.points);
         progress(1.0);
-        Ok(Points::from(buffer))
+        Ok(StoredSetup::from(buffer))
     }
 }
 
 struct Store(Mutex<Vec<u8>>);
 
-impl PointsStore for Store {
+impl SetupStore for Store {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.0.lock().unwrap()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
         Ok(())
@@ -70,11 +70,11 @@ fn served(scheme: SchemeId) -> ServedTable {
 fn held(scheme: SchemeId) -> Held {
     let table = served(scheme);
     let plan = registry::plan(scheme, &table.identity, &Tuning::default()).unwrap();
-    let len = registry::points_bytes(&plan, &table.identity).unwrap();
+    let len = registry::setup_bytes(&plan, &table.identity).unwrap();
     let store = Store(Mutex::new(vec![0; len as usize]));
     let view = TableView::new(table.identity, table.records.bytes()).unwrap();
     let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
-    registry::write_points(&plan, view, options, 1 << 20, &store, &|_| {}).unwrap();
+    registry::write_setup(&plan, view, options, 1 << 20, &store, &|_| {}).unwrap();
     Held {
         identity: table.identity,
         parameters: plan.parameters,
@@ -89,13 +89,14 @@ async fn servers_with_points_agree_with_those_that_compute_them() {
     {
         let (mut servers, mut stubs) = (Vec::new(), Vec::new());
         for number in 0..count {
-            let points = (number == 0).then(|| Box::new(held(scheme)) as Box<dyn PointsSource>);
+            let points = (number == 0).then(|| Box::new(held(scheme)) as Box<dyn SetupSource>);
             let (computed, extra) = (points.is_none(), held(scheme).points.len() as u64 - 2100);
-            let server = start(config(), vec![ServedTable { points, ..served(scheme) }]).await;
+            let server =
+                start(config(), vec![ServedTable { setup: points, ..served(scheme) }]).await;
             let [ready] = server.tables() else { panic!("one table") };
             let origin = if computed { HintOrigin::Computed } else { HintOrigin::File };
             assert_eq!(ready.hint_origin, origin);
-            assert_eq!(ready.points_bytes, Some(extra + 2100));
+            assert_eq!(ready.setup_bytes, Some(extra + 2100));
             assert!(ready.extra_bytes >= extra, "{ready:?}");
             stubs.push(stub(&server).await);
             servers.push(server);
@@ -138,7 +139,7 @@ async fn points_that_do_not_belong_to_the_table_are_refused() {
         (Held { parameters: Vec::new(), ..good() }, SchemeId::Dpf, Blame::ApiMisuse),
     ];
     for (number, (points, scheme, blame)) in cases.into_iter().enumerate() {
-        let table = ServedTable { points: Some(Box::new(points)), ..served(scheme) };
+        let table = ServedTable { setup: Some(Box::new(points)), ..served(scheme) };
         let refused = Server::start(config(), vec![table]).await.err().unwrap();
         assert_eq!(refused.blame(), blame, "case {number}: {refused}");
         assert!(refused.message().starts_with("table t: "), "case {number}: {refused}");

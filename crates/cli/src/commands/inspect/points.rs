@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &Inspect) -> Result<Outcome> {
 fn check_len(file: &PointsFile) -> Result<()> {
     let (header, found) = (file.header(), file.header().points_len);
     let Some(plan) = plan(header) else { return Ok(()) };
-    match registry::points_bytes(&plan, &header.identity)? {
+    match registry::setup_bytes(&plan, &header.identity)? {
         expected if expected == found => Ok(()),
         expected => Err(Error::corrupted(format!(
             "it has {found} bytes of points, and {} makes {expected} of that table; compute it again",

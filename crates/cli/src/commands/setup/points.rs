@@ -8,8 +8,8 @@ use crate::output_file;
 use privet_core::{Error, Result};
 use privet_host::memory;
 use privet_kernels::Kernels;
-use privet_schemes::finite_differences::points::PointsStore;
 use privet_schemes::registry::{self, ServerOptions};
+use privet_schemes::stored_setup::SetupStore;
 use privet_table::points_file::{PointsFile, PointsPlan, PointsWriter};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{UpdateLog, log_path};
@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     check_not_updated(&snapshot)?;
     let identity = snapshot.identity();
     let plan = registry::plan(arguments.scheme, &identity, &tuning)?;
-    let points_len = registry::points_bytes(&plan, &identity)?;
+    let points_len = registry::setup_bytes(&plan, &identity)?;
     let memory = memory_for(points_len, arguments.memory)?;
     // What cannot be written is found out before the long work.
     let writer = PointsWriter::create(
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     let bar = display::share_progress(&format!("computing {}", output.display()));
     let report = |share: f64| bar.set_position((share * 1000.0) as u64);
     let computed =
-        registry::write_points(&plan, snapshot.view(), options, memory, &Store(&writer), &report);
+        registry::write_setup(&plan, snapshot.view(), options, memory, &Store(&writer), &report);
     bar.finish_and_clear();
     computed?;
     let bar = display::byte_progress("reading it again for its checksum", Some(points_len));
@@ -133,7 +133,7 @@ fn memory_for(points_len: u64, chosen: Option<u64>) -> Result<u64> {
 /// The file in the making, as the schemes see it.
 struct Store<'a>(&'a PointsWriter);
 
-impl PointsStore for Store<'_> {
+impl SetupStore for Store<'_> {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.0.write_at(offset, bytes)
     }

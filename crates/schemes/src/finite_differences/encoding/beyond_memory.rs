@@ -21,7 +21,8 @@
 //! (1 TiB for M = 256 MiB); each more gets M/64 KiB times as far.
 
 use super::sharing::{Progress, share};
-use crate::finite_differences::points::{PointsStore, room_to_compute};
+use crate::finite_differences::points::room_to_compute;
+use crate::stored_setup::SetupStore;
 use privet_core::Result;
 
 /// No part of a column is shorter where memory allows for it: so much is read from a disk at close
@@ -167,7 +168,7 @@ pub(in crate::finite_differences) fn write(
     memory: u64,
     least_part: u64,
     threads: usize,
-    store: &dyn PointsStore,
+    store: &dyn SetupStore,
     report: &(dyn Fn(f64) + Sync),
 ) -> Result<()> {
     let cut = Cut::new(transform, memory, least_part);

@@ -4,7 +4,7 @@ use super::beyond_memory::{self, Cut, LEAST_PART, Transform};
 use super::{SubsetSums, encode};
 use crate::finite_differences::FiniteDifferencesParameters;
 use crate::finite_differences::costs::Setting;
-use crate::finite_differences::points::PointsStore;
+use crate::stored_setup::SetupStore;
 use crate::test_tables::{identity, public_bytes};
 use privet_core::{Blame, Error, Result};
 use privet_kernels::Kernels;
@@ -64,7 +64,7 @@ impl WatchfulStore {
     }
 }
 
-impl PointsStore for WatchfulStore {
+impl SetupStore for WatchfulStore {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let from = [None, Some(false)];
         self.call(offset, bytes.len(), &from, true, |part| part.copy_from_slice(bytes))
@@ -82,7 +82,7 @@ pub(in crate::finite_differences) fn written(
     memory: u64,
     least_part: u64,
     threads: usize,
-    store: &dyn PointsStore,
+    store: &dyn SetupStore,
 ) -> (Result<()>, Vec<f64>) {
     let heard = Mutex::new(Vec::new());
     let report = |share| heard.lock().unwrap().push(share);

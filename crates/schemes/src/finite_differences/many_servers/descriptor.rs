@@ -19,7 +19,7 @@ impl Registered for FiniteDifferencesMany {
         options: &[&STORAGE_LIMIT, &ANSWER_LIMIT, &VARIABLES, &DEGREE, &SERVERS],
         ..About::new("Finite differences with more servers: the more, the less each reads", 60)
     };
-    const POINTS: Option<&'static dyn ErasedPoints> = Some(&Of::<Self>::VALUE);
+    const STORED_SETUP: Option<&'static dyn StoresSetup> = Some(&Of::<Self>::VALUE);
 
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         let servers = tuning.count(&SERVERS).unwrap_or(FEWEST_SERVERS);

@@ -5,9 +5,10 @@ use super::{
     FiniteDifferencesMany, ManyServersAnswer, ManyServersParameters, ManyServersQuery, encode,
     write_points,
 };
-use crate::finite_differences::points::{PointsStore, room_for};
+use crate::finite_differences::points::room_for;
 use crate::finite_differences::points_server::{MakesPoints, PointsServer, PointsSetup, Way};
 use crate::registry::ServerOptions;
+use crate::stored_setup::SetupStore;
 use privet_core::{Result, TableChanges, TableView};
 use privet_kernels::memory::HugeBuffer;
 use zeroize::Zeroizing;
@@ -95,7 +96,7 @@ impl MakesPoints for FiniteDifferencesMany {
         table: TableView<'_>,
         ServerOptions { threads, .. }: ServerOptions,
         memory: u64,
-        store: &dyn PointsStore,
+        store: &dyn SetupStore,
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()> {
         write_points(parameters, table, threads, memory, store, progress)

@@ -15,7 +15,7 @@ use super::*;
 use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
 use crate::contract::{Answerer, Message, Parameters, StatelessClient};
 use crate::finite_differences::costs::{Choice, Setting};
-use crate::finite_differences::points::Points;
+use crate::stored_setup::StoredSetup;
 use crate::test_tables::{identity, public_bytes};
 use privet_core::{Blame, RecordIndex, Result, SecretRng, TableIdentity, TableShape, TableView};
 use privet_kernels::Kernels;
@@ -130,7 +130,7 @@ fn server(
 ) -> privet_core::Result<ManyServersServer> {
     let mut buffer = HugeBuffer::new_zeroed(points.len()).unwrap();
     buffer.copy_from_slice(points);
-    ManyServersServer::new(parameters.clone(), Points::from(buffer), Kernels::detect())
+    ManyServersServer::new(parameters.clone(), StoredSetup::from(buffer), Kernels::detect())
 }
 
 /// The symbols of an entry.

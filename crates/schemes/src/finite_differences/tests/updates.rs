@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::contract::Succession as _;
-use crate::finite_differences::points::Points;
 use crate::finite_differences::update::cheaper_way;
+use crate::stored_setup::StoredSetup;
 use crate::test_tables::changed;
 use privet_core::TableChanges;
 
@@ -116,7 +116,7 @@ fn what_has_no_successor() {
     let file = std::fs::File::open(&path).unwrap();
     let mapped = privet_kernels::memory::FileMapping::of(&file, &path).unwrap();
     std::fs::remove_file(&path).unwrap();
-    let points = Points::in_file(mapped, 0).unwrap();
+    let points = StoredSetup::in_file(mapped, 0).unwrap();
     let server =
         FiniteDifferencesServer::new(parameters.clone(), points, Kernels::detect()).unwrap();
     let (table, changes) =

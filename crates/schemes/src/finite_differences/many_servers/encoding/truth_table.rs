@@ -19,7 +19,7 @@ use crate::finite_differences::encoding::beyond_memory::{
 };
 use crate::finite_differences::encoding::sharing::{Progress, share};
 use crate::finite_differences::many_servers::ManyServersParameters;
-use crate::finite_differences::points::PointsStore;
+use crate::stored_setup::SetupStore;
 use privet_core::{Error, Result, TableView};
 
 /// Computes the truth table of the polynomial whose coefficients are the records of `table`, into
@@ -65,7 +65,7 @@ pub fn write_points(
     table: TableView<'_>,
     threads: usize,
     memory: u64,
-    store: &dyn PointsStore,
+    store: &dyn SetupStore,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<()> {
     let transform = FieldSums::new(parameters, table, threads, Sizes::OF_CACHES)?;

@@ -1,73 +1,72 @@
-//! Points of finite differences apart from a server: written once to a store, and answered from
-//! ever after.
+//! A server's setup apart from a server: computed once and written to a store, and answered from ever
+//! after. A scheme that can do so says how in its descriptor; the points of finite differences are
+//! such.
 
-use super::descriptor::{Of, Registered};
-use super::servers::ServerHost;
 use super::{ErasedServer, SchemePlan, ServerOptions};
 use crate::SchemeId;
+#[cfg(doc)]
 use crate::contract::Parameters;
-use crate::finite_differences::points::{Points, PointsStore};
-use crate::finite_differences::{MakesPoints, PointsServer};
+use crate::stored_setup::{SetupStore, StoredSetup};
 use privet_core::{Error, Result, TableIdentity, TableView};
 use privet_kernels::Kernels;
 
-/// Whether servers of the scheme make points of a table, which a file can hold.
-pub fn makes_points(scheme: SchemeId) -> bool {
-    points_of(scheme).is_some()
+/// Whether what servers of the scheme answer from can be computed apart from them, and kept.
+pub fn stores_setup(scheme: SchemeId) -> bool {
+    setup_of(scheme).is_some()
 }
 
-/// Size of all points under `plan`, in bytes.
+/// Size of what is kept under `plan`, in bytes.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table; as
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing; as
 /// [`Parameters::decode`] if the plan does not belong to the table.
-pub fn points_bytes(plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
+pub fn setup_bytes(plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
     of(plan)?.bytes(plan, identity)
 }
 
-/// Computes the points of `table` and writes all of them to `store`, from byte 0 on. Besides the
-/// table it takes `memory` bytes, and up to one MiB for each thread; no less than one point. If the
-/// points take more, they are written in pieces, some of which, or all, are read and written again.
+/// Computes what servers of `table` answer from, and writes all of it to `store`, from byte 0 on.
+/// Besides the table that takes `memory` bytes, and up to one MiB for each thread. If it has more
+/// bytes than that, it is written in pieces, some of which, or all, are read and written again.
 /// `progress` hears of the share done: it never falls, and the last is 1.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table, or
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing, or
 /// records should be single bits and one is not,
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what
 /// the store says.
-pub fn write_points(
+pub fn write_setup(
     plan: &SchemePlan,
     table: TableView<'_>,
     options: ServerOptions,
     memory: u64,
-    store: &dyn PointsStore,
+    store: &dyn SetupStore,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<()> {
     of(plan)?.write(plan, table, options, memory, store, progress)
 }
 
-/// A server that answers from points that were computed before.
+/// A server that answers from what was computed before.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if there are not as many as the plan says,
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme makes no points of a table; as
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it has not as many bytes as the plan says,
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing; as
 /// [`Parameters::decode`] if the plan does not belong to the table.
-pub fn server_of_points(
+pub fn server_of_setup(
     plan: SchemePlan,
     identity: &TableIdentity,
-    points: Points,
+    stored: StoredSetup,
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedServer>> {
-    of(&plan)?.server(plan, identity, points, options.kernels)
+    of(&plan)?.server(plan, identity, stored, options.kernels)
 }
 
-fn points_of(scheme: SchemeId) -> Option<&'static dyn ErasedPoints> {
-    scheme.descriptor().ok()?.points()
+fn setup_of(scheme: SchemeId) -> Option<&'static dyn StoresSetup> {
+    scheme.descriptor().ok()?.stored_setup()
 }
 
-fn of(plan: &SchemePlan) -> Result<&'static dyn ErasedPoints> {
-    points_of(plan.scheme).ok_or_else(|| {
-        let schemes = SchemeId::ALL.iter().filter(|scheme| makes_points(**scheme));
+fn of(plan: &SchemePlan) -> Result<&'static dyn StoresSetup> {
+    setup_of(plan.scheme).ok_or_else(|| {
+        let schemes = SchemeId::ALL.iter().filter(|scheme| stores_setup(**scheme));
         let names: Vec<&str> = schemes.map(|scheme| scheme.name()).collect();
         Error::api_misuse(format!(
             "{} makes no points of a table: only {} do",
@@ -77,8 +76,8 @@ fn of(plan: &SchemePlan) -> Result<&'static dyn ErasedPoints> {
     })
 }
 
-/// [`MakesPoints`] with its types erased. Plans are of this scheme.
-pub(crate) trait ErasedPoints: Sync {
+/// How a scheme's setup is computed apart from a server. Plans are of this scheme.
+pub(crate) trait StoresSetup: Sync {
     fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64>;
     fn write(
         &self,
@@ -86,47 +85,16 @@ pub(crate) trait ErasedPoints: Sync {
         table: TableView<'_>,
         options: ServerOptions,
         memory: u64,
-        store: &dyn PointsStore,
+        store: &dyn SetupStore,
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()>;
     fn server(
         &self,
         plan: SchemePlan,
         identity: &TableIdentity,
-        points: Points,
+        stored: StoredSetup,
         kernels: Kernels,
     ) -> Result<Box<dyn ErasedServer>>;
-}
-
-impl<S: MakesPoints + Registered> ErasedPoints for Of<S> {
-    fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
-        Ok(S::bytes(&S::Parameters::decode(identity, &plan.parameters)?))
-    }
-
-    fn write(
-        &self,
-        plan: &SchemePlan,
-        table: TableView<'_>,
-        options: ServerOptions,
-        memory: u64,
-        store: &dyn PointsStore,
-        progress: &(dyn Fn(f64) + Sync),
-    ) -> Result<()> {
-        let parameters = S::Parameters::decode(&table.identity(), &plan.parameters)?;
-        S::write(&parameters, table, options, memory, store, progress)
-    }
-
-    fn server(
-        &self,
-        plan: SchemePlan,
-        identity: &TableIdentity,
-        points: Points,
-        kernels: Kernels,
-    ) -> Result<Box<dyn ErasedServer>> {
-        let parameters = S::Parameters::decode(identity, &plan.parameters)?;
-        let server = PointsServer::<S>::new(parameters, points, kernels)?;
-        Ok(Box::new(ServerHost::new(plan, server).succeeding()))
-    }
 }
 
 #[cfg(test)]
@@ -142,7 +110,7 @@ mod tests {
 
     struct InMemory(Mutex<HugeBuffer<u8>>);
 
-    impl PointsStore for InMemory {
+    impl SetupStore for InMemory {
         fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
             self.0.lock().unwrap()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
             Ok(())
@@ -166,7 +134,7 @@ mod tests {
         let tuning = Tuning::default();
         for scheme in [SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany] {
             let plan = plan(scheme, &identity, &tuning).unwrap();
-            let bytes = points_bytes(&plan, &identity).unwrap();
+            let bytes = setup_bytes(&plan, &identity).unwrap();
             let setup = setup(scheme, table, &tuning, options()).unwrap();
             let computed = setup.finish(&[], &|_| {}).unwrap();
             let queries: Vec<Vec<u8>> = (0..9u64)
@@ -179,13 +147,13 @@ mod tests {
             // In pieces, and in one.
             for memory in [bytes / 5, bytes] {
                 let store = InMemory(Mutex::new(HugeBuffer::new_zeroed(bytes as usize).unwrap()));
-                write_points(&plan, table, options(), memory, &store, &|_| {}).unwrap();
-                let points = Points::from(store.0.into_inner().unwrap());
-                let server = server_of_points(plan.clone(), &identity, points, options()).unwrap();
+                write_setup(&plan, table, options(), memory, &store, &|_| {}).unwrap();
+                let points = StoredSetup::from(store.0.into_inner().unwrap());
+                let server = server_of_setup(plan.clone(), &identity, points, options()).unwrap();
                 assert!(answers(&*server) == answers(&*computed), "{scheme}, {memory}");
             }
-            let short = Points::from(HugeBuffer::new_zeroed(bytes as usize - 1).unwrap());
-            let refusal = server_of_points(plan, &identity, short, options()).err().unwrap();
+            let short = StoredSetup::from(HugeBuffer::new_zeroed(bytes as usize - 1).unwrap());
+            let refusal = server_of_setup(plan, &identity, short, options()).err().unwrap();
             assert_eq!(refusal.blame(), Blame::Corrupted);
         }
     }
@@ -196,11 +164,11 @@ mod tests {
         let plan = plan(SchemeId::Dpf, &identity, &Tuning::default()).unwrap();
         let store = InMemory(Mutex::new(HugeBuffer::new_zeroed(1).unwrap()));
         let table = TableView::new(identity, &[0; 10]).unwrap();
-        let nothing = || Points::from(HugeBuffer::new_zeroed(0).unwrap());
+        let nothing = || StoredSetup::from(HugeBuffer::new_zeroed(0).unwrap());
         let refusals = [
-            points_bytes(&plan, &identity).err().unwrap(),
-            write_points(&plan, table, options(), 1, &store, &|_| {}).err().unwrap(),
-            server_of_points(plan, &identity, nothing(), options()).err().unwrap(),
+            setup_bytes(&plan, &identity).err().unwrap(),
+            write_setup(&plan, table, options(), 1, &store, &|_| {}).err().unwrap(),
+            server_of_setup(plan, &identity, nothing(), options()).err().unwrap(),
         ];
         assert!(refusals.iter().all(|refusal| refusal.blame() == Blame::ApiMisuse));
     }

@@ -1,0 +1,148 @@
+//! What a server answers from that was computed before it starts, and is kept: one source of a
+//! server's setup, beside the table itself. The points of finite differences are such; other schemes
+//! compute what they need at each start.
+
+use privet_core::{Error, Result};
+#[cfg(not(target_family = "wasm"))]
+use privet_kernels::memory::FileMapping;
+use privet_kernels::memory::HugeBuffer;
+use std::ops::{Deref, Range};
+
+/// A place for what need not fit into memory: bytes that are written, and read back, anywhere.
+/// Several threads may do either at once, in parts that do not overlap.
+pub trait SetupStore: Sync {
+    /// Writes all of `bytes` from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be written.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Reads what was written from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read.
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()>;
+}
+
+/// What a server answers from, computed before it starts: in memory, or left in a file.
+pub struct StoredSetup(Place);
+
+enum Place {
+    Memory(HugeBuffer<u8>),
+    /// From this byte of a file on, to its end.
+    #[cfg(not(target_family = "wasm"))]
+    File(FileMapping, usize),
+}
+
+impl StoredSetup {
+    /// What is left where it is: in a mapped file, from byte `start` on. Each query then
+    /// reads as many pages of it as the system has not kept in memory. The mapping should be
+    /// [guarded](FileMapping::guarded): a server asks after each answer whether the file was
+    /// changed, and takes the answer back if it was.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file ends before `start`, or it
+    /// does not begin with a cache line.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn in_file(file: FileMapping, start: usize) -> Result<Self> {
+        // Mappings begin with a page, and what lies there is read by lines of 64 bytes.
+        if start > file.len() || !start.is_multiple_of(64) {
+            return Err(Error::corrupted("the file does not hold what should begin there"));
+        }
+        file.advise_random();
+        Ok(Self(Place::File(file, start)))
+    }
+
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless it has so many bytes.
+    pub(crate) fn check_len(&self, bytes: u64) -> Result<()> {
+        match self.len() as u64 {
+            len if len == bytes => Ok(()),
+            len => Err(Error::corrupted(format!(
+                "the points take {bytes} bytes, {len} are there: they belong to another table, or the file is damaged; compute them again"
+            ))),
+        }
+    }
+
+    /// Says that these bytes are about to be read. Those in a file are then fetched all at once,
+    /// rather than one page after the other as they are touched, while all other queries wait. That
+    /// costs a call of the system for each page, ten times as much as the reading where they are in
+    /// memory anyway: so nothing is asked for if all of a `sample` of them is there.
+    pub(crate) fn expect(
+        &self,
+        sample: impl IntoIterator<Item = Range<u64>>,
+        ranges: impl IntoIterator<Item = Range<u64>>,
+    ) {
+        #[cfg(not(target_family = "wasm"))]
+        if let Place::File(file, start) = &self.0 {
+            // What is mapped can be counted.
+            let place =
+                |range: Range<u64>| start + range.start as usize..start + range.end as usize;
+            if !sample.into_iter().all(|range| file.is_resident(place(range).start)) {
+                file.advise_needed(ranges.into_iter().map(place));
+            }
+        }
+        #[cfg(target_family = "wasm")]
+        drop((sample, ranges));
+    }
+
+    /// That nobody has changed the file that it lies in, if it lies in one.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if somebody has.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        match &self.0 {
+            Place::Memory(_) => Ok(()),
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(file, _) => file
+                .check_unchanged()
+                .map_err(|error| Error::corrupted(error.to_string()).caused_by(error)),
+        }
+    }
+
+    /// All of it, if it is in memory.
+    pub(crate) fn in_memory(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Place::Memory(buffer) => Some(buffer),
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(..) => None,
+        }
+    }
+
+    /// How much of it the system backs with huge pages, if it says: nothing of a file.
+    pub fn huge_page_bytes(&self) -> Option<u64> {
+        match &self.0 {
+            Place::Memory(buffer) => buffer.huge_page_bytes().map(|bytes| bytes as u64),
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(..) => None,
+        }
+    }
+
+    /// Memory that it holds, in bytes: none for a file, whose pages the system takes back when it
+    /// needs them.
+    pub fn resident_bytes(&self) -> u64 {
+        match &self.0 {
+            Place::Memory(buffer) => buffer.len() as u64,
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(..) => 0,
+        }
+    }
+}
+
+impl From<HugeBuffer<u8>> for StoredSetup {
+    fn from(buffer: HugeBuffer<u8>) -> Self {
+        Self(Place::Memory(buffer))
+    }
+}
+
+impl Deref for StoredSetup {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Place::Memory(buffer) => buffer,
+            #[cfg(not(target_family = "wasm"))]
+            Place::File(file, start) => file.get(*start..).unwrap_or_default(),
+        }
+    }
+}
