@@ -1,6 +1,6 @@
 //! What a server answers from that was computed before it starts, and is kept: one source of a
-//! server's setup, beside the table itself. The points of finite differences are such; other schemes
-//! compute what they need at each start.
+//! server's setup, beside the table itself. The points of finite differences are such; other
+//! schemes compute what they need at each start.
 
 use privet_core::{Error, Result};
 #[cfg(not(target_family = "wasm"))]

@@ -31,8 +31,8 @@ pub struct ServedTable {
     /// that has grown, the one with which its history began. Parameters then stay what they were,
     /// as far as they suit the table.
     pub planned_for: Option<TableShape>,
-    /// What the scheme's server answers from, if that was computed before and not at each start. Its
-    /// parameters are then those it was computed with, and `tuning` chooses nothing. Only for
+    /// What the scheme's server answers from, if that was computed before and not at each start.
+    /// Its parameters are then those it was computed with, and `tuning` chooses nothing. Only for
     /// schemes that [store their setup](registry::stores_setup).
     pub setup: Option<Box<dyn SetupSource>>,
     /// Its update log, if it has one.
@@ -119,8 +119,8 @@ pub trait RecordSource: Send + Sync {
     fn release(&self);
 }
 
-/// What a scheme's server answers from, computed of a table before, and where it lies: in a file, as
-/// a rule.
+/// What a scheme's server answers from, computed of a table before, and where it lies: in a file,
+/// as a rule.
 #[expect(clippy::len_without_is_empty, reason = "there is always something")]
 pub trait SetupSource: Send + Sync {
     /// The scheme's parameters in their canonical encoding, with which it was computed.
@@ -144,8 +144,8 @@ pub trait SetupSource: Send + Sync {
         None
     }
 
-    /// All of it, once it is found to be what was written, with so many threads. `progress` hears of
-    /// the share done, from 0 to 1.
+    /// All of it, once it is found to be what was written, with so many threads. `progress` hears
+    /// of the share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged,

@@ -1,6 +1,6 @@
-//! A server's setup apart from a server: computed once and written to a store, and answered from ever
-//! after. A scheme that can do so says how in its descriptor; the points of finite differences are
-//! such.
+//! A server's setup apart from a server: computed once and written to a store, and answered from
+//! ever after. A scheme that can do so says how in its descriptor; the points of finite differences
+//! are such.
 
 use super::{ErasedServer, SchemePlan, ServerOptions};
 use crate::SchemeId;
@@ -48,8 +48,8 @@ pub fn write_setup(
 /// A server that answers from what was computed before.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it has not as many bytes as the plan says,
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing; as
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it has not as many bytes as the plan
+/// says, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing; as
 /// [`Parameters::decode`] if the plan does not belong to the table.
 pub fn server_of_setup(
     plan: SchemePlan,

@@ -507,8 +507,8 @@ enum Start {
     Stored(Box<dyn SetupSource>, SchemePlan),
 }
 
-/// Reads the parameters with which something was computed before, and makes sure that it has as many
-/// bytes as these make.
+/// Reads the parameters with which something was computed before, and makes sure that it has as
+/// many bytes as these make.
 ///
 /// # Errors
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, or something
