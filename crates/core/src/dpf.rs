@@ -66,7 +66,7 @@
 //! paid for the nodes of one lookup alone: `T` computations, all together and however they are
 //! divided among however many lookups, break any of them with probability at most about T·K/2^126.
 //! With 2^25 records that is 2^126/19, **121 bits**; with 2^48, the most there can be, `K` is 42
-//! and it is 120.
+//! and it is 120. The price is the nonce's 16 bytes in each key, and 0.2 µs for each lookup.
 //!
 //! Nonces are 128 bits at random, so two of 2^32 lookups of one table have the same with
 //! probability 2^-65. Nothing is revealed then: only, the seeds of those two are attacked together,

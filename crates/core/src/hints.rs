@@ -6,8 +6,9 @@
 //! contains the record it wants asks for the XOR of the others, in a form that hides which
 //! partition is missing, and the difference is the record. The hint is then used up, and one that
 //! also contains the record takes its place. Dummy subsets and Piano differ in what a hint
-//! contains, how the missing partition is hidden and where the next hint comes from; the rest is
-//! here:
+//! contains, how the missing partition is hidden and where the next hint comes from. SinglePass and
+//! TAPIR have permutations instead of subsets; what they share is the contract, the journal and the
+//! hand-over of generations. The rest of dummy subsets and Piano is here:
 //!
 //! | module | what it holds |
 //! |---|---|

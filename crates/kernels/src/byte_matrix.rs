@@ -22,6 +22,11 @@
 //! the sums of a panel are its 64 answer words in their order, and no horizontal addition is
 //! needed.
 //!
+//! Why not in the natural order: tiled, one product is one sequential stream. Measured on Zen 4,
+//! one query runs at 0.95 to 1.0 × read bandwidth, and eight at 0.97 of the multiplier's limit. An
+//! experiment in the natural order reached 0.79 and 0.82. The table is held once, tiled: a server
+//! releases the pages of the file that it was read from.
+//!
 //! # Arithmetic
 //!
 //! Bytes are unsigned. A word is split into digits that the multiplier of the arm can take, with

@@ -27,7 +27,9 @@
 //! records are a product of matrices, 8 × 8 selection bits times 8 × 8 bits of one byte of each
 //! record, and recent processors have an instruction for eight such products. The table's bits must
 //! be transposed first, which costs a few instructions for each vector, but once for all
-//! selections: measured on Zen 4, eight selections cost 1.5 readings of memory, and 64 three.
+//! selections: measured on Zen 4, eight selections cost 1.5 readings of memory, and 64 three. Over
+//! 2^25 records of 32 bytes, eight queries in one pass run at 4.6 × read bandwidth, summed; with
+//! masks alone it was 2 to 3 ×.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};

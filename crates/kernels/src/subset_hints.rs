@@ -28,6 +28,13 @@
 //! Since `s` is a power of two and at most 2¹⁶, the bits that are kept are uniform without any
 //! correction.
 //!
+//! # Preparing hints
+//!
+//! Parities are made from a group of eight partitions, which stays in the second-level cache; the
+//! parities of eight hints are in registers; and the places of the next eight are computed while
+//! the records of these are fetched. Measured on one core of Zen 4 for 2^24 records of 32 bytes:
+//! cutoffs 0.7 s, parities 1.7 s. A first experiment took 2.7 s for the parities alone.
+//!
 //! # Secrets
 //!
 //! Unlike those of [`keystream`](crate::keystream), **keys are secret here**: expanded keys are

@@ -7,8 +7,9 @@
 //! changes. A merge must be done after half of that time, and is before the next layer comes: never
 //! are there more than two of one level (with a list of one change, whose half counts as one, for a
 //! moment three of level 0). In the amortized form of the paper, which merges on the spot, there is
-//! one at most; the second is the price of merging in the background (Overmars and van Leeuwen,
-//! *Worst-case optimal insertion and deletion methods for decomposable searching problems*, 1981).
+//! one at most, and half of one on average. Two at most, and one on average, are the price of
+//! merging in the background (Overmars and van Leeuwen, *Worst-case optimal insertion and deletion
+//! methods for decomposable searching problems*, 1981).
 //!
 //! What is merged with the oldest layer is everything there is, without tombstones. Its level
 //! follows from its size, at most one up and at most one down from where it was: this is how the

@@ -1,5 +1,10 @@
 //! The server's side: takes changes, says what is to be built, and keeps every layer that somebody
 //! may still ask.
+//!
+//! All servers of a table build the same layers. The seed of a layer's key map is a hash of its
+//! keys, and the schedule counts changes. So servers that take the same changes in the same order
+//! have the same layers, byte for byte. A build is run by whoever has time; one that is late is run
+//! in the update that needs it, so whoever asks for no builds has the amortized form.
 
 use super::announcement::{Announcement, Event};
 use super::build::{Build, Built, Layer, Recipe};

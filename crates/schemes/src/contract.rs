@@ -50,7 +50,9 @@ pub trait Scheme {
     /// What one server sends back.
     type Answer: Message<Self::Parameters>;
 
-    /// How many servers take part in one query.
+    /// How many servers take part in one query. It follows from the parameters, because finite
+    /// differences work with any number from two to thirteen; `finite-differences-many` announces
+    /// how many it is.
     fn servers(parameters: &Self::Parameters) -> usize;
 }
 

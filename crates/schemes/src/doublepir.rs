@@ -53,9 +53,9 @@
 //! Different from the paper: the plaintext modulus is 256 at both levels, so the second level works
 //! on the bytes of the first level's words as they lie in memory, with the same kernels; the client
 //! takes off `128 · Σe`, which makes that safe; records of several bytes share one pass of the
-//! second level, their bytes' rows side by side in one column; and where a column has few records,
-//! the first product is sent as it is, because that is shorter than what the second level makes of
-//! it (for 2^25 records of 32 bytes 64 KiB instead of 512 KiB).
+//! second level, their bytes' rows side by side in one column; and where a column has few records
+//! (up to 4100), the first product is sent as it is, because that is shorter than what the second
+//! level makes of it (for 2^25 records of 32 bytes 64 KiB instead of 512 KiB), and less work.
 
 mod client;
 mod descriptor;

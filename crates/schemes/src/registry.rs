@@ -3,6 +3,9 @@
 //!
 //! What depends on the scheme is asked of its descriptor, which its room has. `schemes.rs` is the
 //! table of all.
+//!
+//! The lookup that is not private has no [`SchemeId`]. It exists in the command's `bench/plain.rs`
+//! alone, so no server can offer it and no client can be talked into it.
 
 mod clients;
 mod descriptor;

@@ -1,4 +1,8 @@
 //! Reading: from answers to records, and from records to what is told of lookups.
+//!
+//! Records that hints brought are told in the order of their queries. One that was looked up
+//! through a hint whose value is still on its way must wait for that value, and the wait must not
+//! tell which records those are.
 
 use super::hints::drop_records;
 use super::interface::{Event, FetchId};

@@ -3,7 +3,8 @@
 //! A server that follows its table's update log serves the version before for a while beside the
 //! new one. So a client that learns of a new version has time: no further lookup is begun, those
 //! under way come to their end, and then the session *opens again*, from the descriptions on, as a
-//! new one would. Lookups that wait for their turn wait for that as well.
+//! new one would. Lookups that wait for their turn wait for that as well. So there is one way to
+//! follow, and it starts from what is on the disk and nothing else.
 //!
 //! A client that did not hear of it in time finds the version gone. What was on its way then cannot
 //! be answered any more, and those lookups begin again in the new version. Whether that happens,

@@ -1,5 +1,8 @@
 //! The few operations on a [disk](crate::disk) that the store is made of. Every error names the
 //! file.
+//!
+//! Most files are written under a temporary name, synced and renamed. Those of single-use hints are
+//! mostly overwritten where they lie, so that no secret stays behind in what a rename sets free.
 
 use crate::disk::{Folder, Medium};
 use privet_core::{Error, Result};

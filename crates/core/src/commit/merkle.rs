@@ -36,6 +36,8 @@
 //!
 //! Security rests on BLAKE3 alone: a record that is accepted in place of the committed one is a
 //! collision.
+//!
+//! APIR-Matrix and authenticated tables use the same hashing, for one tree over a whole table.
 
 mod hasher;
 mod levels;

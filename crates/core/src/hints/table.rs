@@ -4,7 +4,8 @@
 //! successor. Every hint has an *id*, from which its contents follow under a secret key, and ids
 //! are never used twice. The pseudorandom function yields the offsets of eight neighbouring ids
 //! from one block, so the table keeps, beside its rows, a list of the *groups* of eight ids in
-//! which any is live; looking for a record takes a block for each of them.
+//! which any is live; looking for a record takes a block for each of them. Ids only count up and a
+//! parity stays in its row, so hints are replaced for ever without being numbered anew.
 //!
 //! # Why queries teach nothing
 //!

@@ -12,7 +12,8 @@
 //!
 //! A single selection only waits for memory. On Zen 4, what a loop reads from front to back,
 //! without asking for it in advance, comes at up to 33 GB/s; with prefetches at 25 GB/s; in any
-//! other order, with the prefetches from front to back, at 24 GB/s, and else at 12 GB/s.
+//! other order, with the prefetches from front to back, at 24 GB/s, and else at 12 GB/s. As a share
+//! of read bandwidth, one query runs at 0.95; an earlier form with software prefetches ran at 0.4.
 
 use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
 use crate::dispatch::Kernels;

@@ -8,7 +8,7 @@
 //! offsets, and never the key. Both together would learn everything, which is the assumption: they
 //! do not collude. A server that computes wrongly makes the client recover wrong bytes; this scheme
 //! does not notice. The client computes all cutoffs itself, so that neither server has a say in
-//! what its hints contain.
+//! what its hints contain, and neither has to find medians.
 //!
 //! **What it costs**, for `p` partitions of `s` records and λ =
 //! [`DEFAULT_HINT_SECURITY`](super::DEFAULT_HINT_SECURITY) = 80:

@@ -1,5 +1,9 @@
 //! The server: the shuffled table in memory, of which a query reads one record for each chunk, or
 //! two.
+//!
+//! The table's id decides the order ([`privet_core::permutation`]), so it stays the same in all of
+//! the table's epochs. The server keeps the shuffled copy alone, and streams it to clients as it
+//! lies.
 
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
 use crate::contract::{Answerer, Message as _, Role, SchemeOf, StreamingServer};

@@ -1,5 +1,8 @@
 //! What a user may choose about a scheme beyond its name. Each scheme declares its own options, in
 //! its room; whoever reads a command line or a file learns from that what there is.
+//!
+//! A [`Tuning`] holds by name what was chosen, and [`check_options`] is the one place that refuses
+//! what does not suit.
 
 use crate::SchemeId;
 use privet_core::{Error, Reason, Result};

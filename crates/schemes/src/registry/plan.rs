@@ -1,4 +1,9 @@
 //! What is known of a scheme on a table before any of its state exists.
+//!
+//! Public parameters are derived where they can be, and not announced. SimplePIR's matrix seed
+//! follows from the table's id and its number of columns from shape and layout, so its server
+//! announces eight bytes. [`SchemePlan::from_announcement`] refuses what a scheme's security does
+//! not cover.
 
 use super::Work;
 use super::descriptor::Told;

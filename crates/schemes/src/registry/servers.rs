@@ -1,4 +1,10 @@
 //! Servers of any scheme: in the making, and ready.
+//!
+//! A server comes about in stages. [`setup`](super::setup) copies the table into place.
+//! [`ErasedSetup::precompute`] does the long work, whose result may be cached.
+//! [`ErasedSetup::finish`] takes of it what the server itself needs, and yields something that
+//! answers. So a server that was not set up cannot be asked, and a restart from the cache computes
+//! nothing.
 
 use super::{SchemePlan, ServerOptions};
 use crate::contract::{

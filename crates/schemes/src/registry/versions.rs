@@ -1,4 +1,19 @@
 //! From one version of a table to the next: parameters, and what clients downloaded.
+//!
+//! A server makes its successor ([`ErasedServer::successor`](super::ErasedServer::successor)), or
+//! one is started from the table ([`setup_as`](super::setup_as)). What clients downloaded is
+//! patched, by whoever has it, to the bytes that a start would compute. Clients with single-use
+//! hints apply the difference ([`ErasedHints::apply_deltas`](super::ErasedHints::apply_deltas)).
+//!
+//! | what follows edits | how | when the table grows |
+//! |---|---|---|
+//! | SimplePIR's hint | `H' = H + ΔD·A` in the rows that change | new columns, as long as a column keeps its rows |
+//! | DoublePIR's and APIR-Matrix' hint | downloaded again | |
+//! | a downloaded table | written over | it follows |
+//! | dummy subsets, SinglePass | the hints that contain a record are XORed with its change | it follows while its partitions have room: what lies beyond the table counts as zero |
+//! | Piano | the same | new hints: the order of records is a permutation of exactly so many |
+//! | TAPIR | the same, and the verifier takes in the commitments | partitions are added |
+//! | points of finite differences | copied and patched, or computed anew, whichever takes less; points in a file are computed anew | it follows as long as the polynomial has coefficients left |
 
 use super::descriptor::Of;
 use super::{SchemePlan, Tuning, plan};

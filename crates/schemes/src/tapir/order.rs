@@ -12,6 +12,9 @@
 //! A client that is [`Ready`] has no way to take in an answer, and one that has [`Asked`] none to
 //! ask again or to follow an update: there is no such method. What has [`Ended`] holds no hints any
 //! more, and nothing leads out of it.
+//!
+//! TAPIR is SinglePass, verified: a [`Ready`] client owns a [`SinglePassClient`] and lets nothing
+//! reach it that was not checked.
 
 use super::change::Reason;
 use super::{Form, TapirAnswer, TapirParameters, TapirQuery, generation};

@@ -9,6 +9,9 @@
 //! A scheme that makes points of the table, many times its size, caches none: whoever wants to
 //! compute them only once has them in a file of their own, and the server is handed that.
 //!
+//! Why not in the cache: it fills itself, and points are many times as large as the table, often
+//! larger than the memory. A file of points that somebody asked for serves all servers of a table.
+//!
 //! A scheme whose clients stream the table in an order of its own has its server hold it in that
 //! order. There is nothing to compute then and nothing to cache: what clients fetch is the server's
 //! own memory, read once here for the digest that is announced.

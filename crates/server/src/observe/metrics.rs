@@ -1,5 +1,8 @@
 //! The metrics of one server. They belong to the server, not to the process, so several servers in
 //! one process do not mix.
+//!
+//! They are kept by `prometheus-client` and not by `metrics`: it has one registry for each server,
+//! and nothing in it grows between scrapes.
 
 use crate::hosted::ReadyTable;
 use privet_wire::StatusCode;

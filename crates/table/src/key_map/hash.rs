@@ -10,7 +10,9 @@
 //! | 24..32 | tag | tells the key's entry from its neighbours | the same, and which record is the [other candidate](super::pairing) |
 //!
 //! A key whose value may lie in several [pieces](super::pieces) has such words for each of them:
-//! BLAKE3 gives as many bytes as are asked for, and piece *j* takes those from 32·*j* on.
+//! BLAKE3 gives as many bytes as are asked for, and piece *j* takes those from 32·*j* on. So the
+//! first piece hashes as keys do that have one piece only, and a table of one part is written as it
+//! was before there were parts.
 //!
 //! The four words are independent, so a tag says nothing about a bucket and the other way round. In
 //! a cuckoo map it says which records belong together, and nothing about which of these pairs is

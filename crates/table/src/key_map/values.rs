@@ -2,7 +2,8 @@
 //!
 //! They follow each other, each after its length as a [variable-length number](super::number).
 //! There is at least one. A table has them for all of its keys or for none:
-//! [`KeyMap::has_lists`](super::KeyMap::has_lists).
+//! [`KeyMap::has_lists`](super::KeyMap::has_lists). Records, schemes and queries take a list for
+//! one value; a client splits it when the lookup is over.
 
 use super::number;
 use privet_core::{Error, Result};

@@ -43,6 +43,10 @@
 //! whatever part of it; then it is refused as a whole, and nothing is cut off: an epoch that
 //! clients have seen must not be made a second time with other contents.
 //!
+//! That is why there are two commit records, written in turn, and not a checksum for each epoch: a
+//! checksum could not tell a torn last epoch, which nobody has seen, from one that was seen and is
+//! damaged now.
+//!
 //! # A log and its snapshot
 //!
 //! After a [compaction](super::LogWriter::compact) that was interrupted, the snapshot has some of

@@ -19,6 +19,9 @@
 //! variables are taken in several groups, lowest first, each of which makes longer rows of shorter
 //! ones. With parts of 64 KiB that is one group as long as the points take no more than M²/64 KiB
 //! (1 TiB for M = 256 MiB); each more gets M/64 KiB times as far.
+//!
+//! Both kinds of work are the transform in memory, once with points for entries and once with
+//! columns. Two servers and many share this module; each form brings the arithmetic of its field.
 
 use super::sharing::{Progress, share};
 use crate::finite_differences::points::room_to_compute;
