@@ -135,7 +135,7 @@ fn links_between_documents_lead_somewhere() {
     for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
         pages.push(root().join(name));
     }
-    for name in ["schemes.md", "bench.md", "tradeoff.md"] {
+    for name in ["schemes.md", "glossary.md", "bench.md", "tradeoff.md"] {
         pages.push(root().join("docs").join(name));
     }
     let mut broken = Vec::new();
