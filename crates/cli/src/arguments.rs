@@ -263,9 +263,9 @@ pub(crate) struct Get {
     /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers,
     /// those of all, in the same order every time: for those that keep hints (dummy-subsets-two,
     /// singlepass, tapir-mt, tapir-pp) it decides who learns what. The first server of
-    /// dummy-subsets-two and singlepass computes the hints and learns their key, the second answers
-    /// and must never learn it. By tapir-mt, tapir-pp, apir-dpf and apir-matrix-mt answers are
-    /// verified: a wrong one ends the command with exit code 4
+    /// dummy-subsets-two and singlepass computes the hints and learns their key, which the second
+    /// must never learn. By tapir-mt, tapir-pp, apir-dpf and apir-matrix-mt answers are verified: a
+    /// wrong one ends the command with exit code 4
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
     /// A key to look up; may be repeated

@@ -294,7 +294,7 @@ fn get_explains_itself() {
                 servers, those of all, in the same order every time: for those that keep hints
                 (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns what. The
                 first server of dummy-subsets-two and singlepass computes the hints and learns their
-                key, the second answers and must never learn it. By tapir-mt, tapir-pp, apir-dpf and
+                key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and
                 apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4
 
     Options:
