@@ -68,8 +68,7 @@ pub(crate) enum Command {
     Get(Get),
     /// Show, check or erase what is kept between lookups
     State(State),
-    /// Show the whole thing in one process: a table, lookups under each scheme, and what the server
-    /// saw
+    /// Show the whole thing in one process: a table, lookups, and what the servers saw
     Demo(Demo),
     /// Measure a scheme on this machine; every record received is compared with the table
     Bench(Bench),
@@ -403,6 +402,9 @@ pub(crate) struct StateReset {
 
 #[derive(Args)]
 pub(crate) struct Demo {
+    /// Show every scheme, not only three
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Entries in the demonstration's table
     #[arg(long, default_value = "200000", value_parser = parse_number)]
     pub(crate) entries: u64,

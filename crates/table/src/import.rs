@@ -38,10 +38,9 @@ mod json_lines;
 mod json_text;
 mod lines;
 mod parquet;
-mod parquet_values;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::snapshot::ValueForm;
 use privet_core::{Blame, Error, Result};

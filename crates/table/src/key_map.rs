@@ -55,6 +55,11 @@
 //! This is the map of Zhou, Park, Zheng and Shi (*Piano*, appendix A.1): cuckoo hashing under a
 //! published seed, of which a client fetches all candidates.
 //!
+//! # What a key is
+//!
+//! A key is hashed as it is written, unless the builder said which differences between keys do not
+//! count (`key_form.rs`), or that rows answer for ranges of keys (`ranges.rs`).
+//!
 //! # Parts
 //!
 //! A value need not lie in one record. The key map says how many *parts* each key has, one unless
@@ -114,6 +119,7 @@ mod edit;
 mod encoding;
 mod entry;
 mod hash;
+mod key_form;
 mod number;
 mod packing;
 mod pairing;
@@ -121,14 +127,19 @@ mod parts;
 mod path;
 mod pieces;
 mod placement;
+mod ranges;
 mod values;
 
 #[cfg(test)]
 mod tests;
 
 pub use edit::{Editor, Edits, Effect};
+pub use key_form::{Case, KeyForm, Normalization};
 pub use packing::{PackOptions, Packed, Pairs, pack, pack_as, pack_with};
 pub use pieces::MOST_PARTS;
+#[cfg(feature = "files")]
+pub(crate) use ranges::name_of;
+pub use ranges::{Directory, Points, Range};
 pub use values::{decode_list, encode_list, values_of_list};
 #[cfg(feature = "files")]
 pub(crate) use values::{listed_len, push_to_list};
@@ -182,6 +193,7 @@ pub struct KeyMap {
     keys: u64,
     shape: TableShape,
     entry_bytes: u64,
+    key_form: KeyForm,
     rule: Rule,
     parts: Parts,
     /// Whether keys have lists of values.
@@ -245,7 +257,12 @@ impl KeyMap {
 
     /// The hashes of a key's parts.
     fn hashes_of(&self, key: &[u8]) -> impl Iterator<Item = KeyHash> + use<> {
-        KeyHash::of_pieces(self.seed, key).take(self.parts())
+        KeyHash::of_pieces(self.seed, &self.key_form.apply(key)).take(self.parts())
+    }
+
+    /// What becomes of a key before it is hashed. Keys that become the same are the same key.
+    pub fn key_form(&self) -> &KeyForm {
+        &self.key_form
     }
 
     fn candidates_of(&self, hash: &KeyHash) -> impl ExactSizeIterator<Item = u64> + use<> {

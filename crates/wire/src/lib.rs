@@ -31,7 +31,7 @@ pub mod updates;
 /// documents them. Nothing in them has been checked.
 #[allow(missing_docs, unreachable_pub, rust_2018_idioms, clippy::all)]
 pub mod proto {
-    include!(concat!(env!("OUT_DIR"), "/privet.v1.rs"));
+    include!("proto/privet.v1.rs");
 }
 
 pub use describe::{

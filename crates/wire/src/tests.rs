@@ -89,3 +89,16 @@ fn description() -> ServerDescription {
 fn announced() -> proto::DescribeResponse {
     description().into()
 }
+
+/// Whoever changes the definition, or the generated code by hand, is told to run the generator.
+#[test]
+fn the_generated_code_is_that_of_the_definition() {
+    let generated = include_str!("proto/privet.v1.rs");
+    let mut lines = generated.splitn(3, '\n');
+    let hash = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
+    let definition = hash(include_bytes!("../proto/privet/v1/privet.proto"));
+    let told = "run scripts/generate-protocol.sh";
+    assert_eq!(lines.next(), Some(&*format!("// definition {definition}")), "{told}");
+    let (head, code) = (lines.next(), lines.next().unwrap_or_default());
+    assert_eq!(head, Some(&*format!("// code below {}", hash(code.as_bytes()))), "{told}");
+}

@@ -1,13 +1,11 @@
 use super::*;
+use crate::import::tests::file_of_texts;
 use crate::key_map::decode_list;
 use crate::snapshot::Snapshot;
-use ::parquet::arrow::ArrowWriter;
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use privet_core::{Blame, Reason};
 use std::fs;
 use std::io::Cursor;
 use std::path::PathBuf;
-use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A directory for one test, with inputs and outputs.
@@ -278,18 +276,13 @@ fn all_formats_give_the_same_table() {
     let json = |row: &[String; 3]| {
         serde_json::json!({"k": row[0], "a": row[1], "b": row[2]}).to_string() + "\n"
     };
-    let column = |column: usize| {
-        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row[column]))) as ArrayRef
-    };
-    let batch = RecordBatch::try_from_iter([("k", column(0)), ("a", column(1)), ("b", column(2))])
-        .expect("valid");
-    let mut parquet = ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("in memory");
-    parquet.write(&batch).expect("in memory");
+    let column = |column: usize| rows.iter().map(|row| row[column].as_str()).collect();
+    let parquet = file_of_texts(&[("k", column(0)), ("a", column(1)), ("b", column(2))]);
 
     let inputs = [
         place.input("in.csv", csv.into_inner().expect("in memory")),
         place.input("in.jsonl", rows.iter().map(json).collect::<String>()),
-        place.input("in.parquet", parquet.into_inner().expect("in memory")),
+        place.input("in.parquet", parquet),
     ];
     let mut files = Vec::new();
     for source in inputs {
@@ -502,15 +495,12 @@ fn after_an_error_everything_is_as_it_was() {
 #[test]
 fn standard_input_and_other_readers_work_for_all_formats() {
     let place = Place::new();
-    let keys = Arc::new(StringArray::from(vec!["a"])) as ArrayRef;
-    let batch = RecordBatch::try_from_iter([("k", keys)]).expect("valid");
-    let mut parquet = ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("in memory");
-    parquet.write(&batch).expect("in memory");
+    let parquet = file_of_texts(&[("k", vec!["a"])]);
     use crate::import::Format;
     for (format, bytes) in [
         (Format::Csv, b"k\na\n".to_vec()),
         (Format::JsonLines, b"{\"k\":\"a\"}".to_vec()),
-        (Format::Parquet, parquet.into_inner().expect("in memory")),
+        (Format::Parquet, parquet),
     ] {
         let source = Source::reader("standard input", Cursor::new(bytes)).format(format);
         place.build(&keyed("k"), source).expect("valid");

@@ -1,87 +1,79 @@
 //! Apache Parquet.
 //!
-//! The decoder is a library that still has assertions which a damaged file can reach. Every call
-//! into it that looks at the file therefore goes through [`guarded`], which turns a panic into an
-//! error.
+//! A library decodes the pages of each column; `schema.rs` says what the columns mean, `leaf.rs`
+//! holds a batch of decoded cells, and `cell.rs` puts rows together from them.
+//!
+//! The decoder has assertions that a damaged file can reach. Every call into it that looks at the
+//! file therefore goes through [`guarded`], which turns a panic into an error.
+
+mod cell;
+mod leaf;
+mod schema;
 
 use super::json_text::write_string;
-use super::parquet_values::{Scalar, scalar, supported, write_json};
 use super::{ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, quoted};
-use arrow::array::{Array, RecordBatch};
-use arrow::error::ArrowError;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
-use parquet::errors::ParquetError;
+use ::parquet::errors::ParquetError;
+use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
+use cell::Scalar;
+use leaf::Leaf;
 use privet_core::{Error, Result};
+use schema::Column;
 use std::fs::File;
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
 
-const BATCH_ROWS: usize = 256;
-
 pub(super) struct ParquetRows {
-    batches: ParquetRecordBatchReader,
-    batch: Option<RecordBatch>,
-    row_in_batch: usize,
-    row: u64,
-    rows_total: u64,
+    file: SerializedFileReader<File>,
     bytes_total: u64,
-    /// Names of the projected columns, and the selection in terms of those.
-    columns: Vec<String>,
+    rows_total: u64,
+    /// The columns that are used, in the order of the file, and the selection in terms of those.
+    columns: Vec<Column>,
     resolved: ResolvedColumns,
+    /// The number of each leaf in the file. A column has one leaf, or several if it is nested.
+    leaf_numbers: Vec<usize>,
+    /// The leaves of the present row group.
+    leaves: Vec<Leaf>,
+    next_group: usize,
+    rows_left_in_group: u64,
+    row: u64,
 }
 
 impl ParquetRows {
     pub(super) fn open(file: File, selection: Selection) -> Result<Self> {
         let bytes_total = file.metadata().map_err(cannot_read)?.len();
-        // Without the Arrow schema that some writers embed: Parquet's own types are fewer and say
-        // the same.
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let open = || ParquetRecordBatchReaderBuilder::try_new_with_options(file, options);
-        let builder = guarded(open)?.map_err(not_parquet)?;
-        let schema = builder.schema().clone();
-        let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let file = guarded(|| SerializedFileReader::new(file))?.map_err(not_parquet)?;
+        let metadata = file.metadata().file_metadata();
+        let schema = metadata.schema_descr();
+        let fields = schema.root_schema().get_fields();
+        let all: Vec<String> = fields.iter().map(|field| field.name().to_owned()).collect();
         let resolved = ResolvedColumns::resolve(&selection, &all)?;
 
-        // Only the columns that are used are read; the reader gives them in the order of the file.
+        // Only the columns that are used are read.
         let mut used: Vec<usize> = resolved.value.iter().copied().chain(resolved.key).collect();
         used.sort_unstable();
         used.dedup();
-        for &column in &used {
-            let data_type = schema.field(column).data_type();
-            if !supported(data_type) {
-                return Err(Error::api_misuse(format!(
-                    "the column {} has the type {data_type}, which cannot be imported; leave it out",
-                    quoted(&all[column])
-                )));
-            }
-        }
         if used.is_empty() {
             return Err(Error::api_misuse("it has no columns"));
         }
+        let (columns, leaf_numbers) = guarded(|| schema::columns(schema, &used))??;
         let renumber = |column: usize| used.binary_search(&column).unwrap_or(usize::MAX);
         let resolved = ResolvedColumns {
             key: resolved.key.map(renumber),
             value: resolved.value.iter().map(|&column| renumber(column)).collect(),
             raw: resolved.raw,
         };
-        let columns = used.iter().map(|&column| all[column].clone()).collect();
-
-        let rows_total = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
-        let mask = ProjectionMask::roots(builder.parquet_schema(), used);
-        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
-        let batches = guarded(|| builder.build())?.map_err(not_parquet)?;
+        let rows_total = u64::try_from(metadata.num_rows()).unwrap_or(0);
         Ok(Self {
-            batches,
-            batch: None,
-            row_in_batch: 0,
-            row: 0,
-            rows_total,
+            file,
             bytes_total,
+            rows_total,
             columns,
             resolved,
+            leaf_numbers,
+            leaves: Vec::new(),
+            next_group: 0,
+            rows_left_in_group: 0,
+            row: 0,
         })
     }
 
@@ -92,76 +84,88 @@ impl ParquetRows {
         Self::open(file, selection)
     }
 
-    fn read_row(
-        &self,
-        batch: &RecordBatch,
-        row: usize,
-        key: &mut Vec<u8>,
-        value: &mut Vec<u8>,
-    ) -> Result<()> {
-        let column = |column: usize| (self.columns[column].as_str(), batch.column(column).as_ref());
-        if let Some(number) = self.resolved.key {
-            let (name, array) = column(number);
-            write_key(name, array, row, key)?;
-        }
-        if self.resolved.raw {
-            let (name, array) = column(self.resolved.value[0]);
-            match scalar(array, row)? {
-                Some(Scalar::Text(text)) => value.extend_from_slice(text.as_bytes()),
-                Some(Scalar::Bytes(bytes)) => value.extend_from_slice(bytes),
-                Some(Scalar::Null) => return Err(bad_raw_value(name, "is null")),
-                _ => return Err(bad_raw_value(name, "is neither")),
+    /// Opens row groups until one has rows. `false` if there is none.
+    fn open_group(&mut self) -> Result<bool> {
+        while self.rows_left_in_group == 0 {
+            if self.next_group == self.file.num_row_groups() {
+                return Ok(false);
             }
-            return Ok(());
+            let (file, number) = (&self.file, self.next_group);
+            let opened = guarded(|| {
+                let group = file.get_row_group(number)?;
+                let rows = u64::try_from(group.metadata().num_rows()).unwrap_or(0);
+                let leaves = self.leaf_numbers.iter().map(|&leaf| Leaf::open(&*group, leaf));
+                Ok((rows, leaves.collect::<Result<Vec<_>, ParquetError>>()?))
+            })?;
+            (self.rows_left_in_group, self.leaves) =
+                opened.map_err(|error| damaged(&error, self.row))?;
+            self.next_group += 1;
+        }
+        Ok(true)
+    }
+
+    /// The next row. Every leaf stands at its beginning.
+    fn read_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
+        let Self { columns, leaves, resolved, .. } = self;
+        if let Some(number) = resolved.key {
+            write_key(&columns[number], leaves, key)?;
+        }
+        if resolved.raw {
+            return write_raw(&columns[resolved.value[0]], leaves, value);
         }
         value.push(b'{');
-        for &number in &self.resolved.value {
-            let (name, array) = column(number);
+        for &number in &resolved.value {
+            let column = &columns[number];
             if value.len() > 1 {
                 value.push(b',');
             }
-            write_string(name, value);
+            write_string(&column.name, value);
             value.push(b':');
-            write_json(array, row, value)
-                .map_err(|error| error.within(format!("column {}", quoted(name))))?;
+            column
+                .write_json(leaves, value)
+                .map_err(|error| error.within(format!("column {}", quoted(&column.name))))?;
         }
         value.push(b'}');
         Ok(())
     }
 }
 
-fn write_key(name: &str, array: &dyn Array, row: usize, key: &mut Vec<u8>) -> Result<()> {
-    match scalar(array, row)? {
+fn write_key(column: &Column, leaves: &mut [Leaf], key: &mut Vec<u8>) -> Result<()> {
+    let name = &column.name;
+    match column.scalar(leaves)? {
         None => return Err(bad_key(name, "is a list, a struct or a map")),
         Some(Scalar::Null) => return Err(bad_key(name, "is null")),
         Some(Scalar::Bytes(bytes)) => key.extend_from_slice(bytes),
-        Some(Scalar::Text(text)) => key.extend_from_slice(text.as_bytes()),
-        Some(Scalar::Literal(text)) => key.extend_from_slice(text.as_bytes()),
+        Some(Scalar::Text(text) | Scalar::Literal(text)) => key.extend_from_slice(text.as_bytes()),
     }
     if key.is_empty() { Err(bad_key(name, "is empty")) } else { Ok(()) }
 }
 
+fn write_raw(column: &Column, leaves: &mut [Leaf], value: &mut Vec<u8>) -> Result<()> {
+    match column.scalar(leaves)? {
+        Some(Scalar::Text(text)) => value.extend_from_slice(text.as_bytes()),
+        Some(Scalar::Bytes(bytes)) => value.extend_from_slice(bytes),
+        Some(Scalar::Null) => return Err(bad_raw_value(&column.name, "is null")),
+        _ => return Err(bad_raw_value(&column.name, "is neither")),
+    }
+    Ok(())
+}
+
 impl RowReader for ParquetRows {
     fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>> {
-        loop {
-            if let Some(batch) = &self.batch
-                && self.row_in_batch < batch.num_rows()
-            {
-                let row = self.row_in_batch;
-                self.read_row(batch, row, key, value)
-                    .map_err(|error| error.within(format!("row {}", self.row + 1)))?;
-                self.row_in_batch += 1;
-                self.row += 1;
-                return Ok(Some(self.row));
-            }
-            self.batch = guarded(|| self.batches.next())?
-                .transpose()
-                .map_err(|error| damaged(&error, self.row))?;
-            self.row_in_batch = 0;
-            if self.batch.is_none() {
-                return Ok(None);
-            }
+        if !self.open_group()? {
+            return Ok(None);
         }
+        for leaf in &mut self.leaves {
+            guarded(|| leaf.fill())?.map_err(|error| damaged(&error, self.row))?;
+        }
+        self.read_row(key, value).map_err(|error| error.within(format!("row {}", self.row + 1)))?;
+        for leaf in &mut self.leaves {
+            leaf.next_row();
+        }
+        self.rows_left_in_group -= 1;
+        self.row += 1;
+        Ok(Some(self.row))
     }
 
     fn unit(&self) -> &'static str {
@@ -186,7 +190,7 @@ fn not_parquet(error: ParquetError) -> Error {
     Error::api_misuse(format!("this is no readable Parquet file: {error}")).caused_by(error)
 }
 
-fn damaged(error: &ArrowError, after: u64) -> Error {
+fn damaged(error: &ParquetError, after: u64) -> Error {
     Error::api_misuse(format!("cannot decode the rows after row {after}: {error}"))
 }
 

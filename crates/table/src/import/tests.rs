@@ -1,17 +1,12 @@
+mod parquet;
+
 use super::*;
 use crate::snapshot::ValueForm;
-use ::parquet::arrow::ArrowWriter;
-use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DurationSecondArray,
-    Float32Array, Float64Array, Int64Array, ListArray, MapBuilder, StringArray, StringBuilder,
-    StructArray, TimestampMillisecondArray, UInt64Array,
-};
-use arrow::array::{Int32Builder, RecordBatch};
-use arrow::datatypes::{DataType, Field, Int32Type};
 use privet_core::Blame;
 use proptest::prelude::*;
 use std::io::Cursor;
-use std::sync::Arc;
+
+pub(crate) use parquet::file_of_texts;
 
 fn selection(key: Option<&str>, value: ValueForm) -> Selection {
     Selection { key: key.map(str::to_owned), value }
@@ -380,145 +375,6 @@ proptest! {
         {
             let value: serde_json::Value = serde_json::from_str(&rows[0].2).expect("still JSON");
             prop_assert_eq!(value, expected);
-        }
-    }
-}
-
-fn parquet_file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
-    let batch = RecordBatch::try_from_iter(columns).expect("columns of equal length");
-    let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).expect("in memory");
-    writer.write(&batch).expect("in memory");
-    writer.close().expect("in memory");
-    bytes
-}
-
-#[test]
-fn parquet_types_become_json() {
-    let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), None]), None]);
-    let point = StructArray::from(vec![
-        (
-            Arc::new(Field::new("x", DataType::Float64, true)),
-            Arc::new(Float64Array::from(vec![0.1, f64::NAN])) as ArrayRef,
-        ),
-        (
-            Arc::new(Field::new("y", DataType::Utf8, true)),
-            Arc::new(StringArray::from(vec![Some("q\""), None])) as ArrayRef,
-        ),
-    ]);
-    let mut map = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
-    map.keys().append_value("m");
-    map.values().append_value(4);
-    map.append(true).expect("balanced");
-    map.append(true).expect("balanced");
-    let decimal =
-        Decimal128Array::from(vec![110, -5]).with_precision_and_scale(9, 2).expect("valid");
-    let instants = TimestampMillisecondArray::from(vec![0, 1_700_000_000_123]);
-    let bytes = parquet_file(vec![
-        ("i", Arc::new(Int64Array::from(vec![Some(i64::MIN), None]))),
-        ("u", Arc::new(UInt64Array::from(vec![u64::MAX, 0]))),
-        ("f", Arc::new(Float32Array::from(vec![0.1, f32::NEG_INFINITY]))),
-        ("b", Arc::new(BooleanArray::from(vec![true, false]))),
-        ("s", Arc::new(StringArray::from(vec!["é\n", ""]))),
-        ("bin", Arc::new(BinaryArray::from(vec![&b"\xff\x00"[..], b""]))),
-        ("day", Arc::new(Date32Array::from(vec![0, 19_000]))),
-        ("dec", Arc::new(decimal)),
-        ("local", Arc::new(instants.clone())),
-        ("utc", Arc::new(instants.with_timezone("+02:00"))),
-        ("list", Arc::new(list)),
-        ("point", Arc::new(point)),
-        ("map", Arc::new(map.finish())),
-    ]);
-    let rows =
-        read(Format::Parquet, &bytes, selection(Some("u"), ValueForm::JsonRest)).expect("valid");
-    let first = concat!(
-        r#"{"i":-9223372036854775808,"f":0.1,"b":true,"s":"é\n","bin":"/wA=","day":"1970-01-01","dec":1.10,"#,
-        r#""local":"1970-01-01T00:00:00","utc":"1970-01-01T00:00:00Z","list":[1,null],"point":{"x":0.1,"y":"q\""},"map":{"m":4}}"#,
-    );
-    let second = concat!(
-        r#"{"i":null,"f":"-Infinity","b":false,"s":"","bin":"","day":"2022-01-08","dec":-0.05,"#,
-        r#""local":"2023-11-14T22:13:20.123","utc":"2023-11-14T22:13:20.123Z","list":null,"point":{"x":"NaN","y":null},"map":{}}"#,
-    );
-    assert_eq!(rows, plain(&[(1, "18446744073709551615", first), (2, "0", second)]));
-
-    // Columns come in the order asked for, not in the file's, and keys and raw values are bytes as
-    // they are.
-    let rows =
-        read(Format::Parquet, &bytes, selection(Some("dec"), columns(&["u", "b"]))).expect("valid");
-    assert_eq!(rows[1], (2, "-0.05".into(), r#"{"u":0,"b":false}"#.into()));
-    let rows = read(Format::Parquet, &bytes, selection(Some("b"), raw("s"))).expect("valid");
-    assert_eq!(rows, plain(&[(1, "true", "é\n"), (2, "false", "")]));
-}
-
-#[test]
-fn parquet_errors_name_the_row() {
-    let texts = |texts: Vec<Option<&str>>| Arc::new(StringArray::from(texts)) as ArrayRef;
-    let bytes = parquet_file(vec![
-        ("k", texts(vec![Some("a"), None])),
-        ("v", texts(vec![None, Some("x")])),
-        ("e", texts(vec![Some("e"), Some("")])),
-        (
-            "l",
-            Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>([
-                Some(vec![Some(1)]),
-                None,
-            ])),
-        ),
-        ("i", Arc::new(Int64Array::from(vec![1, 2]))),
-    ]);
-    for (selection, message) in [
-        (
-            selection(Some("k"), raw("e")),
-            r#"input: row 2: the key (column "k") is null; every row needs a text or a number there"#,
-        ),
-        (
-            selection(Some("e"), raw("k")),
-            r#"input: row 2: the key (column "e") is empty; every row needs a text or a number there"#,
-        ),
-        (
-            selection(Some("l"), raw("k")),
-            r#"input: row 1: the key (column "l") is a list, a struct or a map; every row needs a text or a number there"#,
-        ),
-        (
-            selection(Some("i"), raw("v")),
-            r#"input: row 1: the column "v" is null; a raw value must be text or bytes (as JSON, any value will do)"#,
-        ),
-        (
-            selection(None, raw("i")),
-            r#"input: row 1: the column "i" is neither; a raw value must be text or bytes (as JSON, any value will do)"#,
-        ),
-        (
-            selection(Some("x"), ValueForm::JsonRest),
-            r#"input: there is no column "x"; the columns are "k", "v", "e", "l", "i""#,
-        ),
-    ] {
-        assert_eq!(read(Format::Parquet, &bytes, selection).expect_err(message), message);
-    }
-    let error =
-        read(Format::Parquet, b"name\na\n", selection(None, raw("a"))).expect_err("a CSV file");
-    assert!(error.starts_with("input: this is no readable Parquet file: "), "{error}");
-    let intervals = Arc::new(DurationSecondArray::from(vec![1]));
-    let bytes = parquet_file(vec![("d", intervals)]);
-    // Durations are plain numbers in Parquet.
-    assert_eq!(
-        read(Format::Parquet, &bytes, selection(None, ValueForm::JsonRest)).expect("valid"),
-        plain(&[(1, "", r#"{"d":1}"#)])
-    );
-}
-
-#[test]
-fn damaged_parquet_is_an_error_or_other_values() {
-    let texts =
-        StringArray::from_iter_values((0..500).map(|number| format!("text {}", number % 50)));
-    let numbers = Int64Array::from_iter_values(0..500);
-    let bytes = parquet_file(vec![("k", Arc::new(texts)), ("n", Arc::new(numbers))]);
-    for position in 0..bytes.len() {
-        let mut damaged = bytes.clone();
-        damaged[position] ^= 1 << (position % 8);
-        let source = Source::reader("input", Cursor::new(damaged)).format(Format::Parquet);
-        // Whatever it says, it must not panic.
-        if let Ok(mut rows) = Rows::open(source, selection(None, ValueForm::JsonRest)) {
-            while let Ok(Some(_)) = rows.next_row() {}
         }
     }
 }

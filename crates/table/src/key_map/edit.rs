@@ -117,7 +117,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     /// # Errors
     /// The operation has then changed nothing.
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value is too long for the
-    ///   table's records and there is no room in the stash, or if what was read is no record.
+    ///   table's records and there is no room in the stash, if no range of a table of ranges holds
+    ///   the key, or if what was read is no record.
     /// - [`Blame::Exhausted`](privet_core::Blame::Exhausted), with figures, if the table is full.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is malformed.
     /// - Whatever `read` fails with.
@@ -154,6 +155,11 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
                 "a value of {} bytes is too long; the limit is {MAX_RECORD_LEN}",
                 value.len()
             )));
+        }
+        if !key_map.key_form.has_place_for(key) {
+            return Err(Error::api_misuse(
+                "no range of this table holds the key, and a table gets new ranges only when it is built anew",
+            ));
         }
         let hashes: Vec<KeyHash> = key_map.hashes_of(key).collect();
         let mut operation = Operation::new(self);
@@ -205,6 +211,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
         let key_map = (stash != self.key_map.stash).then(|| KeyMap {
             stash,
             rule: self.key_map.rule.clone(),
+            key_form: self.key_map.key_form.clone(),
             ..*self.key_map
         });
         Ok(Edits { records, key_map })

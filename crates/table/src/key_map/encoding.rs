@@ -2,7 +2,7 @@
 //!
 //! A bucket map has version 1, a cuckoo map version 2, so a program that knows buckets alone still
 //! reads those and refuses the others by their version. One of several parts or of lists, of either
-//! kind, has version 3. Version 1:
+//! kind, has version 3, and one with its own form of keys version 4. Version 1:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -42,6 +42,13 @@
 //! | | *g* | the groups' displacements; only in a bucket map |
 //! | | | *s* entries, as in version 1 |
 //!
+//! Version 4 is version 3, of any number of parts, with the [form of keys](super::key_form) at the
+//! end: 0 and one byte of bits, for the steps of [`Normalization::NAMES`] from the lowest on; or 1
+//! and a directory of [ranges](super::ranges): what points are (1: 0 numbers, 1 signed numbers,
+//! 2 addresses), how many ranges (4), how many bytes they take (8), and these.
+//!
+//! [`Normalization::NAMES`]: super::Normalization::NAMES
+//!
 //! Kind 1 was a cuckoo map whose second candidate did not follow from the tag; it is refused by
 //! name.
 //!
@@ -50,7 +57,7 @@
 //! stash never has more entries than the table's keys had parts.
 
 use super::pieces::Parts;
-use super::{KeyMap, Rule};
+use super::{KeyForm, KeyMap, Rule};
 use privet_core::codec::Reader;
 use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, PublicSeed, Result, TableShape};
@@ -58,6 +65,7 @@ use privet_core::{Error, PublicSeed, Result, TableShape};
 const BUCKETS_VERSION: u16 = 1;
 const KINDS_VERSION: u16 = 2;
 const PARTS_VERSION: u16 = 3;
+const KEY_FORM_VERSION: u16 = 4;
 const BUCKETS: u8 = 0;
 const UNPAIRED_CUCKOO: u8 = 1;
 const CUCKOO: u8 = 2;
@@ -81,8 +89,10 @@ impl KeyMap {
             Rule::Displaced(_) => BUCKETS,
             Rule::TwoCandidates => CUCKOO,
         };
-        if needs_parts_version(self.parts, self.lists) {
-            out.extend_from_slice(&PARTS_VERSION.to_le_bytes());
+        let has_plain_keys = self.key_form.is_plain();
+        if !has_plain_keys || needs_parts_version(self.parts, self.lists) {
+            let version = if has_plain_keys { PARTS_VERSION } else { KEY_FORM_VERSION };
+            out.extend_from_slice(&version.to_le_bytes());
             out.extend_from_slice(&[kind, self.parts.number(), self.lists.into()]);
             out.extend_from_slice(&self.parts.piece_len().to_le_bytes());
         } else if kind == BUCKETS {
@@ -107,6 +117,9 @@ impl KeyMap {
             out.extend_from_slice(&(value.len() as u32).to_le_bytes());
             out.extend_from_slice(value);
         }
+        if !has_plain_keys {
+            self.key_form.encode(&mut out);
+        }
         out
     }
 
@@ -120,10 +133,10 @@ impl KeyMap {
         let version = reader.u16()?;
         let kind = match version {
             BUCKETS_VERSION => BUCKETS,
-            KINDS_VERSION | PARTS_VERSION => reader.u8()?,
+            KINDS_VERSION | PARTS_VERSION | KEY_FORM_VERSION => reader.u8()?,
             _ => {
                 return Err(invalid(format!(
-                    "it has version {version}, and this program reads versions {BUCKETS_VERSION} to {PARTS_VERSION}"
+                    "it has version {version}, and this program reads versions {BUCKETS_VERSION} to {KEY_FORM_VERSION}"
                 )));
             }
         };
@@ -135,8 +148,10 @@ impl KeyMap {
         if kind != CUCKOO && (kind != BUCKETS || version == KINDS_VERSION) {
             return Err(invalid(format!("this program does not know its kind, {kind}")));
         }
-        let (parts, lists) =
-            if version == PARTS_VERSION { read_parts(&mut reader)? } else { (Parts::ONE, false) };
+        let (parts, lists) = match version {
+            PARTS_VERSION | KEY_FORM_VERSION => read_parts(&mut reader, version)?,
+            _ => (Parts::ONE, false),
+        };
         let seed = PublicSeed::from_bytes(reader.array()?);
         let keys = reader.u64()?;
         let (buckets, record_len) = (reader.u64()?, reader.u64()?);
@@ -162,8 +177,15 @@ impl KeyMap {
             None => Rule::TwoCandidates,
         };
         let stash = read_stash(&mut reader, stash_entries)?;
+        let key_form = match version {
+            KEY_FORM_VERSION => KeyForm::decode(&mut reader)?,
+            _ => KeyForm::default(),
+        };
+        if version == KEY_FORM_VERSION && key_form.is_plain() {
+            return Err(invalid("it has plain keys, and a version for others"));
+        }
         reader.finish()?;
-        Ok(Self { seed, keys, shape, entry_bytes, rule, parts, lists, stash })
+        Ok(Self { seed, keys, shape, entry_bytes, key_form, rule, parts, lists, stash })
     }
 }
 
@@ -172,14 +194,17 @@ fn needs_parts_version(parts: Parts, lists: bool) -> bool {
     parts != Parts::ONE || lists
 }
 
-fn read_parts(reader: &mut Reader<'_>) -> Result<(Parts, bool)> {
+fn read_parts(reader: &mut Reader<'_>, version: u16) -> Result<(Parts, bool)> {
     let (number, lists, piece_len) = (reader.u8()?, reader.u8()?, reader.u32()?);
-    match (Parts::new(number, piece_len), lists) {
-        (Some(parts), 0..=1) if needs_parts_version(parts, lists == 1) => Ok((parts, lists == 1)),
-        _ => Err(invalid(format!(
-            "it cannot have {number} parts for pieces of {piece_len} bytes, with {lists} for lists"
-        ))),
+    if let (Some(parts), 0..=1) = (Parts::new(number, piece_len), lists) {
+        let lists = lists == 1;
+        if version == KEY_FORM_VERSION || needs_parts_version(parts, lists) {
+            return Ok((parts, lists));
+        }
     }
+    Err(invalid(format!(
+        "it cannot have {number} parts for pieces of {piece_len} bytes, with {lists} for lists"
+    )))
 }
 
 fn read_stash(reader: &mut Reader<'_>, entries: u32) -> Result<Vec<(u64, Vec<u8>)>> {

@@ -4,7 +4,7 @@ use super::hash::KeyHash;
 use super::parts::{self, Undivided};
 use super::pieces::Parts;
 use super::placement::{Home, Item, Outcome, Plan, StashLimits};
-use super::{KeyMap, KeyMapKind, MOST_PARTS, entry};
+use super::{KeyForm, KeyMap, KeyMapKind, MOST_PARTS, entry};
 use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
@@ -69,6 +69,13 @@ impl Packed {
     /// The key map that clients download.
     pub fn key_map(&self) -> &KeyMap {
         &self.key_map
+    }
+
+    /// The same, with keys of another form: those that were packed have become what it makes of
+    /// them.
+    pub fn with_key_form(mut self, key_form: KeyForm) -> Self {
+        self.key_map.key_form = key_form;
+        self
     }
 
     /// How wide the records would be about, with one part; `None` if the number of parts was given,
@@ -160,6 +167,7 @@ pub fn pack_with<P: Pairs + ?Sized>(
         seed,
         keys: pairs.len() as u64,
         shape: TableShape::new(buckets, record_len)?,
+        key_form: KeyForm::default(),
         entry_bytes: 0,
         rule,
         parts,

@@ -8,8 +8,10 @@ type Pair = (Vec<u8>, Vec<u8>);
 mod cuckoo;
 mod editing;
 mod hits_and_misses;
+mod key_form;
 mod pairing;
 mod parts;
+mod ranges;
 
 fn fixed_seed() -> PublicSeed {
     PublicSeed::from_bytes([7; 32])

@@ -7,18 +7,24 @@ use privet_core::Reason;
 use std::fmt;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{DefaultFields, Writer};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Logs to standard error; `RUST_LOG` chooses what.
 pub(super) fn start(json: bool) {
-    let filter =
-        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let typed = std::env::var("RUST_LOG").ok();
+    let filter: Targets = typed
+        .and_then(|typed| typed.parse().ok())
+        .unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+    let builder =
+        tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(std::io::stderr);
     // A second subscriber in one process is refused; the first then stays.
     let _ = match json {
-        true => builder.json().try_init(),
-        false => builder.fmt_fields(Advised::new()).try_init(),
+        true => builder.json().finish().with(filter).try_init(),
+        false => builder.fmt_fields(Advised::new()).finish().with(filter).try_init(),
     };
 }
 

@@ -24,7 +24,17 @@ impl Table {
         let shape = TableShape::new(records, slots * entry::entry_len(1)).expect("valid");
         let (rule, parts, stash) = (Rule::TwoCandidates, Parts::ONE, Vec::new());
         let (seed, keys, entry_bytes, lists) = (fixed_seed(), 0, 0, false);
-        let key_map = KeyMap { seed, keys, shape, entry_bytes, rule, parts, lists, stash };
+        let key_map = KeyMap {
+            seed,
+            keys,
+            shape,
+            entry_bytes,
+            key_form: KeyForm::default(),
+            rule,
+            parts,
+            lists,
+            stash,
+        };
         let record = vec![0; shape.record_len() as usize];
         Self { key_map, records: vec![record; records as usize] }
     }

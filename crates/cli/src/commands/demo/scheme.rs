@@ -1,0 +1,202 @@
+//! One scheme: lookups, and beside each the query that reached every server.
+
+use super::phone_book::PhoneBook;
+use super::servers::Servers;
+use crate::display::{self, Page};
+use privet_client::{Client, ClientOptions, Target};
+use privet_core::{Error, Result};
+use privet_schemes::contract::Role;
+use privet_schemes::offline::OfflinePhase;
+use std::time::{Duration, Instant};
+
+/// Looks people up, and shows the servers' side of it.
+pub(super) fn show(number: u32, servers: &Servers, book: &PhoneBook) -> Result<()> {
+    let client = Client::connect_blocking(ClientOptions::new(servers.urls()), |_| {})?;
+    let mut page = Page::default();
+    page.line(format!(
+        "\n{number}. {}: {}. Ready after {}.",
+        client.table().scheme.plan.scheme,
+        match servers.count() {
+            1 => "one server".to_owned(),
+            2 => "two servers that must not collude".to_owned(),
+            count => format!("{count} servers of which no two must collude"),
+        },
+        display::duration(servers.elapsed())
+    ));
+    let received = client.stats().prepare.down;
+    page.line(format!(
+        "   The client received {} once, in {}: {}.",
+        display::bytes(received),
+        display::duration(client.stats().ready_after),
+        what_is_received(&client)
+    ));
+    let lookups = look_up(&client, book)?;
+    let seen = servers.take_seen();
+    if client.table().scheme.plan.longest_query() == 0 && seen.iter().all(Vec::is_empty) {
+        for lookup in &lookups {
+            page.line(lookup.row());
+        }
+        page.line("   The server saw nothing of them: the client has the table and asks nobody.");
+        return page.print();
+    }
+    for queries in &seen {
+        let are_alike = queries.iter().all(|query| query.len() == queries[0].len());
+        if queries.len() != lookups.len() || !are_alike {
+            return Err(Error::integrity(format!(
+                "{} lookups sent {} queries, or not all of the same length: this build of Privet must not be used",
+                lookups.len(),
+                queries.len()
+            )));
+        }
+    }
+    page.line(heading(servers.count()));
+    let heads = Heads::of(&seen);
+    for (row, lookup) in lookups.iter().enumerate() {
+        let seen: String = seen.iter().map(|queries| heads.of_query(&queries[row])).collect();
+        page.line(format!("{}{seen}", lookup.row()));
+    }
+    what_it_shows(&client, &seen, &mut page);
+    page.print()
+}
+
+fn what_is_received(client: &Client) -> &'static str {
+    let plan = &client.table().scheme.plan;
+    match plan.offline {
+        OfflinePhase::Download { .. } => "a hint, the same for every client",
+        OfflinePhase::StreamTable { .. } => "the table, of which it keeps secret hints only",
+        OfflinePhase::StreamArranged { .. } if plan.scheme.about().commits => {
+            "the table and commitments to it, of which it keeps secret hints and what verifies answers"
+        }
+        OfflinePhase::StreamArranged { .. } => {
+            "the table in a public order, of which it keeps secret hints only"
+        }
+        OfflinePhase::Ask { .. } => {
+            "hints that the first server computed, which are secret from the second"
+        }
+        OfflinePhase::KeepTable { .. } => "the table, which it keeps",
+        _ => "how to read records, and nothing else",
+    }
+}
+
+struct Lookup {
+    key: String,
+    value: Option<String>,
+    elapsed: Duration,
+}
+
+impl Lookup {
+    fn row(&self) -> String {
+        let value = self.value.as_deref().unwrap_or("not found");
+        format!("   {:<22}{:<37}{:>9}", self.key, value, display::duration(self.elapsed))
+    }
+}
+
+fn heading(servers: usize) -> String {
+    let seen = match servers {
+        1 => "  the server saw".to_owned(),
+        _ => (1..=servers).map(|server| format!("  {:<12}", format!("server {server}"))).collect(),
+    };
+    let (key, found, time) = ("looked up", "found", "time");
+    format!("   {key:<22}{found:<37}{time:>9}{seen}").trim_end().to_owned()
+}
+
+/// The same name twice, another, and one that nobody has.
+fn look_up(client: &Client, book: &PhoneBook) -> Result<Vec<Lookup>> {
+    let (middle, last) = (book.entries() / 2, book.entries() - 1);
+    let wanted = [
+        (book.name(middle), Some(middle)),
+        (book.name(middle), Some(middle)),
+        (book.name(last), Some(last)),
+        ("Eve Dropper 7".to_owned(), None),
+    ];
+    let look_up = |(key, entry): (String, Option<u64>)| {
+        let start = Instant::now();
+        let found = client.get_target_blocking(Target::key(&key))?;
+        let elapsed = start.elapsed();
+        let value = entry.map(|entry| book.value(entry));
+        if found.as_deref() != value.as_ref().map(String::as_bytes) {
+            return Err(Error::integrity(format!(
+                "the lookup of {key:?} came back wrong: this build of Privet must not be used"
+            )));
+        }
+        Ok(Lookup { key, value, elapsed })
+    };
+    wanted.into_iter().map(look_up).collect()
+}
+
+/// The bytes of queries that are shown: a few, from the first on in which any two queries differ.
+/// What stands before is public, or the same for both servers.
+struct Heads {
+    from: usize,
+    bytes: usize,
+}
+
+impl Heads {
+    fn of(seen: &[Vec<Vec<u8>>]) -> Self {
+        let queries = || seen.iter().flatten();
+        let shortest = queries().map(Vec::len).min().unwrap_or(0);
+        let differs = |position: &usize| {
+            let mut bytes: Vec<u8> = queries().map(|query| query[*position]).collect();
+            bytes.sort_unstable();
+            bytes.dedup();
+            bytes.len() > 1
+        };
+        let bytes = if seen.len() == 1 { 6 } else { 4 };
+        let from = (0..shortest).find(differs).unwrap_or(0).min(shortest.saturating_sub(bytes));
+        Self { from, bytes }
+    }
+
+    fn of_query(&self, query: &[u8]) -> String {
+        let shown = query.iter().skip(self.from).take(self.bytes);
+        let shown: String = shown.map(|byte| format!("{byte:02x}")).collect();
+        format!("  {shown}… ")
+    }
+}
+
+/// What the queries have in common, and what they say.
+fn what_it_shows(client: &Client, seen: &[Vec<Vec<u8>>], page: &mut Page) {
+    let plan = &client.table().scheme.plan;
+    let lengths: Vec<String> = seen.iter().map(|queries| queries[0].len().to_string()).collect();
+    page.line(match &lengths[..] {
+        [length] => format!("   Each query has {length} bytes, for the miss as well."),
+        _ => format!("   Each lookup sends {} bytes, the miss as well.", lengths.join(" + ")),
+    });
+    for (role, queries) in (0..).map(Role).zip(seen) {
+        let (repeat, other) =
+            (agreeing(&queries[0], &queries[1]), agreeing(&queries[0], &queries[2]));
+        let coins = if plan.queries_look_random(role) { "; coins agree in 50 %" } else { "" };
+        let at = if seen.len() == 1 { String::new() } else { format!(" at server {}", role.0 + 1) };
+        page.line(format!(
+            "   Queries for the same name agree in {repeat:.1} % of their bits{at}, for two names in {other:.1} %{coins}."
+        ));
+        if let Some(meaning) = plan.queries_say(&client.table().identity, role) {
+            page.line(format!("   {meaning}"));
+        }
+    }
+}
+
+/// Percent of places at which two queries hold the same bit.
+fn agreeing(one: &[u8], other: &[u8]) -> f64 {
+    let different: u32 = one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum();
+    100.0 - 100.0 * f64::from(different) / (8 * one.len().max(1)) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agreement_is_counted_in_bits() {
+        assert_eq!(agreeing(&[0b1010, 0xff], &[0b1010, 0xff]), 100.0);
+        assert_eq!(agreeing(&[0b1010, 0xff], &[0b0101, 0xf0]), 50.0);
+        assert_eq!(agreeing(&[0, 0], &[255, 255]), 0.0);
+    }
+
+    #[test]
+    fn what_all_queries_share_is_not_shown() {
+        let seen = vec![vec![vec![1, 2, 3, 4, 5, 6, 7]], vec![vec![1, 2, 9, 4, 5, 6, 7]]];
+        let heads = Heads::of(&seen);
+        assert_eq!(heads.of_query(&seen[0][0]).trim_end(), "  03040506…");
+        assert_eq!(heads.of_query(&seen[1][0]).trim_end(), "  09040506…");
+    }
+}

@@ -1,0 +1,399 @@
+//! Cells as JSON or as bytes.
+
+use super::super::json_text::write_string;
+use super::leaf::{Leaf, Stored};
+use super::schema::{Column, Node, Unsupported};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, NaiveTime, TimeDelta};
+use num_bigint::BigInt;
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
+use parquet::data_type::Int96;
+use parquet::schema::types::Type;
+use privet_core::{Error, Result};
+use std::borrow::Cow;
+
+/// What the stored values of a leaf mean.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum CellType {
+    Null,
+    Boolean,
+    Signed,
+    /// An integer without a sign, of so many bits.
+    Unsigned(u32),
+    Float,
+    Half,
+    /// An integer, divided by this power of ten.
+    Decimal(u32),
+    Text,
+    Bytes,
+    Uuid,
+    /// Days since 1970.
+    Date,
+    /// Since midnight; so many to a second.
+    Time(i64),
+    /// Since 1970; so many to a second.
+    Timestamp {
+        per_second: i64,
+        is_utc: bool,
+    },
+    /// Nanoseconds of a day, and the day.
+    Int96Timestamp,
+}
+
+impl CellType {
+    /// # Errors
+    /// For a type that cannot be imported.
+    pub(super) fn of(leaf: &Type) -> Result<Self, Unsupported> {
+        use PhysicalType::{BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT96};
+        let info = leaf.get_basic_info();
+        let logical = info.logical_type_ref();
+        if logical == Some(&LogicalType::Unknown) {
+            return Ok(CellType::Null);
+        }
+        let found = match leaf.get_physical_type() {
+            BOOLEAN => Some(CellType::Boolean),
+            FLOAT | DOUBLE => Some(CellType::Float),
+            INT96 => Some(CellType::Int96Timestamp),
+            physical => {
+                let is_bytes = matches!(physical, BYTE_ARRAY | FIXED_LEN_BYTE_ARRAY);
+                match logical {
+                    Some(logical) => Self::of_logical(logical, is_bytes),
+                    None => Self::of_converted(leaf, is_bytes),
+                }
+            }
+        };
+        found.ok_or_else(|| {
+            Unsupported(match logical {
+                Some(logical) => format!("{logical:?}"),
+                None => info.converted_type().to_string(),
+            })
+        })
+    }
+
+    fn of_logical(logical: &LogicalType, is_bytes: bool) -> Option<Self> {
+        let per_second = |unit: TimeUnit| match unit {
+            TimeUnit::MILLIS => 1_000,
+            TimeUnit::MICROS => 1_000_000,
+            TimeUnit::NANOS => 1_000_000_000,
+        };
+        Some(match logical {
+            LogicalType::Decimal(decimal) => CellType::Decimal(u32::try_from(decimal.scale).ok()?),
+            LogicalType::Integer(integer) if !is_bytes => match integer.is_signed {
+                true => CellType::Signed,
+                false => CellType::Unsigned(u32::try_from(integer.bit_width).ok()?),
+            },
+            LogicalType::Date if !is_bytes => CellType::Date,
+            LogicalType::Time(time) if !is_bytes => CellType::Time(per_second(time.unit)),
+            LogicalType::Timestamp(timestamp) if !is_bytes => CellType::Timestamp {
+                per_second: per_second(timestamp.unit),
+                is_utc: timestamp.is_adjusted_to_u_t_c,
+            },
+            LogicalType::String | LogicalType::Json if is_bytes => CellType::Text,
+            LogicalType::Uuid if is_bytes => CellType::Uuid,
+            LogicalType::Float16 if is_bytes => CellType::Half,
+            // Enums too: the format does not say that they are text.
+            _ if is_bytes => CellType::Bytes,
+            _ => return None,
+        })
+    }
+
+    /// From what writers of before 2018 said.
+    fn of_converted(leaf: &Type, is_bytes: bool) -> Option<Self> {
+        let converted = leaf.get_basic_info().converted_type();
+        Some(match (converted, is_bytes) {
+            (ConvertedType::DECIMAL, _) => CellType::Decimal(u32::try_from(leaf.get_scale()).ok()?),
+            (ConvertedType::UTF8 | ConvertedType::JSON, true) => CellType::Text,
+            (ConvertedType::NONE | ConvertedType::BSON | ConvertedType::ENUM, true) => {
+                CellType::Bytes
+            }
+            (_, true) => return None,
+            (ConvertedType::NONE, _) => CellType::Signed,
+            (ConvertedType::INT_8 | ConvertedType::INT_16, _) => CellType::Signed,
+            (ConvertedType::INT_32 | ConvertedType::INT_64, _) => CellType::Signed,
+            (ConvertedType::UINT_8, _) => CellType::Unsigned(8),
+            (ConvertedType::UINT_16, _) => CellType::Unsigned(16),
+            (ConvertedType::UINT_32, _) => CellType::Unsigned(32),
+            (ConvertedType::UINT_64, _) => CellType::Unsigned(64),
+            (ConvertedType::DATE, _) => CellType::Date,
+            (ConvertedType::TIME_MILLIS, _) => CellType::Time(1_000),
+            (ConvertedType::TIME_MICROS, _) => CellType::Time(1_000_000),
+            (ConvertedType::TIMESTAMP_MILLIS, _) => {
+                CellType::Timestamp { per_second: 1_000, is_utc: true }
+            }
+            (ConvertedType::TIMESTAMP_MICROS, _) => {
+                CellType::Timestamp { per_second: 1_000_000, is_utc: true }
+            }
+            _ => return None,
+        })
+    }
+
+    fn scalar(self, stored: Stored<'_>) -> Result<Scalar<'_>> {
+        let literal = |text: String| Scalar::Literal(Cow::Owned(text));
+        let text = |text: String| Scalar::Text(Cow::Owned(text));
+        Ok(match (self, stored) {
+            (CellType::Null, _) => Scalar::Null,
+            (CellType::Boolean, Stored::Boolean(value)) => literal(value.to_string()),
+            (CellType::Signed, Stored::Integer(value)) => literal(value.to_string()),
+            (CellType::Unsigned(bits), Stored::Integer(value)) => {
+                let mask = u64::MAX.checked_shr(64_u32.saturating_sub(bits)).unwrap_or(0);
+                literal((value as u64 & mask).to_string())
+            }
+            (CellType::Float, Stored::Float(value)) => float(value),
+            (CellType::Float, Stored::Double(value)) => float(value),
+            (CellType::Half, Stored::Bytes(&[low, high])) => {
+                float(half::f16::from_le_bytes([low, high]).to_f32())
+            }
+            (CellType::Decimal(scale), Stored::Integer(value)) => {
+                literal(decimal(value.to_string(), scale))
+            }
+            (CellType::Decimal(scale), Stored::Bytes(bytes)) if (1..=32).contains(&bytes.len()) => {
+                literal(decimal(BigInt::from_signed_bytes_be(bytes).to_string(), scale))
+            }
+            (CellType::Text, Stored::Bytes(bytes)) => {
+                let valid = std::str::from_utf8(bytes);
+                Scalar::Text(Cow::Borrowed(valid.map_err(|_| damaged("a text is not UTF-8"))?))
+            }
+            (CellType::Bytes, Stored::Bytes(bytes)) => Scalar::Bytes(bytes),
+            (CellType::Uuid, Stored::Bytes(bytes)) if bytes.len() == 16 => text(uuid(bytes)),
+            (CellType::Date, Stored::Integer(days)) => {
+                let moment = DateTime::from_timestamp(days.saturating_mul(86_400), 0);
+                text(format!("{:?}", moment.ok_or_else(out_of_range)?.date_naive()))
+            }
+            (CellType::Time(per_second), Stored::Integer(value)) => {
+                let (seconds, nanos) = split(value, per_second);
+                let seconds = u32::try_from(seconds).map_err(|_| out_of_range())?;
+                let time = NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos);
+                text(format!("{:?}", time.ok_or_else(out_of_range)?))
+            }
+            (CellType::Timestamp { per_second, is_utc }, Stored::Integer(value)) => {
+                let (seconds, nanos) = split(value, per_second);
+                let mut moment = moment(seconds, nanos)?;
+                if is_utc {
+                    moment.push('Z');
+                }
+                text(moment)
+            }
+            (CellType::Int96Timestamp, Stored::Int96(value)) => text(int96(value)?),
+            _ => return Err(damaged("a value is not of its column's type")),
+        })
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::api_misuse(format!("{what}: the file is damaged, write it again"))
+}
+
+fn out_of_range() -> Error {
+    Error::api_misuse("a date or time is out of range")
+}
+
+/// Whole seconds, and the nanoseconds after them.
+fn split(value: i64, per_second: i64) -> (i64, u32) {
+    let rest = value.rem_euclid(per_second) * (1_000_000_000 / per_second);
+    (value.div_euclid(per_second), rest as u32)
+}
+
+/// A timestamp in ISO 8601.
+fn moment(seconds: i64, nanos: u32) -> Result<String> {
+    let moment = DateTime::from_timestamp(seconds, nanos).ok_or_else(out_of_range)?;
+    Ok(format!("{:?}", moment.naive_utc()))
+}
+
+/// The nanoseconds of the day, and the day by Julian's count.
+fn int96(value: &Int96) -> Result<String> {
+    const JULIAN_DAY_OF_1970: i64 = 2_440_588;
+    let &[low, high, day] = value.data() else { return Err(out_of_range()) };
+    let nanos =
+        i64::try_from(u64::from(high) << 32 | u64::from(low)).map_err(|_| out_of_range())?;
+    let midnight = (i64::from(day) - JULIAN_DAY_OF_1970) * 86_400;
+    let midnight = DateTime::from_timestamp(midnight, 0).ok_or_else(out_of_range)?;
+    let moment = midnight.checked_add_signed(TimeDelta::nanoseconds(nanos));
+    Ok(format!("{:?}", moment.ok_or_else(out_of_range)?.naive_utc()))
+}
+
+/// Puts the point into `digits`, which may begin with a sign.
+fn decimal(digits: String, scale: u32) -> String {
+    let scale = scale as usize;
+    if scale == 0 {
+        return digits;
+    }
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", digits.as_str()),
+    };
+    let digits = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, rest) = digits.split_at(digits.len() - scale);
+    format!("{sign}{whole}.{rest}")
+}
+
+fn uuid(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(36);
+    for (position, byte) in bytes.iter().enumerate() {
+        if matches!(position, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+/// The shortest number that reads back as the same float; JSON has none for the three that are not
+/// finite.
+fn float<F: serde::Serialize + Into<f64> + Copy>(value: F) -> Scalar<'static> {
+    let wide: f64 = value.into();
+    if wide.is_nan() {
+        return Scalar::Text(Cow::Borrowed("NaN"));
+    }
+    if wide.is_infinite() {
+        return Scalar::Text(Cow::Borrowed(if wide > 0.0 { "Infinity" } else { "-Infinity" }));
+    }
+    let text = serde_json::to_string(&value).expect("a finite number can be written");
+    Scalar::Literal(Cow::Owned(text))
+}
+
+/// A cell that is not nested.
+pub(super) enum Scalar<'a> {
+    Null,
+    /// Written as a string in JSON.
+    Text(Cow<'a, str>),
+    /// Written as a string of base64 in JSON.
+    Bytes(&'a [u8]),
+    /// Written as it is in JSON: numbers, `true`, `false`.
+    Literal(Cow<'a, str>),
+}
+
+impl Scalar<'_> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Scalar::Null => out.extend_from_slice(b"null"),
+            Scalar::Text(text) => write_string(text, out),
+            Scalar::Bytes(bytes) => write_string(&STANDARD.encode(bytes), out),
+            Scalar::Literal(text) => out.extend_from_slice(text.as_bytes()),
+        }
+    }
+}
+
+impl Column {
+    /// This row's cell, or `None` if it is a list, a struct or a map.
+    pub(super) fn scalar<'l>(&self, leaves: &'l mut [Leaf]) -> Result<Option<Scalar<'l>>> {
+        let (mut node, mut is_null) = (&self.node, false);
+        if let Node::Optional { present, inner } = node {
+            let leaf = &mut leaves[inner.first_leaf()];
+            leaf.rewind();
+            is_null = leaf.definition().is_none_or(|definition| definition < *present);
+            node = inner;
+        }
+        let Node::Leaf { number, cells } = node else {
+            // Passes the row.
+            self.write_json(leaves, &mut Vec::new())?;
+            return Ok(is_null.then_some(Scalar::Null));
+        };
+        let leaf = &mut leaves[*number];
+        leaf.rewind();
+        Ok(Some(match leaf.take() {
+            Some(stored) => cells.scalar(stored)?,
+            None if is_null => Scalar::Null,
+            None => return Err(damaged("a value is missing")),
+        }))
+    }
+
+    /// Appends this row's cell as JSON.
+    pub(super) fn write_json(&self, leaves: &mut [Leaf], out: &mut Vec<u8>) -> Result<()> {
+        self.node.each_leaf(&mut |leaf| leaves[leaf].rewind());
+        self.node.write_json(leaves, out)
+    }
+}
+
+impl Node {
+    fn each_leaf(&self, visit: &mut impl FnMut(usize)) {
+        match self {
+            Node::Leaf { number, .. } => visit(*number),
+            Node::Optional { inner, .. } => inner.each_leaf(visit),
+            Node::Struct(fields) => fields.iter().for_each(|(_, field)| field.each_leaf(visit)),
+            Node::List { item, .. } => item.each_leaf(visit),
+            Node::Map { key, value, .. } => {
+                key.each_leaf(visit);
+                value.each_leaf(visit);
+            }
+        }
+    }
+
+    /// Whether the entry at hand is there down to `definition`. If it is not, all leaves below pass
+    /// their entry.
+    fn is_there(&self, definition: i16, leaves: &mut [Leaf]) -> Result<bool> {
+        let found = leaves[self.first_leaf()].definition();
+        let is_there = found.ok_or_else(|| damaged("a column ends too early"))? >= definition;
+        if !is_there {
+            self.each_leaf(&mut |leaf| {
+                leaves[leaf].take();
+            });
+        }
+        Ok(is_there)
+    }
+
+    fn write_json(&self, leaves: &mut [Leaf], out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Node::Leaf { number, cells } => {
+                let stored = leaves[*number].take().ok_or_else(|| damaged("a value is missing"))?;
+                cells.scalar(stored)?.write_json(out);
+            }
+            Node::Optional { present, inner } => {
+                if inner.is_there(*present, leaves)? {
+                    inner.write_json(leaves, out)?;
+                } else {
+                    out.extend_from_slice(b"null");
+                }
+            }
+            Node::Struct(fields) => {
+                out.push(b'{');
+                for (number, (name, field)) in fields.iter().enumerate() {
+                    if number > 0 {
+                        out.push(b',');
+                    }
+                    write_string(name, out);
+                    out.push(b':');
+                    field.write_json(leaves, out)?;
+                }
+                out.push(b'}');
+            }
+            Node::List { filled, repetition, item } => {
+                out.push(b'[');
+                self.write_items(*filled, *repetition, leaves, out, |leaves, out| {
+                    item.write_json(leaves, out)
+                })?;
+                out.push(b']');
+            }
+            Node::Map { filled, repetition, key, value } => {
+                out.push(b'{');
+                self.write_items(*filled, *repetition, leaves, out, |leaves, out| {
+                    key.write_json(leaves, out)?;
+                    out.push(b':');
+                    value.write_json(leaves, out)
+                })?;
+                out.push(b'}');
+            }
+        }
+        Ok(())
+    }
+
+    fn write_items(
+        &self,
+        filled: i16,
+        repetition: i16,
+        leaves: &mut [Leaf],
+        out: &mut Vec<u8>,
+        mut write_item: impl FnMut(&mut [Leaf], &mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        if !self.is_there(filled, leaves)? {
+            return Ok(());
+        }
+        loop {
+            write_item(leaves, out)?;
+            if leaves[self.first_leaf()].repetition() != repetition {
+                return Ok(());
+            }
+            out.push(b',');
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Ranges: tables in which a row answers for all keys from one to another.
+//!
+//! A table of networks has a row for each range of addresses, and who asks has one address. The
+//! *directory* of a table holds the bounds of all its ranges, and every client downloads it with
+//! the key map. A client finds the range that holds its key at home, and then looks up that range's
+//! first point, as it would look up any other key. So ranges work under every kind of key map and
+//! by every scheme. A key that no range holds costs the same queries: it is looked up under a name
+//! that no range has.
+//!
+//! # Points
+//!
+//! Bounds and keys are *points*, numbers of 128 bits. There are three kinds:
+//!
+//! | kind | written as | point |
+//! |---|---|---|
+//! | [numbers](Points::Numbers) | decimal, without a sign; addresses too | the number |
+//! | [signed numbers](Points::SignedNumbers) | decimal | the number plus 2^127 |
+//! | [addresses](Points::Addresses) | IPv4 or IPv6 | IPv6; IPv4 as ::ffff:0:0/96 |
+//!
+//! # The directory as bytes
+//!
+//! Ranges are in ascending order, and do not overlap. Most begin where the one before ends, and
+//! most sizes are powers of two, where ranges are networks. Such a range takes one byte:
+//!
+//! | first byte | then | the range |
+//! |---|---|---|
+//! | *z*, 0 to 127 | | begins after the one before and has 2^*z* points |
+//! | 128 | *gap*, *z*, *odd* | begins *gap* points after that, and has (2·*odd* + 1)·2^*z* points |
+//! | 129 | *z*, *odd* | as 128, without a gap |
+//!
+//! *z* is a byte; *gap* and *odd* are written with seven bits to a byte, the lowest first, and the
+//! eighth bit set in all bytes but the last (LEB128). A range of all 2^128 points has *z* = 128 and
+//! *odd* = 0. Each range has one encoding, the shortest. A table of 500,000 networks has a
+//! directory of some 600 KB.
+
+use privet_core::codec::Reader;
+use privet_core::{Error, Result};
+use privet_kernels::taint::{admit, conceal};
+use std::net::IpAddr;
+
+/// What the bounds of ranges are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Points {
+    /// Numbers from 0 to 2^128 − 1. A key may be written as an address too: as its number.
+    Numbers,
+    /// Numbers from −2^127 to 2^127 − 1.
+    SignedNumbers,
+    /// IPv4 and IPv6 addresses.
+    Addresses,
+}
+
+impl Points {
+    const ALL: [Self; 3] = [Self::Numbers, Self::SignedNumbers, Self::Addresses];
+
+    /// Their name in the plural.
+    pub fn name(self) -> &'static str {
+        match self {
+            Points::Numbers => "numbers",
+            Points::SignedNumbers => "signed numbers",
+            Points::Addresses => "addresses",
+        }
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Points::Numbers => 0,
+            Points::SignedNumbers => 1,
+            Points::Addresses => 2,
+        }
+    }
+
+    /// The point that `text` names.
+    pub(super) fn parse(self, text: &[u8]) -> Option<u128> {
+        let text = std::str::from_utf8(text).ok()?.trim();
+        let address = || text.parse().ok();
+        match self {
+            Points::Numbers => text.parse().ok().or_else(|| match address()? {
+                IpAddr::V4(address) => Some(address.to_bits().into()),
+                IpAddr::V6(address) => Some(address.to_bits()),
+            }),
+            Points::SignedNumbers => {
+                text.parse::<i128>().ok().map(|number| number as u128 ^ (1 << 127))
+            }
+            Points::Addresses => Some(match address()? {
+                IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+                IpAddr::V6(address) => address.to_bits(),
+            }),
+        }
+    }
+}
+
+/// A range of points, both bounds included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first point.
+    pub from: u128,
+    /// The last point, not below the first.
+    pub to: u128,
+}
+
+/// Ranges are found by blocks of so many: a client looks through one block for each key.
+const BLOCK: usize = 64;
+
+/// The bounds of all ranges of a table: see the [module](self).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Directory {
+    points: Points,
+    ranges: u32,
+    bytes: Vec<u8>,
+    /// Where every block begins; at least one.
+    blocks: Vec<Block>,
+}
+
+/// Where a block of ranges begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Block {
+    /// The first point of its first range.
+    first: u128,
+    /// The point after the range before it.
+    after: u128,
+    offset: usize,
+}
+
+impl Directory {
+    /// The directory of `ranges`, which are in ascending order.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none, or 2^32 and more; if
+    /// a range ends before it begins, or begins before the one before it has ended.
+    pub fn new(points: Points, ranges: &[Range]) -> Result<Self> {
+        let mut bytes = Vec::new();
+        // `None` once no point is left.
+        let mut after = Some(0);
+        for range in ranges {
+            let begins = after.filter(|after| *after <= range.from && range.from <= range.to);
+            let Some(begins) = begins else {
+                return Err(Error::api_misuse("ranges overlap or are not in ascending order"));
+            };
+            write_range(range, begins, &mut bytes);
+            after = range.to.checked_add(1);
+        }
+        let count = u32::try_from(ranges.len()).ok().filter(|count| *count > 0);
+        let count = count.ok_or_else(|| {
+            Error::api_misuse(format!("a table has 1 to {} ranges, not {}", u32::MAX, ranges.len()))
+        })?;
+        Self::read(points, count, bytes)
+    }
+
+    /// What the bounds are.
+    pub fn points(&self) -> Points {
+        self.points
+    }
+
+    /// How many ranges there are.
+    pub fn ranges(&self) -> u64 {
+        self.ranges.into()
+    }
+
+    /// The bytes that the bounds take.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// The name under which the range that holds `key` is looked up; for a key that no range holds,
+    /// a name that no range has. It is [`name_of`] a range, or as long.
+    ///
+    /// Which block is looked through depends on the key, and so does an address; no branch does
+    /// after the text is read.
+    pub(super) fn name_for(&self, key: &[u8]) -> [u8; NAME_LEN] {
+        let Some(point) = self.points.parse(key) else {
+            return name(false, u128::MAX);
+        };
+        let point = conceal(point);
+        let mut block = 0;
+        let mut blocks_left = self.blocks.len();
+        while blocks_left > 1 {
+            let half = blocks_left / 2;
+            let lies_beyond = self.blocks[admit(block + half)].first <= point;
+            block += half * usize::from(lies_beyond);
+            blocks_left -= half;
+        }
+        let block = admit(block);
+        let Block { mut after, offset, .. } = self.blocks[block];
+        let in_block = (self.ranges as usize - block * BLOCK).min(BLOCK);
+        let mut reader = Reader::new(WHAT, &self.bytes[offset..]);
+        let (mut found, mut from) = (false, point);
+        for _ in 0..in_block {
+            // The bytes were read before, when the directory was made.
+            let Ok(range) = read_range(&mut reader, after) else { break };
+            let holds = (range.from <= point) & (point <= range.to);
+            let mask = 0u128.wrapping_sub(holds.into());
+            from = (range.from & mask) | (from & !mask);
+            found |= holds;
+            after = range.to.wrapping_add(1);
+        }
+        name(found, from)
+    }
+
+    /// Whether a range holds `key`. For the owner: it says so at once.
+    pub(super) fn holds(&self, key: &[u8]) -> bool {
+        self.name_for(key)[0] == 1
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.points.code());
+        out.extend_from_slice(&self.ranges.to_le_bytes());
+        // Fewer than 2^32 ranges of at most 41 bytes.
+        out.extend_from_slice(&(self.bytes.len() as u64).to_le_bytes());
+        out.extend_from_slice(&self.bytes);
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        let code = reader.u8()?;
+        let points = Points::ALL.into_iter().find(|points| points.code() == code);
+        let points = points.ok_or_else(|| invalid("this program does not know its points"))?;
+        let ranges = reader.u32()?;
+        let len = usize::try_from(reader.u64()?).map_err(|_| invalid("it is too long"))?;
+        let bytes = reader.bytes(len)?.to_vec();
+        if ranges == 0 {
+            return Err(invalid("it has no ranges"));
+        }
+        Self::read(points, ranges, bytes)
+    }
+
+    /// Reads all of `bytes`, and notes where blocks begin.
+    fn read(points: Points, ranges: u32, bytes: Vec<u8>) -> Result<Self> {
+        let mut reader = Reader::new(WHAT, &bytes);
+        let (mut blocks, mut after) = (Vec::new(), Some(0));
+        let mut encoded = Vec::new();
+        for number in 0..ranges as usize {
+            let begins = after.ok_or_else(|| invalid("a range begins after the last point"))?;
+            let offset = bytes.len() - reader.remaining();
+            let range = read_range(&mut reader, begins)?;
+            encoded.clear();
+            write_range(&range, begins, &mut encoded);
+            if encoded != bytes[offset..bytes.len() - reader.remaining()] {
+                return Err(invalid("a range is not written in the shortest way"));
+            }
+            if number.is_multiple_of(BLOCK) {
+                blocks.push(Block { first: range.from, after: begins, offset });
+            }
+            after = range.to.checked_add(1);
+        }
+        reader.finish()?;
+        Ok(Self { points, ranges, bytes, blocks })
+    }
+}
+
+impl std::fmt::Debug for Directory {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Directory")
+            .field("points", &self.points)
+            .field("ranges", &self.ranges)
+            .finish_non_exhaustive()
+    }
+}
+
+const NAME_LEN: usize = 17;
+
+/// The name under which a range is looked up.
+pub(crate) fn name_of(range: &Range) -> [u8; NAME_LEN] {
+    name(true, range.from)
+}
+
+fn name(is_range: bool, point: u128) -> [u8; NAME_LEN] {
+    let mut name = [0; NAME_LEN];
+    name[0] = is_range.into();
+    name[1..].copy_from_slice(&point.to_be_bytes());
+    name
+}
+
+const WHAT: &str = "a directory of ranges";
+const WITH_GAP: u8 = 128;
+const WITHOUT_GAP: u8 = 129;
+
+/// `after` is the point at which the range would begin without a gap.
+fn write_range(range: &Range, after: u128, out: &mut Vec<u8>) {
+    let gap = range.from - after;
+    // 0 for all 2^128 points.
+    let size = (range.to - range.from).wrapping_add(1);
+    let zeros = size.trailing_zeros() as u8;
+    let odd = size.checked_shr(zeros.into()).unwrap_or(0) >> 1;
+    if gap == 0 && odd == 0 && zeros < WITH_GAP {
+        out.push(zeros);
+        return;
+    }
+    if gap == 0 {
+        out.push(WITHOUT_GAP);
+    } else {
+        out.push(WITH_GAP);
+        write_number(gap, out);
+    }
+    out.push(zeros);
+    write_number(odd, out);
+}
+
+fn read_range(reader: &mut Reader<'_>, after: u128) -> Result<Range> {
+    let too_large = || invalid("a range ends after the last point");
+    let (gap, zeros, odd) = match reader.u8()? {
+        WITH_GAP => (read_number(reader)?, reader.u8()?, read_number(reader)?),
+        WITHOUT_GAP => (0, reader.u8()?, read_number(reader)?),
+        zeros @ ..WITH_GAP => (0, zeros, 0),
+        _ => return Err(invalid("a range begins with an unknown byte")),
+    };
+    let from = after.checked_add(gap).ok_or_else(too_large)?;
+    // One less than the size, which may be 2^128.
+    let span = match zeros {
+        128 if odd == 0 => Some(u128::MAX),
+        128.. => None,
+        _ => {
+            let factor = odd.checked_mul(2).and_then(|twice| twice.checked_add(1));
+            // The highest bits must not be shifted out.
+            factor
+                .filter(|factor| factor.leading_zeros() >= u32::from(zeros))
+                .map(|factor| (factor << zeros) - 1)
+        }
+    };
+    let to = span.and_then(|span| from.checked_add(span)).ok_or_else(too_large)?;
+    Ok(Range { from, to })
+}
+
+fn write_number(mut number: u128, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn read_number(reader: &mut Reader<'_>) -> Result<u128> {
+    let mut number = 0u128;
+    for shift in (0..u128::BITS).step_by(7) {
+        let byte = reader.u8()?;
+        let bits = u128::from(byte & 0x7f);
+        if bits.leading_zeros() < shift {
+            break;
+        }
+        number |= bits << shift;
+        if byte < 0x80 {
+            return Ok(number);
+        }
+    }
+    Err(invalid("a number is too large"))
+}
+
+fn invalid(why: &str) -> Error {
+    Error::invalid_message(format!("{WHAT} is invalid: {why}"))
+}
