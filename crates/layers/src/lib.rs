@@ -72,9 +72,10 @@
 //!
 //! # Measured
 //!
-//! Values of 32 bytes, 1,024 changes in the list, batches of 16 changes; processor time on a machine
-//! with other work, every value checked (`cargo run --release -p privet-layers --example layers`).
-//! For each change, *anew* (the whole table set up for each batch) / *layers* / *the paper's bound*:
+//! Values of 32 bytes, 1,024 changes in the list, batches of 16 changes; processor time on a
+//! machine with other work, every value checked (`cargo run --release -p privet-layers --example
+//! layers`). For each change, *anew* (the whole table set up for each batch) / *layers* / *the
+//! paper's bound*:
 //!
 //! | | server µs | client bytes | tables asked, mean | server, one lookup |
 //! |---|---|---|---|---|
