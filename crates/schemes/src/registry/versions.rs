@@ -13,7 +13,7 @@
 //! | dummy subsets, SinglePass | the hints that contain a record are XORed with its change | it follows while its partitions have room: what lies beyond the table counts as zero |
 //! | Piano | the same | new hints: the order of records is a permutation of exactly so many |
 //! | TAPIR | the same, and the verifier takes in the commitments | partitions are added |
-//! | points of finite differences | copied and patched, or computed anew, whichever takes less; points in a file are computed anew | it follows as long as the polynomial has coefficients left |
+//! | points of finite differences | copied and patched, or computed anew, whichever takes less; mapped points do not follow | it follows as long as the polynomial has coefficients left |
 
 use super::descriptor::Of;
 use super::{SchemePlan, Tuning, plan};

@@ -15,7 +15,7 @@ const DRAWN: u32 = 400;
 /// The axis of the paper's figure reaches so far; what needs more storage is not drawn.
 const MOST_STORAGE: f64 = 5.0;
 
-/// The curve. `docs/schemes.md` explains the fields.
+/// The curve. `docs/tradeoff.md` explains the fields.
 #[derive(Serialize)]
 pub(super) struct Report {
     servers: u32,

@@ -7,7 +7,7 @@ use privet_core::{Error, Result};
 use privet_schemes::finite_differences::tradeoff::{Exponents, Family, Polynomial};
 use serde::Serialize;
 
-/// The costs. `docs/schemes.md` explains the fields.
+/// The costs. `docs/tradeoff.md` explains the fields.
 #[derive(Serialize)]
 pub(super) struct Report {
     servers: u32,

@@ -18,7 +18,7 @@ use privet_schemes::finite_differences::{
 use privet_schemes::registry::{self, Tuning};
 use serde::Serialize;
 
-/// The curve. `docs/schemes.md` explains the fields.
+/// The curve. `docs/tradeoff.md` explains the fields.
 #[derive(Serialize)]
 pub(super) struct Report {
     scheme: &'static str,
